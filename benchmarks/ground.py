@@ -8,7 +8,7 @@ from typing import NamedTuple
 from benchmarks.arena import Link
 from benchmarks.measure import find_children
 from benchmarks.wire import Wire, open_wire
-from mydata_like.demo.sshd import PrivateSshd
+from mydata_like.demo.ssh_servers import PrivateSshd
 from mydata_like.ssh.keys import create_key
 
 

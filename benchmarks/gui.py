@@ -25,17 +25,17 @@ os.environ["QT_QPA_PLATFORM"] = "offscreen"
 from PySide6.QtCore import QObject, QTimer
 from PySide6.QtWidgets import QApplication
 
-from mydata_like.app.settings import find_places, ledger_file, load_settings
+from mydata_like.app.settings_service import find_places, ledger_file, load_settings
 from mydata_like.core.model import DatasetId, Entry, EntryState
-from mydata_like.gui.app import SWITCH_INTERVAL
-from mydata_like.gui.controller import Controller
-from mydata_like.gui.memory import Memory
-from mydata_like.gui.pages.page import Desk
-from mydata_like.gui.pages.transfers import TransfersPage
+from mydata_like.gui.application import SWITCH_INTERVAL
+from mydata_like.gui.base import AppContext
+from mydata_like.gui.controller import WindowController
+from mydata_like.gui.pages.transfers_page import TransfersPage
 from mydata_like.gui.tasks import Tasks
-from mydata_like.store.ledger import SqliteLedger
-from mydata_like.system.clock import SystemClock
-from mydata_like.system.priority import lower_priority
+from mydata_like.gui.window_state import WindowState
+from mydata_like.hostos.clock import SystemClock
+from mydata_like.hostos.process import lower_priority
+from mydata_like.ledger.sqlite_ledger import SqliteLedger
 
 PROBE = 5  # milliseconds between two ticks of the probe
 JUMPS = 100
@@ -168,10 +168,10 @@ def measure(config: Path, rows: int) -> dict[str, float]:
     sys.setswitchinterval(SWITCH_INTERVAL)
     app = QApplication.instance() or QApplication([])
     tasks = Tasks()
-    controller = Controller(config, tasks)
+    controller = WindowController(config, tasks)
     controller.open()
     wait(lambda: controller.loaded is not None and not tasks.busy)
-    page = TransfersPage(Desk(controller, tasks, Memory(controller)))
+    page = TransfersPage(AppContext(controller, tasks, WindowState(controller)))
     page.resize(1100, 720)
     page.show()
     app.processEvents()

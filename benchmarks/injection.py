@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from benchmarks.ours import Settings
 from benchmarks.wire import Wire
-from mydata_like.doctor.findings import Stage
+from mydata_like.speedtest.results import StageResult
 
-_PROCESSORS = frozenset({Stage.HASH, Stage.CIPHER, Stage.SERVER_CPU})
+_PROCESSORS = frozenset({StageResult.HASH, StageResult.CIPHER, StageResult.SERVER_CPU})
 _SLOW_FIRST = (
     "chacha20-poly1305@openssh.com",
     "aes256-gcm@openssh.com",
@@ -45,7 +45,7 @@ class Bottleneck(NamedTuple):
     `held_back` that the system must let us hold processes back.
     """
 
-    right: Set[Stage]
+    right: Set[StageResult]
     draw: Callable[[Random], Injection]
     tiny: bool = False
     advised: bool = False
@@ -97,13 +97,13 @@ def _slow_cipher(chance: Random) -> Injection:
 
 
 BOTTLENECKS: Mapping[str, Bottleneck] = {
-    "network": Bottleneck({Stage.NETWORK}, _slow_network),
-    "distance": Bottleneck({Stage.CHANNELS}, _distance, advised=True),
-    "uploader": Bottleneck({Stage.HASH, Stage.CIPHER}, _slow_uploader, held_back=True),
-    "host": Bottleneck({Stage.SERVER_CPU}, _slow_host, held_back=True),
-    "staging": Bottleneck({Stage.SERVER_DISK}, _slow_staging, held_back=True),
-    "source": Bottleneck({Stage.SOURCE}, _slow_source, held_back=True),
-    "api": Bottleneck({Stage.API}, _slow_api, tiny=True),
+    "network": Bottleneck({StageResult.NETWORK}, _slow_network),
+    "distance": Bottleneck({StageResult.CHANNELS}, _distance, advised=True),
+    "uploader": Bottleneck({StageResult.HASH, StageResult.CIPHER}, _slow_uploader, held_back=True),
+    "host": Bottleneck({StageResult.SERVER_CPU}, _slow_host, held_back=True),
+    "staging": Bottleneck({StageResult.SERVER_DISK}, _slow_staging, held_back=True),
+    "source": Bottleneck({StageResult.SOURCE}, _slow_source, held_back=True),
+    "api": Bottleneck({StageResult.API}, _slow_api, tiny=True),
     "nothing": Bottleneck(_PROCESSORS, _nothing),
     "cipher": Bottleneck(_PROCESSORS, _slow_cipher, advised=True),
 }

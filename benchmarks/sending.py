@@ -81,14 +81,14 @@ def _work(transport: Any, payloads: "SimpleQueue[Any]") -> tuple[float, list[Any
 
 def _payloads(plan: dict[str, Any]) -> Iterator[Any]:
     """Group the files as the engine does: in batches where they are tiny, else alone."""
-    from mydata_like.core.model import Dataset, DatasetId, Payload, Wanted
+    from mydata_like.core.model import Dataset, DatasetId, FileToSend, Payload
     from mydata_like.settings.schema import Transfer
 
     limits, dataset, numbers = Transfer(), Dataset(DatasetId(1), "benchmark"), count(1)
     batch: list[Any] = []
     size = 0
     for path in Path(plan["list"]).read_text().splitlines():
-        wanted = Wanted(_look(plan["root"], path), dataset, path)
+        wanted = FileToSend(_look(plan["root"], path), dataset, path)
         if wanted.file.size >= limits.batch_below:
             yield Payload(next(numbers), (wanted,), batched=False)
             continue

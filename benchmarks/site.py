@@ -21,7 +21,7 @@ from benchmarks.measure import ContestError
 from benchmarks.reserve import Reserve
 from benchmarks.slowdisk import forget, open_disk
 from benchmarks.whole import Installation
-from mydata_like.settings.transfer import Transfer
+from mydata_like.settings.transfer_sections import Transfer
 
 _COPIES = 20  # of each large file in memory: more than a run carries in its time
 _BEGINNING = 1.0  # seconds of a run in which windows fill and channels are found

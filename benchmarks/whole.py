@@ -14,11 +14,11 @@ from benchmarks.contest import OURS, Entrant
 from benchmarks.measure import ContestError, Sample, find_children, measure
 from benchmarks.ours import Settings, tell_settings
 from mydata_like.core.model import Layout
-from mydata_like.demo.preset import FACILITY
-from mydata_like.demo.process import ServerProcess
+from mydata_like.demo.fixtures import FACILITY
+from mydata_like.demo.server_process import ServerProcess
 
 CHECKS = "MD5 on the way, server's MD5"
-SERVING = "mydata_like.demo.process"
+SERVING = "mydata_like.demo.server_process"
 
 
 @dataclass(frozen=True)

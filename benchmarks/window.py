@@ -29,13 +29,13 @@ from benchmarks.ground import open_sshd
 from benchmarks.gui import Probe, fill, judge, tell, timed, wait
 from benchmarks.reserve import Reserve
 from benchmarks.whole import Installation
-from mydata_like.app.settings import find_places, ledger_file, load_settings, save_settings
-from mydata_like.gui.app import SWITCH_INTERVAL, Program
+from mydata_like.app.settings_service import find_places, ledger_file, load_settings, save_settings
+from mydata_like.gui.application import SWITCH_INTERVAL, Program
+from mydata_like.gui.base import NavigationRequest
 from mydata_like.gui.launch_options import LaunchOptions
-from mydata_like.gui.look import palette
-from mydata_like.gui.pages.page import Wish
-from mydata_like.gui.state import Phase
-from mydata_like.gui.tray.watchdog import Watchdog
+from mydata_like.gui.run_state import Phase
+from mydata_like.gui.theme import colours
+from mydata_like.gui.tray.crash_handler import UiHangDetector
 
 _SENT = 2000  # files after which the run is flat out
 _WATCHED = 6.0  # seconds of it
@@ -113,11 +113,11 @@ def _measure(config: Path, rest: float) -> dict[str, float]:
     app = QApplication([])
     home = Path(os.environ["MYDATA_LIKE_HOME"])
     program = Program(LaunchOptions(config, config, state=home / "state", logs=home / "logs"))
-    watchdog = Watchdog(home / "logs", parent=app)
+    watchdog = UiHangDetector(home / "logs", parent=app)
     program.open()
     wait(lambda: program.controller.state.phase is Phase.IDLE)
     program.window.show()
-    program.window.show_page(Wish("transfers"))
+    program.window.show_page(NavigationRequest("transfers"))
     program.controller.start()
     wait(lambda: program.controller.state.sums.sent > _SENT)
     found = _look_at_run(program, app)
@@ -144,7 +144,7 @@ def _look_at_run(program: Program, app: QApplication) -> dict[str, float]:
     )
     assert program.drawer.dialog
     program.drawer.dialog.close()
-    found["another palette"] = timed(lambda: palette.apply(app, "dark"), lambda: True)
+    found["another colours"] = timed(lambda: colours.apply(app, "dark"), lambda: True)
     found["Stop, acknowledged"] = timed(
         program.controller.stop, lambda: program.controller.state.phase is not Phase.RUNNING
     )

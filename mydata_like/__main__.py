@@ -32,14 +32,14 @@ def main() -> None:
 
         serve()
     elif words == ["--speed-test-pump"]:
-        from mydata_like.doctor.pump import main as flood
+        from mydata_like.speedtest.flood_worker import main as flood
 
         flood()
     elif words[:1] in ([], ["gui"]):
         show(words[1:])
     elif words[:1] == ["--self-test"]:
         from mydata_like.cli.terminal import guard_streams
-        from mydata_like.selftest.trying import main as try_parts
+        from mydata_like.selftest.self_check import main as try_parts
 
         guard_streams()
         sys.exit(try_parts(words[1:]))
@@ -50,20 +50,20 @@ def main() -> None:
 def show(words: list[str] | None = None) -> None:
     """Open the window, as `mydata-like-gui` does; the words are the command line by default."""
     _take_private()
-    from mydata_like.cli.window import app as window
+    from mydata_like.cli.window_command import app as window
 
     window(words, prog_name="mydata-like gui", obj=open_window)
 
 
 def _take_private() -> None:
-    from mydata_like.store.environment import take_private
+    from mydata_like.state.paths import take_private
 
     take_private()
 
 
 def _carry_out(words: list[str]) -> None:
     from mydata_like.cli.terminal import guard_streams
-    from mydata_like.system.garbage import imported_for_good
+    from mydata_like.hostos.process import imported_for_good
 
     guard_streams()
     with imported_for_good():
@@ -73,11 +73,11 @@ def _carry_out(words: list[str]) -> None:
 
 def open_window(config: "Path | None", paths: "tuple[Path, ...]", *, hidden: bool) -> int:
     """Open the window of a settings file, the usual one by default; return the exit code."""
+    from mydata_like.gui.launch import start
     from mydata_like.gui.launch_options import LaunchOptions
-    from mydata_like.gui.start import start
-    from mydata_like.store.paths import Places
+    from mydata_like.state.paths import StatePaths
 
-    places = Places.chosen(os.environ, config)
+    places = StatePaths.chosen(os.environ, config)
     folders = (places.state, places.logs)
     return start(LaunchOptions(config, places.config_file, *folders, paths, hidden=hidden))
 

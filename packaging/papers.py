@@ -16,7 +16,7 @@ from urllib.parse import quote
 from linux.libraries import Library, list_libraries
 
 from mydata_like import __version__
-from mydata_like.system.components import PROGRAM, Component, list_components
+from mydata_like.hostos.dependencies import PROGRAM, Component, list_components
 
 LICENCE = re.compile(r"(licen[cs]e|copying|notice)[^/]*$|/licenses/", re.IGNORECASE)
 LICENCES = Path(__file__).parent / "licences"

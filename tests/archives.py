@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 from mydata_like.core.model import ArchiveMember, LocalFile
-from mydata_like.transfer.archive import ArchiveSource
+from mydata_like.transfer.archive_writer import ArchiveSource
 from tests.settled import settle
 
 NAME = b"Set 1-0123abcd-0001.tar"

@@ -31,9 +31,9 @@ from typing import Any
 
 import psutil
 
-from mydata_like.app.settings import save_settings
+from mydata_like.app.settings_service import save_settings
+from mydata_like.demo.demo_server import EmbeddedServer
 from mydata_like.demo.faults import Fault, Hang, Reply
-from mydata_like.demo.server import EmbeddedServer
 from mydata_like.ssh.keys import PublicKey
 from tests.claims import (
     AWAY,

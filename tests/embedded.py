@@ -5,7 +5,7 @@ from pathlib import Path
 
 import requests
 
-from mydata_like.demo.server import EmbeddedServer
+from mydata_like.demo.demo_server import EmbeddedServer
 
 UUID = "6b49f74f-117e-45ba-be74-73a3ae100cc0"
 FINGERPRINT = "SHA256:c7/X3T5lrNY72MkfOZ5Q4Hrso3/Wn0uZOLt8B4STiFI"

@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import tomlkit
 
+from mydata_like.app.cleanup_service import open_freeing
 from mydata_like.app.connection import Connection, open_connection
-from mydata_like.app.freeing import open_freeing
 from mydata_like.app.run_request import RunObserver
-from mydata_like.app.settings import (
+from mydata_like.app.settings_service import (
     find_api_key,
     find_places,
     ledger_file,
@@ -23,18 +23,18 @@ from mydata_like.app.settings import (
     open_secrets,
     prepare_places,
 )
-from mydata_like.app.staging import open_petition
-from mydata_like.core.freeing import Freed, Spared
+from mydata_like.app.staging_service import open_petition
+from mydata_like.core.deletion import DeletedFile, KeptFile
 from mydata_like.core.model import DatafileId, DatasetId, Entry, EntryState
 from mydata_like.core.ports import ExperimentDraft
-from mydata_like.demo.approval import STAGING_BOX, ScpAddress
-from mydata_like.demo.preset import FACILITY
-from mydata_like.demo.server import EmbeddedServer
-from mydata_like.demo.site import DEFAULT_BOX
-from mydata_like.engine.workers import CancelFlag
+from mydata_like.demo.context import DEFAULT_BOX
+from mydata_like.demo.demo_server import EmbeddedServer
+from mydata_like.demo.fixtures import FACILITY
+from mydata_like.demo.uploaders import STAGING_BOX, ScpAddress
+from mydata_like.engine.pipeline import CancelFlag
+from mydata_like.hostos.clock import SystemClock
+from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from mydata_like.settings.schema import Settings
-from mydata_like.store.ledger import SqliteLedger
-from mydata_like.system.clock import SystemClock
 
 LONG_AGO_NS = 1_600_000_000_000_000_000
 OWNER = "alice"
@@ -176,7 +176,7 @@ class FreeSite:
         finally:
             ledger.close()
 
-    def free(self, *paths: Path, delete: bool = True) -> list[Freed | Spared]:
+    def free(self, *paths: Path, delete: bool = True) -> list[DeletedFile | KeptFile]:
         """Free files, as the command does."""
         observer = RunObserver()
         with open_freeing(self.settings, self.config, observer, delete=delete) as freeing:

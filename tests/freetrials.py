@@ -23,10 +23,10 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mydata_like.core.freeing import Freed, Spared
+from mydata_like.core.deletion import DeletedFile, KeptFile
 from mydata_like.core.model import DatafileId, DatasetId, LocalFile
 from mydata_like.demo.faults import EMPTY_LIST, Cached, Fault
-from mydata_like.transfer.archive import ArchiveMember
+from mydata_like.transfer.archive_writer import ArchiveMember
 from tests.archives import write
 from tests.freefaults import KINDS, OF_ARCHIVED, Archive, Trial
 from tests.freesite import (
@@ -161,7 +161,7 @@ class FreeTrials:
         for trial in trials:
             trial.kinds += [kind] if kind else []
 
-    def _free(self, folder: Path, trials: Sequence[Trial]) -> dict[str, Freed | Spared]:
+    def _free(self, folder: Path, trials: Sequence[Trial]) -> dict[str, DeletedFile | KeptFile]:
         deeds = {trial.key: trial.deed for trial in trials if trial.deed}
         log = self._site.state / "freed.jsonl"
         with racing(log, self._site.data, deeds, RACE) as racer:
@@ -173,7 +173,7 @@ class FreeTrials:
             self.table.written += 1
         return {os.fsdecode(fate.key): fate for fate in fates}
 
-    def _judge(self, trial: Trial, fate: Freed | Spared | None) -> None:
+    def _judge(self, trial: Trial, fate: DeletedFile | KeptFile | None) -> None:
         kinds = trial.kinds or [NOTHING]
         gone = not os.path.lexists(trial.path)
         wrong = _find_wrong(trial, fate, gone=gone)
@@ -181,21 +181,21 @@ class FreeTrials:
             self.table.trials[kind] += 1
             self.table.deleted[kind] += gone
             self.table.unsafe[kind] += bool(wrong)
-        if isinstance(fate, Spared):
+        if isinstance(fate, KeptFile):
             self.table.reasons[fate.problem.code] += 1
         if wrong:
             self.table.wrongs.append(f"{trial.key} ({', '.join(kinds)}): {wrong}")
 
 
-def _find_wrong(trial: Trial, fate: Freed | Spared | None, *, gone: bool) -> str:
+def _find_wrong(trial: Trial, fate: DeletedFile | KeptFile | None, *, gone: bool) -> str:
     """Return what is not as it has to be."""
     if gone:
         if not trial.is_safe_on_the_server():
             return "its bytes are nowhere"
-        return "" if isinstance(fate, Freed) else "it is gone, and nobody said so"
+        return "" if isinstance(fate, DeletedFile) else "it is gone, and nobody said so"
     if trial.path.read_bytes() != trial.content:
         return "it has other bytes than were written"
-    if isinstance(fate, Freed) and trial.deed != "replace":
+    if isinstance(fate, DeletedFile) and trial.deed != "replace":
         return "it is said to be deleted, and is there"
     return ""
 

@@ -4,13 +4,13 @@ import os
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, nullcontext
 
-from mydata_like.app.settings import find_places, ledger_file, load_settings
+from mydata_like.app.settings_service import find_places, ledger_file, load_settings
 from mydata_like.core.events import FileFailed
+from mydata_like.core.extra_sources import KnownSource
 from mydata_like.core.model import EntryState
-from mydata_like.core.sources import KnownSource
-from mydata_like.demo.archived import is_archive, list_archived
-from mydata_like.store.ledger import SqliteLedger
-from mydata_like.system.clock import SystemClock
+from mydata_like.demo.invariants import is_archive, list_archived
+from mydata_like.hostos.clock import SystemClock
+from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from tests.site import Carried, Ended, Picture, Site
 
 

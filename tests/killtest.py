@@ -35,7 +35,7 @@ from pathlib import Path
 from subprocess import Popen, TimeoutExpired
 from typing import Generic, TypeVar
 
-from mydata_like.demo.approval import ScpAddress
+from mydata_like.demo.uploaders import ScpAddress
 from tests.claims import CUT_OFF, Claim, Views, find_disagreements, find_false_claims
 from tests.faults.tcpproxy import TcpProxy
 from tests.invariants import check_complete, check_idle, check_untouched, find_falsehoods

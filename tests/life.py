@@ -15,10 +15,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from mydata_like.demo.approval import ScpAddress
-from mydata_like.demo.preset import FACILITY
-from mydata_like.demo.server import EmbeddedServer
-from mydata_like.demo.sshd import PrivateSshd
+from mydata_like.demo.demo_server import EmbeddedServer
+from mydata_like.demo.fixtures import FACILITY
+from mydata_like.demo.ssh_servers import PrivateSshd
+from mydata_like.demo.uploaders import ScpAddress
 from mydata_like.ssh.keys import PublicKey
 
 UUID = "0b6f4c56-8a4e-4a5e-9d0a-3f2f6a1f7c11"

@@ -21,18 +21,18 @@ from PySide6.QtCore import QEventLoop, QSize, Qt
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QApplication, QWidget
 
-from mydata_like.app.settings import save_settings
-from mydata_like.demo.samples import make_samples
-from mydata_like.gui.app import Program
+from mydata_like.app.settings_service import save_settings
+from mydata_like.demo.fixtures import make_samples
+from mydata_like.gui.application import Program
 from mydata_like.gui.launch_options import LaunchOptions
-from mydata_like.gui.look import palette
-from mydata_like.gui.look.language import speak
+from mydata_like.gui.theme import colours
+from mydata_like.gui.theme_settings import speak
 from tests.gui.scenes import Moment, Scene, Stage, list_scenes
 from tests.site import Site, open_site
 
 FOLDER = Path(__file__).parent.parent / "docs" / "images"
 _OPENED: list[Program] = []  # kept, so that no other thread's collector takes them
-THEMES: tuple[palette.Theme, ...] = ("light", "dark")
+THEMES: tuple[colours.Theme, ...] = ("light", "dark")
 SIZE = QSize(1100, 720)
 LARGEST = 200_000  # bytes of a picture
 PATIENCE = 90.0  # seconds
@@ -103,7 +103,7 @@ def _add_the_unusual(data: Path) -> None:
 def _shoot(
     app: QApplication, site: Site, scenes: list[Scene], prepare: Callable[[Site], Program]
 ) -> list[Path]:
-    palette.apply(app, "light")
+    colours.apply(app, "light")
     program = prepare(site)
     stage = Stage(program.window, program.desk)
     program.window.resize(SIZE)
@@ -111,7 +111,7 @@ def _shoot(
     for scene in scenes:
         shown = scene.open(stage)
         for theme in THEMES:
-            palette.apply(app, theme)
+            colours.apply(app, theme)
             _wait(lambda: not program.tasks.busy)
             _rest(0.4)
             taken.append(_save(shown, f"{scene.name}-{theme}"))

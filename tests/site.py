@@ -18,13 +18,13 @@ import psutil
 
 from mydata_like.app.run_request import RunObserver, RunRequest
 from mydata_like.app.run_service import open_run
-from mydata_like.app.settings import load_settings
+from mydata_like.app.settings_service import load_settings
 from mydata_like.core.events import Event, RunFinished
-from mydata_like.core.sources import Offer
-from mydata_like.demo.place import DemoPlace, furnish
-from mydata_like.demo.samples import make_samples
-from mydata_like.demo.server import EmbeddedServer
-from mydata_like.engine.watching import SOURCE
+from mydata_like.core.extra_sources import SourceRequest
+from mydata_like.demo.demo_server import EmbeddedServer
+from mydata_like.demo.demo_site import DemoSite, furnish
+from mydata_like.demo.fixtures import make_samples
+from mydata_like.engine.scheduler import SOURCE
 
 DEADLINE = 60.0  # seconds after which a command counts as hanging
 # What a test does not want to wait for.
@@ -86,7 +86,7 @@ class Carried:
 class Site:
     """A place with its settings file; its commands run as a person would start them."""
 
-    def __init__(self, place: DemoPlace) -> None:
+    def __init__(self, place: DemoSite) -> None:
         self.place = place
         self.server: EmbeddedServer = place.server
         self.sshd = place.sshd
@@ -142,7 +142,7 @@ class Site:
         *settings: str,
         watch: Callable[[Event], object] = id,
         patience: float | None = None,
-        sources: Sequence[Offer] = (),
+        sources: Sequence[SourceRequest] = (),
     ) -> "Carried":
         """Run in this process; `watch` sees each event, so faults can strike at one of them.
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from mydata_like.demo.sshd import PrivateSshd
+from mydata_like.demo.ssh_servers import PrivateSshd
 from mydata_like.ssh.connect import connect
 from mydata_like.ssh.keys import create_key
 from mydata_like.ssh.session import Endpoint

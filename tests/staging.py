@@ -4,8 +4,8 @@ import os
 from pathlib import Path
 
 from mydata_like.core.events import Event
-from mydata_like.core.model import Dataset, DatasetId, LocalFile, Payload, StagingArea, Wanted
-from mydata_like.demo.sshd import PrivateSshd
+from mydata_like.core.model import Dataset, DatasetId, FileToSend, LocalFile, Payload, StagingArea
+from mydata_like.demo.ssh_servers import PrivateSshd
 from mydata_like.settings.schema import Transfer
 from mydata_like.ssh.keys import create_key
 from mydata_like.transfer.pool import SshTransport
@@ -69,9 +69,9 @@ class Staging:
         )
 
 
-def wanted(member) -> Wanted:
+def wanted(member) -> FileToSend:
     file = LocalFile(member.path, b"", b"", b"", *member[1:5], top=member.top)
-    return Wanted(file, DATASET, os.fsdecode(member.remote))
+    return FileToSend(file, DATASET, os.fsdecode(member.remote))
 
 
 def single(member) -> Payload:

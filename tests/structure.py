@@ -1,7 +1,8 @@
 """Measures the structure of the code: modules, lines, imports, names.
 
-`python -m tests.structure [directory]` prints the figures. Nothing is imported: everything is read
-from the source, of any directory that holds the package.
+`python -m tests.structure [directory]` prints the figures.
+`python -m tests.structure --list PAGE` writes the list of modules into a page. Nothing is imported:
+everything is read from the source, in any directory that contains the package.
 """
 
 import ast
@@ -17,6 +18,8 @@ from pathlib import Path
 
 PACKAGE = "mydata_like"
 ROOT = Path(__file__).parents[1]
+LIST_BEGINS = "<!-- Made by `make pages` from the docstrings of all modules. -->\n"
+LIST_ENDS = "<!-- The end of what is made. -->\n"
 # What makes a comment's claim about a library or a standard checkable.
 EVIDENCE = re.compile(r"\b(?:\d+\.\d+|RFC ?\d+|CVE-\d|https?://|bug|issue)", re.IGNORECASE)
 TYPE_CHECKING = ("TYPE_CHECKING", "typing.TYPE_CHECKING")
@@ -41,6 +44,12 @@ class Module:
     @property
     def is_package(self) -> bool:
         return self.path.name == "__init__.py"
+
+    @property
+    def summary(self) -> str:
+        """The first paragraph of its docstring, on one line."""
+        text = ast.get_docstring(self.tree) or ""
+        return " ".join(text.partition("\n\n")[0].split())
 
     @property
     def classes(self) -> list[str]:
@@ -160,6 +169,29 @@ class Structure:
         yield "comments with evidence per 1,000 lines", f"{evidence / lines * 1000:.1f}"
 
 
+def replace_module_list(page: str, house: Structure) -> str:
+    """Return the page with its list of modules made again; all other text stays."""
+    before, _, rest = page.partition(LIST_BEGINS)
+    _, _, after = rest.partition(LIST_ENDS)
+    return "".join((before, LIST_BEGINS, *_describe_modules(house), LIST_ENDS, after))
+
+
+def _describe_modules(house: Structure) -> Iterator[str]:
+    """Yield a heading for each package, and a line for each module: its name and its docstring."""
+    package = ""
+    for module in house.modules.values():
+        parts = module.name.split(".")
+        if len(parts) < 2:
+            continue
+        if parts[1] != package:
+            package = parts[1]
+            yield f"\n### {package}\n\n"
+        if not module.is_package:
+            name = "/".join(parts[1:])
+            yield f"- `{name}` - {module.summary}\n"
+    yield "\n"
+
+
 def find_repeated(words: list[str]) -> list[str]:
     """Return the words that occur more than once."""
     return sorted(word for word, times in Counter(words).items() if times > 1)
@@ -219,7 +251,11 @@ def _find_components(graph: Mapping[str, set[str]]) -> list[set[str]]:
 
 
 def main() -> None:
-    """Print the figures of this directory, or of the one that is named."""
+    """Print the figures of this directory or of a named one, or write the list of modules."""
+    if sys.argv[1:2] == ["--list"]:
+        page = Path(sys.argv[2])
+        page.write_text(replace_module_list(page.read_text("utf-8"), Structure()), "utf-8")
+        return
     root = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT
     for name, value in Structure(root).figures():
         sys.stdout.write(f"{name:40} {value:>10}\n")

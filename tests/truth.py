@@ -8,9 +8,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
-from mydata_like.core.format import format_path
-from mydata_like.demo.archived import is_archive, list_archived
-from mydata_like.demo.invariants import FileKey, StoredFile, measure
+from mydata_like.core.formatting import format_path
+from mydata_like.demo.invariants import FileKey, StoredFile, is_archive, list_archived, measure
 from tests.site import Site
 
 

@@ -40,17 +40,17 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from mydata_like.app.settings import find_places, find_state, load_settings
-from mydata_like.gui.app import Program
+from mydata_like.app.settings_service import find_places, find_state, load_settings
+from mydata_like.gui.application import Program
+from mydata_like.gui.base import NavigationRequest, Page
 from mydata_like.gui.launch_options import LaunchOptions
-from mydata_like.gui.look.appearance import dress
-from mydata_like.gui.look.palette import status_colour
-from mydata_like.gui.look.picture import Picture
-from mydata_like.gui.memory import Memory
-from mydata_like.gui.pages.page import Page, Wish
-from mydata_like.gui.tray.emblem import COLOURS
-from mydata_like.system.clock import SystemClock
-from mydata_like.system.lock import lock_watch
+from mydata_like.gui.theme.colours import status_colour
+from mydata_like.gui.theme.widgets import IconLabel
+from mydata_like.gui.theme_settings import dress
+from mydata_like.gui.tray.tray_icon import COLOURS
+from mydata_like.gui.window_state import WindowState
+from mydata_like.hostos.clock import SystemClock
+from mydata_like.hostos.lock import lock_watch
 
 DEADLINE = 60.0  # seconds after which the window counts as hanging
 PASSES = 5  # of the event loop in which nothing may happen before all counts as shown
@@ -103,7 +103,7 @@ class WindowReader:
         self._program.close()
 
     def _turn_to(self, name: str) -> Page:
-        self._window.show_page(Wish(name))
+        self._window.show_page(NavigationRequest(name))
         self._settle()
         return self._window.find_page(name)
 
@@ -204,7 +204,7 @@ def _group_texts(widget: QWidget) -> list[list[str]]:
 
 def _find_level(page: QWidget) -> str:
     """Return the status whose colour the largest picture of a page has; empty without any."""
-    pictures = [part for part in page.findChildren(Picture) if part.isVisibleTo(page)]
+    pictures = [part for part in page.findChildren(IconLabel) if part.isVisibleTo(page)]
     if not pictures:
         return ""
     image = max(pictures, key=lambda part: part.width()).grab().toImage()
@@ -297,7 +297,7 @@ def _print(look: Look | None) -> None:
 def main(words: list[str]) -> None:
     """Print what the window says; end at once, as the program does."""
     app = QApplication(sys.argv[:1])
-    dress(app, Memory())
+    dress(app, WindowState())
     config = Path(words[0])
     if words[1:] == ["--live"]:
         obey(config)

@@ -5,31 +5,31 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mydata_like.app.settings import find_state, offer_takeover
+from mydata_like.app.settings_service import find_state, offer_takeover
 from mydata_like.core.errors import SettingsError
-from mydata_like.core.model import Facility, Instrument, User
-from mydata_like.core.ports import Cancel, Clock
+from mydata_like.core.model import Facility, InstrumentRecord, User
+from mydata_like.core.ports import CancelSignal, Clock
 from mydata_like.engine.datasets import Identity
+from mydata_like.hostos.machine_info import describe_machine
 from mydata_like.server.api import HttpServer
-from mydata_like.server.client import Client
+from mydata_like.server.client import ApiClient
 from mydata_like.server.uploader import Uploaders
+from mydata_like.settings.atomic_write import read_plain, write_private
 from mydata_like.settings.schema import Settings, find_missing
-from mydata_like.settings.writing import read_plain, write_private
-from mydata_like.store.paths import Places
-from mydata_like.store.secrets import Secret
-from mydata_like.system.machine import describe_machine
+from mydata_like.state.paths import StatePaths
+from mydata_like.state.secrets import Secret
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Connection:
     """The server with what it told about us; closed by its owner."""
 
-    client: Client
+    client: ApiClient
     server: HttpServer
     resources: frozenset[str]
     account: User
     facility: Facility
-    instrument: Instrument
+    instrument: InstrumentRecord
     uploaders: Uploaders
 
     def close(self) -> None:
@@ -37,13 +37,13 @@ class Connection:
 
 
 def open_connection(
-    settings: Settings, key: Secret, clock: Clock, cancel: Cancel, *, dry_run: bool = False
+    settings: Settings, key: Secret, clock: Clock, cancel: CancelSignal, *, dry_run: bool = False
 ) -> Connection:
     """Connect and prove who we are; raises a `RunError` that says what is to be mended.
 
     A dry run makes nothing: an instrument that the server lacks has the id 0.
     """
-    client = Client(settings.server, key.reveal(), clock, cancel)
+    client = ApiClient(settings.server, key.reveal(), clock, cancel)
     server = HttpServer(client)
     try:
         resources = server.fetch_resources()
@@ -66,10 +66,10 @@ def open_connection(
 
 def _find_instrument(
     server: HttpServer, facility: Facility, name: str, *, dry_run: bool
-) -> Instrument:
+) -> InstrumentRecord:
     if not dry_run:
         return server.ensure_instrument(facility, name)
-    return server.find_instrument(facility, name) or Instrument(0, name)
+    return server.find_instrument(facility, name) or InstrumentRecord(0, name)
 
 
 def require_complete(settings: Settings, config: Path | None) -> None:
@@ -98,12 +98,12 @@ def choose_facility(facilities: Sequence[Facility], name: str) -> Facility:
     )
 
 
-def uuid_file(settings: Settings, places: Places) -> Path:
+def uuid_file(settings: Settings, places: StatePaths) -> Path:
     """Return where the identity is kept that the settings do not tell."""
     return find_state(settings, places) / "uploader-uuid"
 
 
-def ensure_uuid(settings: Settings, places: Places) -> str:
+def ensure_uuid(settings: Settings, places: StatePaths) -> str:
     """Return this installation's identity, made at the first start and kept beside the state."""
     found = find_uuid(settings, places)
     if found:
@@ -113,7 +113,7 @@ def ensure_uuid(settings: Settings, places: Places) -> str:
     return made
 
 
-def find_uuid(settings: Settings, places: Places) -> str:
+def find_uuid(settings: Settings, places: StatePaths) -> str:
     """Return this installation's identity; empty where it has none yet."""
     if settings.instrument.uuid:
         return settings.instrument.uuid

@@ -7,18 +7,17 @@ from pathlib import Path
 
 from mydata_like.app.connection import require_complete
 from mydata_like.app.run_request import RunObserver, RunRequest, build_gate, connect, connected
-from mydata_like.app.server_settings import refresh_settings
-from mydata_like.app.settings import find_places, load_settings, prepare_places
-from mydata_like.app.staging import list_endpoints, open_petition
+from mydata_like.app.server_settings_cache import refresh_settings
+from mydata_like.app.settings_service import find_places, load_settings, prepare_places
+from mydata_like.app.staging_service import list_endpoints, open_petition
 from mydata_like.core.errors import HostKeyError
 from mydata_like.core.model import StagingArea
-from mydata_like.settings.policy import Loaded
+from mydata_like.hostos.clock import SystemClock
+from mydata_like.settings.layers import Loaded
 from mydata_like.settings.schema import Settings, Transfer
 from mydata_like.ssh.connect import fetch_host_key
-from mydata_like.ssh.hosts import accept_host_key, check_host_key
-from mydata_like.ssh.keys import PublicKey
+from mydata_like.ssh.keys import PublicKey, accept_host_key, check_host_key
 from mydata_like.ssh.session import Endpoint
-from mydata_like.system.clock import SystemClock
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +35,7 @@ class HostKey:
 
 
 @dataclass(frozen=True, slots=True)
-class Admission:
+class RegistrationResult:
     """The approval: where bytes go, and whom to trust on the way.
 
     The hosts are met one after the other, while their keys are asked for: behind one that is
@@ -47,7 +46,9 @@ class Admission:
     unknown_host_keys: Iterator[HostKey]
 
 
-def register(request: RunRequest, observer: RunObserver, *, here: bool = False) -> Admission:
+def register(
+    request: RunRequest, observer: RunObserver, *, here: bool = False
+) -> RegistrationResult:
     """Ask for approval, and meet the staging hosts once it is there.
 
     With the request's patience the approval is waited for; with `here` the uploader belongs to
@@ -65,7 +66,7 @@ def register(request: RunRequest, observer: RunObserver, *, here: bool = False) 
             petition.take_seat()
         area = petition.request() if request.patience is None else gate.call(petition.request)
     endpoints = list_endpoints(petition, area, request.settings, places)
-    return Admission(area, _find_unknown(endpoints))
+    return RegistrationResult(area, _find_unknown(endpoints))
 
 
 def fetch_server_settings(request: RunRequest, observer: RunObserver) -> bool:

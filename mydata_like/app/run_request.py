@@ -10,20 +10,51 @@ from pathlib import Path
 from random import SystemRandom
 
 from mydata_like.app.connection import Connection, open_connection
-from mydata_like.app.patience import choose_patience
-from mydata_like.app.server_settings import refresh_settings, tell_change
-from mydata_like.app.settings import find_api_key, find_places, open_secrets
+from mydata_like.app.server_settings_cache import refresh_settings, tell_change
+from mydata_like.app.settings_service import find_api_key, find_places, open_secrets
+from mydata_like.core.errors import (
+    AccessDeniedError,
+    HostKeyError,
+    NotApprovedError,
+    RunError,
+    ServerUnavailableError,
+)
+from mydata_like.core.extra_sources import SourceRequest
 from mydata_like.core.ports import Clock, Emit
-from mydata_like.core.sources import Offer
-from mydata_like.engine.controller import Controller
-from mydata_like.engine.levels import ALL, Part
+from mydata_like.engine.command_handler import CommandHandler
+from mydata_like.engine.gate import Gate
+from mydata_like.engine.layout_walk import ALL, ScanScope
+from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.engine.progress import RunProgress
-from mydata_like.engine.retry import Gate
-from mydata_like.engine.workers import CancelFlag
-from mydata_like.settings.policy import Loaded
+from mydata_like.hostos.clock import SystemClock
+from mydata_like.settings.layers import Loaded
 from mydata_like.settings.schema import Settings
-from mydata_like.store.secrets import Secret
-from mydata_like.system.clock import SystemClock
+from mydata_like.state.secrets import Secret
+
+# Conditions of the staging area that may pass by themselves while a run waits.
+PASSING = frozenset({"staging.full"})
+
+
+def choose_patience(settings: Settings, unattended: float | None) -> Callable[[RunError], float]:
+    """Return the seconds for which each condition is waited out.
+
+    Where a person started the run (`unattended` is None), what only a person can mend ends it.
+    An unattended run waits for that as well; but a key or a host that is not accepted may have
+    been replaced in the settings meanwhile, which only the next run reads.
+    """
+    usual = settings.advanced.pause_patience
+
+    def attended(error: RunError) -> float:
+        passes = isinstance(error, ServerUnavailableError | NotApprovedError)
+        return usual if passes or error.problem_code in PASSING else 0.0
+
+    def alone(error: RunError) -> float:
+        assert unattended is not None
+        if isinstance(error, AccessDeniedError | HostKeyError):
+            return min(usual, unattended)
+        return unattended
+
+    return attended if unattended is None else alone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,9 +67,9 @@ class RunRequest:
     dry_run: bool = False
     patience: float | None = None  # seconds to wait of an unattended run, possibly infinite
     reason: str = "person"  # why it starts, as of `RunStarted`; "source" looks at sources only
-    sources: tuple[Offer, ...] = ()  # from outside of the data directory
+    sources: tuple[SourceRequest, ...] = ()  # from outside of the data directory
     api_key: Secret | None = None  # to be tried instead of the one that is stored
-    part: Part = ALL  # of the data directory, that is scanned
+    part: ScanScope = ALL  # of the data directory, that is scanned
     accept_empty: bool = False  # files that are gone were deleted on purpose
 
 
@@ -57,7 +88,7 @@ class RunObserver:
     cancel: CancelFlag = field(default_factory=CancelFlag)
     hide: Callable[[str], None] = ignore  # receives every secret, so that no log shows it
     progress: RunProgress = field(default_factory=lambda: RunProgress(SystemClock()))
-    controller: Controller | None = None  # brings commands
+    controller: CommandHandler | None = None  # brings commands
 
 
 def build_gate(request: RunRequest, observer: RunObserver, clock: Clock) -> Gate:
@@ -98,3 +129,13 @@ def connect(
         request = replace(request, settings=loaded.settings)
         connection = stack.enter_context(connected(request, observer, gate))
     return request, connection
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchRequest:
+    """What a watch is asked to do, beside what the settings say."""
+
+    config: Path | None = None
+    assignments: tuple[str, ...] = ()
+    host_keys: tuple[str, ...] = ()
+    attended: bool = False  # by a program that shows what it does

@@ -14,11 +14,11 @@ from mydata_like.app.connection import (
     ensure_uuid,
     require_complete,
 )
-from mydata_like.app.marking import marked
-from mydata_like.app.occupying import occupied
+from mydata_like.app.directory_lock import check_shards, occupied, telling_of_copies
+from mydata_like.app.host_impact import spared
 from mydata_like.app.run_request import RunObserver, RunRequest, build_gate, connect, ignore
-from mydata_like.app.server_settings import telling_of_server_filters
-from mydata_like.app.settings import (
+from mydata_like.app.server_settings_cache import telling_of_server_filters
+from mydata_like.app.settings_service import (
     correct_places,
     find_places,
     find_state,
@@ -26,57 +26,52 @@ from mydata_like.app.settings import (
     prepare_places,
     report_former_values,
 )
-from mydata_like.app.shards import check_shards, telling_of_copies
-from mydata_like.app.sparing import spared
-from mydata_like.app.staging import Staging, find_staging, open_staging
+from mydata_like.app.staging_service import OpenStaging, find_staging, open_staging
+from mydata_like.app.uploader_marks import marked
+from mydata_like.core.data_directory import WHOLE
 from mydata_like.core.errors import UploaderError
 from mydata_like.core.events import Event, Notice, RunFinished, RunProgressed, event_record
 from mydata_like.core.model import FileGroup
 from mydata_like.core.ports import Emit, Transport
-from mydata_like.core.shards import WHOLE
-from mydata_like.engine.archives import Recall
-from mydata_like.engine.audit import Audit, AuditPolicy
+from mydata_like.engine.archive_stage import Bundle
 from mydata_like.engine.availability import Availability
-from mydata_like.engine.bandwidth import Bandwidth
-from mydata_like.engine.bundle import Bundle
-from mydata_like.engine.channels import Channels
+from mydata_like.engine.bottleneck import BottleneckMonitor
+from mydata_like.engine.channel_tuner import ChannelTuner
+from mydata_like.engine.channels import Bandwidth, ChannelPool
 from mydata_like.engine.check import Check
-from mydata_like.engine.choices import Choices
-from mydata_like.engine.chronicle import Chronicle
-from mydata_like.engine.climb import Climb
+from mydata_like.engine.command_handler import CommandHandler
 from mydata_like.engine.compare import Compare
-from mydata_like.engine.context import RunContext
-from mydata_like.engine.controller import Controller
+from mydata_like.engine.dataset_index import ArchiveRecovery, Audit, AuditPolicy, DatasetIndex
+from mydata_like.engine.dataset_writers import WriteTracker
 from mydata_like.engine.datasets import Datasets
 from mydata_like.engine.discovery import Discovery, Lookahead
-from mydata_like.engine.knowledge import Knowledge
-from mydata_like.engine.limits import Limits
+from mydata_like.engine.outcome_recorder import OutcomeRecorder
 from mydata_like.engine.pack import Pack
+from mydata_like.engine.pipeline import CancelFlag, begin, settle
 from mydata_like.engine.progress import RunProgress
 from mydata_like.engine.record import Record
 from mydata_like.engine.recover import Recovery, Untold
-from mydata_like.engine.register import Filing, Pace, Register
+from mydata_like.engine.register import BatchSizer, Register, RegisterOptions
 from mydata_like.engine.replace import Replace
 from mydata_like.engine.run import Run, Stages
+from mydata_like.engine.run_context import RunContext
+from mydata_like.engine.run_limits import RunLimits
 from mydata_like.engine.scan import Scan
+from mydata_like.engine.scheduler import FOLDER, SOURCE
 from mydata_like.engine.send import Send
-from mydata_like.engine.shares import Shares
-from mydata_like.engine.sources import Sources, check_source
-from mydata_like.engine.ticker import begin, settle
+from mydata_like.engine.source_store import ExtraSources, check_source
+from mydata_like.engine.user_overrides import UserOverrides
 from mydata_like.engine.verify import Verification, Verify
-from mydata_like.engine.watching import FOLDER, SOURCE
-from mydata_like.engine.workers import CancelFlag
-from mydata_like.engine.writes import Writes
-from mydata_like.store.ledger import SqliteLedger
-from mydata_like.store.rows import PastRun
-from mydata_like.store.state_files import DELETIONS, find_file, load_deletions
-from mydata_like.system.clock import SystemClock
-from mydata_like.system.garbage import collect_seldom
-from mydata_like.system.lease import Lease
-from mydata_like.system.load import measure_idle
-from mydata_like.transfer.reading import read_checksum
+from mydata_like.hostos.clock import SystemClock
+from mydata_like.hostos.load import measure_idle
+from mydata_like.hostos.lock import Lease
+from mydata_like.hostos.process import collect_seldom
+from mydata_like.ledger.sql import PastRunRow
+from mydata_like.ledger.sqlite_ledger import SqliteLedger
+from mydata_like.state.state_files import DELETIONS, find_file, load_deletions
+from mydata_like.transfer.archive_reader import TarArchives
+from mydata_like.transfer.file_source import read_checksum
 from mydata_like.transfer.sessions import count_cpus
-from mydata_like.transfer.unarchive import TarArchives
 
 LOOK_FOR = 30.0  # seconds of looking at what is there where a run cannot begin
 SWITCH_INTERVAL = 0.0005  # seconds a thread may keep those that send from going on
@@ -90,9 +85,9 @@ class LedgerRecorder:
     reason: str
     started: datetime
     ledger: SqliteLedger
-    outcomes: Chronicle
+    outcomes: OutcomeRecorder
     progress: RunProgress
-    sources: Sources
+    sources: ExtraSources
 
     def keep(self) -> None:
         self._keep(None, self.progress.progress())
@@ -110,7 +105,7 @@ class LedgerRecorder:
         measured = self.progress.measured
         limit = {"limit": measured.limit if measured else ""}  # which the sums at the end have
         record = limit | event_record(sums) | {"reason": self.reason}
-        self.ledger.record_run(PastRun(self.run, self.started, finished, record))
+        self.ledger.record_run(PastRunRow(self.run, self.started, finished, record))
 
 
 @contextmanager
@@ -138,7 +133,7 @@ class _Builder:
         self._gate = build_gate(request, observer, self._clock)
         self._places = find_places(request.config)
         self._root = os.fsencode(request.settings.data.directory or "")
-        self._controller = observer.controller or Controller(observer.cancel, observer.emit)
+        self._controller = observer.controller or CommandHandler(observer.cancel, observer.emit)
 
     def build(self) -> Run:
         """Return the run, once all that it needs is open."""
@@ -195,16 +190,20 @@ class _Builder:
         self._stack.callback(close)
         return opened
 
-    def _accept_sources(self, find_ledger: Callable[[], SqliteLedger]) -> Callable[[], Sources]:
+    def _accept_sources(
+        self, find_ledger: Callable[[], SqliteLedger]
+    ) -> Callable[[], ExtraSources]:
         """Begin to keep what is to be sent from outside, before the server is asked anything.
 
         A run over everything also carries on with what earlier ones have left.
         """
         request = self._request
 
-        def accept() -> Sources:
+        def accept() -> ExtraSources:
             alone = request.reason == SOURCE
-            sources = Sources(request.settings, find_ledger(), alone=alone, dry_run=request.dry_run)
+            sources = ExtraSources(
+                request.settings, find_ledger(), alone=alone, dry_run=request.dry_run
+            )
             for offer in request.sources:
                 sources.add(offer)
             self._controller.accept(sources.remember)
@@ -218,7 +217,7 @@ class _Builder:
 
     @contextmanager
     def _looking_ahead(
-        self, discovery: Discovery, find_sources: Callable[[], Sources]
+        self, discovery: Discovery, find_sources: Callable[[], ExtraSources]
     ) -> Iterator[None]:
         """Find what the run is to send while it is held up, or where it cannot begin at all."""
         cancel = CancelFlag()
@@ -253,8 +252,8 @@ class _Builder:
         if ledger.problem:
             self._observer.emit(Notice(problem=ledger.problem))
         timeout = self._request.settings.server.write_timeout
-        self._ledger, self._outcomes = ledger, Chronicle(ledger)
-        self._writes = connection.client.writes = Writes(ledger, self._clock, timeout)
+        self._ledger, self._outcomes = ledger, OutcomeRecorder(ledger)
+        self._writes = connection.client.writes = WriteTracker(ledger, self._clock, timeout)
 
     def _follow(self) -> Untold:
         """Emit every event to those that follow the run for the ledger as well; return one of them.
@@ -270,7 +269,7 @@ class _Builder:
         return untold
 
     @contextmanager
-    def _staging(self, connection: Connection) -> Iterator[Staging]:
+    def _staging(self, connection: Connection) -> Iterator[OpenStaging]:
         request = self._request
         find = find_staging if request.dry_run else open_staging
         emit = telling_of_copies(self._observer.emit, request.part.shard)
@@ -287,7 +286,7 @@ class _Builder:
         return Datasets(connection.server, identity, settings.data, emit, dry_run=request.dry_run)
 
     def _build_context(
-        self, connection: Connection, staging: Staging, sources: Sources
+        self, connection: Connection, staging: OpenStaging, sources: ExtraSources
     ) -> RunContext:
         request, observer, gate = self._request, self._observer, self._gate
         run, emit, progress = str(uuid.uuid4()), observer.emit, observer.progress
@@ -317,21 +316,21 @@ class _Builder:
             cancel=observer.cancel,
             gate=gate,
             limits=limits,
-            choices=Choices(emit),
+            choices=UserOverrides(emit),
             sources=sources,
-            shares=Shares(limits.channels, staging.transport, emit, count_cpus()),
+            shares=BottleneckMonitor(limits.channels, staging.transport, emit, count_cpus()),
             registrations=request.settings.advanced.register_requests,
             take_commands=self._controller.over,
             in_background=lambda: spared(request.settings.limits, gate, emit, progress),
         )
 
-    def _build_limits(self, transport: Transport) -> Limits:
+    def _build_limits(self, transport: Transport) -> RunLimits:
         settings, emit = self._request.settings, self._observer.emit
         bandwidth = Bandwidth(self._clock)
-        count = settings.transfer.channels or Climb()
-        channels = Channels(transport, self._gate, emit, bandwidth, count)
+        count = settings.transfer.channels or ChannelTuner()
+        channels = ChannelPool(transport, self._gate, emit, bandwidth, count)
         channels.gauge.count_idle(measure_idle)
-        return Limits(settings.limits, channels, self._clock, emit)
+        return RunLimits(settings.limits, channels, self._clock, emit)
 
     def _build_stages(
         self, context: RunContext, datasets: Datasets, discovery: Discovery, untold: Untold
@@ -340,10 +339,10 @@ class _Builder:
         server, ledger, gate = context.server, context.ledger, context.gate
         emit, clock, box = context.emit, context.clock, context.box
         archives = TarArchives()
-        recall = Recall(server, ledger, gate, emit, archives)
+        recall = ArchiveRecovery(server, ledger, gate, emit, archives)
         policy = AuditPolicy(box=box, full_check_days=advanced.full_check_days)
-        knowledge = Knowledge(server, ledger, gate, recall, Audit(ledger, emit, clock, policy))
-        filing = Filing(box, Pace(advanced.register_batch, clock), self._writes)
+        knowledge = DatasetIndex(server, ledger, gate, recall, Audit(ledger, emit, clock, policy))
+        filing = RegisterOptions(box, BatchSizer(advanced.register_batch, clock), self._writes)
         replacing = Replace(context, advanced)
         return Stages(
             recovery=Recovery(context, advanced, untold),

@@ -8,7 +8,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command, get_group
 
-from mydata_like.system.garbage import imported_for_good
+from mydata_like.hostos.process import imported_for_good
 
 
 class LazyGroup(TyperGroup):

@@ -7,29 +7,29 @@ import typer
 from mydata_like import __version__
 from mydata_like.cli.lazy_group import LazyGroup
 from mydata_like.cli.options import JsonOption
-from mydata_like.cli.report import print_json
+from mydata_like.cli.output import print_json
 
 
 class Commands(LazyGroup):
     """All commands."""
 
     lazy_commands: ClassVar = {
-        "run": ("uploading", "run"),
-        "scan": ("uploading", "scan"),
-        "doctor": ("doctor", "examine"),
-        "free": ("freeing", "free"),
-        "register": ("registering", "register"),
-        "sources": ("sources", "sources"),
-        "status": ("standing", "status"),
-        "watch": ("watching", "watch"),
-        "support-bundle": ("support", "support_bundle"),
-        "where": ("where", "where"),
-        "explain": ("explaining", "explain"),
-        "gui": ("window", "gui"),
+        "run": ("run_command", "run"),
+        "scan": ("run_command", "scan"),
+        "doctor": ("doctor_command", "examine"),
+        "free": ("free_command", "free"),
+        "register": ("register_command", "register"),
+        "sources": ("sources_command", "sources"),
+        "status": ("status_command", "status"),
+        "watch": ("watch_command", "watch"),
+        "support-bundle": ("support_command", "support_bundle"),
+        "where": ("where_command", "where"),
+        "explain": ("support_command", "explain"),
+        "gui": ("window_command", "gui"),
         "demo": ("main", "demo"),
         "version": ("main", "version"),
-        "settings": ("settings", "app"),
-        "archive": ("archives", "app"),
+        "settings": ("settings_command", "app"),
+        "archive": ("archives_command", "app"),
     }
 
 
@@ -65,7 +65,7 @@ def demo(
 ) -> None:
     """Upload sample instrument data to an embedded server, and prove that it arrived."""
     # The embedded server is an extra, which an installation on an instrument's PC lacks.
-    from mydata_like.cli.demonstration import demonstrate, open_demonstration, serve_forever
+    from mydata_like.cli.demo_command import demonstrate, open_demonstration, serve_forever
 
     if window:
         raise typer.Exit(open_demonstration())
@@ -79,7 +79,7 @@ def version(
     as_json: JsonOption = False,
 ) -> None:
     """Print the version."""
-    from mydata_like.system.versions import describe_versions, list_libraries
+    from mydata_like.hostos.dependencies import describe_versions, list_libraries
 
     if not as_json:
         text = describe_versions() if everything else f"mydata-like {__version__}\n"

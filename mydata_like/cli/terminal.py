@@ -9,7 +9,7 @@ import re
 import sys
 from typing import Any, Final, TextIO, cast
 
-from mydata_like.core.format import format_lines
+from mydata_like.core.formatting import format_lines
 
 _COLOUR: Final = re.compile(r"(\x1b\[[0-9;]*m)")  # SGR: colours and weight, as help texts have
 

@@ -5,15 +5,15 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol, Self
 
-from mydata_like.core.files import signed
+from mydata_like.core.local_files import signed
 from mydata_like.core.model import (
     ArchiveMember,
     DatafileId,
     DatasetId,
     Entry,
     EntryState,
+    FileToSend,
     LocalFile,
-    Wanted,
 )
 
 
@@ -31,7 +31,7 @@ class Indexed(NamedTuple):
     checksum: str
 
 
-class Archive(NamedTuple):
+class ArchiveRecord(NamedTuple):
     """A row of the ledger: one archive, and how far it has come.
 
     A FAILED one is on the server and cannot be read: no local file counts as being in it.
@@ -49,7 +49,7 @@ class Archive(NamedTuple):
     @classmethod
     def of(
         cls,
-        wanted: Wanted,
+        wanted: FileToSend,
         state: EntryState,
         checksum: str,
         datafile: DatafileId | None = None,

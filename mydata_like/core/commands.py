@@ -10,9 +10,9 @@ from difflib import get_close_matches
 from typing import Any, Final, NamedTuple
 
 from mydata_like.core.errors import Problem
-from mydata_like.core.format import format_path
+from mydata_like.core.extra_sources import Destination, SourceRequest
+from mydata_like.core.formatting import format_path
 from mydata_like.core.parsing import parse_json
-from mydata_like.core.sources import Destination, Offer
 
 LONGEST: Final = 64 * 1024  # bytes of a line
 _LONGEST_ID: Final = 200  # characters
@@ -99,10 +99,10 @@ class AddSource:
     as_: Sequence[str] = ()
 
     @property
-    def offer(self) -> Offer:
+    def offer(self) -> SourceRequest:
         """The folder or file and what it is to become."""
         names = ["", *self.as_][-3:]
-        return Offer(os.fsencode(self.path), Destination(*names) if self.as_ else None)
+        return SourceRequest(os.fsencode(self.path), Destination(*names) if self.as_ else None)
 
 
 Command = (
@@ -135,7 +135,7 @@ _KINDS: Final[dict[str, type[Command]]] = {
 }
 
 
-class Asked(NamedTuple):
+class CommandLine(NamedTuple):
     """One line: the `id` and the name to answer with, and the command or what is wrong with it."""
 
     id: str | int | None
@@ -143,21 +143,21 @@ class Asked(NamedTuple):
     command: Command | Problem
 
 
-def parse_command(line: bytes) -> Asked:
+def parse_command(line: bytes) -> CommandLine:
     """Return what a line asks for; whatever the line, nothing is raised."""
     if len(line) > LONGEST:
-        return Asked(None, "", _unreadable(f"it is longer than {LONGEST} bytes"))
+        return CommandLine(None, "", _unreadable(f"it is longer than {LONGEST} bytes"))
     try:
         record = parse_json(line, longest=LONGEST)
     except ValueError:
-        return Asked(None, "", _unreadable("it is no JSON"))
+        return CommandLine(None, "", _unreadable("it is no JSON"))
     if not isinstance(record, dict):
-        return Asked(None, "", _unreadable("it is no JSON object"))
+        return CommandLine(None, "", _unreadable("it is no JSON object"))
     number, name = record.pop("id", None), record.pop("command", None)
     if number is not None and not _is_id(number):
         wish = f"must be an integer, or a text of at most {_LONGEST_ID} characters"
-        return Asked(None, _show(name), _invalid(f'"id" {wish}'))
-    return Asked(number, _show(name), _build(name, record))
+        return CommandLine(None, _show(name), _invalid(f'"id" {wish}'))
+    return CommandLine(number, _show(name), _build(name, record))
 
 
 def _build(name: object, given: dict[str, Any]) -> Command | Problem:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from mydata_like.core.errors import Problem
-from mydata_like.core.format import format_path
+from mydata_like.core.formatting import format_path
 from mydata_like.core.model import Entry, EntryState
 
 
@@ -36,7 +36,7 @@ class FileSafety(StrEnum):
     UNKNOWN = "unknown"  # nothing is known of it
 
 
-class Unknown(StrEnum):
+class UnknownReason(StrEnum):
     """Why nothing is known of a path."""
 
     OUTSIDE = "outside"  # of the data directory, and of all that was dropped
@@ -44,7 +44,7 @@ class Unknown(StrEnum):
     ABSENT = "absent"  # neither the disk nor the ledger has it
 
 
-class Times(NamedTuple):
+class StepTimes(NamedTuple):
     """When a file reached each step, in seconds since 1970; None where that is not known."""
 
     staged: int | None = None
@@ -67,7 +67,7 @@ class FileEvidence(NamedTuple):
     """What one ledger knows of a file; `outcome` is that of the file's own path only."""
 
     entry: Entry | None = None
-    times: Times = Times()
+    times: StepTimes = StepTimes()
     changed_at: int = 0  # when the row of the entry was written, 0 where that is not known
     outcome: KnownOutcome | None = None
 
@@ -113,7 +113,7 @@ class FileStatus(NamedTuple):
     modified_ns: int
     evidence: FileEvidence = NO_EVIDENCE
     above: KnownOutcome | None = None  # of a folder that it is in
-    unknown: Unknown | None = None
+    unknown: UnknownReason | None = None
     web: str = ""  # the page of its dataset on the server
 
     @property
@@ -203,7 +203,7 @@ class FolderStatus(NamedTuple):
     key: bytes
     states: dict[str, Amount]
     outcome: KnownOutcome | None = None
-    unknown: Unknown | None = None
+    unknown: UnknownReason | None = None
     web: str = ""  # where all of it is in one dataset: that one's page
 
     @property

@@ -12,10 +12,10 @@ from enum import StrEnum
 from typing import Final, NamedTuple, NewType, Self
 
 from mydata_like.core.errors import Problem
-from mydata_like.core.files import ArchiveMember as ArchiveMember
-from mydata_like.core.files import LocalFile as LocalFile
-from mydata_like.core.files import Reading as Reading
-from mydata_like.core.files import signed
+from mydata_like.core.local_files import ArchiveMember as ArchiveMember
+from mydata_like.core.local_files import LocalFile as LocalFile
+from mydata_like.core.local_files import Reading as Reading
+from mydata_like.core.local_files import signed
 
 ExperimentId = NewType("ExperimentId", int)
 DatasetId = NewType("DatasetId", int)
@@ -114,7 +114,7 @@ class Facility:
 
 
 @dataclass(frozen=True, slots=True)
-class Instrument:
+class InstrumentRecord:
     """A machine that makes data."""
 
     id: int
@@ -164,7 +164,7 @@ class NewestDatafile(NamedTuple):
     id: int
 
 
-class Listed(NamedTuple):
+class DatasetListing(NamedTuple):
     """What the last full listing of a dataset showed: the records it had then."""
 
     newest: NewestDatafile
@@ -245,7 +245,7 @@ class StagingArea:
     host_keys: tuple[str, ...] = ()
 
 
-class Wanted(NamedTuple):
+class FileToSend(NamedTuple):
     """A local file that the server lacks, and where it will lie.
 
     `remote` is the path below the staging area's location. `datafile` is the record to be
@@ -287,7 +287,7 @@ class Payload(NamedTuple):
     """The bytes of one transfer: one file, or a batch of tiny files when `batched`."""
 
     id: int
-    members: tuple[Wanted, ...]
+    members: tuple[FileToSend, ...]
     batched: bool
 
     @property
@@ -301,7 +301,7 @@ class Staged(NamedTuple):
     `registered` is true where the transport made the record itself (the HTTP fallback).
     """
 
-    wanted: Wanted
+    wanted: FileToSend
     checksum: str
     registered: bool = False
 
@@ -332,7 +332,7 @@ class Registered(NamedTuple):
     path of the bytes (the HTTP fallback).
     """
 
-    wanted: Wanted
+    wanted: FileToSend
     checksum: str
     datafile: DatafileId | None = None
     before: tuple[str, ...] = ()
@@ -355,7 +355,7 @@ class Comparison(NamedTuple):
 
     file: LocalFile
     matches: tuple[Match, ...]
-    differs: Wanted | Problem
+    differs: FileToSend | Problem
 
 
 class CheckedGroup(NamedTuple):
@@ -365,7 +365,7 @@ class CheckedGroup(NamedTuple):
     """
 
     group: FileGroup
-    open: list[Wanted | Staged | Registered]
+    open: list[FileToSend | Staged | Registered]
     unread: Sequence[Comparison] = ()
 
 
@@ -457,7 +457,7 @@ class Entry(NamedTuple):
     @classmethod
     def of(
         cls,
-        wanted: Wanted,
+        wanted: FileToSend,
         state: EntryState,
         checksum: str,
         datafile: DatafileId | None = None,

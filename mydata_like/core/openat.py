@@ -30,7 +30,7 @@ _BY_DESCRIPTOR: Final = (
 )
 
 
-class Folders:
+class FolderCache:
     """Opens files; keeps the folders open that led to the last one, for those that follow."""
 
     def __init__(self, *, by_descriptor: bool = _BY_DESCRIPTOR) -> None:
@@ -81,7 +81,7 @@ class Folders:
         self._folder = folder, top
 
 
-class Listing:
+class OpenFolder:
     """An open folder: what is in it, and the way to what lies below.
 
     `status` is that of the folder. Raises OSError, ELOOP for any link on the way. Names may be
@@ -114,7 +114,7 @@ class Listing:
         """Open a folder by its path."""
         if not by_descriptor:
             return cls(path, top, None)
-        with Folders() as folders:
+        with FolderCache() as folders:
             return cls(path, top, folders.open(path, top, FOLDER))
 
     def open_below(self, name: bytes) -> Self:
@@ -143,7 +143,7 @@ def look(path: bytes, top: int) -> os.stat_result:
     if not _BY_DESCRIPTOR:
         return check_path(path, top, last=False)
     folder, _, name = path.rpartition(_SEPARATOR)
-    with Folders() as folders:
+    with FolderCache() as folders:
         above = folders.open(folder or _SEPARATOR, top or len(folder) or 1, _WAY)
     try:
         return os.stat(name, dir_fd=above, follow_symlinks=False)

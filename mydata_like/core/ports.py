@@ -13,7 +13,8 @@ from datetime import datetime
 from types import TracebackType
 from typing import NamedTuple, Protocol, Self, TypeVar
 
-from mydata_like.core.archives import Archive
+from mydata_like.core.archives import ArchiveRecord
+from mydata_like.core.channel_time import TimeByCause
 from mydata_like.core.errors import Problem
 from mydata_like.core.events import Event
 from mydata_like.core.model import (
@@ -21,14 +22,15 @@ from mydata_like.core.model import (
     DatafileId,
     Dataset,
     DatasetId,
+    DatasetListing,
     DatasetStats,
     EarlierWrite,
     Entry,
     Experiment,
     Facility,
+    FileToSend,
     Group,
-    Instrument,
-    Listed,
+    InstrumentRecord,
     LocalFile,
     NewestDatafile,
     OpenFiles,
@@ -37,9 +39,7 @@ from mydata_like.core.model import (
     Registration,
     Replacement,
     User,
-    Wanted,
 )
-from mydata_like.core.spent import Spent
 
 T = TypeVar("T")
 Emit = Callable[[Event], None]
@@ -55,7 +55,7 @@ class Clock(Protocol):
         """Return seconds that only grow: for deadlines and rates."""
 
 
-class Cancel(Protocol):
+class CancelSignal(Protocol):
     """A request to stop that every wait listens to."""
 
     def is_set(self) -> bool: ...
@@ -100,7 +100,7 @@ class ServerAPI(Protocol):
     def fetch_facilities(self) -> list[Facility]:
         """Return the facilities whose managers we belong to."""
 
-    def ensure_instrument(self, facility: Facility, name: str) -> Instrument:
+    def ensure_instrument(self, facility: Facility, name: str) -> InstrumentRecord:
         """Return the facility's instrument of this name, making it where it is missing."""
 
     def find_experiment(self, draft: ExperimentDraft) -> Experiment | None: ...
@@ -111,10 +111,12 @@ class ServerAPI(Protocol):
     def grant(self, experiment: Experiment, holder: User | Group) -> None:
         """Make a user or a group an owner of the experiment."""
 
-    def fetch_datasets(self, experiment: Experiment, instrument: Instrument) -> list[Dataset]:
+    def fetch_datasets(self, experiment: Experiment, instrument: InstrumentRecord) -> list[Dataset]:
         """Return the experiment's datasets of this instrument, all pages."""
 
-    def create_dataset(self, experiment: Experiment, name: str, instrument: Instrument) -> Dataset:
+    def create_dataset(
+        self, experiment: Experiment, name: str, instrument: InstrumentRecord
+    ) -> Dataset:
         """Make a dataset; a lost reply is resolved by looking for it."""
 
     def fetch_stats(self, dataset: DatasetId) -> DatasetStats | None:
@@ -153,7 +155,7 @@ class ServerAPI(Protocol):
 
 
 @dataclass(slots=True)
-class Sent:
+class SentFile:
     """One member of a payload is in the staging area: `index` is its place in the payload.
 
     `inside` tells what came of reading each file where the member is an archive.
@@ -166,7 +168,7 @@ class Sent:
 
 
 @dataclass(slots=True)
-class Unsent:
+class UnsentFile:
     """One member of a payload is not proven to be in the staging area.
 
     `again` says that sending it again may help; otherwise its local file or the server
@@ -193,7 +195,7 @@ class Channel(Protocol):
         That takes moments, however large the payload is that comes after it.
         """
 
-    def send(self, payload: Payload, progress: Progress) -> list[Sent | Unsent]:
+    def send(self, payload: Payload, progress: Progress) -> list[SentFile | UnsentFile]:
         """Carry a payload and tell the fate of each of its members, in their order.
 
         What replaces earlier bytes is laid aside for `replace`; where nothing can be renamed, it
@@ -204,8 +206,8 @@ class Channel(Protocol):
         """
 
     def replace(
-        self, replacements: Sequence[Replacement], files: Mapping[bytes, Wanted]
-    ) -> list[Sent | Unsent]:
+        self, replacements: Sequence[Replacement], files: Mapping[bytes, FileToSend]
+    ) -> list[SentFile | UnsentFile]:
         """Put what was laid aside into its place; tell the fate of each, in their order.
 
         Where nothing can be renamed, those of the `files` (by key) are sent into their places.
@@ -240,7 +242,7 @@ class Transport(Protocol):
         """How many seconds the way there and back takes, 0 while that is unknown."""
 
     @property
-    def spent(self) -> Spent:
+    def spent(self) -> TimeByCause:
         """On what the channels have spent their time so far, as far as they tell."""
 
     def prepare(self) -> None:
@@ -263,7 +265,7 @@ class FileChecksum(Protocol):
         """
 
 
-class Load(Protocol):
+class SystemLoad(Protocol):
     """What else is at work on the instrument's computer."""
 
     def find_program(self, names: Sequence[str]) -> str | None:
@@ -331,7 +333,7 @@ class Ledger(Protocol):
         Files in archives do not count, but their archives do.
         """
 
-    def find_listed(self, dataset: DatasetId) -> Listed | None:
+    def find_listed(self, dataset: DatasetId) -> DatasetListing | None:
         """Return what the last full listing of a dataset showed."""
 
     def record_listed(self, dataset: DatasetId, newest: NewestDatafile) -> None:
@@ -358,17 +360,19 @@ class Ledger(Protocol):
     def forget_replacements(self, replacements: Sequence[Replacement]) -> None:
         """Drop replacements, complete or never to be, unless they are of other bytes by now."""
 
-    def find_archives(self, dataset: DatasetId) -> Mapping[str, Archive]:
+    def find_archives(self, dataset: DatasetId) -> Mapping[str, ArchiveRecord]:
         """Return the archives of a dataset by their paths."""
 
-    def record_archive(self, archive: Archive, members: Sequence[Entry] | None = None) -> None:
+    def record_archive(
+        self, archive: ArchiveRecord, members: Sequence[Entry] | None = None
+    ) -> None:
         """Keep an archive; replaces an older row.
 
         With `members` it holds exactly these from now on. Else those that it has come as far
         as it has.
         """
 
-    def forget_archive(self, archive: Archive) -> None:
+    def forget_archive(self, archive: ArchiveRecord) -> None:
         """Drop an archive which the server has lost; its members are in none then."""
 
     def note_write(self, dataset: DatasetId, until: datetime) -> None:

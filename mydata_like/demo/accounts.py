@@ -5,20 +5,20 @@ from typing import Any
 
 from flask import Response, request
 
-from mydata_like.demo.answers import Refusal, answer_json, denied, failed
-from mydata_like.demo.queries import Filters, cut, read_json, read_page
-from mydata_like.demo.site import Site, caller, id_in, require_permission, uri_of
-from mydata_like.demo.store import Row
+from mydata_like.demo.context import ServerContext, caller, id_in, require_permission, uri_of
+from mydata_like.demo.database import Row
+from mydata_like.demo.json_responses import Refusal, answer_json, denied, failed
+from mydata_like.demo.request_parsing import QueryFilters, cut, read_json, read_page
 
 _NAME_LIMIT = 100
 
-_USERS = Filters(
+_USERS = QueryFilters(
     {"username": "username = ?", "email__iexact": "lower(email) = lower(?)"},
     frozenset({"id", "first_name", "last_name", "groups"}),
 )
-_GROUPS = Filters({"name": "name = ?"}, frozenset({"id"}))
-_FACILITIES = Filters({"name": "name = ?", "id": "id = ?"}, frozenset({"manager_group"}))
-_INSTRUMENTS = Filters(
+_GROUPS = QueryFilters({"name": "name = ?"}, frozenset({"id"}))
+_FACILITIES = QueryFilters({"name": "name = ?", "id": "id = ?"}, frozenset({"manager_group"}))
+_INSTRUMENTS = QueryFilters(
     {"facility__id": "facility = ?", "facility": "facility = ?", "name": "name = ?"},
     frozenset({"id", "created_time", "modified_time"}),
 )
@@ -31,7 +31,7 @@ def _and(conditions: list[str]) -> str:
 class Accounts:
     """The people, their groups, and the facilities whose machines they use."""
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: ServerContext) -> None:
         self._store = site.store
         self._times = site.times
 

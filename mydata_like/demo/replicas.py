@@ -4,10 +4,10 @@ from shutil import copyfile
 
 from flask import Response, request
 
-from mydata_like.demo.answers import Refusal, answer_json, denied, failed, invalid
+from mydata_like.demo.context import DEFAULT_BOX, ServerContext, caller, can_read_dataset, uri_of
 from mydata_like.demo.datafiles import show_replica
-from mydata_like.demo.queries import cut, read_page
-from mydata_like.demo.site import DEFAULT_BOX, Site, caller, can_read_dataset, uri_of
+from mydata_like.demo.json_responses import Refusal, answer_json, denied, failed, invalid
+from mydata_like.demo.request_parsing import cut, read_page
 from mydata_like.demo.verifier import replica_path
 
 FIND_REPLICA = """
@@ -25,7 +25,7 @@ FIND_FIRST = """
 class Replicas:
     """Stored copies; they can be looked at one by one and not be changed."""
 
-    def __init__(self, site: Site, *, ours: bool) -> None:
+    def __init__(self, site: ServerContext, *, ours: bool) -> None:
         self._store = site.store
         self._ours = ours
 
@@ -53,7 +53,7 @@ class Replicas:
         raise failed() if caller().id else denied()
 
 
-def copy_replica(site: Site, datafile: int) -> None:
+def copy_replica(site: ServerContext, datafile: int) -> None:
     """Copy a datafile's replica to the same path in the default box, and count it as verified."""
     first = site.store.row(FIND_FIRST, datafile)
     box = site.store.row("SELECT * FROM box WHERE name = ?", DEFAULT_BOX)

@@ -2,17 +2,67 @@
 
 import json
 import sqlite3
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from flask import Response, request
 
-from mydata_like.demo.answers import Refusal, answer_json, denied, failed
-from mydata_like.demo.approval import approve
-from mydata_like.demo.queries import Filters, cut, read_json, read_page
-from mydata_like.demo.site import Caller, Site, caller, id_in, require_permission, uri_of
-from mydata_like.demo.store import Row, Store
-from mydata_like.demo.times import Times
+from mydata_like.demo.context import (
+    Caller,
+    ServerContext,
+    caller,
+    id_in,
+    require_permission,
+    uri_of,
+)
+from mydata_like.demo.database import Database, Row
+from mydata_like.demo.json_responses import Refusal, answer_json, denied, failed
+from mydata_like.demo.request_parsing import QueryFilters, cut, read_json, read_page
+from mydata_like.demo.server_clock import ServerClock
+
+STAGING_BOX = "staging"
+
+
+class ScpAddress(NamedTuple):
+    """Where and as whom an approved uploader reaches the staging area."""
+
+    username: str
+    hostname: str
+    port: int
+    host_keys: Sequence[str] = ()
+
+
+def set_address(store: Database, address: ScpAddress, box: str = STAGING_BOX) -> None:
+    """Write an address into a storage box, where approved uploaders read it."""
+    attributes = {
+        "scp_username": address.username,
+        "scp_hostname": address.hostname,
+        "scp_port": str(address.port),
+    }
+    if address.host_keys:
+        attributes["host_keys"] = ",".join(address.host_keys)
+    for key, value in attributes.items():
+        store.change(
+            "INSERT INTO box_attribute (box, key, value)"
+            " SELECT id, ?, ? FROM box WHERE name = ?"
+            " ON CONFLICT (box, key) DO UPDATE SET value = excluded.value",
+            key,
+            value,
+            box,
+        )
+
+
+def approve(store: Database, times: ServerClock, uuid: str, box: str = STAGING_BOX) -> int:
+    """Approve all requests of an uploader and return how many there were."""
+    return store.change(
+        "UPDATE registration SET approved = 1, approval_time = ?,"
+        " box = (SELECT id FROM box WHERE name = ?)"
+        " WHERE uploader = (SELECT id FROM uploader WHERE uuid = ?)",
+        times.now(),
+        box,
+        uuid,
+    )
+
 
 _LIMITS = (
     dict.fromkeys(("name", "contact_name", "contact_email", "hostname", "architecture"), 64)
@@ -20,8 +70,8 @@ _LIMITS = (
     | dict.fromkeys(("os_release", "user_agent_version", "memory"), 32)
     | {"os_version": 128, "data_path": 256, "user_agent_install_location": 256, "uuid": 36}
 )
-_UPLOADERS = Filters({"uuid": "uuid = ?"}, frozenset({"id", "name", "settings_updated"}))
-_REQUESTS = Filters(
+_UPLOADERS = QueryFilters({"uuid": "uuid = ?"}, frozenset({"id", "name", "settings_updated"}))
+_REQUESTS = QueryFilters(
     {
         "uploader__uuid": "uploader.uuid = ?",
         "requester_key_fingerprint": "fingerprint = ?",
@@ -31,10 +81,10 @@ _REQUESTS = Filters(
 _STORAGE = "tardis.tardis_portal.storage.MyTardisLocalFileSystemStorage"
 
 
-class Uploaders:
+class UploaderResource:
     """The installations that upload, with the settings the server keeps for them."""
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: ServerContext) -> None:
         self._site = site
         self._store = site.store
 
@@ -109,7 +159,9 @@ class Uploaders:
         }
 
 
-def keep_settings(store: Store, times: Times, uploader: int, settings: Mapping[str, str]) -> None:
+def keep_settings(
+    store: Database, times: ServerClock, uploader: int, settings: Mapping[str, str]
+) -> None:
     """Keep these settings of an uploader; others that it has stay as they are."""
     for key, value in settings.items():
         store.change(
@@ -125,7 +177,7 @@ def keep_settings(store: Store, times: Times, uploader: int, settings: Mapping[s
 class Registrations:
     """Requests for approval, with the storage box that an approved one comes with."""
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: ServerContext) -> None:
         self._site = site
         self._store = site.store
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from threading import Condition, Thread
 from time import monotonic
 
-from mydata_like.demo.store import Row, Store
-from mydata_like.demo.times import Times
+from mydata_like.demo.database import Database, Row
+from mydata_like.demo.server_clock import ServerClock
 
 _BATCH = 500
 _PIECE = 1 << 20
@@ -31,7 +31,7 @@ _RESULT = """
 class Verifier:
     """Looks at replicas in the background, many in one transaction."""
 
-    def __init__(self, store: Store, times: Times, delay: float) -> None:
+    def __init__(self, store: Database, times: ServerClock, delay: float) -> None:
         self._store = store
         self._times = times
         self._delay = delay

@@ -8,10 +8,10 @@ from itertools import islice
 from typing import Final, Protocol
 
 from mydata_like.core.errors import SettingsError
-from mydata_like.core.format import format_path
+from mydata_like.core.formatting import format_path
 from mydata_like.core.model import FileGroup, LocalFile
 from mydata_like.core.parsing import parse_json
-from mydata_like.engine.root import status_of
+from mydata_like.engine.data_root import status_of
 
 logger = logging.getLogger(__name__)
 
@@ -23,7 +23,7 @@ LOOKED_AT: Final = 1000  # known files, in a short look
 Freed = tuple[str, str]  # path as events print it, and checksum
 
 
-class Memory(Protocol):
+class KnownFolders(Protocol):
     """What earlier runs have come across: the ledger."""
 
     def iter_known(self, below: bytes = b"") -> Iterator[tuple[bytes, str]]:
@@ -43,7 +43,7 @@ class Availability:
 
     def __init__(
         self,
-        memory: Memory,
+        memory: KnownFolders,
         load_freed: Callable[[], Set[Freed]],
         is_mount: Callable[[bytes], bool] = os.path.ismount,
     ) -> None:

@@ -1,20 +1,131 @@
 """Lends the transport's channels to the workers that send."""
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from math import inf
 
 from mydata_like.core.errors import Cancelled, ServerUnavailableError, TransientError
 from mydata_like.core.events import LimitsChanged
 from mydata_like.core.model import Payload
-from mydata_like.core.ports import Channel, Emit, Transport
-from mydata_like.engine.bandwidth import Bandwidth
-from mydata_like.engine.climb import Climb
-from mydata_like.engine.gauge import Gauge, Progress
-from mydata_like.engine.queues import WorkQueue
-from mydata_like.engine.retry import Gate
-from mydata_like.engine.workers import Condition
+from mydata_like.core.ports import Channel, Clock, Emit, Transport
+from mydata_like.engine.channel_tuner import ChannelTuner, ThroughputMeter, TransferProgress
+from mydata_like.engine.gate import Gate
+from mydata_like.engine.pipeline import Condition, Lock, WorkQueue
+
+HUNGRY = 0.75  # of its share; who uses that much could use more
+GROWTH = 1.3  # what the others are left, for more than they use now
+LEAST = 0.02  # of the total, for who uses next to nothing
+NOTABLE = 0.01  # changes of a share below this part of it are not passed on
+
+
+@dataclass(slots=True, eq=False)
+class _Flow:
+    """A channel at work, and what it made of its share."""
+
+    channel: Channel
+    since: float
+    lent: bool = True
+    share: float = inf
+    moved: int = 0
+
+
+class Meter:
+    """Counts the bytes of one payload as a channel carries it."""
+
+    def __init__(self, flow: _Flow) -> None:
+        self._flow = flow
+        self._counted = 0
+
+    def reach(self, size: int) -> None:
+        """Note that so many bytes of the payload have gone, in all."""
+        self._flow.moved += size - self._counted
+        self._counted = size
+
+
+class Bandwidth:
+    """A number of bytes a second, shared fairly by the channels at work; 0 sets no limit.
+
+    What a channel leaves of its share goes to the others with the next `divide_anew`.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._lock = Lock()
+        self._total = 0.0
+        self._flows: dict[int, _Flow] = {}
+
+    @property
+    def total(self) -> float:
+        """Bytes a second for all channels together."""
+        return self._total
+
+    def change(self, total: float) -> None:
+        """Let so many bytes a second go from now on."""
+        with self._lock:
+            self._total = total
+            self._share_out()
+
+    @contextmanager
+    def used_by(self, channel: Channel) -> Iterator[Meter]:
+        """Give a channel its share while this lasts."""
+        with self._lock:
+            flow = self._flows.get(channel.number)
+            if flow is None:
+                flow = self._flows[channel.number] = _Flow(channel, self._clock.monotonic())
+                self._share_out()
+            flow.lent = True
+        try:
+            yield Meter(flow)
+        finally:
+            flow.lent = False
+
+    def divide_anew(self) -> None:
+        """Divide by what each channel has made of its share since the last time."""
+        with self._lock:
+            now = self._clock.monotonic()
+            idle = [key for key, flow in self._flows.items() if not (flow.lent or flow.moved)]
+            for key in idle:
+                del self._flows[key]
+            demands = {key: _demand(flow, now, self._total) for key, flow in self._flows.items()}
+            for flow in self._flows.values():
+                flow.since, flow.moved = now, 0
+            self._share_out(demands)
+
+    def _share_out(self, demands: Mapping[int, float] | None = None) -> None:
+        keys = list(self._flows)
+        wishes = [demands[key] if demands else inf for key in keys]
+        for key, share in zip(keys, divide(self._total, wishes), strict=True):
+            flow = self._flows[key]
+            if abs(share - flow.share) > NOTABLE * flow.share or flow.share == inf:
+                flow.share = share
+                flow.channel.limit(share)
+
+
+def divide(total: float, demands: Sequence[float]) -> list[float]:
+    """Divide a total so that nobody lacks what another has beyond its demand.
+
+    Whoever demands less than an equal part gets that, the others share the rest; what nobody
+    demands is divided equally, so that the shares always sum up to the total.
+    """
+    shares = [0.0] * len(demands)
+    rest = total
+    order = sorted(range(len(demands)), key=lambda place: demands[place])
+    for done, place in enumerate(order):
+        shares[place] = min(demands[place], rest / (len(order) - done))
+        rest -= shares[place]
+    return [share + rest / len(shares) for share in shares]
+
+
+def _demand(flow: _Flow, now: float, total: float) -> float:
+    """Return what a channel could use: without end for one that uses up its share."""
+    seconds = now - flow.since
+    if seconds <= 0 or flow.moved >= HUNGRY * flow.share * seconds:
+        return inf
+    return max(GROWTH * flow.moved / seconds, LEAST * total)
+
 
 logger = logging.getLogger(__name__)
 
@@ -26,7 +137,7 @@ STALE = timedelta(minutes=2)  # after which an idle channel may have died withou
 GLANCE = 0.25  # seconds after which a worker looks whether it may go to work
 
 
-class Channels:
+class ChannelPool:
     """Channels in use and idle, and how many of them there are.
 
     At most `limit` are open at once: a fixed number, what a search finds, or with 0 as many as
@@ -41,10 +152,10 @@ class Channels:
         gate: Gate,
         emit: Emit,
         bandwidth: Bandwidth,
-        limit: int | Climb = 0,
+        limit: int | ChannelTuner = 0,
     ) -> None:
         self.bandwidth = bandwidth
-        self.gauge = Gauge(gate.clock)
+        self.gauge = ThroughputMeter(gate.clock)
         self._transport = transport
         self._gate = gate
         self._emit = emit
@@ -61,7 +172,7 @@ class Channels:
     @property
     def limit(self) -> int:
         """How many channels work at once."""
-        limit = self._limit.channels if isinstance(self._limit, Climb) else self._limit
+        limit = self._limit.channels if isinstance(self._limit, ChannelTuner) else self._limit
         return min(limit, self.ceiling) if limit else self.ceiling
 
     @property
@@ -81,7 +192,7 @@ class Channels:
         """Whether nothing new is sent now, for reasons that no channel has."""
         return self._gate.waits or self._gate.cancel.is_set()
 
-    def change_limit(self, limit: int | Climb) -> None:
+    def change_limit(self, limit: int | ChannelTuner) -> None:
         """Let so many channels work from now on; those too many end with their payloads."""
         self._limit = limit
         self._follow_limit()
@@ -89,7 +200,7 @@ class Channels:
     def search(self) -> str:
         """Let the search for a good number go on; return why it went to another one, if it did."""
         climb = self._limit
-        if not isinstance(climb, Climb):
+        if not isinstance(climb, ChannelTuner):
             return ""
         if self.resting:
             climb.interrupt()
@@ -179,7 +290,7 @@ class Channels:
 
         That is to be told how many of them have gone by now.
         """
-        progress = Progress(self.gauge, payload)
+        progress = TransferProgress(self.gauge, payload)
         with self.bandwidth.used_by(channel) as meter:
 
             def reach(size: int) -> None:

@@ -24,21 +24,24 @@ from mydata_like.core.model import (
     Entry,
     EntryState,
     FileGroup,
+    FileToSend,
     LocalFile,
     Match,
     Registered,
     Staged,
-    Wanted,
 )
 from mydata_like.core.ports import Emit
-from mydata_like.core.staging import staged_path
-from mydata_like.engine.archives import Verdict, judge_archive
-from mydata_like.engine.audit import find_replica
-from mydata_like.engine.datasets import Datasets, OwnerUnknownError
-from mydata_like.engine.knowledge import DatasetView, Knowledge
-from mydata_like.engine.once import KeyedOnce
+from mydata_like.core.staging_path import staged_path
+from mydata_like.engine.dataset_index import (
+    ArchiveState,
+    DatasetIndex,
+    DatasetView,
+    find_replica,
+    judge_archive,
+)
+from mydata_like.engine.datasets import Datasets, OwnerUnknownError, SingleFlight
 
-Open = Wanted | Staged | Registered
+Open = FileToSend | Staged | Registered
 Judged = Open | Comparison | Entry | Problem
 SIZE = attrgetter("size")
 ELSEWHERE = Problem(
@@ -67,16 +70,18 @@ class Check:
     read as it is now, and the server may have, comes apart.
     """
 
-    def __init__(self, knowledge: Knowledge, datasets: Datasets, emit: Emit, *, box: str) -> None:
+    def __init__(
+        self, knowledge: DatasetIndex, datasets: Datasets, emit: Emit, *, box: str
+    ) -> None:
         self._knowledge = knowledge
         self._ledger = knowledge.ledger
         self._datasets = datasets
         self._emit = emit
         self._box = box
-        self._views: KeyedOnce[bytes, DatasetView] = KeyedOnce()
+        self._views: SingleFlight[bytes, DatasetView] = SingleFlight()
         # What the server says of these may be of earlier bytes, until it has looked again.
         self._replaced = {it.datafile for it in self._ledger.find_replacements()}
-        self._claims: KeyedOnce[DatasetId, bytes] = KeyedOnce()
+        self._claims: SingleFlight[DatasetId, bytes] = SingleFlight()
 
     def __call__(self, groups: Iterable[FileGroup]) -> Iterator[CheckedGroup]:
         for group in groups:
@@ -173,7 +178,7 @@ class Check:
 
     def _tell(self, open_files: list[Open]) -> None:
         for item in open_files:
-            if isinstance(item, Wanted):
+            if isinstance(item, FileToSend):
                 changed = bool(item.datafile and item.datafile.replicas)
                 file = item.file
                 self._emit(FileWanted(path=file.key, size=file.size, changed=changed))
@@ -210,13 +215,13 @@ class Check:
             return None
         member = ArchiveMember(file, member_name(view.folder, file), entry.checksum)
         stand_in = archive.as_file(view.folder)
-        wanted = Wanted(stand_in, view.dataset, archive.remote, record, members=(member,))
+        wanted = FileToSend(stand_in, view.dataset, archive.remote, record, members=(member,))
         verdict = judge_archive(archive, record)
-        if verdict is Verdict.STAGED:
+        if verdict is ArchiveState.STAGED:
             return Staged(wanted, archive.checksum)
-        if verdict is Verdict.GONE or record is None:
+        if verdict is ArchiveState.GONE or record is None:
             return None
-        if verdict is Verdict.VERIFIED:
+        if verdict is ArchiveState.VERIFIED:
             return entry._replace(state=EntryState.VERIFIED, datafile=record.id)
         return Registered(wanted, archive.checksum, record.id, record.looks)
 
@@ -250,14 +255,14 @@ class Check:
         differs = self._differs(wanted)
         return Comparison(file, tuple(matches), differs) if matches else differs
 
-    def _differs(self, wanted: Wanted) -> Wanted | Problem:
+    def _differs(self, wanted: FileToSend) -> FileToSend | Problem:
         """Return a file to be sent, unless its record is out of our reach."""
         record = wanted.datafile
         hopeless = record and record.replicas and not find_replica(record, self._box)
         return ELSEWHERE if hopeless else wanted
 
     def _describe(
-        self, wanted: Wanted, record: Datafile, entry: Entry | None
+        self, wanted: FileToSend, record: Datafile, entry: Entry | None
     ) -> Entry | Registered:
         """Return how far a file has come that has the record's bytes.
 
@@ -282,13 +287,13 @@ class Check:
         row = entry._replace(state=EntryState.VERIFIED, datafile=archive.datafile)
         return row.adopt(file)
 
-    def _want(self, view: DatasetView, file: LocalFile, record: Datafile | None) -> Wanted:
+    def _want(self, view: DatasetView, file: LocalFile, record: Datafile | None) -> FileToSend:
         if record and record.replicas:
             stored = find_replica(record, self._box) or record.replicas[0]
-            return Wanted(file, view.dataset, stored.uri, record)
+            return FileToSend(file, view.dataset, stored.uri, record)
         directory, name = file.directory.decode(), file.name.decode()
         remote = staged_path(view.dataset.name, view.dataset.id, directory, name)
-        return Wanted(file, view.dataset, remote, record)
+        return FileToSend(file, view.dataset, remote, record)
 
 
 def _find_earlier(
@@ -300,5 +305,5 @@ def _find_earlier(
         verified = entry and entry.state is EntryState.VERIFIED
         if not (entry and verified and entry.dataset == view.dataset.id):
             continue
-        if isinstance(found, Wanted | Problem) and not entry.is_of(file):
+        if isinstance(found, FileToSend | Problem) and not entry.is_of(file):
             yield entry._replace(state=EntryState.CHANGED)

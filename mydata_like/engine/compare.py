@@ -10,15 +10,14 @@ from mydata_like.core.model import (
     Comparison,
     Entry,
     EntryState,
+    FileToSend,
     LocalFile,
     Registered,
-    Wanted,
 )
 from mydata_like.core.ports import Emit, FileChecksum, Ledger
-from mydata_like.engine.choices import Choices
-from mydata_like.engine.queues import TICK, Source
-from mydata_like.engine.retry import Gate
-from mydata_like.engine.workers import Lock
+from mydata_like.engine.gate import Gate
+from mydata_like.engine.pipeline import TICK, Lock, StageInput
+from mydata_like.engine.user_overrides import UserOverrides
 
 READERS = 2  # files that are read at once: the instrument's disk has other work
 AT_ONCE = 100  # rows of the ledger between two writings
@@ -32,7 +31,7 @@ UNREAD = Problem(
 # Local files that moved under us are left for the next run.
 LEFT = frozenset({"file.changed", "file.vanished", "file.replaced"})
 
-Result = Wanted | Registered
+Result = FileToSend | Registered
 
 
 class Backlog:
@@ -77,7 +76,7 @@ class Compare:
     """
 
     def __init__(
-        self, checksum: FileChecksum, ledger: Ledger, emit: Emit, gate: Gate, choices: Choices
+        self, checksum: FileChecksum, ledger: Ledger, emit: Emit, gate: Gate, choices: UserOverrides
     ) -> None:
         self._checksum = checksum
         self._ledger = ledger
@@ -88,7 +87,7 @@ class Compare:
         self._lock = Lock()
         self._readers = 0
 
-    def __call__(self, source: Source[CheckedGroup]) -> Iterator[CheckedGroup | list[Result]]:
+    def __call__(self, source: StageInput[CheckedGroup]) -> Iterator[CheckedGroup | list[Result]]:
         while not source.finished or self._backlog:
             with self._reading() as allowed:
                 found = self._read_some() if allowed else []
@@ -155,7 +154,7 @@ class Compare:
         if isinstance(result, Problem):
             self._emit(FileFailed.of(item.file, result))
             return None
-        if isinstance(result, Wanted):
+        if isinstance(result, FileToSend):
             changed = bool(result.datafile and result.datafile.replicas)
             self._emit(FileWanted(path=item.file.key, size=item.file.size, changed=changed))
         return result

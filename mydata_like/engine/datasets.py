@@ -1,7 +1,9 @@
 """Finds or makes the experiment and the dataset that a dataset folder becomes."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
 
 from mydata_like.core.errors import ItemError, Problem, RejectedError
 from mydata_like.core.events import Notice
@@ -13,13 +15,65 @@ from mydata_like.core.model import (
     ExperimentId,
     Facility,
     Group,
-    Instrument,
+    InstrumentRecord,
     OwnerKind,
     User,
 )
 from mydata_like.core.ports import Emit, ExperimentDraft, ServerAPI
-from mydata_like.engine.once import KeyedOnce
+from mydata_like.engine.pipeline import Lock
 from mydata_like.settings.schema import Data
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class SingleFlight(Generic[K, V]):
+    """Computes a value once per key, however many threads ask; the others wait.
+
+    An error goes to everybody who asked meanwhile and is forgotten: the next one tries again.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._values: dict[K, V] = {}
+        self._pending: dict[K, Future[V]] = {}
+
+    def __call__(self, key: K, compute: Callable[[], V]) -> V:
+        with self._lock:
+            if key in self._values:
+                return self._values[key]
+            future = self._pending.get(key)
+            asked = future is not None
+            if future is None:
+                future = self._pending[key] = Future()
+        if not asked:
+            self._compute(key, compute, future)
+        return future.result()
+
+    def forget(self, key: K) -> None:
+        """Compute anew when asked next; what is being computed now is not kept."""
+        with self._lock:
+            self._values.pop(key, None)
+            self._pending.pop(key, None)
+
+    def _compute(self, key: K, compute: Callable[[], V], future: "Future[V]") -> None:
+        try:
+            value = compute()
+        except BaseException as error:  # noqa: BLE001 - everybody who asked gets it
+            self._settle(key, future)
+            future.set_exception(error)
+            return
+        with self._lock:
+            if self._pending.get(key) is future:
+                self._values[key] = value
+        self._settle(key, future)
+        future.set_result(value)
+
+    def _settle(self, key: K, future: "Future[V]") -> None:
+        with self._lock:
+            if self._pending.get(key) is future:
+                del self._pending[key]
+
 
 # MyData's text for owners whom the server does not know; kept so that the experiments that
 # it made for them are found again.
@@ -38,7 +92,7 @@ class Identity:
 
     account: User
     facility: Facility
-    instrument: Instrument
+    instrument: InstrumentRecord
     uploader: str  # uuid
     origin: str  # "host:data directory", told in the descriptions of experiments
 
@@ -71,10 +125,10 @@ class Datasets:
         self._identity = identity
         self._settings = settings
         self._dry_run = dry_run
-        self._holders: KeyedOnce[tuple[OwnerKind, str, str], _Holder] = KeyedOnce()
-        self._experiments: KeyedOnce[ExperimentDraft, Experiment] = KeyedOnce()
-        self._datasets: KeyedOnce[ExperimentId, dict[str, Dataset]] = KeyedOnce()
-        self._made: KeyedOnce[tuple[ExperimentId, str], Dataset] = KeyedOnce()
+        self._holders: SingleFlight[tuple[OwnerKind, str, str], _Holder] = SingleFlight()
+        self._experiments: SingleFlight[ExperimentDraft, Experiment] = SingleFlight()
+        self._datasets: SingleFlight[ExperimentId, dict[str, Dataset]] = SingleFlight()
+        self._made: SingleFlight[tuple[ExperimentId, str], Dataset] = SingleFlight()
 
     def find_dataset(self, folder: DatasetFolder) -> Dataset:
         """Return the folder's dataset, made where it is missing.

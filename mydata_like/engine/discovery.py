@@ -9,25 +9,25 @@ from mydata_like.core.errors import Cancelled, UploaderError
 from mydata_like.core.model import (
     CheckedGroup,
     FileGroup,
+    FileToSend,
     FolderSums,
     LocalFile,
     OpenFiles,
     Registered,
     Staged,
-    Wanted,
 )
-from mydata_like.core.ports import Cancel, Clock
+from mydata_like.core.ports import CancelSignal, Clock
 
 logger = logging.getLogger(__name__)
 
-Compared = CheckedGroup | list[Wanted | Registered]  # what is open, in a group or from several
+Compared = CheckedGroup | list[FileToSend | Registered]  # what is open, in a group or from several
 
 HELD_UP: Final = 1.0  # seconds for which the flow takes no more files before it is looked ahead
 TICK: Final = 0.25  # seconds after which that is looked at again
 SHARE: Final = 0.25  # of a processor that looking ahead takes from a run that is at work
 
 
-class Inventory(Protocol):
+class FoundFileStore(Protocol):
     """Where found files are kept: the ledger."""
 
     def find_open(self, files: Sequence[LocalFile]) -> OpenFiles: ...
@@ -47,7 +47,7 @@ class Discovery:
     """
 
     def __init__(
-        self, find_inventory: Callable[[], Inventory], clock: Clock, *, dry_run: bool = False
+        self, find_inventory: Callable[[], FoundFileStore], clock: Clock, *, dry_run: bool = False
     ) -> None:
         self._find_inventory = find_inventory
         self._clock = clock
@@ -96,7 +96,7 @@ class Discovery:
 
     def _record_open(self, compared: Compared) -> None:
         """Keep what is open, whatever the ledger had known."""
-        items: Sequence[Wanted | Staged | Registered]
+        items: Sequence[FileToSend | Staged | Registered]
         if isinstance(compared, CheckedGroup):
             place = compared.group.folder.path, compared.group.number
             if place in self._unsent:
@@ -105,7 +105,7 @@ class Discovery:
             items = compared.open
         else:
             items = compared
-        wanted = (item if isinstance(item, Wanted) else item.wanted for item in items)
+        wanted = (item if isinstance(item, FileToSend) else item.wanted for item in items)
         files = [file for each in wanted for file in each.files]
         if files and not self._dry_run:
             self._find_inventory().record_found(files, self._since, unsent=True)
@@ -127,12 +127,12 @@ class Lookahead:
     lies beyond would be unknown if it were cut off. Files are only looked at, never read.
     """
 
-    def __init__(self, discovery: Discovery, clock: Clock, cancel: Cancel) -> None:
+    def __init__(self, discovery: Discovery, clock: Clock, cancel: CancelSignal) -> None:
         self._discovery = discovery
         self._clock = clock
         self._cancel = cancel
         self._deadline: float | None = None
-        self._stop: Cancel = cancel
+        self._stop: CancelSignal = cancel
 
     def work(self, find: Callable[[], Iterable[FileGroup]]) -> None:
         """Wait until the run is held up, or `finish`; then keep all that there is.
@@ -149,7 +149,7 @@ class Lookahead:
         except UploaderError as error:
             logger.info("Looking ahead ended: %s", error)
 
-    def finish(self, seconds: float, stop: Cancel) -> None:
+    def finish(self, seconds: float, stop: CancelSignal) -> None:
         """Look ahead now, if that has not begun: for so many more seconds, or until `stop`."""
         self._stop = stop
         self._deadline = self._clock.monotonic() + seconds

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from itertools import count
 
 from mydata_like.core.archives import ArchiveFormat
-from mydata_like.core.model import Payload, Registered, Staged, Wanted
+from mydata_like.core.model import FileToSend, Payload, Registered, Staged
 from mydata_like.core.ports import Clock
-from mydata_like.engine.choices import Choices
-from mydata_like.engine.queues import Source
+from mydata_like.engine.pipeline import StageInput
+from mydata_like.engine.user_overrides import UserOverrides
 from mydata_like.settings.schema import Transfer
 
 Packed = Payload | list[Staged | Registered]
@@ -24,7 +24,7 @@ class Pack:
     """
 
     def __init__(
-        self, settings: Transfer, clock: Clock, choices: Choices, form: ArchiveFormat
+        self, settings: Transfer, clock: Clock, choices: UserOverrides, form: ArchiveFormat
     ) -> None:
         self._form = form
         self._settings = settings
@@ -32,21 +32,23 @@ class Pack:
         self._choices = choices
         self._ids = count(1)
 
-    def __call__(self, source: Source[list[Wanted | Staged | Registered]]) -> Iterator[Packed]:
+    def __call__(
+        self, source: StageInput[list[FileToSend | Staged | Registered]]
+    ) -> Iterator[Packed]:
         batch = _Batch(self._settings, self._clock)
         while not source.finished:
             items = source.poll(LINGER if batch.members else GLANCE)
-            passing = [item for item in items or () if not isinstance(item, Wanted)]
+            passing = [item for item in items or () if not isinstance(item, FileToSend)]
             if passing:
                 yield passing
             for item in (*(items or ()), *self._choices.take_again()):
-                if isinstance(item, Wanted):
+                if isinstance(item, FileToSend):
                     yield from map(self._payload, self._sort_in(item, batch))
             if batch.is_old or (items is None and source.starving):
                 yield from map(self._payload, batch.take())
         yield from map(self._payload, batch.take())
 
-    def _sort_in(self, item: Wanted, batch: "_Batch") -> Iterator[list[Wanted]]:
+    def _sort_in(self, item: FileToSend, batch: "_Batch") -> Iterator[list[FileToSend]]:
         """Yield what can travel now: a large file, or the batch which this one overflows."""
         if not self._is_tiny(item):
             yield [self._fit(item)]
@@ -55,19 +57,19 @@ class Pack:
             yield from batch.take()
         batch.add(item)
 
-    def _fit(self, item: Wanted) -> Wanted:
+    def _fit(self, item: FileToSend) -> FileToSend:
         """Return what is sent; how large an archive is depends on the members that it has now."""
         if not item.members:
             return item
         size = self._form.measure(item.file.name, item.members)
         return item._replace(file=item.file._replace(size=size))
 
-    def _is_tiny(self, item: Wanted) -> bool:
+    def _is_tiny(self, item: FileToSend) -> bool:
         """Return whether this may travel in a batch: no archive, no name that has a record."""
         tiny = item.file.size < self._settings.batch_below
         return tiny and item.datafile is None and not item.members
 
-    def _payload(self, members: list[Wanted]) -> Payload:
+    def _payload(self, members: list[FileToSend]) -> Payload:
         return Payload(next(self._ids), tuple(members), batched=len(members) > 1)
 
 
@@ -77,7 +79,7 @@ class _Batch:
     def __init__(self, settings: Transfer, clock: Clock) -> None:
         self._settings = settings
         self._clock = clock
-        self.members: list[Wanted] = []
+        self.members: list[FileToSend] = []
         self._size = 0
         self._born = 0.0
 
@@ -86,19 +88,19 @@ class _Batch:
         age = self._clock.monotonic() - self._born
         return bool(self.members) and age >= self._settings.batch_age
 
-    def has_room(self, item: Wanted) -> bool:
+    def has_room(self, item: FileToSend) -> bool:
         if not self.members:
             return True
         full = len(self.members) >= self._settings.batch_files
         return not full and self._size + item.file.size <= self._settings.batch_bytes
 
-    def add(self, item: Wanted) -> None:
+    def add(self, item: FileToSend) -> None:
         if not self.members:
             self._born = self._clock.monotonic()
         self.members.append(item)
         self._size += item.file.size
 
-    def take(self) -> Iterator[list[Wanted]]:
+    def take(self) -> Iterator[list[FileToSend]]:
         """Yield the members, if there are any, and begin anew."""
         if self.members:
             members, self.members, self._size = self.members, [], 0

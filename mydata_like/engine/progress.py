@@ -45,7 +45,7 @@ from mydata_like.core.events import (
 )
 from mydata_like.core.ports import Clock
 from mydata_like.core.problems import INTENDED
-from mydata_like.engine.workers import Lock
+from mydata_like.engine.pipeline import Lock
 
 UNKNOWN_OWNER: Final = "skipped.owner"
 RATE_SECONDS: Final = 10.0  # of the recent past that rates are taken from

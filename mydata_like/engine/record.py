@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 
 from mydata_like.core.events import FileVerified
-from mydata_like.core.model import EntryState, Registered, Staged, Wanted
+from mydata_like.core.model import EntryState, FileToSend, Registered, Staged
 from mydata_like.core.ports import Emit, Ledger
-from mydata_like.engine.bookkeeping import Step, Verified, record_steps
-from mydata_like.engine.queues import Source
+from mydata_like.engine.outcome_recorder import LedgerStep, Verified, record_steps
+from mydata_like.engine.pipeline import StageInput
 
 
 class Record:
@@ -19,7 +19,9 @@ class Record:
         self._ledger = ledger
         self._emit = emit
 
-    def __call__(self, source: Source[Wanted | Staged | Verified]) -> Iterator[Wanted | Staged]:
+    def __call__(
+        self, source: StageInput[FileToSend | Staged | Verified]
+    ) -> Iterator[FileToSend | Staged]:
         for found in source:
             if isinstance(found, Verified):
                 self._record(found.items)
@@ -27,7 +29,9 @@ class Record:
                 yield found
 
     def _record(self, items: Sequence[Registered]) -> None:
-        steps = [Step(it.wanted, EntryState.VERIFIED, it.checksum, it.datafile) for it in items]
+        steps = [
+            LedgerStep(it.wanted, EntryState.VERIFIED, it.checksum, it.datafile) for it in items
+        ]
         record_steps(self._ledger, steps)
         for item in items:
             for file, checksum in item.wanted.checked_files(item.checksum):

@@ -14,8 +14,8 @@ from mydata_like.core.events import (
 )
 from mydata_like.core.model import Datafile, DatafileId, EntryState, Replacement
 from mydata_like.core.ports import Channel
-from mydata_like.engine.context import RunContext
 from mydata_like.engine.replace import NOT_LOOKED, ask, describes, vouches
+from mydata_like.engine.run_context import RunContext
 from mydata_like.settings.schema import Advanced
 
 logger = logging.getLogger(__name__)

@@ -24,17 +24,16 @@ from mydata_like.core.model import (
     Datafile,
     DatasetId,
     EntryState,
+    FileToSend,
     Registered,
     Registration,
     Staged,
-    Wanted,
 )
 from mydata_like.core.ports import Clock, Emit, Ledger, ServerAPI
-from mydata_like.engine.bookkeeping import Step, record_steps
-from mydata_like.engine.partitions import Partitions
-from mydata_like.engine.queues import Source
-from mydata_like.engine.retry import Gate
-from mydata_like.engine.writes import Writes
+from mydata_like.engine.dataset_writers import DatasetQueues, WriteTracker
+from mydata_like.engine.gate import Gate
+from mydata_like.engine.outcome_recorder import LedgerStep, record_steps
+from mydata_like.engine.pipeline import StageInput
 
 logger = logging.getLogger(__name__)
 
@@ -70,7 +69,7 @@ class Register:
     """
 
     def __init__(
-        self, server: ServerAPI, ledger: Ledger, emit: Emit, gate: Gate, filing: "Filing"
+        self, server: ServerAPI, ledger: Ledger, emit: Emit, gate: Gate, filing: "RegisterOptions"
     ) -> None:
         self._server = server
         self._ledger = ledger
@@ -78,7 +77,7 @@ class Register:
         self._gate = gate
         self._clock = gate.clock
         self._box, self._pace, self._writes = filing
-        self._waiting = Partitions()
+        self._waiting = DatasetQueues()
         self._unheard: dict[DatasetId, _Unheard] = {}
         self._begun: dict[DatasetId, float] = {}  # when the last request was sent
         self._failures: Counter[DatasetId] = Counter()  # lost answers in a row
@@ -86,7 +85,7 @@ class Register:
         self._cut_off: dict[DatasetId, frozenset[tuple[str, str]]] = {}  # as of `_Unheard`
         self._refusing: set[DatasetId] = set()  # their last record was refused for good
 
-    def __call__(self, source: Source[list[Staged | Registered]]) -> Iterator[list[Registered]]:
+    def __call__(self, source: StageInput[list[Staged | Registered]]) -> Iterator[list[Registered]]:
         while True:
             items = self._await(source)
             ready = [items or [], *source.take_ready(self._pace.size - len(items or ()))]
@@ -104,7 +103,9 @@ class Register:
             if source.finished and self._waiting.find_due() == inf:
                 return
 
-    def _await(self, source: Source[list[Staged | Registered]]) -> list[Staged | Registered] | None:
+    def _await(
+        self, source: StageInput[list[Staged | Registered]]
+    ) -> list[Staged | Registered] | None:
         """Return what has been sent, or None when a dataset that was put off is due."""
         due = self._waiting.find_due()
         rest = None if due == inf else max(0.0, due - self._clock.monotonic())
@@ -336,7 +337,8 @@ class Register:
 
     def _record(self, batch: list[Staged]) -> list[Registered]:
         record_steps(
-            self._ledger, [Step(item.wanted, _state(item.wanted), item.checksum) for item in batch]
+            self._ledger,
+            [LedgerStep(item.wanted, _state(item.wanted), item.checksum) for item in batch],
         )
         for item in batch:
             self._refusing.discard(item.wanted.dataset.id)
@@ -350,12 +352,12 @@ class Register:
                 self._emit(FileFailed.of(file, problem))
 
 
-class Filing(NamedTuple):
+class RegisterOptions(NamedTuple):
     """Into which storage box records go, how many at once, and where it is noted."""
 
     box: str
-    pace: "Pace"
-    writes: Writes
+    pace: "BatchSizer"
+    writes: WriteTracker
 
 
 class _Unheard(NamedTuple):
@@ -371,7 +373,7 @@ class _Unheard(NamedTuple):
     error: UnansweredError | None = None
 
 
-class Pace:
+class BatchSizer:
     """How many records go into one request: as many as the server makes in about a second."""
 
     def __init__(self, first: int, clock: Clock) -> None:
@@ -413,7 +415,7 @@ def _registration(item: Staged, box: str) -> Registration:
     )
 
 
-def _state(wanted: Wanted) -> EntryState:
+def _state(wanted: FileToSend) -> EntryState:
     """Return what to remember: a record that was verified with other bytes still says so."""
     repaired = wanted.datafile is not None and bool(wanted.datafile.replicas)
     return EntryState.REPAIRED if repaired else EntryState.REGISTERED

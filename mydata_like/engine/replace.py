@@ -15,17 +15,16 @@ from mydata_like.core.events import FileFailed, FileWaiting
 from mydata_like.core.model import (
     Datafile,
     DatafileId,
+    FileToSend,
     Registered,
     Replacement,
     Replica,
     Staged,
-    Wanted,
 )
-from mydata_like.core.ports import Channel, Sent, Unsent
-from mydata_like.core.staging import aside_path
-from mydata_like.engine.context import RunContext
-from mydata_like.engine.queues import Source
-from mydata_like.engine.workers import Lock
+from mydata_like.core.ports import Channel, SentFile, UnsentFile
+from mydata_like.core.staging_path import aside_path
+from mydata_like.engine.pipeline import Lock, StageInput
+from mydata_like.engine.run_context import RunContext
 from mydata_like.settings.schema import Advanced
 
 logger = logging.getLogger(__name__)
@@ -68,7 +67,7 @@ class Replace:
             with self._lock:
                 self._noted.update((it.datafile, it) for it in noted)
 
-    def __call__(self, source: Source[list[Registered]]) -> Iterator[list[Registered]]:
+    def __call__(self, source: StageInput[list[Registered]]) -> Iterator[list[Registered]]:
         pending = Pending(self._context, self._settings)
         while pending or not source.finished:
             items = self._await(source, pending)
@@ -78,7 +77,7 @@ class Replace:
             if pending.due:
                 yield from pending.step()
 
-    def _await(self, source: Source[list[Registered]], pending: "Pending") -> "_Items":
+    def _await(self, source: StageInput[list[Registered]], pending: "Pending") -> "_Items":
         if source.finished:  # whose poll would not wait
             self._context.gate.rest(pending.rest)
             return None
@@ -249,17 +248,17 @@ class Pending:
             try:
                 fates = self._replace(channel, part)
             except TransientError as error:
-                fates = [Unsent(i, error.problem, again=True) for i in range(len(part))]
+                fates = [UnsentFile(i, error.problem, again=True) for i in range(len(part))]
         return self._sort(part, fates)
 
     def _replace(
         self, channel: Channel, part: Sequence[tuple[Replacement, Registered]]
-    ) -> list[Sent | Unsent]:
+    ) -> list[SentFile | UnsentFile]:
         channels = self._context.limits.channels
         needless = [pair for pair in part if _is_there(*pair)]
         moved = [pair for pair in part if not _is_there(*pair)]
         files = {noted.key: item.wanted for noted, item in moved}
-        fates: dict[bytes, Sent | Unsent] = {}
+        fates: dict[bytes, SentFile | UnsentFile] = {}
         channels.ensure_open(channel)
         if needless:
             self._gate.call(lambda: channel.discard([noted for noted, _ in needless]))
@@ -267,18 +266,18 @@ class Pending:
             answers = self._gate.call(lambda: channel.replace([noted for noted, _ in moved], files))
             fates = {moved[fate.index][0].key: fate for fate in answers}
         return [
-            _at(index, fates.get(noted.key, Sent(index, noted.checksum)))
+            _at(index, fates.get(noted.key, SentFile(index, noted.checksum)))
             for index, (noted, _) in enumerate(part)
         ]
 
     def _sort(
-        self, part: Sequence[tuple[Replacement, Registered]], fates: Sequence[Sent | Unsent]
+        self, part: Sequence[tuple[Replacement, Registered]], fates: Sequence[SentFile | UnsentFile]
     ) -> list[Registered]:
         """Return what has its place now; what is not to be found there the server will say."""
         placed, again = [], []
-        self._failures += any(isinstance(fate, Unsent) and fate.again for fate in fates)
+        self._failures += any(isinstance(fate, UnsentFile) and fate.again for fate in fates)
         for (noted, item), fate in zip(part, fates, strict=True):
-            if isinstance(fate, Sent) or fate.problem.code == MISSING:
+            if isinstance(fate, SentFile) or fate.problem.code == MISSING:
                 placed.append(item)
             elif fate.again and self._failures < FAILURES:
                 again.append((noted, item))
@@ -297,7 +296,7 @@ class Pending:
         self._unchanged.clear()
         self._affirmed.clear()
 
-    def _leave(self, wanted: Wanted, problem: Problem) -> None:
+    def _leave(self, wanted: FileToSend, problem: Problem) -> None:
         waits = problem.code in LEFT or problem == NOT_LOOKED
         for file in wanted.files:
             kind = FileWaiting if waits else FileFailed
@@ -316,10 +315,10 @@ def _is_new_look(replica: Replica, item: Registered) -> bool:
     return replica.verified and at is not None and at not in item.before
 
 
-def _at(index: int, fate: Sent | Unsent) -> Sent | Unsent:
-    if isinstance(fate, Sent):
-        return Sent(index, fate.checksum)
-    return Unsent(index, fate.problem, fate.again)
+def _at(index: int, fate: SentFile | UnsentFile) -> SentFile | UnsentFile:
+    if isinstance(fate, SentFile):
+        return SentFile(index, fate.checksum)
+    return UnsentFile(index, fate.problem, fate.again)
 
 
 def ask(context: RunContext, number: DatafileId) -> None:

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from mydata_like.core.errors import Cancelled, ItemError, Problem
 from mydata_like.core.model import Datafile, DatafileId, Replica
-from mydata_like.core.ports import Cancel, Clock, ServerAPI
+from mydata_like.core.ports import CancelSignal, Clock, ServerAPI
 
 logger = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ class Reverification(NamedTuple):
     requests: int = 4  # questions that are under way at once
 
 
-class Wanted(NamedTuple):
+class FileToVerify(NamedTuple):
     """A record whose copies are to be verified again, and where we put the bytes."""
 
     record: Datafile
@@ -72,7 +72,7 @@ class Reverify:
     """Asks about records, waits for the answers, and judges records by them."""
 
     def __init__(
-        self, server: ServerAPI, clock: Clock, cancel: Cancel, how: Reverification
+        self, server: ServerAPI, clock: Clock, cancel: CancelSignal, how: Reverification
     ) -> None:
         self._server = server
         self._clock = clock
@@ -81,7 +81,7 @@ class Reverify:
         self._questions: dict[DatafileId, _Question] = {}
         self._share = 1.0  # of our patience, that is left
 
-    def __call__(self, wanted: Iterable[Wanted]) -> bool:
+    def __call__(self, wanted: Iterable[FileToVerify]) -> bool:
         """Have these records verified that were not lately, and wait for it, with a bound.
 
         Returns whether there were any. Raises as `ServerAPI` does where the server is away or
@@ -121,11 +121,11 @@ class Reverify:
     def _problem_of(self, number: DatafileId) -> Problem | None:
         return self._questions[number].problem
 
-    def _ask_all(self, wanted: Sequence[Wanted]) -> list[_Question]:
+    def _ask_all(self, wanted: Sequence[FileToVerify]) -> list[_Question]:
         """Ask about each record; the first error that concerns all of them is raised."""
         failed: list[BaseException] = []
 
-        def ask(it: Wanted) -> _Question:
+        def ask(it: FileToVerify) -> _Question:
             if failed or self._cancel.is_set():
                 raise Cancelled
             try:
@@ -150,7 +150,7 @@ class Reverify:
             return _Question(at, before, error.problem)
         return _Question(at, before)
 
-    def _await(self, pending: dict[DatafileId, Wanted]) -> None:
+    def _await(self, pending: dict[DatafileId, FileToVerify]) -> None:
         """Look at the records until all are answered, or nothing has happened for too long."""
         progressed, interval, answered = self._clock.monotonic(), SOON, False
         while pending and not self._has_no_patience(progressed, pending):
@@ -176,12 +176,12 @@ class Reverify:
         question = self._questions[number]
         self._questions[number] = question._replace(at=self._clock.monotonic())
 
-    def _has_no_patience(self, since: float, pending: Mapping[DatafileId, Wanted]) -> bool:
+    def _has_no_patience(self, since: float, pending: Mapping[DatafileId, FileToVerify]) -> bool:
         largest = max(it.record.size for it in pending.values())
         patience = self._share * (self._how.patience + largest / SLOWEST)
         return self._clock.monotonic() - since >= patience
 
-    def _is_done(self, wanted: Wanted, found: Mapping[DatafileId, Datafile]) -> bool:
+    def _is_done(self, wanted: FileToVerify, found: Mapping[DatafileId, Datafile]) -> bool:
         """Return whether nothing more is to be expected of a record: also one that has gone."""
         record = found.get(wanted.record.id)
         if record is None or not record.replicas:

@@ -9,30 +9,28 @@ from typing import NamedTuple
 
 from mydata_like.core.errors import Cancelled, Problem, SettingsError, UploaderError
 from mydata_like.core.events import RunFinished, RunProgressed, RunStarted
-from mydata_like.core.model import CheckedGroup, FileGroup, Registered, Staged, Wanted
+from mydata_like.core.model import CheckedGroup, FileGroup, FileToSend, Registered, Staged
+from mydata_like.engine.archive_stage import Bundle
 from mydata_like.engine.availability import Availability
-from mydata_like.engine.bookkeeping import Verified
-from mydata_like.engine.bundle import Bundle
 from mydata_like.engine.check import Check
 from mydata_like.engine.compare import READERS, Compare
-from mydata_like.engine.context import RunContext
 from mydata_like.engine.discovery import Compared, Discovery
+from mydata_like.engine.outcome_recorder import Verified
 from mydata_like.engine.pack import Pack
-from mydata_like.engine.queues import WorkQueue
+from mydata_like.engine.pipeline import WorkerGroup, WorkQueue, feed, repeated, stage
 from mydata_like.engine.record import Record
 from mydata_like.engine.recover import Recovery
 from mydata_like.engine.register import Register
 from mydata_like.engine.replace import Replace
+from mydata_like.engine.run_context import RunContext
 from mydata_like.engine.scan import Scan
 from mydata_like.engine.send import Send
-from mydata_like.engine.ticker import repeated
 from mydata_like.engine.verify import Found, Verify
-from mydata_like.engine.workers import WorkerGroup, feed, stage
 
 logger = logging.getLogger(__name__)
 
-Open = list[Wanted | Staged | Registered]
-Repeat = Wanted | Staged  # to be sent, or only registered, once more
+Open = list[FileToSend | Staged | Registered]
+Repeat = FileToSend | Staged  # to be sent, or only registered, once more
 
 INTERRUPTED = Problem(
     "run.interrupted",
@@ -260,7 +258,7 @@ class Run:
     def _check(self, groups: Iterable[FileGroup]) -> Iterator[CheckedGroup]:
         """Check; the transport prepares itself as soon as there is something to send."""
         for checked in self._stages.check(groups):
-            if any(isinstance(file, Wanted) for file in checked.open):
+            if any(isinstance(file, FileToSend) for file in checked.open):
                 self._context.transport.prepare()
             yield checked
 
@@ -311,7 +309,7 @@ def count_seen(item: Found) -> int:
     return len(item.items) if isinstance(item, Verified) else 1
 
 
-def count_files(item: FileGroup | CheckedGroup | Sequence[Wanted | Staged | Registered]) -> int:
+def count_files(item: FileGroup | CheckedGroup | Sequence[FileToSend | Staged | Registered]) -> int:
     """Return how many files are in what waits between two stages; an archive has many."""
     match item:
         case FileGroup():
@@ -319,5 +317,5 @@ def count_files(item: FileGroup | CheckedGroup | Sequence[Wanted | Staged | Regi
         case CheckedGroup():
             return len(item.group.files)
         case _:
-            wanted = (one if isinstance(one, Wanted) else one.wanted for one in item)
+            wanted = (one if isinstance(one, FileToSend) else one.wanted for one in item)
             return sum(max(1, len(one.members)) for one in wanted)

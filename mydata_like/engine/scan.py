@@ -9,13 +9,13 @@ from mydata_like.core.events import (
     FolderFailed,
     Notice,
 )
-from mydata_like.core.format import format_path
+from mydata_like.core.extra_sources import ExtraSource
+from mydata_like.core.formatting import format_path
 from mydata_like.core.model import DatasetFolder, FileGroup
-from mydata_like.core.ports import Cancel, Clock, Emit
-from mydata_like.core.sources import Source
+from mydata_like.core.ports import CancelSignal, Clock, Emit
+from mydata_like.engine.data_root import Root, reason
 from mydata_like.engine.layout import source_folder
-from mydata_like.engine.levels import ALL, LevelScan, Opening, Part, numbered, tell_found
-from mydata_like.engine.root import Root, reason
+from mydata_like.engine.layout_walk import ALL, LevelScan, Opening, ScanScope, numbered, tell_found
 from mydata_like.engine.walk import Walk
 from mydata_like.settings.schema import Settings
 
@@ -24,7 +24,12 @@ class Scan:
     """Streams the local files of a data directory, dataset folder by dataset folder."""
 
     def __init__(
-        self, settings: Settings, emit: Emit, clock: Clock, cancel: Cancel, part: Part = ALL
+        self,
+        settings: Settings,
+        emit: Emit,
+        clock: Clock,
+        cancel: CancelSignal,
+        part: ScanScope = ALL,
     ) -> None:
         self._settings = settings
         self.part = part
@@ -66,7 +71,7 @@ class Scan:
             if group.number == 0:
                 yield group.folder
 
-    def read(self, source: Source) -> Iterator[FileGroup]:
+    def read(self, source: ExtraSource) -> Iterator[FileGroup]:
         """Yield the groups of a source; one that cannot be read is told, and ends nothing else."""
         folder = source_folder(self._settings.data.layout, source)
         number = 0
@@ -79,7 +84,7 @@ class Scan:
             if number:  # of what was never there, no dataset is made
                 yield FileGroup(folder, (), last=True, number=number)
 
-    def _read_source(self, source: Source, folder: DatasetFolder) -> Iterator[FileGroup]:
+    def _read_source(self, source: ExtraSource, folder: DatasetFolder) -> Iterator[FileGroup]:
         # With the last "/" the top of a drive is meant, and not where one is on it.
         path, top = (os.path.normpath(place + b"/") for place in (source.path, source.folder))
         walk = self._open(Root(top, _source_gone, may_be_link=source.alone))

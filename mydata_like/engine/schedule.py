@@ -8,8 +8,7 @@ import datetime
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from mydata_like.settings.schedule import Schedule
-from mydata_like.settings.timetable import WEEKDAYS
+from mydata_like.settings.schedule_section import WEEKDAYS, Schedule
 
 _DAY: Final = datetime.timedelta(days=1)
 _SECOND: Final = datetime.timedelta(seconds=1)

@@ -1,6 +1,7 @@
 """Carries payloads over the transport's channels, until each member's fate is known."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final
 
 from mydata_like.core.errors import Problem, TransientError
 from mydata_like.core.events import (
@@ -12,13 +13,56 @@ from mydata_like.core.events import (
     TransferRetried,
     TransferStarted,
 )
-from mydata_like.core.model import EntryState, LocalFile, Payload, Registered, Staged, Wanted
-from mydata_like.core.ports import Channel, Sent, Unsent
-from mydata_like.engine.attempts import Attempts
-from mydata_like.engine.bookkeeping import Step, record_staged
-from mydata_like.engine.choices import CANCELLED, STOPPING, CutOffError
-from mydata_like.engine.context import RunContext
-from mydata_like.engine.queues import Source
+from mydata_like.core.model import EntryState, FileToSend, LocalFile, Payload, Registered, Staged
+from mydata_like.core.ports import Channel, SentFile, UnsentFile
+from mydata_like.engine.outcome_recorder import LedgerStep, record_staged
+from mydata_like.engine.pipeline import StageInput
+from mydata_like.engine.run_context import RunContext
+from mydata_like.engine.user_overrides import CANCELLED, STOPPING, CutOffError
+
+# What a channel says whose session was ended because of another channel.
+DROPPED: Final = "channel.dropped"
+GAIN: Final = 64 << 20  # bytes by which an attempt has to get further, at least
+STEPS: Final = 256  # in which a payload may get there at most
+BLAMELESS: Final = 20  # times as many vain attempts as are allowed, whoever is to blame
+
+
+class Attempts:
+    """The attempts of one payload; those that are its own failures count.
+
+    One that got further than all before has not failed: the next goes on from there. One that
+    was broken off because of another channel has not, either. Both are bounded all the same.
+    """
+
+    def __init__(self, allowed: int, size: int) -> None:
+        self.made = 0
+        self.told = False  # that one has begun, and not yet that it has ended
+        self.failed = 0
+        self._allowed = allowed
+        self._vain = 0
+        self._gain = max(GAIN, size // STEPS)
+        self._furthest = 0
+        self._reached = 0
+
+    @property
+    def used_up(self) -> bool:
+        return self.failed >= self._allowed or self._vain >= self._allowed * BLAMELESS
+
+    def begin(self) -> None:
+        self.made += 1
+
+    def reach(self, size: int) -> None:
+        """Note that so many bytes have gone in this attempt, those among them that were there."""
+        self._reached = max(self._reached, size)
+
+    def end(self, problems: Iterable[Problem]) -> None:
+        """Judge an attempt that has left something to be sent, for these reasons."""
+        if self._reached - self._furthest >= self._gain:
+            self._furthest = self._reached
+            return
+        self._vain += 1
+        self.failed += any(problem.code != DROPPED for problem in problems)
+
 
 # Local files that moved under us are left for the next run, when they may be still, and those
 # that a person does not want now.
@@ -49,7 +93,7 @@ class Send:
         self._note = note  # told what is in the staging area before anybody else is
 
     def __call__(
-        self, payloads: Source[Payload | list[Staged | Registered]]
+        self, payloads: StageInput[Payload | list[Staged | Registered]]
     ) -> Iterator[list[Staged | Registered]]:
         while not payloads.finished:
             with self._channels.turn():
@@ -70,7 +114,7 @@ class Send:
         attempts = Attempts(self._attempts, payload.size)
         while True:
             attempts.begin()
-            refused: list[tuple[Wanted, Problem]] = []
+            refused: list[tuple[FileToSend, Problem]] = []
             for part in left:
                 staged, unproven = self._attempt(channel, part, attempts)
                 if staged:
@@ -87,7 +131,7 @@ class Send:
 
     def _attempt(
         self, channel: Channel, payload: Payload, attempts: Attempts
-    ) -> tuple[list[Staged], list[tuple[Wanted, Problem]]]:
+    ) -> tuple[list[Staged], list[tuple[FileToSend, Problem]]]:
         """Send once; return what is in the staging area now, and what may be sent again.
 
         When a person cancels a member meanwhile, the others are sent anew without it.
@@ -106,7 +150,9 @@ class Send:
                 attempts.told = False
             return self._attempt(channel, payload, attempts)
         except TransientError as error:
-            results = [Unsent(i, error.problem, again=True) for i in range(len(payload.members))]
+            results = [
+                UnsentFile(i, error.problem, again=True) for i in range(len(payload.members))
+            ]
         staged, refused = self._sort(payload, results)
         self._keep(staged)
         self._tell_end(channel, payload, staged, begun)
@@ -127,13 +173,13 @@ class Send:
         return payload._replace(members=tuple(kept))
 
     def _sort(
-        self, payload: Payload, results: list[Sent | Unsent]
-    ) -> tuple[list[Staged], list[tuple[Wanted, Problem]]]:
+        self, payload: Payload, results: list[SentFile | UnsentFile]
+    ) -> tuple[list[Staged], list[tuple[FileToSend, Problem]]]:
         """Return what is in the staging area, and what may be sent again; give up the rest."""
         staged, refused = [], []
         for result in results:
             wanted = payload.members[result.index]
-            if isinstance(result, Sent):
+            if isinstance(result, SentFile):
                 staged.append(self._admit(wanted, result))
             elif result.again:
                 refused.append((wanted, result.problem))
@@ -156,7 +202,9 @@ class Send:
             )
         )
 
-    def _send(self, channel: Channel, payload: Payload, attempts: Attempts) -> list[Sent | Unsent]:
+    def _send(
+        self, channel: Channel, payload: Payload, attempts: Attempts
+    ) -> list[SentFile | UnsentFile]:
         def follow(size: int) -> None:
             attempts.reach(size)
             reach(size)
@@ -185,7 +233,7 @@ class Send:
             )
         )
 
-    def _admit(self, wanted: Wanted, sent: Sent) -> Staged:
+    def _admit(self, wanted: FileToSend, sent: SentFile) -> Staged:
         """Return what arrived; files of an archive that moved under us are not part of it."""
         if not wanted.members:
             return Staged(wanted, sent.checksum, sent.registered)
@@ -199,7 +247,8 @@ class Send:
 
     def _keep(self, staged: list[Staged]) -> None:
         record_staged(
-            self._ledger, [Step(item.wanted, _state(item.wanted), item.checksum) for item in staged]
+            self._ledger,
+            [LedgerStep(item.wanted, _state(item.wanted), item.checksum) for item in staged],
         )
         self._note(staged)
         for item in staged:
@@ -215,16 +264,16 @@ class Send:
         )
         self._gate.rest(delay)
 
-    def _divide(self, payload: Payload, members: list[Wanted], failed: int) -> list[Payload]:
+    def _divide(self, payload: Payload, members: list[FileToSend], failed: int) -> list[Payload]:
         if failed < TOGETHER:
             return [Payload(payload.id, tuple(members), batched=payload.batched)]
         return [Payload(payload.id, (member,), batched=False) for member in members]
 
-    def _fail(self, refused: list[tuple[Wanted, Problem]]) -> None:
+    def _fail(self, refused: list[tuple[FileToSend, Problem]]) -> None:
         for wanted, problem in refused:
             self._give_up(wanted, problem)
 
-    def _give_up(self, wanted: Wanted, problem: Problem) -> None:
+    def _give_up(self, wanted: FileToSend, problem: Problem) -> None:
         for file in wanted.files:
             self._leave(file, problem)
         if problem == CANCELLED or problem.code not in LEFT:
@@ -235,7 +284,7 @@ class Send:
         self._emit(kind(path=file.key, size=file.size, problem=problem))
 
 
-def _state(wanted: Wanted) -> EntryState:
+def _state(wanted: FileToSend) -> EntryState:
     """Return what to remember of staged bytes.
 
     Where a record had other bytes, its verified flag says nothing of these, even if the run

@@ -21,20 +21,19 @@ from mydata_like.core.events import (
     RunScheduled,
     RunStarted,
 )
-from mydata_like.core.format import format_path
-from mydata_like.core.sources import KnownSource
+from mydata_like.core.extra_sources import KnownSource
+from mydata_like.core.formatting import format_path
 from mydata_like.engine.progress import NO_PROGRESS
-from mydata_like.gui import standing
-from mydata_like.gui.added import ADD, Added, Order, split_orders
-from mydata_like.gui.engine import Engine, describe_end
+from mydata_like.gui import status_service
+from mydata_like.gui.engine_process import Engine, RestartBackoff, describe_end
 from mydata_like.gui.live_run import LiveRun
-from mydata_like.gui.patience import Patience
-from mydata_like.gui.standing import Standing
-from mydata_like.gui.state import PastRun, Phase, RunState
+from mydata_like.gui.pending_sources import ADD, Order, PendingSources, split_orders
+from mydata_like.gui.run_state import PastRunState, Phase, RunState
+from mydata_like.gui.status_service import StatusSnapshot
 from mydata_like.gui.tasks import Tasks
-from mydata_like.settings.policy import Loaded
+from mydata_like.hostos.clock import SystemClock
+from mydata_like.settings.layers import Loaded
 from mydata_like.settings.schema import Settings
-from mydata_like.system.clock import SystemClock
 
 logger = logging.getLogger(__name__)
 
@@ -51,7 +50,7 @@ WAITS = Problem(
 )
 
 
-class Controller(QObject):
+class WindowController(QObject):
     """Starts and commands the engine, follows its events, and knows the settings."""
 
     settings_changed = Signal()
@@ -71,8 +70,8 @@ class Controller(QObject):
         self._engine: Engine | None = None
         self._live = LiveRun(SystemClock())
         self._wanted: list[Order] = []  # when an engine has begun
-        self._added = Added()
-        self._patience = Patience()
+        self._added = PendingSources()
+        self._patience = RestartBackoff()
         self._refused: Problem | None = None  # why the settings cannot be read
         # The engine carries out one run only, beside a service; that has ended.
         self._single = self._spent = False
@@ -113,7 +112,7 @@ class Controller(QObject):
     def reload_settings(self) -> None:
         """Read the settings again; `settings_changed` tells when that is done."""
         self._tasks.run(
-            partial(standing.load, self.config), self._take_settings, self._refuse_settings
+            partial(status_service.load, self.config), self._take_settings, self._refuse_settings
         )
 
     @Slot()
@@ -165,7 +164,7 @@ class Controller(QObject):
         if self.state.ours:
             self._order("retry", path=format_path(path))
         elif Path(os.fsdecode(path)).is_absolute():  # which no run over the data directory looks at
-            ask = partial(standing.find_source_of, self.settings, self.config, path)
+            ask = partial(status_service.find_source_of, self.settings, self.config, path)
             self._tasks.run(ask, self._carry_again)
         else:
             self.start()
@@ -185,7 +184,7 @@ class Controller(QObject):
     @Slot(object)
     def remove_source(self, source: KnownSource) -> None:
         """Forget an added folder that is not finished: no run continues with it."""
-        remove = partial(standing.remove_source, self.settings, self.config, source.path)
+        remove = partial(status_service.remove_source, self.settings, self.config, source.path)
         done = partial(self._drop_source, source)
         self._tasks.run(remove, done, self._refuse_removal, writes=True)
 
@@ -232,10 +231,10 @@ class Controller(QObject):
         """Start the engine, and give it what is wanted."""
         orders, self._wanted = self._wanted, []
         self._single = self._watched
-        words = standing.engine_words("watch", self.config, "--attended")
+        words = status_service.engine_words("watch", self.config, "--attended")
         if self._single:  # where a service watches, only a run of its own can be started
             options, said, orders = split_orders(orders)
-            words = standing.engine_words("run", self.config, *options)
+            words = status_service.engine_words("run", self.config, *options)
             self._added.keep(said)
         self._last_words = None
         self._begun = monotonic()
@@ -277,7 +276,7 @@ class Controller(QObject):
         """Look at what others do, and at what the ledger knows, beside the GUI thread."""
         if not self._asking and self.loaded is not None:
             self._asking = True
-            ask = partial(standing.look, self.settings, self.config)
+            ask = partial(status_service.look, self.settings, self.config)
             self._tasks.run(ask, self._take_standing, self._miss_standing)
 
     @Slot(object)
@@ -286,7 +285,7 @@ class Controller(QObject):
         logger.warning("How things stand cannot be told: %s", error.problem)
 
     @Slot(object)
-    def _take_standing(self, found: Standing) -> None:
+    def _take_standing(self, found: StatusSnapshot) -> None:
         self._asking = False
         self._watched = found.watched if self._engine is None else self._single
         self._set(
@@ -310,7 +309,7 @@ class Controller(QObject):
         if self._engine is None and self._is_wanted(found):
             self._begin()
 
-    def _is_wanted(self, found: Standing) -> bool:
+    def _is_wanted(self, found: StatusSnapshot) -> bool:
         """Return whether an engine is to be started: to watch, or for what waits for its turn.
 
         One that ended unexpectedly is followed by another, so that the schedule is kept.
@@ -321,7 +320,7 @@ class Controller(QObject):
         waits = bool(self._wanted) and not found.running
         return (broken or self.state.phase is Phase.IDLE) and (waits or not found.watched)
 
-    def _judge(self, found: Standing) -> Phase:
+    def _judge(self, found: StatusSnapshot) -> Phase:
         """Return what goes on where no run of ours does."""
         if found.missing:
             return Phase.UNSET
@@ -377,7 +376,7 @@ class Controller(QObject):
             return
         self._patience.forget()
         self._finished = monotonic()
-        past = PastRun.of(event, self.state.reason, self._live.progress.reported.seconds)
+        past = PastRunState.of(event, self.state.reason, self._live.progress.reported.seconds)
         whole = self.state.whole if past.partial else past
         self._set(phase=Phase.IDLE, problem=None, last=past, whole=whole)
         self._look()  # what is left only on this computer
@@ -452,7 +451,7 @@ class Controller(QObject):
             self.run_changed.emit(state)
 
 
-def _later(told: PastRun | None, found: PastRun | None) -> PastRun | None:
+def _later(told: PastRunState | None, found: PastRunState | None) -> PastRunState | None:
     """Return the later one of two runs: the ledger learns of an end a moment after we do."""
     if told is None or found is None:
         return found or told

@@ -38,13 +38,12 @@ from mydata_like.core.events import (
     RunProgressed,
 )
 from mydata_like.engine.progress import RunProgress
-from mydata_like.gui import standing
-from mydata_like.gui.engine import Engine
-from mydata_like.gui.look import words
-from mydata_like.gui.look.labels import PlainLabel
-from mydata_like.gui.pages.page import Desk
-from mydata_like.gui.tables.marks import mark_of
-from mydata_like.system.clock import SystemClock
+from mydata_like.gui import status_service
+from mydata_like.gui.base import AppContext
+from mydata_like.gui.engine_process import Engine
+from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.widgets import PlainLabel, mark_of
+from mydata_like.hostos.clock import SystemClock
 
 translate = QCoreApplication.translate
 Index = QModelIndex | QPersistentModelIndex
@@ -132,9 +131,9 @@ class PlanModel(QAbstractTableModel):
             folder.owner,
             folder.experiment,
             folder.dataset,
-            words.count(folder.found),
-            words.count(folder.known),
-            words.count(folder.found - folder.known),
+            texts.count(folder.found),
+            texts.count(folder.known),
+            texts.count(folder.found - folder.known),
         )
         return cells[index.column()]
 
@@ -142,10 +141,10 @@ class PlanModel(QAbstractTableModel):
         owner = event.owner or self.tr("(the account)")
         title = event.title or self.tr("(named after the owner)")
         return PlannedFolder(
-            words.plain(event.path),
-            words.plain(owner),
-            words.plain(title),
-            words.plain(event.dataset),
+            texts.plain(event.path),
+            texts.plain(owner),
+            texts.plain(title),
+            texts.plain(event.dataset),
         )
 
     def _count(self, event: FilesSeen | FilesKnown) -> None:
@@ -199,13 +198,13 @@ class LeftModel(QAbstractTableModel):
         mark = mark_of(STATE_BY_EVENT[type(event)])
         if role == Qt.ItemDataRole.DecorationRole and index.column() == 0:
             return mark and mark.icon
-        path, problem = words.plain(event.path), event.problem
-        why = words.plain(" ".join(filter(None, (problem.message, problem.hint))))
+        path, problem = texts.plain(event.path), event.problem
+        why = texts.plain(" ".join(filter(None, (problem.message, problem.hint))))
         if role == Qt.ItemDataRole.DisplayRole:
             return why if index.column() else path
         word = mark.word if mark else ""
         told: dict[int, str] = {
-            Qt.ItemDataRole.ToolTipRole: words.tip(f"{path}\n{why}"),
+            Qt.ItemDataRole.ToolTipRole: texts.tip(f"{path}\n{why}"),
             Qt.ItemDataRole.AccessibleTextRole: why if index.column() else f"{path}, {word}",
         }
         return told.get(role)
@@ -216,7 +215,7 @@ class DryRunDialog(QDialog):
 
     upload_wanted = Signal()
 
-    def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
+    def __init__(self, desk: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setWindowTitle(self.tr("Dry run"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -240,7 +239,7 @@ class DryRunDialog(QDialog):
         )
         self._enable_upload()
         self._lay_out()
-        self._engine = Engine(standing.engine_words("scan", desk.controller.config), self)
+        self._engine = Engine(status_service.engine_words("scan", desk.controller.config), self)
         self._connect()
         self._engine.start()
 
@@ -323,7 +322,7 @@ class DryRunDialog(QDialog):
     def _show_end(self, problem: Problem | None) -> None:
         self._summed = True
         if problem is not None:
-            self._said.setText(words.plain(f"{problem.message} {problem.hint}"))
+            self._said.setText(texts.plain(f"{problem.message} {problem.hint}"))
             return
         sums = self._progress.reported
         self._said.setText(f"{_tell_wanted(sums)}\n{_tell_rest(sums)}".strip())
@@ -350,7 +349,7 @@ def _tell_wanted(sums: RunProgressed) -> str:
     """Return what a run would send; that all is there is said only where all of it is."""
     if sums.wanted:
         text = translate("dry run", "%Ln file(s), %1, would be uploaded.", None, sums.wanted)
-        return text.replace("%1", words.size(sums.wanted_bytes))
+        return text.replace("%1", texts.size(sums.wanted_bytes))
     if not sums.found:
         return translate("dry run", "No files were found.")
     if sums.verified == sums.found:
@@ -376,5 +375,5 @@ def _tell_rest(sums: RunProgressed) -> str:
         (sums.skipped, translate("dry run", "%1 left out")),
         (sums.failed, translate("dry run", "%1 that cannot be read")),
     )
-    told = [text.replace("%1", words.count(number)) for number, text in parts if number > 0]
+    told = [text.replace("%1", texts.count(number)) for number, text in parts if number > 0]
     return " · ".join(told)

@@ -13,7 +13,7 @@ from PySide6.QtCore import QObject, Qt, QTimerEvent, Signal, Slot
 from shiboken6 import isValid
 
 from mydata_like.core.errors import Cancelled, UploaderError
-from mydata_like.engine.workers import CancelFlag
+from mydata_like.engine.pipeline import CancelFlag
 
 logger = logging.getLogger(__name__)
 

@@ -1,32 +1,232 @@
 """The main window: navigation, tool bar, pages, status line."""
 
-from PySide6.QtCore import QByteArray, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QAction, QCloseEvent, QKeySequence
+from collections.abc import Iterable
+from enum import Enum
+from typing import Final
+
+from PySide6.QtCore import (
+    QByteArray,
+    QCoreApplication,
+    QModelIndex,
+    QPersistentModelIndex,
+    QRect,
+    QRectF,
+    QSize,
+    Qt,
+    Signal,
+    Slot,
+)
+from PySide6.QtGui import QAction, QCloseEvent, QIcon, QKeySequence, QPainter, QPalette
 from PySide6.QtWidgets import (
+    QFrame,
     QHBoxLayout,
+    QListWidget,
+    QListWidgetItem,
     QMainWindow,
     QSizePolicy,
     QStackedWidget,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
     QToolBar,
     QWidget,
 )
 
-from mydata_like.gui.contact import ContactSign
-from mydata_like.gui.drop.field import Field
-from mydata_like.gui.look import words
-from mydata_like.gui.look.icons import icon, size_beside_text
-from mydata_like.gui.look.labels import ElidedLabel, PlainLabel
-from mydata_like.gui.look.sentences import overview_sentence
-from mydata_like.gui.navigation import Navigation
-from mydata_like.gui.pages.catalogue import list_pages
-from mydata_like.gui.pages.page import Desk, Page, Wish
-from mydata_like.gui.state import Phase, RunState
+from mydata_like.core.errors import Problem
+from mydata_like.gui.base import AppContext, NavigationRequest, Page
+from mydata_like.gui.controller import WindowController
+from mydata_like.gui.pages.page_registry import PageSpec, list_pages
+from mydata_like.gui.run_state import Phase, RunState
+from mydata_like.gui.status_text import overview_sentence
+from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.file_drop import PathLineEdit
+from mydata_like.gui.theme.widgets import (
+    ElidedLabel,
+    IconLabel,
+    PlainLabel,
+    RowIcon,
+    icon,
+    size_beside_text,
+)
+
+Index = QModelIndex | QPersistentModelIndex
+
+
+class Navigation(QListWidget):
+    """One row a page; it stands on the window's own ground, only the chosen row stands out."""
+
+    def __init__(self, leaves: Iterable[PageSpec], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setAccessibleName(self.tr("Pages"))
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.viewport().setBackgroundRole(QPalette.ColorRole.Window)
+        self.setItemDelegate(_Row(self))
+        self.setIconSize(size_beside_text(self))
+        self.setMouseTracking(True)
+        for leaf in leaves:
+            self.addItem(QListWidgetItem(icon(leaf.icon), leaf.title))
+        self.setFixedWidth(self.sizeHintForColumn(0) + self.iconSize().width())
+
+
+class _Row(QStyledItemDelegate):
+    """A row with room around it, rounded where it is chosen."""
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
+        wanted = super().sizeHint(option, index)
+        height = round(option.fontMetrics.height() * 2.2)
+        return QSize(wanted.width() + height, height)
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        self.initStyleOption(option, index)
+        gap = option.rect.height() // 6
+        area = option.rect.adjusted(gap, gap // 4, -gap, -gap // 4)
+        chosen = bool(option.state & QStyle.StateFlag.State_Selected)
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        self._paint_ground(painter, option, area)
+        side = option.decorationSize.width()
+        area.adjust(gap, 0, -gap, 0)
+        mode = QIcon.Mode.Selected if chosen else QIcon.Mode.Normal
+        square = QRect(area.left(), area.top(), side, area.height())
+        option.icon.paint(painter, square, Qt.AlignmentFlag.AlignCenter, mode)
+        role = QPalette.ColorRole.HighlightedText if chosen else QPalette.ColorRole.WindowText
+        painter.setPen(option.palette.color(role))
+        area.adjust(side + gap, 0, 0, 0)
+        painter.drawText(area, Qt.AlignmentFlag.AlignVCenter, option.text)
+        painter.restore()
+
+    def _paint_ground(self, painter: QPainter, option: QStyleOptionViewItem, area: QRect) -> None:
+        """Mark the chosen row and the one below the mouse; a frame tells where the keys go."""
+        role = QPalette.ColorRole
+        flags = QStyle.StateFlag
+        painter.setPen(Qt.PenStyle.NoPen)
+        if option.state & flags.State_Selected:
+            painter.setBrush(option.palette.brush(role.Highlight))
+        elif option.state & flags.State_MouseOver:
+            painter.setBrush(option.palette.brush(role.Base))
+        if option.state & flags.State_HasFocus:
+            painter.setPen(option.palette.color(role.WindowText))
+        round_by = area.height() / 6
+        painter.drawRoundedRect(QRectF(area).adjusted(0.5, 0.5, -0.5, -0.5), round_by, round_by)
+
+
+translate = QCoreApplication.translate
+
+# What is at the address, if anything, is not the server, or cannot be talked to.
+_AWAY: Final = (
+    "server.unreachable",
+    "server.unavailable",
+    "server.slow",
+    "server.connection-lost",
+    "server.moved",
+    "server.address",
+    "server.web-page",
+    "server.not-mytardis",
+    "server.certificate",
+    "server.tls",
+    "server.proxy",
+)
+_AWAITED: Final = ("uploader.not-approved", "uploader.not-admitted")
+
+
+class ServerIndicator(Enum):
+    """What was heard of the server last."""
+
+    UNKNOWN = "unknown"  # nothing yet
+    ANSWERS = "answers"
+    AWAY = "away"
+    AWAITED = "awaited"  # it answers, and an administrator's approval is awaited
+
+
+def follow(before: ServerIndicator, was: RunState, now: RunState) -> ServerIndicator:
+    """Return what is known of the server after this change."""
+    if now.awaited is not None:
+        return ServerIndicator.AWAITED
+    problem = now.problem
+    if was.ours and now.last is not None and now.last != was.last:  # a run has just ended
+        problem = problem or now.last.problem
+    if problem is not None:
+        return _judge(problem, before)
+    # A run begins once the server has answered; an approval that is no longer awaited was given.
+    answered = now.phase is Phase.RUNNING or before is ServerIndicator.AWAITED
+    return ServerIndicator.ANSWERS if answered else before
+
+
+def _judge(problem: Problem, before: ServerIndicator) -> ServerIndicator:
+    """Return what a problem says of the server; most say nothing."""
+    if problem.code in _AWAITED:
+        return ServerIndicator.AWAITED
+    if problem.code in _AWAY:
+        return ServerIndicator.AWAY
+    return ServerIndicator.ANSWERS if problem.code.startswith("server.") else before
+
+
+def mark_of_contact(contact: ServerIndicator) -> RowIcon:
+    """Return how it is told: a word, a shape, and only then a colour."""
+    match contact:
+        case ServerIndicator.ANSWERS:
+            return RowIcon(translate("contact", "Server reachable"), "check", "good")
+        case ServerIndicator.AWAY:
+            return RowIcon(translate("contact", "Server not reachable"), "error", "problem")
+        case ServerIndicator.AWAITED:
+            return RowIcon(translate("contact", "Waiting for approval"), "waiting", "waiting")
+        case ServerIndicator.UNKNOWN:
+            return RowIcon(translate("contact", "Server not asked yet"), "server", "skipped")
+
+
+class ServerIndicatorLabel(QWidget):
+    """The server's state in the status line; its tool tip is the server's address."""
+
+    def __init__(self, controller: WindowController, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._controller = controller
+        self._state = RunState()
+        self._shape = IconLabel(1.0, self)
+        self._word = PlainLabel("", self)
+        self._address = ""
+        self._shape.setAccessibleName(self.tr("Server"))
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self._shape, 0, Qt.AlignmentFlag.AlignVCenter)
+        layout.addWidget(self._word)
+        self.contact = ServerIndicator.UNKNOWN
+        controller.run_changed.connect(self._follow)
+        controller.settings_changed.connect(self._follow_settings)
+        self._follow(controller.state)
+        self._follow_settings()
+
+    @property
+    def said(self) -> str:
+        """The word that is shown."""
+        return self._word.text()
+
+    @Slot(object)
+    def _follow(self, state: RunState) -> None:
+        self.contact = follow(self.contact, self._state, state)
+        self._state = state
+        self._show()
+
+    @Slot()
+    def _follow_settings(self) -> None:
+        address = texts.plain(self._controller.settings.server.url)
+        if address != self._address:  # of another server nothing is known
+            self._address, self.contact = address, ServerIndicator.UNKNOWN
+        self.setToolTip(texts.tip(address))
+        self.setVisible(bool(address))
+        self._show()
+
+    def _show(self) -> None:
+        mark = mark_of_contact(self.contact)
+        self._word.setText(mark.word)
+        self._shape.show_icon(mark.icon)
+
 
 FIRST_SIZE = QSize(1100, 720)
 PAGE = "window/page"  # the name of the last page in the memory
 
 
-class Window(QMainWindow):
+class MainWindow(QMainWindow):
     """The window; it shows what the controller knows and passes on what a person wants."""
 
     settings_wanted = Signal(object)  # the key of the setting to show first, or ""
@@ -37,7 +237,7 @@ class Window(QMainWindow):
     help_wanted = Signal()
     closing = Signal(object)  # the QCloseEvent, which whoever keeps the tray may ignore
 
-    def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
+    def __init__(self, desk: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._desk = desk
         self._leaves = list_pages()
@@ -45,7 +245,7 @@ class Window(QMainWindow):
         self.setWindowTitle("mydata-like")
         self._navigation = Navigation(self._leaves, self)
         self._stack = QStackedWidget(self)
-        self._search = Field(self)
+        self._search = PathLineEdit(self)
         self._seek = QAction(self.tr("Look for a file or folder"), self)
         # Its menu could only hide the tool bar, which nothing would bring back.
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.NoContextMenu)
@@ -74,7 +274,7 @@ class Window(QMainWindow):
         return self._pages[name]
 
     @Slot(object)
-    def show_page(self, wish: Wish) -> None:
+    def show_page(self, wish: NavigationRequest) -> None:
         """Show a page, and on it what is wished for."""
         if wish.page in ("settings", "set-up", "demo"):
             self._show_dialog(wish)
@@ -84,7 +284,7 @@ class Window(QMainWindow):
         if wish.what:
             self.find_page(wish.page).look_for(wish.what)
 
-    def _show_dialog(self, wish: Wish) -> None:
+    def _show_dialog(self, wish: NavigationRequest) -> None:
         if wish.page == "settings":
             self.settings_wanted.emit(wish.what)
         elif wish.page == "demo":
@@ -161,7 +361,7 @@ class Window(QMainWindow):
         self._said = ElidedLabel("", self)
         self._speed = PlainLabel("", self)
         self._next = PlainLabel("", self)
-        self._server = ContactSign(self._desk.controller, self)
+        self._server = ServerIndicatorLabel(self._desk.controller, self)
         self.statusBar().addWidget(self._said, 1)
         for part in (self._speed, self._next, self._server):
             self.statusBar().addPermanentWidget(part)
@@ -227,7 +427,7 @@ class Window(QMainWindow):
 
     @Slot()
     def _look_for(self) -> None:
-        self.show_page(Wish("where", self._search.text()))
+        self.show_page(NavigationRequest("where", self._search.text()))
 
     @Slot(object)
     def _show_state(self, state: RunState) -> None:
@@ -240,10 +440,10 @@ class Window(QMainWindow):
         self._add.setEnabled(state.phase not in (Phase.LOADING, Phase.UNSET))
         self._said.set_whole(overview_sentence(state))
         busy = state.at_work and state.sums.byte_rate > 0
-        self._speed.setText(words.rate(state.sums.byte_rate) if busy else "")
+        self._speed.setText(texts.rate(state.sums.byte_rate) if busy else "")
         self._next.setText(self._tell_next(state))
 
     def _tell_next(self, state: RunState) -> str:
         if state.at_work or state.next_start is None:
             return ""
-        return self.tr("Next run %1").replace("%1", words.moment(state.next_start))
+        return self.tr("Next run %1").replace("%1", texts.moment(state.next_start))

@@ -1,11 +1,14 @@
 """`HttpServer`: what the engine asks of the upload server, said in MyTardis's REST API."""
 
 import hashlib
+import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NoReturn, TypeVar
 
-from mydata_like.core.errors import RejectedError, SettingsError
+import orjson
+
+from mydata_like.core.errors import RejectedError, SettingsError, TransientError, UnansweredError
 from mydata_like.core.model import (
     Datafile,
     DatafileId,
@@ -15,26 +18,25 @@ from mydata_like.core.model import (
     Experiment,
     Facility,
     Group,
-    Instrument,
+    InstrumentRecord,
     NewestDatafile,
     Registration,
     User,
 )
 from mydata_like.core.ports import ExperimentDraft
-from mydata_like.server.client import Client, Query
-from mydata_like.server.drafts import (
+from mydata_like.server.client import ApiClient, Query
+from mydata_like.server.get_or_create import GetOrCreate
+from mydata_like.server.http import HttpRequest, HttpResponse
+from mydata_like.server.http_upload import patience
+from mydata_like.server.responses import OtherBytesError, decode_json
+from mydata_like.server.serializers import (
+    Document,
+    ShapeError,
     acl_document,
     check_text,
+    expect,
     experiment_document,
     is_of_draft,
-    registration_document,
-)
-from mydata_like.server.http_upload import patience
-from mydata_like.server.meaning import OtherBytesError
-from mydata_like.server.once import Once
-from mydata_like.server.records import (
-    ShapeError,
-    expect,
     page_parser,
     parse_datafile,
     parse_dataset,
@@ -46,8 +48,65 @@ from mydata_like.server.records import (
     parse_set,
     parse_stats,
     parse_user,
+    registration_document,
 )
-from mydata_like.server.registering import send_registration
+
+
+def send_registration(client: ApiClient, documents: Sequence[Document]) -> None:
+    """Send the request once; only a 202 means that it happened.
+
+    Raises `RejectedError` where it did not, `TransientError` where nobody knows, and of these
+    `UnansweredError` where it may still be at work.
+    """
+    body, headers = _encode(documents), {"Content-Type": "application/json"}
+    request = HttpRequest("PATCH", "mydata_dataset_file/", body=body, headers=headers)
+    try:
+        reply = client.submit(request)
+    except TransientError as error:
+        raise _unknown(error) from error
+    if reply.status == 500 and is_from_the_application(reply):
+        _refuse(client, reply)
+    try:
+        client.check(reply, (202,))
+    except TransientError as error:
+        raise _unknown(error) from error
+    except RejectedError as error:
+        if error.problem_code == "server.forbidden":
+            raise
+        raise RejectedError(error.message, hint=error.hint, code="register.refused") from error
+
+
+def _encode(documents: Sequence[Document]) -> bytes:
+    """Return the JSON in plain ASCII, which no gateway on the way can read in another encoding."""
+    body = orjson.dumps({"objects": documents})
+    return body if body.isascii() else json.dumps({"objects": documents}).encode()
+
+
+def is_from_the_application(reply: HttpResponse) -> bool:
+    """Tell MyTardis's own 500, after which nothing is stored, from one of a proxy before it."""
+    try:
+        answer = decode_json(reply.body)
+    except ValueError:
+        return False
+    return isinstance(answer, dict) and "error_message" in answer
+
+
+def _refuse(client: ApiClient, reply: HttpResponse) -> NoReturn:
+    raise RejectedError(
+        f"The server did not take the records: {client.excerpt(reply)}",
+        hint="A record of that name may exist already, or the server cannot keep the name.",
+        code="register.refused",
+    )
+
+
+def _unknown(error: TransientError) -> TransientError:
+    kind = UnansweredError if isinstance(error, UnansweredError) else TransientError
+    return kind(
+        f"It is not known whether the server took the records. {error.message}",
+        code="register.unknown",
+        retry_after=error.retry_after,
+    )
+
 
 T = TypeVar("T")
 
@@ -57,9 +116,9 @@ _SET: Final = 300  # ids in one question: the server's request line ends at 4094
 class HttpServer:
     """The REST API of a MyTardis server with its MyData app; implements `ServerAPI`."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: ApiClient) -> None:
         self._client = client
-        self._once = Once(client)
+        self._once = GetOrCreate(client)
 
     def fetch_resources(self) -> frozenset[str]:
         resources = self._client.find("", parse_resources)
@@ -100,22 +159,22 @@ class HttpServer:
             self._client.prove()
         return facilities
 
-    def find_instrument(self, facility: Facility, name: str) -> Instrument | None:
+    def find_instrument(self, facility: Facility, name: str) -> InstrumentRecord | None:
         """Return the facility's instrument of this name."""
         query: Query = {"facility__id": facility.id, "name": name}
         instruments = self._rows("instrument/", parse_instrument, query)
         return _first(instruments, lambda instrument: instrument.name == name)
 
-    def list_instruments(self, facility: Facility) -> list[Instrument]:
+    def list_instruments(self, facility: Facility) -> list[InstrumentRecord]:
         """Return the facility's instruments."""
         query: Query = {"facility__id": facility.id}
         pages = self._client.pages("instrument/", parse_instrument, query)
         return [instrument for page in pages for instrument in page]
 
-    def ensure_instrument(self, facility: Facility, name: str) -> Instrument:
+    def ensure_instrument(self, facility: Facility, name: str) -> InstrumentRecord:
         check_text("The instrument's name", name, 100)
 
-        def make() -> Instrument:
+        def make() -> InstrumentRecord:
             document = {"facility": self._client.wire.uri("facility", facility.id), "name": name}
             return self._client.create("instrument/", document, parse_instrument)
 
@@ -156,7 +215,7 @@ class HttpServer:
                 code="server.no-acl",
             ) from error
 
-    def fetch_datasets(self, experiment: Experiment, instrument: Instrument) -> list[Dataset]:
+    def fetch_datasets(self, experiment: Experiment, instrument: InstrumentRecord) -> list[Dataset]:
         datasets = self._look_up_datasets(experiment, instrument, {})
         if not datasets:
             # The list of what one may not see is empty; the experiment itself says so.
@@ -164,7 +223,9 @@ class HttpServer:
             self._client.prove()
         return datasets
 
-    def create_dataset(self, experiment: Experiment, name: str, instrument: Instrument) -> Dataset:
+    def create_dataset(
+        self, experiment: Experiment, name: str, instrument: InstrumentRecord
+    ) -> Dataset:
         check_text("The dataset's name", name, 4000)
 
         def find() -> Dataset | None:
@@ -296,7 +357,7 @@ class HttpServer:
         return min([known, *found], key=lambda it: (it.empty, it.id))
 
     def _look_up_datasets(
-        self, experiment: Experiment, instrument: Instrument, query: Query
+        self, experiment: Experiment, instrument: InstrumentRecord, query: Query
     ) -> list[Dataset]:
         """Return datasets, the oldest first; those that hold no file come last."""
         query = {**query, "experiments__id": experiment.id, "instrument__id": instrument.id}

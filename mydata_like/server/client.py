@@ -18,23 +18,23 @@ from mydata_like.core.errors import (
     describe_wait,
 )
 from mydata_like.core.events import Notice
-from mydata_like.core.ids import Ids
-from mydata_like.core.ports import Cancel, Clock, Emit, WriteLog
-from mydata_like.server.meaning import (
-    Meaning,
+from mydata_like.core.id_set import IdSet
+from mydata_like.core.ports import CancelSignal, Clock, Emit, WriteLog
+from mydata_like.server.http import (
+    BrokenOffError,
+    HttpClient,
+    HttpRequest,
+    HttpResponse,
+    NotReachedError,
+)
+from mydata_like.server.responses import (
     OtherBytesError,
+    ResponseClassifier,
     StrangeAnswerError,
     StrangeRecordError,
+    parse_rest,
 )
-from mydata_like.server.records import Account, page_parser, parse_account
-from mydata_like.server.replies import parse_rest
-from mydata_like.server.wire import (
-    BrokenOffError,
-    NotReachedError,
-    Reply,
-    Request,
-    Wire,
-)
+from mydata_like.server.serializers import Account, page_parser, parse_account
 from mydata_like.settings.schema import Server
 
 logger = logging.getLogger(__name__)
@@ -51,20 +51,20 @@ _LOOKS: Final = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)  # seconds between looks for wh
 Query = Mapping[str, str | int]
 
 
-class Client:
+class ApiClient:
     """A typed, patient line to one server; every method may be called from any thread.
 
     `attempts` is how often a request is made at most; it may be set before the first one, and
     so may `emit`, which is told of long waits, and `writes`, where they are noted.
     """
 
-    def __init__(self, settings: Server, api_key: str, clock: Clock, cancel: Cancel) -> None:
+    def __init__(self, settings: Server, api_key: str, clock: Clock, cancel: CancelSignal) -> None:
         self.attempts = ATTEMPTS
         self.emit: Emit | None = None
         self.writes: WriteLog | None = None
         self.write_timeout = settings.write_timeout
-        self.wire = Wire(settings, api_key, clock, cancel)
-        self._meaning = Meaning(self.wire.host, api_key, clock)
+        self.wire = HttpClient(settings, api_key, clock, cancel)
+        self._meaning = ResponseClassifier(self.wire.host, api_key, clock)
         self.decode = self._meaning.decode
         self.excerpt = self._meaning.excerpt
         self._username = settings.username
@@ -77,7 +77,7 @@ class Client:
 
     def fetch(self, path: str, parse: Callable[[Any], T], query: Query | None = None) -> T:
         """Ask for JSON and return what `parse` makes of it."""
-        request = Request("GET", path, {"format": "json", **(query or {})})
+        request = HttpRequest("GET", path, {"format": "json", **(query or {})})
         return self._persist(lambda: self._fetch_once(request, parse))
 
     def find(self, path: str, parse: Callable[[Any], T], query: Query | None = None) -> T | None:
@@ -97,7 +97,7 @@ class Client:
         Rows are counted, not links followed: some servers ignore the limit, others' links
         lose the filter. A listing that changes meanwhile is walked anew.
         """
-        given = walked = Ids()
+        given = walked = IdSet()
         parse = page_parser(parse_row)
         for _ in range(_WALKS):
             position, total = offset, offset
@@ -114,7 +114,7 @@ class Client:
                     break
             if offset + len(walked) >= total and not shrunk:
                 return
-            walked = Ids()
+            walked = IdSet()
         raise TransientError(
             f"A listing of {self.wire.host} changed again and again while it was read.",
             code="server.listing-unsteady",
@@ -124,14 +124,16 @@ class Client:
         """Ask for a change that does no harm when it is asked for twice."""
         self.insist(json_request(method, path, document))
 
-    def insist(self, request: Request, seen: Callable[[], bool] = lambda: False) -> Reply | None:
+    def insist(
+        self, request: HttpRequest, seen: Callable[[], bool] = lambda: False
+    ) -> HttpResponse | None:
         """Send a request that does no harm when it is sent again, until it succeeds.
 
         One that writes is sent again only when the former one must be over. Returns None where
         `seen` says meanwhile that it was carried out.
         """
 
-        def attempt() -> Reply | None:
+        def attempt() -> HttpResponse | None:
             begun = self._clock.monotonic()
             try:
                 return self.check(self.exchange(request), (200, 201, 202, 204))
@@ -168,10 +170,10 @@ class Client:
         request = json_request("POST", path, document)
         return self.decode(self.check(self.submit(request), (201,)), parse)
 
-    def submit(self, request: Request) -> Reply:
+    def submit(self, request: HttpRequest) -> HttpResponse:
         """Send what must not be done twice: it is repeated only where nothing was done."""
 
-        def attempt() -> Reply:
+        def attempt() -> HttpResponse:
             reply = self.exchange(request)
             if reply.status == _UNTOUCHED:
                 raise self._meaning.busy(reply)
@@ -184,7 +186,7 @@ class Client:
 
         def attempt() -> T:
             taken: list[T] = []
-            request = Request(
+            request = HttpRequest(
                 "GET", path, patience=patience, take=lambda pieces: taken.append(take(pieces))
             )
             reply = self.exchange(request)
@@ -197,7 +199,7 @@ class Client:
 
         return self._persist(attempt)
 
-    def exchange(self, request: Request) -> Reply:
+    def exchange(self, request: HttpRequest) -> HttpResponse:
         """Send a request once, when the server has had the rest that it asked for."""
         rest = self._quiet_until - self._clock.monotonic()
         if rest > 0:
@@ -209,7 +211,7 @@ class Client:
         logger.debug("%s %s: %d", request.method, request.path, reply.status)
         return reply
 
-    def check(self, reply: Reply, expected: tuple[int, ...]) -> Reply:
+    def check(self, reply: HttpResponse, expected: tuple[int, ...]) -> HttpResponse:
         """Return a reply of an expected status; raise what any other one means."""
         if reply.status in (401, 403) and reply.status not in expected:
             self._raise_denied()
@@ -238,7 +240,7 @@ class Client:
     def close(self) -> None:
         self.wire.close()
 
-    def _fetch_once(self, request: Request, parse: Callable[[Any], T]) -> T:
+    def _fetch_once(self, request: HttpRequest, parse: Callable[[Any], T]) -> T:
         return self.decode(self.check(self.exchange(request), (200,)), parse)
 
     def _persist(self, action: Callable[[], T]) -> T:
@@ -277,7 +279,7 @@ class Client:
             raise Cancelled
 
     def _ask_who_we_are(self, before: Account | None) -> Account:
-        request = Request("GET", "user/", {"format": "json", "username": self._username})
+        request = HttpRequest("GET", "user/", {"format": "json", "username": self._username})
 
         def attempt() -> Account | None:
             reply = self.exchange(request)
@@ -313,12 +315,12 @@ class Client:
         )
 
 
-def json_request(method: str, path: str, document: object) -> Request:
+def json_request(method: str, path: str, document: object) -> HttpRequest:
     """Return a request that carries JSON; None stands for no body."""
     if document is None:
-        return Request(method, path)
+        return HttpRequest(method, path)
     body = json.dumps(document).encode()
-    return Request(method, path, body=body, headers={"Content-Type": "application/json"})
+    return HttpRequest(method, path, body=body, headers={"Content-Type": "application/json"})
 
 
 def _unavailable(error: TransientError) -> ServerUnavailableError:

@@ -5,15 +5,18 @@ the checksum is known only when the bytes have passed. Large files go in chunks 
 server takes them and has approved a storage box.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import json
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from functools import partial
 from itertools import count
 from typing import Any, Final, Protocol
 
-from mydata_like.core.bandwidth import Bucket
+from mydata_like.core.channel_time import NOTHING_SPENT
 from mydata_like.core.errors import (
+    FileChangedError,
     ItemError,
     Problem,
     RejectedError,
@@ -21,22 +24,120 @@ from mydata_like.core.errors import (
     UnansweredError,
 )
 from mydata_like.core.events import ChannelChanged
-from mydata_like.core.format import format_path
-from mydata_like.core.model import Datafile, DatasetId, Payload, Reading, Replacement, Wanted
-from mydata_like.core.ports import Emit, Progress, Sent, Unsent
-from mydata_like.core.spent import NOTHING_SPENT
-from mydata_like.server.bodies import Guarded, Limited, Multipart, Source
-from mydata_like.server.client import Client, Query
-from mydata_like.server.drafts import datafile_document
-from mydata_like.server.once import number_of
-from mydata_like.server.records import page_parser, parse_datafile
-from mydata_like.server.wire import BrokenOffError, Request
+from mydata_like.core.formatting import format_path
+from mydata_like.core.model import Datafile, DatasetId, FileToSend, Payload, Reading, Replacement
+from mydata_like.core.ports import Emit, Progress, SentFile, UnsentFile
+from mydata_like.core.token_bucket import TokenBucket
+from mydata_like.server.client import ApiClient, Query
+from mydata_like.server.get_or_create import number_of
+from mydata_like.server.http import BrokenOffError, HttpRequest
+from mydata_like.server.serializers import datafile_document, page_parser, parse_datafile
 
 _BUFFER: Final = 256 * 1024
+_ROOM: Final = b"0" * 32  # stands for the checksum until it is known
+
+
+class Body(Protocol):
+    """What is read once, a local file or an archive of several.
+
+    Raises `FileChangedError` when a file is not what it was.
+    """
+
+    def chunks(self, buffer: bytearray) -> Iterator[memoryview]:
+        """Yield the file's bytes as views of `buffer`, each valid until the next."""
+
+    def finish(self) -> str:
+        """Return the checksum of all the bytes, once the file has stayed as it was."""
+
+
+class Guarded:
+    """A source that asks before each chunk whether it may go on; what that raises ends it."""
+
+    def __init__(self, source: Body, check_open: Callable[[], None]) -> None:
+        self._source = source
+        self._check_open = check_open
+
+    def chunks(self, buffer: bytearray) -> Iterator[memoryview]:
+        for chunk in self._source.chunks(buffer):
+            self._check_open()
+            if chunk:
+                yield chunk
+
+    def finish(self) -> str:
+        return self._source.finish()
+
+
+class Limited:
+    """A source whose bytes come no faster than a bucket lets them go."""
+
+    def __init__(self, source: Body, bucket: TokenBucket) -> None:
+        self._source = source
+        self._bucket = bucket
+        self.finish = source.finish
+
+    def chunks(self, buffer: bytearray) -> Iterator[memoryview]:
+        for chunk in self._source.chunks(buffer):
+            yield from self._bucket.pieces(chunk)
+
+
+class Multipart:
+    """The body of one upload, of a length known beforehand; it is made while it is sent.
+
+    `close` is called before its last piece goes, from when on the server may act on it; it
+    returns what `sent_at` is then, which is None before.
+    """
+
+    def __init__(
+        self,
+        record: Mapping[str, object],
+        size: int,
+        source: Body,
+        progress: Progress,
+        close: Callable[[], float],
+    ) -> None:
+        boundary = uuid.uuid4().hex
+        self.content_type = f"multipart/form-data; boundary={boundary}"
+        self.checksum = ""
+        self.sent_at: float | None = None
+        self._close = close
+        self._source = source
+        self._progress = progress
+        self._size = size
+        self._head = (
+            f'--{boundary}\r\nContent-Disposition: form-data; name="attached_file"; '
+            'filename="file"\r\nContent-Type: application/octet-stream\r\n\r\n'
+        ).encode()
+        document = json.dumps({**record, "md5sum": _ROOM.decode()})
+        before, _, after = document.encode().rpartition(_ROOM)
+        field = f'\r\n--{boundary}\r\nContent-Disposition: form-data; name="json_data"\r\n\r\n'
+        self._before = field.encode() + before
+        self._after = after + f"\r\n--{boundary}--\r\n".encode()
+
+    def __len__(self) -> int:
+        frame = len(self._head) + len(self._before) + len(_ROOM) + len(self._after)
+        return frame + self._size
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield self._head
+        gone = 0
+        for chunk in self._source.chunks(bytearray(_BUFFER)):
+            gone += len(chunk)
+            if gone > self._size:
+                break
+            yield chunk  # type: ignore[misc]  # a view: sent before the next one is read
+            self._progress(gone)
+        if gone != self._size:
+            # An error here drops the connection, so that the server keeps nothing.
+            raise FileChangedError("The file changed while it was sent.")
+        self.checksum = self._source.finish()
+        self.sent_at = self._close()
+        yield self._before + self.checksum.encode() + self._after
+
+
 _LARGE: Final = 64 * 1024 * 1024
 
 
-class Opened(Source, Protocol):
+class UploadTarget(Body, Protocol):
     """What has just been opened to be sent."""
 
     @property
@@ -44,14 +145,14 @@ class Opened(Source, Protocol):
         """What came of each file of an archive, once all is read."""
 
 
-OpenSource = Callable[[Wanted], AbstractContextManager[Opened]]
+OpenSource = Callable[[FileToSend], AbstractContextManager[UploadTarget]]
 
 
-class Carrier(Protocol):
+class Uploader(Protocol):
     """A way to carry one large file, its bytes through the bucket; returns its checksum."""
 
     def __call__(
-        self, wanted: Wanted, source: Source, bucket: Bucket, progress: Progress
+        self, wanted: FileToSend, source: Body, bucket: TokenBucket, progress: Progress
     ) -> str: ...
 
 
@@ -65,11 +166,11 @@ class HttpTransport:
 
     def __init__(
         self,
-        client: Client,
+        client: ApiClient,
         open_source: OpenSource,
         *,
         channels: int = 4,
-        chunked: Carrier | None = None,
+        chunked: Uploader | None = None,
         emit: Emit | None = None,
     ) -> None:
         self._emit = emit
@@ -118,7 +219,7 @@ class HttpChannel:
         self._transport = transport
         self._client = transport.client
         self._number = number
-        self._bucket = Bucket(self.check_open)
+        self._bucket = TokenBucket(self.check_open)
         self._cut = False
 
     @property
@@ -145,9 +246,9 @@ class HttpChannel:
         if self._cut or self._transport.closed:
             raise broken_off()
 
-    def send(self, payload: Payload, progress: Progress) -> list[Sent | Unsent]:
+    def send(self, payload: Payload, progress: Progress) -> list[SentFile | UnsentFile]:
         """Carry the members one after another; each one's fate is its own."""
-        fates: list[Sent | Unsent] = []
+        fates: list[SentFile | UnsentFile] = []
         gone = 0
         try:
             for index, wanted in enumerate(payload.members):
@@ -159,27 +260,27 @@ class HttpChannel:
         return fates
 
     def replace(
-        self, replacements: Sequence[Replacement], files: Mapping[bytes, Wanted]
-    ) -> list[Sent | Unsent]:
+        self, replacements: Sequence[Replacement], files: Mapping[bytes, FileToSend]
+    ) -> list[SentFile | UnsentFile]:
         """Leave it: by HTTP nothing is laid aside, and what SSH has laid aside is out of reach."""
         missing = Problem("staging.missing", "Nothing can be replaced without SSH.")
-        return [Unsent(index, missing, again=False) for index in range(len(replacements))]
+        return [UnsentFile(index, missing, again=False) for index in range(len(replacements))]
 
     def discard(self, replacements: Sequence[Replacement]) -> None:
         """Leave it: what SSH has laid aside is out of reach."""
 
-    def _fate(self, index: int, wanted: Wanted, progress: Progress) -> Sent | Unsent:
+    def _fate(self, index: int, wanted: FileToSend, progress: Progress) -> SentFile | UnsentFile:
         try:
             self.check_open()
             with self._transport.open_source(wanted) as source:
                 checksum = self._send(wanted, Guarded(source, self.check_open), progress)
-                return Sent(index, checksum, registered=True, inside=source.inside)
+                return SentFile(index, checksum, registered=True, inside=source.inside)
         except ItemError as error:
             if self._transport.closed or self._cut:
                 raise
-            return Unsent(index, error.problem, again=isinstance(error, TransientError))
+            return UnsentFile(index, error.problem, again=isinstance(error, TransientError))
 
-    def _send(self, wanted: Wanted, source: Source, progress: Progress) -> str:
+    def _send(self, wanted: FileToSend, source: Body, progress: Progress) -> str:
         if self._transport.chunked and wanted.file.size > _LARGE:
             return self._transport.chunked(wanted, source, self._bucket, progress)
         existing = wanted.datafile or self._find(wanted)
@@ -189,7 +290,7 @@ class HttpChannel:
             return self._post(wanted, source, progress)
         return adopt(existing, wanted, read_checksum(source))
 
-    def _post(self, wanted: Wanted, source: Source, progress: Progress) -> str:
+    def _post(self, wanted: FileToSend, source: Body, progress: Progress) -> str:
         """Send file and record; what became of a lost reply is settled by looking."""
         body = Multipart(
             draft_record(self._client, wanted),
@@ -198,7 +299,7 @@ class HttpChannel:
             progress,
             lambda: self._note(wanted),
         )
-        request = Request(
+        request = HttpRequest(
             "POST",
             "mydata_dataset_file/",
             body=body,
@@ -219,23 +320,23 @@ class HttpChannel:
             return adopt(found, wanted, body.checksum)
         return body.checksum
 
-    def _settle(self, error: ItemError, wanted: Wanted, body: Multipart) -> Datafile | None:
+    def _settle(self, error: ItemError, wanted: FileToSend, body: Multipart) -> Datafile | None:
         """Return the record that is there after an error, or comes while it is waited for."""
         if isinstance(error, UnansweredError) and body.sent_at is not None:
             return self._client.outlast(body.sent_at, partial(self._find, wanted))
         return self._find(wanted)
 
-    def _note(self, wanted: Wanted) -> float:
+    def _note(self, wanted: FileToSend) -> float:
         """Note that the server may make the record from now on; return the time."""
         if self._client.writes:
             self._client.writes.begin(_number(wanted))
         return self._client.now()
 
-    def _forget(self, wanted: Wanted, body: Multipart) -> None:
+    def _forget(self, wanted: FileToSend, body: Multipart) -> None:
         if self._client.writes and body.sent_at is not None:
             self._client.writes.end(_number(wanted))
 
-    def _outlast_earlier(self, wanted: Wanted) -> Datafile | None:
+    def _outlast_earlier(self, wanted: FileToSend) -> Datafile | None:
         """Return the record that a request of an earlier run makes, if one was under way."""
         rest = self._client.writes.find_rest(_number(wanted)) if self._client.writes else 0.0
         if not rest:
@@ -243,7 +344,7 @@ class HttpChannel:
         begun = self._client.now() + rest - self._client.write_timeout
         return self._client.outlast(begun, partial(self._find, wanted))
 
-    def _find(self, wanted: Wanted) -> Datafile | None:
+    def _find(self, wanted: FileToSend) -> Datafile | None:
         """Look for a record of this name: one that exists must never be made again."""
         found = find_records(self._client, wanted)
         if not found:
@@ -251,12 +352,12 @@ class HttpChannel:
         return found[0][0] if found else None
 
 
-def _number(wanted: Wanted) -> DatasetId:
+def _number(wanted: FileToSend) -> DatasetId:
     """Return what stands for one datafile where it is noted what is being written."""
     return number_of(("datafile", wanted.dataset.id, *place(wanted)))
 
 
-def find_records(client: Client, wanted: Wanted) -> list[tuple[Datafile, Any]]:
+def find_records(client: ApiClient, wanted: FileToSend) -> list[tuple[Datafile, Any]]:
     """Return the records that stand under a wanted file's name, with their rows."""
     directory, name = place(wanted)
     query: Query = {"dataset__id": wanted.dataset.id, "filename": name, "directory": directory}
@@ -265,7 +366,7 @@ def find_records(client: Client, wanted: Wanted) -> list[tuple[Datafile, Any]]:
     return [it for it in rows if (it[0].directory or "", it[0].name) == (directory, name)]
 
 
-def place(wanted: Wanted) -> tuple[str, str]:
+def place(wanted: FileToSend) -> tuple[str, str]:
     """Return a file's directory and name as the server is told them."""
     try:
         return wanted.file.directory.decode(), wanted.file.name.decode()
@@ -277,7 +378,7 @@ def place(wanted: Wanted) -> tuple[str, str]:
         ) from error
 
 
-def draft_record(client: Client, wanted: Wanted) -> dict[str, object]:
+def draft_record(client: ApiClient, wanted: FileToSend) -> dict[str, object]:
     """Return the record of a wanted file, all but its checksum."""
     modified = datetime.fromtimestamp(wanted.file.modified_ns // 1000 / 1_000_000, UTC).isoformat()
     return {
@@ -289,14 +390,14 @@ def draft_record(client: Client, wanted: Wanted) -> dict[str, object]:
     }
 
 
-def read_checksum(source: Source) -> str:
+def read_checksum(source: Body) -> str:
     """Return the checksum of a local file whose bytes need not travel."""
     for _ in source.chunks(bytearray(_BUFFER)):
         pass
     return source.finish()
 
 
-def adopt(record: Datafile | None, wanted: Wanted, checksum: str) -> str:
+def adopt(record: Datafile | None, wanted: FileToSend, checksum: str) -> str:
     """Take a record that exists for ours where it has our bytes."""
     if (
         record
@@ -307,7 +408,7 @@ def adopt(record: Datafile | None, wanted: Wanted, checksum: str) -> str:
     raise cannot_repair(wanted)
 
 
-def cannot_repair(wanted: Wanted) -> RejectedError:
+def cannot_repair(wanted: FileToSend) -> RejectedError:
     """Say that the bytes of an existing record cannot be replaced by HTTP."""
     return RejectedError(
         f"The server has another content of {format_path(wanted.file.key)}, "

@@ -2,21 +2,132 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from datetime import date
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from mydata_like import __version__
-from mydata_like.core.errors import NotApprovedError
-from mydata_like.core.model import Instrument
-from mydata_like.server import marks
-from mydata_like.server.approval import Approval, Approved, build_area, parse_approval
-from mydata_like.server.client import Client, json_request
-from mydata_like.server.marks import Mark
-from mydata_like.server.once import Once
-from mydata_like.server.records import expect, page_parser
-from mydata_like.server.seat import KEY, Seat
+from mydata_like.core.errors import NotApprovedError, StagingError
+from mydata_like.core.model import InstrumentRecord, StagingArea
+from mydata_like.server import uploader_mark
+from mydata_like.server.client import ApiClient, json_request
+from mydata_like.server.get_or_create import GetOrCreate
+from mydata_like.server.machine_identity import KEY, MachineIdentity
+from mydata_like.server.responses import plain
+from mydata_like.server.serializers import ShapeError, expect, page_parser
+from mydata_like.server.uploader_mark import UploaderMark
+
+_HOST: Final = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9._:-]*[A-Za-z0-9_])?")
+_USERNAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._@-]*[$]?")
+
+
+class Box(NamedTuple):
+    """A storage box as the server's administrator filled it in."""
+
+    name: str
+    options: dict[str, str]
+    attributes: dict[str, str]
+
+
+class ApprovalRecord(NamedTuple):
+    """One key's request to be let into a staging area; `expires` is its last day, if any."""
+
+    fingerprint: str
+    approved: bool
+    comments: str
+    box: Box | None
+    expires: date | None
+
+
+class Approved(NamedTuple):
+    """What an approval opens, and its last day, if any.
+
+    The server itself enforces no last day: a key is let in as long as nobody withdraws it.
+    """
+
+    area: StagingArea
+    expires: date | None = None
+
+
+def parse_approval(row: Any) -> ApprovalRecord:
+    """Return a request for approval."""
+    fingerprint = expect(row, "requester_key_fingerprint", str)
+    comments = row.get("approver_comments")
+    box = row.get("approved_storage_box")
+    return ApprovalRecord(
+        fingerprint.strip(),
+        expect(row, "approved", bool),
+        plain(comments, 300) if isinstance(comments, str) else "",
+        None if box is None else _parse_box(box),
+        _parse_day(row.get("approval_expiry")),
+    )
+
+
+def _parse_day(text: object) -> date | None:
+    """Return a day; one that nobody can read warns of nothing."""
+    try:
+        return date.fromisoformat(text[:10]) if isinstance(text, str) else None
+    except ValueError:
+        return None
+
+
+def _parse_box(row: Any) -> Box:
+    options, attributes = expect(row, "options", list), expect(row, "attributes", list)
+    return Box(expect(row, "name", str), _parse_pairs(options), _parse_pairs(attributes))
+
+
+def _parse_pairs(rows: Iterable[Any]) -> dict[str, str]:
+    pairs = {expect(row, "key", str): row.get("value") for row in rows}
+    if not all(isinstance(value, str | None) for value in pairs.values()):
+        raise ShapeError("a storage box's value is no text")
+    return {key: (value or "").strip() for key, value in pairs.items()}
+
+
+def build_area(box: Box) -> StagingArea:
+    """Return where bytes may be put; raises `StagingError` naming all that the box lacks."""
+    sound = {
+        "scp_username": _USERNAME.fullmatch(box.attributes.get("scp_username", "")),
+        "scp_hostname": _parse_hosts(box),
+        "scp_port": _parse_port(box),
+        "location": _is_sound_location(box.options.get("location", "")),
+    }
+    lacking = [name for name, value in sound.items() if not value]
+    if lacking:
+        raise StagingError(
+            f"The approved storage box {plain(box.name, 100)} has no usable {', '.join(lacking)}.",
+            hint="Ask the server's administrator to set this in the storage box's attributes "
+            "(location: in its options).",
+            code="staging.incomplete",
+        )
+    keys = box.attributes.get("host_keys") or box.attributes.get("host_key") or ""
+    return StagingArea(
+        box=box.name,
+        location=box.options["location"].rstrip("/") or "/",
+        username=box.attributes["scp_username"],
+        hosts=_parse_hosts(box),
+        port=_parse_port(box),
+        host_keys=tuple(key.strip() for key in re.split(r"[,;\n]+", keys) if key.strip()),
+    )
+
+
+def _parse_hosts(box: Box) -> tuple[str, ...]:
+    """Return the hosts, of which there may be several, or nothing where one is no host."""
+    hosts = tuple(re.split(r"[,\s]+", box.attributes.get("scp_hostname", "").strip(", ")))
+    return hosts if all(_HOST.fullmatch(host) for host in hosts) else ()
+
+
+def _parse_port(box: Box) -> int:
+    text = box.attributes.get("scp_port", "") or "22"
+    port = int(text) if text.isascii() and text.isdecimal() and len(text) < 6 else 0
+    return port if port < 65536 else 0
+
+
+def _is_sound_location(location: str) -> bool:
+    return location.startswith("/") and ".." not in location.split("/") and location.isprintable()
+
 
 _UPLOADER: Final = "mydata_uploader"
 _REQUEST: Final = "mydata_uploaderregistrationrequest"
@@ -40,7 +151,7 @@ _LIMITS: Final[Mapping[str, int]] = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Machine:
+class MachineRecord:
     """What the server is told about this computer; anything may be left empty."""
 
     hostname: str = ""
@@ -73,10 +184,10 @@ class Installation:
     contact_email: str
     data_path: str
     account: str
-    machine: Machine
+    machine: MachineRecord
 
 
-class PublicKey(NamedTuple):
+class RegisteredKey(NamedTuple):
     """An SSH key that asks for approval: OpenSSH's text and its fingerprints, ours first."""
 
     text: str
@@ -94,16 +205,16 @@ class UploaderRecord(NamedTuple):
     id: int
     settings: dict[str, str]
     settings_updated: str = ""
-    seat: Seat | None = None
-    marks: tuple[tuple[str, Mark], ...] = ()
+    seat: MachineIdentity | None = None
+    marks: tuple[tuple[str, UploaderMark], ...] = ()
 
 
 class Uploaders:
     """The server's records of uploaders and their requests for approval."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: ApiClient) -> None:
         self._client = client
-        self._once = Once(client)
+        self._once = GetOrCreate(client)
         self._seen: dict[str, UploaderRecord] = {}
 
     def look_up(self, uuid: str) -> UploaderRecord | None:
@@ -113,14 +224,14 @@ class Uploaders:
             self._seen[uuid] = record
         return record
 
-    def digest(self, installation: Installation, instrument: Instrument) -> str:
+    def digest(self, installation: Installation, instrument: InstrumentRecord) -> str:
         """Return what stands for all that the server is told of an installation."""
         document = self._uploader_document(installation, instrument)
         told = json.dumps([self._client.wire.host, document], sort_keys=True)
         return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()
 
     def ensure_uploader(
-        self, installation: Installation, instrument: Instrument, *, update: bool = True
+        self, installation: Installation, instrument: InstrumentRecord, *, update: bool = True
     ) -> UploaderRecord:
         """Return the server's record of this installation, made where it is missing.
 
@@ -146,7 +257,7 @@ class Uploaders:
         self,
         uploader: UploaderRecord,
         installation: Installation,
-        instrument: Instrument,
+        instrument: InstrumentRecord,
         seat: str,
     ) -> None:
         """Let the server remember where the uploader is from now on (`Seat.format`), asking once.
@@ -160,7 +271,7 @@ class Uploaders:
         self,
         uploader: UploaderRecord,
         installation: Installation,
-        instrument: Instrument,
+        instrument: InstrumentRecord,
         setting: tuple[str, str],
     ) -> None:
         """Let the server remember one setting of ours, asking once; as `take_seat` does."""
@@ -170,7 +281,7 @@ class Uploaders:
         self._client.check(self._client.submit(request), (200, 202))
 
     def request_approval(
-        self, installation: Installation, uploader: UploaderRecord, key: PublicKey
+        self, installation: Installation, uploader: UploaderRecord, key: RegisteredKey
     ) -> None:
         """Ask for the key's approval, unless that has been asked already."""
         document = _shorten(
@@ -209,7 +320,7 @@ class Uploaders:
         return Approved(build_area(request.box), request.expires)
 
     def _uploader_document(
-        self, installation: Installation, instrument: Instrument
+        self, installation: Installation, instrument: InstrumentRecord
     ) -> dict[str, Any]:
         document = _describe(installation)
         document["instruments"] = [self._client.wire.uri("instrument", instrument.id)]
@@ -226,7 +337,7 @@ class Uploaders:
         page = self._client.fetch(f"{_UPLOADER}/", page_parser(_parse_uploader), query)
         return page.rows[0][1] if page.rows else None
 
-    def _find_request(self, uuid: str, fingerprints: Sequence[str]) -> Approval | None:
+    def _find_request(self, uuid: str, fingerprints: Sequence[str]) -> ApprovalRecord | None:
         """Return the request under any of these fingerprints, an approved one if there is."""
         pages = self._client.pages(f"{_REQUEST}/", parse_approval, {"uploader__uuid": uuid})
         found = [it for page in pages for it in page if it.fingerprint in fingerprints]
@@ -265,12 +376,12 @@ def _parse_uploader(row: Any) -> UploaderRecord:
     updated = row.get("settings_updated") if type(row) is dict else None
     kept = {expect(it, "key", str): expect(it, "value", str) for it in pairs}
     seat = kept.pop(KEY, "")
-    texts = {key: kept.pop(key) for key in list(kept) if key.startswith(marks.KEY)}
-    found = ((key, Mark.parse(text)) for key, text in texts.items())
+    texts = {key: kept.pop(key) for key in list(kept) if key.startswith(uploader_mark.KEY)}
+    found = ((key, UploaderMark.parse(text)) for key, text in texts.items())
     return UploaderRecord(
         expect(row, "id", int),
         kept,
         updated if type(updated) is str else "",
-        Seat.parse(seat) if seat else None,
+        MachineIdentity.parse(seat) if seat else None,
         tuple((key, mark) for key, mark in found if mark),
     )

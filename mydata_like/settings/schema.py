@@ -3,17 +3,20 @@
 from collections.abc import Iterator, Mapping
 from functools import cache
 from types import MappingProxyType
+from typing import Final
 
-from mydata_like.settings.about import Setting, describe
-from mydata_like.settings.advanced import Advanced
-from mydata_like.settings.archive import Archive
-from mydata_like.settings.content import Data, Filters, Instrument, Server
-from mydata_like.settings.limits import Limits
-from mydata_like.settings.monitor import Monitor
-from mydata_like.settings.schedule import Schedule
-from mydata_like.settings.section import Section
-from mydata_like.settings.transfer import Transfer
-from mydata_like.settings.window import Window
+from mydata_like.settings.fields import FieldInfo, Section, Setting, describe
+from mydata_like.settings.schedule_section import Schedule
+from mydata_like.settings.sections import (
+    Advanced,
+    Data,
+    Filters,
+    Instrument,
+    Monitor,
+    Server,
+    Window,
+)
+from mydata_like.settings.transfer_sections import Archive, Limits, Transfer
 
 __all__ = [
     "Advanced",
@@ -79,3 +82,18 @@ def find_missing(settings: Settings) -> tuple[Setting, ...]:
     """Return the settings that a run needs and that are still empty."""
     required = (setting for setting in iter_settings() if setting.about.required)
     return tuple(setting for setting in required if settings.value(setting.key) in ("", None))
+
+
+CONTEXT: Final = "settings"  # under which the window looks its texts up
+
+
+def short_unit(about: FieldInfo) -> str:
+    """Return the unit of a number as a field shows it, without what explains it."""
+    return about.unit.partition(" (")[0]
+
+
+def list_phrases() -> Iterator[str]:
+    """Yield each label, explanation and unit once."""
+    abouts = [setting.about for setting in iter_settings()]
+    texts = (text for about in abouts for text in (about.label, about.help, short_unit(about)))
+    return iter(dict.fromkeys(filter(None, texts)))

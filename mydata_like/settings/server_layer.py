@@ -10,11 +10,10 @@ from datetime import datetime
 from fnmatch import fnmatchcase
 from typing import Final
 
-from mydata_like.settings.checking import check_values
-from mydata_like.settings.legacy import translate
-from mydata_like.settings.legacy_rules import Becoming
+from mydata_like.settings.fields import parse_value
+from mydata_like.settings.mydata_cfg import Conversion, translate
 from mydata_like.settings.schema import Settings, settings_by_key
-from mydata_like.settings.text import parse_value
+from mydata_like.settings.validate import check_values
 
 # What only this computer decides on. Somebody who controls the server must not be able to send us
 # elsewhere, to make us trust others, to let us read what nobody here chose, to give folders
@@ -91,7 +90,7 @@ def read_server_layer(
     translation = translate({key: text for key, text in texts.items() if "." not in key})
     values, warnings = dict(translation.values), []
     for old in translation.keys:
-        if old.becoming in (Becoming.UNUSABLE, Becoming.UNKNOWN):
+        if old.becoming in (Conversion.UNUSABLE, Conversion.UNKNOWN):
             warnings.append(f"{_short(old.name)} from the server is ignored: {old.reason}.")
     for key, text in ours.items():
         problem = _read(key, text, values)

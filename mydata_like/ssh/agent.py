@@ -16,7 +16,7 @@ import paramiko
 
 from mydata_like.core.errors import SettingsError
 from mydata_like.ssh.keys import PublicKey, split_string
-from mydata_like.ssh.sftp_wire import pack
+from mydata_like.ssh.sftp_protocol import pack
 
 # What a key on a FIDO device is called: OpenSSH's PROTOCOL.u2f.
 FIDO_KEYS: Final = ("sk-ssh-ed25519@openssh.com", "sk-ecdsa-sha2-nistp256@openssh.com")

@@ -9,11 +9,10 @@ from socket import socket
 from typing import Protocol
 
 from mydata_like.core.errors import HostKeyError, SettingsError, StagingError, TransientError
-from mydata_like.ssh import links
+from mydata_like.ssh import dialing
 from mydata_like.ssh.algorithms import HOST_KEYS, prefer
-from mydata_like.ssh.hosts import check_host_key, preferred_types
-from mydata_like.ssh.keys import KeyPair, PublicKey, load_key
-from mydata_like.ssh.session import Endpoint, Session
+from mydata_like.ssh.keys import KeyPair, PublicKey, check_host_key, load_key, preferred_types
+from mydata_like.ssh.session import Endpoint, SshSession
 
 _FAMILIES = (HOST_KEYS[:1], HOST_KEYS[1:4], HOST_KEYS[4:])  # Ed25519, ECDSA, RSA
 _Dial = Callable[[], socket]  # one more connection to the host
@@ -26,12 +25,12 @@ class _Line(Protocol):
 
     def authenticate(self, key: KeyPair) -> None: ...
 
-    def session(self) -> Session: ...
+    def session(self) -> SshSession: ...
 
     def cut(self) -> None: ...
 
 
-def connect(endpoint: Endpoint) -> Session:
+def connect(endpoint: Endpoint) -> SshSession:
     """Return an authenticated session; nothing is sent before the host's key was checked.
 
     Raises `HostKeyError`, `AccessDeniedError` where our key is refused, `SettingsError` where
@@ -83,18 +82,18 @@ def _find_way(endpoint: Endpoint) -> Iterator[_Dial]:
     A connection lasts beyond this, and the logins on the hosts between last as long as it.
     """
     if endpoint.via is None:
-        yield partial(links.dial, endpoint)
+        yield partial(dialing.dial, endpoint)
         return
     # Imported late: few hosts lie behind others, and libssh may be all that is needed.
     from mydata_like.ssh.jump_host import JumpHost
-    from mydata_like.ssh.session_paramiko import Line
+    from mydata_like.ssh.session_paramiko import ParamikoTransport
 
     jump = endpoint.via._replace(stack="paramiko")
     key = load_key(jump.key_file)
     usable = _for_key(jump, key)
     with _find_way(jump) as dial:
         line = _log_in(usable, key, dial)
-        assert isinstance(line, Line)
+        assert isinstance(line, ParamikoTransport)
         with JumpHost(line) as host:
             yield partial(host.dial, endpoint)
 
@@ -161,7 +160,7 @@ def _open_line(endpoint: Endpoint, dial: _Dial) -> _Line:
     if library == "libssh":
         from mydata_like.ssh import session_libssh
 
-        return session_libssh.Line(endpoint, connected)
+        return session_libssh.LibsshTransport(endpoint, connected)
     from mydata_like.ssh import session_paramiko
 
-    return session_paramiko.Line(endpoint, connected)
+    return session_paramiko.ParamikoTransport(endpoint, connected)

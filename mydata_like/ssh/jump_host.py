@@ -9,8 +9,7 @@ from typing import Final, Self
 import paramiko
 
 from mydata_like.ssh.session import Endpoint
-from mydata_like.ssh.session_paramiko import Line
-from mydata_like.ssh.stream_paramiko import FAILURES
+from mydata_like.ssh.session_paramiko import FAILURES, ParamikoTransport
 
 _CHUNK: Final = 256 * 1024
 
@@ -23,7 +22,7 @@ class JumpHost:
     timeout. What goes through has noticed the stall by then, and has said so.
     """
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: ParamikoTransport) -> None:
         self._line = line
         self._users = 1  # who has made it, and each connection through it
         self._lock = Lock()

@@ -36,7 +36,7 @@ class Endpoint(NamedTuple):
         return (*(self.via.way if self.via else ()), self)
 
 
-class Finished(NamedTuple):
+class CommandResult(NamedTuple):
     """How a remote command ended; `status` is None where the server did not say."""
 
     status: int | None
@@ -64,7 +64,7 @@ class Stream(Protocol):
     def read_ready(self) -> bytes:
         """Return the output that has arrived, without waiting; possibly nothing."""
 
-    def finish(self) -> Finished:
+    def finish(self) -> CommandResult:
         """Close the standard input, wait for the end; `output` is what was not read before."""
 
     def close(self) -> None:
@@ -83,7 +83,7 @@ class RemoteFile(Protocol):
         """Wait until the server has answered every write; raises as `Stream` does."""
 
 
-class Put(NamedTuple):
+class SmallFile(NamedTuple):
     """A small file to be written under a name, and renamed once all of it is there."""
 
     part: bytes
@@ -93,7 +93,7 @@ class Put(NamedTuple):
     modified: float
 
 
-class Listed(NamedTuple):
+class RemoteEntry(NamedTuple):
     """A file of a directory; `modified` is seconds since 1970 by the server's clock."""
 
     name: bytes
@@ -111,7 +111,7 @@ class SftpSession(Protocol):
     def round_trip(self) -> float:
         """Seconds, the shortest that an answer has needed."""
 
-    def put_all(self, puts: Iterable[Put]) -> Iterator[tuple[int, RejectedError | None]]:
+    def put_all(self, puts: Iterable[SmallFile]) -> Iterator[tuple[int, RejectedError | None]]:
         """Write small files, many under way at once; yield what became of each, by its place.
 
         The next ones are taken when there is room for them. One that is refused leaves nothing.
@@ -130,7 +130,7 @@ class SftpSession(Protocol):
     def find_modified(self, path: bytes) -> int:
         """Return when a file was last changed, in seconds since 1970 by the server's clock."""
 
-    def list_files(self, path: bytes) -> list[Listed]:
+    def list_files(self, path: bytes) -> list[RemoteEntry]:
         """Return the plain files of a directory."""
 
     def replace(self, source: bytes, target: bytes) -> None:
@@ -145,7 +145,7 @@ class SftpSession(Protocol):
         """Drop the SFTP session without waiting; the SSH session stays."""
 
 
-class Session(Protocol):
+class SshSession(Protocol):
     """One authenticated SSH connection to a host whose key was checked."""
 
     @property
@@ -159,7 +159,7 @@ class Session(Protocol):
     def start(self, command: bytes) -> Stream:
         """Start a remote command; raises `TransientError` where no channel is granted."""
 
-    def run(self, command: bytes, stdin: bytes = b"") -> Finished:
+    def run(self, command: bytes, stdin: bytes = b"") -> CommandResult:
         """Run a remote command to its end."""
 
     def open_sftp(self) -> SftpSession:

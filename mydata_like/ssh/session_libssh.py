@@ -9,6 +9,7 @@ import base64
 import os
 import socket
 import sys
+import threading
 import time
 import weakref
 from collections.abc import Callable
@@ -23,14 +24,215 @@ from ssh.session import SSH_AUTH_AGAIN, SSH_WRITE_PENDING
 from ssh.session import Session as Foreign
 
 from mydata_like.core.errors import TransientError
-from mydata_like.ssh import links
+from mydata_like.ssh import dialing
 from mydata_like.ssh.algorithms import CIPHERS, HOST_KEYS, KEY_EXCHANGES, MACS
 from mydata_like.ssh.keys import KeyPair, PublicKey
-from mydata_like.ssh.session import Endpoint, Finished
+from mydata_like.ssh.session import CommandResult, Endpoint
 from mydata_like.ssh.sftp import Sftp
-from mydata_like.ssh.stream_libssh import LibsshStream
-from mydata_like.ssh.vigil import Vigil
-from mydata_like.ssh.watchdog import Watchdog
+from mydata_like.ssh.shared_socket import SharedSocket
+
+_READ: Final = 64 * 1024
+_WRITE: Final = 256 * 1024  # a quarter faster than 64 KiB
+
+
+class LibsshStream:
+    """A remote command at work; see `Stream`.
+
+    It begins as a new channel, which is to be opened and then to be given its command.
+
+    To free a channel uses what all channels of the line share, so it must happen in a turn. No
+    reference to the channel may therefore be in a frame, which errors keep: the stream hands
+    functions of its own to the line, never methods of the channel.
+    """
+
+    def __init__(self, line: "LibsshTransport", channel: Channel) -> None:
+        self._line = line
+        self._held = [channel]
+        self._output = bytearray()
+        self._errors = bytearray()
+        self._widest = 0  # bytes, of the window
+        self.shut = 0.0
+
+    @property
+    def _channel(self) -> Channel:
+        return self._held[0]
+
+    def open(self) -> bool:
+        """Open the channel; return whether that is granted."""
+        return self._line.grants(lambda: self._channel.open_session())
+
+    def offer(self, variable: bytes, value: bytes) -> bool:
+        """Offer a variable to the command that is to be started; return whether it is taken."""
+        return self._line.grants(lambda: self._channel.request_env(variable, value))
+
+    def execute(self, command: bytes) -> bool:
+        """Start the command; return whether that is granted."""
+        return self._line.grants(lambda: self._channel.request_exec(command))
+
+    def enter(self, subsystem: bytes) -> bool:
+        """Start a subsystem in a command's place; return whether that is granted."""
+        return self._line.grants(lambda: self._channel.request_subsystem(subsystem))
+
+    def write(self, data: bytes | memoryview) -> None:
+        """Write all of `data`; what a command that has ended does not read is dropped."""
+        view = memoryview(data).cast("B")
+        while view:
+            with self._line.turn():
+                self._drain()
+                if self._channel.is_closed():
+                    return
+                # More than the window would keep the library busy until the window grows.
+                count = min(self._find_room(), len(view), _WRITE)
+                if count and not self._send(bytes(view[:count])):
+                    self._require_end()
+                    return
+            view = view[count:]
+            if count:
+                self._line.await_news(self._line.has_flushed)
+            else:
+                self._await_room()
+
+    def read(self, size: int) -> bytes:
+        """Wait for output and return at most `size` bytes of it; empty at its end."""
+        with self._line.turn():
+            self._drain()
+        self._line.await_news(self._has_output)
+        return self._take(size)
+
+    def read_ready(self) -> bytes:
+        """Return the output that has arrived, without waiting; possibly nothing."""
+        with self._line.turn():
+            self._drain()
+            return self._take(len(self._output))
+
+    def finish(self) -> CommandResult:
+        """Close the standard input, wait for the end."""
+        with self._line.turn():
+            self._drain()
+            open_still = not self._channel.is_closed()
+        if open_still:
+            self._line.repeat(lambda: self._channel.send_eof())
+        self._line.await_news(self._has_ended)
+        with self._line.turn():
+            self._drain()
+            status = self._channel.get_exit_status()
+        finished = CommandResult(
+            None if status < 0 else status, self._take(len(self._output)), bytes(self._errors)
+        )
+        self.close()
+        return finished
+
+    def close(self) -> None:
+        """Drop the stream without waiting."""
+        with self._line.turn(), suppress(BaseSSHError):
+            self._channel.close()
+
+    def __del__(self) -> None:
+        """Have the channel freed in a turn."""
+        self._line.retire(self._held)
+
+    def _send(self, data: bytes) -> bool:
+        return self._line.write(lambda: self._channel.write(data))
+
+    def _receive(self, *, from_errors: bool) -> bytes:
+        return self._line.read(lambda: self._channel.read_nonblocking(_READ, from_errors))
+
+    def _take(self, size: int) -> bytes:
+        taken = bytes(self._output[:size])
+        del self._output[:size]
+        return taken
+
+    def _require_end(self) -> None:
+        """Raise `TransientError` unless the command has ended; in a turn.
+
+        What is written is refused from then on, but the library calls a channel closed only
+        when the last words, which may have come in while they were looked for, have been read.
+        """
+        self._take_in()
+        if not self._channel.is_closed():
+            raise dialing.lost(self._line.endpoint, "what was written is not taken")
+
+    def _await_room(self) -> None:
+        """Wait until the command has taken some of what it was sent."""
+        begun = time.monotonic()
+        self._line.await_news(self._has_room)
+        self.shut += time.monotonic() - begun
+
+    def _has_room(self) -> bool:
+        self._take_in()
+        return bool(self._channel.is_closed()) or self._find_room() > 0
+
+    def _find_room(self) -> int:
+        """Return how many bytes may be written now; in a turn."""
+        window: int = self._channel.window_size()
+        self._widest = max(self._widest, window)
+        return max(0, window - max(0, self._widest - self._line.most_ahead))
+
+    def _has_output(self) -> bool:
+        self._take_in()
+        return bool(self._output or self._channel.is_eof() or self._channel.is_closed())
+
+    def _has_ended(self) -> bool:
+        """Return whether nothing more can come; a killed command has no status."""
+        self._take_in()
+        if self._channel.is_closed():
+            return True
+        return bool(self._channel.is_eof()) and self._channel.get_exit_status() >= 0
+
+    def _drain(self) -> None:
+        """Let the library work, and take in what has arrived."""
+        self._line.pump()
+        self._take_in()
+
+    def _take_in(self) -> None:
+        """Take in what the library has for us.
+
+        To read one kind makes the library take in the other, too. The output comes last, so
+        that none of it stays there while we wait for more to arrive.
+        """
+        while more := self._receive(from_errors=True):
+            dialing.keep_errors(self._errors, more)
+        while more := self._receive(from_errors=False):
+            dialing.keep_output(self._line.endpoint, self._output, more)
+
+
+_LOOKS: Final = 4  # within the time that a call may take
+
+
+class CallTimeout:
+    """Shuts a socket down when what happens inside the context takes longer than `patience`.
+
+    For calls that may keep to themselves: libssh's binding repeats a write for as long as keys
+    are being renewed, without asking us. The thread ends with `stop`.
+    """
+
+    def __init__(self, line: socket.socket, patience: float) -> None:
+        self._line = line
+        self._patience = patience
+        self._since: float | None = None
+        self._stopped = threading.Event()
+        self.has_bitten = False
+        threading.Thread(target=self._watch, name="ssh-watchdog", daemon=True).start()
+
+    def stop(self) -> None:
+        """Watch no more."""
+        self._stopped.set()
+
+    def __enter__(self) -> None:
+        self._since = time.monotonic()
+
+    def __exit__(self, *_: object) -> None:
+        self._since = None
+
+    def _watch(self) -> None:
+        while not self._stopped.wait(self._patience / _LOOKS):
+            since = self._since
+            if since is not None and time.monotonic() - since > self._patience:
+                self.has_bitten = True
+                with suppress(OSError):
+                    self._line.shutdown(socket.SHUT_RDWR)
+                return
+
 
 _AGAIN: Final = -2  # SSH_AGAIN of libssh.h
 _NEAR: Final = 0.001  # seconds of a round trip, in which no line carries more than this:
@@ -46,7 +248,7 @@ class LibsshSession:
 
     stack = "libssh"
 
-    def __init__(self, line: "Line") -> None:
+    def __init__(self, line: "LibsshTransport") -> None:
         self._line = line
 
     @property
@@ -61,10 +263,10 @@ class LibsshSession:
         stream = self._line.open_stream()
         if not stream.execute(command):
             stream.close()
-            raise links.exec_refused(self._line.endpoint)
+            raise dialing.exec_refused(self._line.endpoint)
         return stream
 
-    def run(self, command: bytes, stdin: bytes = b"") -> Finished:
+    def run(self, command: bytes, stdin: bytes = b"") -> CommandResult:
         """Run a remote command to its end."""
         stream = self.start(command)
         stream.write(stdin)
@@ -75,7 +277,7 @@ class LibsshSession:
         stream = self._line.open_stream()
         if not stream.enter(b"sftp"):
             stream.close()
-            raise links.sftp_refused(self._line.endpoint)
+            raise dialing.sftp_refused(self._line.endpoint)
         return Sftp(stream)
 
     def close(self) -> None:
@@ -83,7 +285,7 @@ class LibsshSession:
         self._line.cut()
 
 
-class Line(Vigil):
+class LibsshTransport(SharedSocket):
     """The library's session and its socket, made to wait within bounds and to fail in our words.
 
     All that its threads share is used in turns; what follows says where a caller must have one.
@@ -96,7 +298,7 @@ class Line(Vigil):
         super().__init__(self._socket)
         self.endpoint = endpoint
         self.foreign = Foreign()
-        self._watchdog = Watchdog(self._socket, endpoint.stall_timeout)
+        self._watchdog = CallTimeout(self._socket, endpoint.stall_timeout)
         weakref.finalize(self, self._watchdog.stop)
         weakref.finalize(self, self._socket.close)
         self.foreign.set_socket(wire.detach())
@@ -112,7 +314,7 @@ class Line(Vigil):
             self._until(self.foreign.connect, _AGAIN)
         except BaseSSHError as error:
             reason = _reason(error)
-            failed = links.disagreed if "no match for method" in reason else links.refused
+            failed = dialing.disagreed if "no match for method" in reason else dialing.refused
             raise failed(self.endpoint, reason) from error
         blob = base64.b64decode(self.foreign.get_server_publickey().export_pubkey_base64())
         length = int.from_bytes(blob[:4], "big")
@@ -124,7 +326,7 @@ class Line(Vigil):
         try:
             self._until(lambda: self.foreign.userauth_publickey(private), SSH_AUTH_AGAIN)
         except (AuthenticationDenied, AuthenticationPartial) as error:
-            raise links.key_refused(self.endpoint) from error
+            raise dialing.key_refused(self.endpoint) from error
         except BaseSSHError as error:
             raise self._broken(error) from error
 
@@ -143,7 +345,7 @@ class Line(Vigil):
         other servers may let a window shrink to its half before they widen it again, where
         OpenSSH takes 96 KiB.
         """
-        for pause in links.GRACE:
+        for pause in dialing.GRACE:
             with self.turn():
                 stream = LibsshStream(self, self.call(self.foreign.channel_new))
             if stream.open():
@@ -152,7 +354,7 @@ class Line(Vigil):
                     self.most_ahead = _AHEAD if self._is_near(stream) else sys.maxsize
                 return stream
             time.sleep(pause)
-        raise links.no_channel(self.endpoint)
+        raise dialing.no_channel(self.endpoint)
 
     def _is_near(self, stream: LibsshStream) -> bool:
         """Return whether the host is near by.
@@ -161,7 +363,7 @@ class Line(Vigil):
         network may end close by, at something that speaks TCP for it. A variable that no host has
         a use for is looked at by sshd alone, which starts nothing.
         """
-        network = links.find_round_trip(self._socket)
+        network = dialing.find_round_trip(self._socket)
         if not self.foreign.get_openssh_version() or (network is not None and network >= _NEAR):
             return False
         answers: list[float] = []
@@ -232,7 +434,7 @@ class Line(Vigil):
         except BaseSSHError as error:
             raise self._broken(error) from error
         if not self.foreign.is_connected():
-            raise links.lost(self.endpoint)
+            raise dialing.lost(self.endpoint)
 
     def is_pending(self) -> bool:
         return bool(self.foreign.get_poll_flags() & SSH_WRITE_PENDING)
@@ -262,13 +464,13 @@ class Line(Vigil):
 
     def _stall(self) -> NoReturn:
         self.cut()
-        raise links.stalled(self.endpoint, self.endpoint.stall_timeout)
+        raise dialing.stalled(self.endpoint, self.endpoint.stall_timeout)
 
     def _broken(self, error: BaseSSHError) -> TransientError:
         self.cut()
         if self._watchdog.has_bitten:
-            return links.stalled(self.endpoint, self.endpoint.stall_timeout)
-        return links.lost(self.endpoint, _reason(error))
+            return dialing.stalled(self.endpoint, self.endpoint.stall_timeout)
+        return dialing.lost(self.endpoint, _reason(error))
 
     def _set_options(self, host_keys: tuple[str, ...]) -> None:
         ciphers = ",".join(self.endpoint.ciphers or CIPHERS)

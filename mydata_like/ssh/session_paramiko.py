@@ -5,6 +5,7 @@ somebody waits and no byte has moved for the stall timeout; that ends the librar
 and with it every wait. The streams of a session may belong to different threads.
 """
 
+import errno
 import io
 import logging
 import socket
@@ -13,7 +14,8 @@ import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from typing import Any, Final
+from threading import Lock
+from typing import Any, Final, Self
 
 import paramiko
 from paramiko.common import (
@@ -24,14 +26,197 @@ from paramiko.common import (
 from paramiko.packet import Packetizer
 
 from mydata_like.core.errors import SettingsError, TransientError
-from mydata_like.ssh import links
+from mydata_like.ssh import dialing
 from mydata_like.ssh.agent import FIDO_KEYS, Agent, AgentKey
 from mydata_like.ssh.algorithms import CIPHERS, KEY_EXCHANGES, MACS, signatures
+from mydata_like.ssh.dialing import hurry
 from mydata_like.ssh.keys import KeyPair, PublicKey
-from mydata_like.ssh.session import Endpoint, Finished
+from mydata_like.ssh.session import CommandResult, Endpoint
 from mydata_like.ssh.sftp import Sftp
-from mydata_like.ssh.stream_paramiko import FAILURES, ParamikoStream
-from mydata_like.ssh.watched import WatchedSocket
+
+FAILURES: Final = (paramiko.SSHException, OSError, EOFError)
+_WRITE: Final = 32_704  # bytes; with their head and the cipher's tag they are one packet
+_READ: Final = 64 * 1024
+_PAUSE: Final = 0.02  # seconds between looks at output while the server takes no more input
+
+
+class ParamikoStream:
+    """A remote command at work; see `Stream`."""
+
+    def __init__(self, line: "ParamikoTransport", channel: paramiko.Channel) -> None:
+        self._line = line
+        self._channel = channel
+        self._output = bytearray()
+        self._errors = bytearray()
+        self.shut = 0.0
+        channel.settimeout(_PAUSE)
+
+    def write(self, data: bytes | memoryview) -> None:
+        """Write all of `data`; what a command that has ended does not read is dropped."""
+        view = memoryview(data).cast("B")
+        with self._line.watched():
+            while view:
+                self._drain()
+                count = self._send(view[:_WRITE])
+                if count is None:
+                    return
+                view = view[count:]
+
+    def read(self, size: int) -> bytes:
+        """Wait for output and return at most `size` bytes of it; empty at its end."""
+        with self._line.watched():
+            self._drain()
+            while not self._output and not self._is_silent():
+                self._receive()
+        return self._take(size)
+
+    def read_ready(self) -> bytes:
+        """Return the output that has arrived, without waiting; possibly nothing."""
+        self._drain()
+        return self._take(len(self._output))
+
+    def finish(self) -> CommandResult:
+        """Close the standard input, wait for the end."""
+        with self._line.watched():
+            if not self._channel.closed:
+                with self._line.failures():
+                    self._channel.shutdown_write()
+            while not self._is_silent() or not self._channel.status_event.is_set():
+                self._receive()
+                self._channel.status_event.wait(0 if not self._is_silent() else _PAUSE)
+        self._drain()
+        self._line.check()
+        status = self._channel.exit_status
+        finished = CommandResult(
+            None if status < 0 else status, self._take(len(self._output)), bytes(self._errors)
+        )
+        self.close()
+        return finished
+
+    def close(self) -> None:
+        """Drop the stream without waiting."""
+        with suppress(*FAILURES):
+            self._channel.close()
+
+    def _send(self, piece: memoryview) -> int | None:
+        """Send what the server takes now; None when the command has ended."""
+        if self._channel.out_window_size:
+            return self._send_on(piece)
+        begun = time.monotonic()
+        count = self._send_on(piece)
+        self.shut += time.monotonic() - begun
+        return count
+
+    def _send_on(self, piece: memoryview) -> int | None:
+        try:
+            return self._channel.send(piece)  # type: ignore[arg-type] # views are taken as they are
+        except TimeoutError:
+            return 0
+        except FAILURES as error:
+            self._line.raise_if_broken(error)
+            return None
+
+    def _receive(self) -> None:
+        """Wait a moment for output, and take in all that is there."""
+        with self._line.failures(), suppress(TimeoutError):
+            self._keep(self._channel.recv(_READ))
+        self._drain()
+
+    def _drain(self) -> None:
+        """Take in what has arrived."""
+        channel = self._channel
+        with self._line.failures(), suppress(TimeoutError):
+            while channel.recv_ready():
+                self._keep(channel.recv(_READ))
+            while channel.recv_stderr_ready():
+                dialing.keep_errors(self._errors, channel.recv_stderr(_READ))
+        self._line.check()
+
+    def _keep(self, more: bytes) -> None:
+        dialing.keep_output(self._line.endpoint, self._output, more)
+
+    def _is_silent(self) -> bool:
+        """Return whether no more output will come."""
+        done = bool(self._channel.eof_received or self._channel.closed)
+        return done and not self._channel.recv_ready()
+
+    def _take(self, size: int) -> bytes:
+        taken = bytes(self._output[:size])
+        del self._output[:size]
+        return taken
+
+
+class TimeoutSocket(socket.socket):
+    """A socket that gives up when somebody waits and no byte moves for so many seconds."""
+
+    patience: float
+    _counting: Lock
+    _due = 0.0  # when to give up, while somebody waits
+    _waiting = 0  # threads that do
+    _hurried = False
+
+    @classmethod
+    def adopt(cls, connected: socket.socket, patience: float) -> Self:
+        """Return a connected socket as one of these; the given one is used up."""
+        family, kind, protocol = connected.family, connected.type, connected.proto
+        adopted = cls(family, kind, protocol, fileno=connected.detach())
+        adopted.patience = patience
+        adopted._counting = Lock()
+        return adopted
+
+    def watch(self) -> None:
+        """One more waits from now on."""
+        with self._counting:
+            self._waiting += 1
+            self._due = time.monotonic() + self.patience
+
+    def unwatch(self) -> None:
+        """One less waits."""
+        with self._counting:
+            self._waiting -= 1
+
+    @contextmanager
+    def hurried(self) -> Iterator[None]:
+        """Acknowledge at once what comes while this lasts."""
+        self._hurried = True
+        try:
+            yield
+        finally:
+            self._hurried = False
+
+    @property
+    def has_stalled(self) -> bool:
+        return self._waiting > 0 and time.monotonic() > self._due
+
+    def send(self, data: Any, flags: int = 0) -> int:
+        """Send what can be sent; raises OSError when nothing has moved for too long."""
+        try:
+            count = super().send(data, flags)
+        except TimeoutError:
+            self._give_up_if_stalled()
+            raise
+        self._postpone()
+        return count
+
+    def recv(self, size: int, flags: int = 0) -> bytes:
+        """Receive what is there; raises OSError when nothing has moved for too long."""
+        if self._hurried:
+            hurry(self)
+        try:
+            data = super().recv(size, flags)
+        except TimeoutError:
+            self._give_up_if_stalled()
+            raise
+        self._postpone()
+        return data
+
+    def _give_up_if_stalled(self) -> None:
+        if self.has_stalled:
+            raise ConnectionAbortedError(errno.ECONNABORTED, "nothing moved")
+
+    def _postpone(self) -> None:
+        self._due = time.monotonic() + self.patience
+
 
 # What goes wrong is told by the errors that are raised; the library would print it as well.
 logging.getLogger("paramiko").setLevel(logging.CRITICAL)
@@ -52,7 +237,7 @@ class ParamikoSession:
 
     stack = "paramiko"
 
-    def __init__(self, line: "Line") -> None:
+    def __init__(self, line: "ParamikoTransport") -> None:
         self._line = line
 
     @property
@@ -68,10 +253,10 @@ class ParamikoSession:
                 channel.exec_command(command)
         except FAILURES as error:
             self._line.raise_if_broken(error)
-            raise links.exec_refused(self._line.endpoint) from error
+            raise dialing.exec_refused(self._line.endpoint) from error
         return ParamikoStream(self._line, channel)
 
-    def run(self, command: bytes, stdin: bytes = b"") -> Finished:
+    def run(self, command: bytes, stdin: bytes = b"") -> CommandResult:
         """Run a remote command to its end."""
         stream = self.start(command)
         stream.write(stdin)
@@ -85,7 +270,7 @@ class ParamikoSession:
                 channel.invoke_subsystem("sftp")
         except FAILURES as error:
             self._line.raise_if_broken(error)
-            raise links.sftp_refused(self._line.endpoint) from error
+            raise dialing.sftp_refused(self._line.endpoint) from error
         return Sftp(ParamikoStream(self._line, channel))
 
     def close(self) -> None:
@@ -134,12 +319,12 @@ class _Transport(paramiko.Transport):
                 self._closed.add(channel)
 
 
-class Line:
+class ParamikoTransport:
     """The library's transport, made to wait within bounds and to fail in our words."""
 
     def __init__(self, endpoint: Endpoint, wire: socket.socket) -> None:
         self.endpoint = endpoint
-        self._socket = WatchedSocket.adopt(wire, endpoint.stall_timeout)
+        self._socket = TimeoutSocket.adopt(wire, endpoint.stall_timeout)
         self.transport = _Transport(self._socket)
         self._stalled = False
 
@@ -158,10 +343,10 @@ class Line:
         except FAILURES as error:
             self.cut()
             if self._stalled or time.monotonic() > deadline:
-                raise links.stalled(self.endpoint, patience) from error
+                raise dialing.stalled(self.endpoint, patience) from error
             if isinstance(error, paramiko.ssh_exception.IncompatiblePeer):
-                raise links.disagreed(self.endpoint, _reason(error)) from error
-            raise links.refused(self.endpoint, _reason(error)) from error
+                raise dialing.disagreed(self.endpoint, _reason(error)) from error
+            raise dialing.refused(self.endpoint, _reason(error)) from error
         return PublicKey(key.get_name(), key.asbytes())
 
     def authenticate(self, key: KeyPair) -> None:
@@ -182,9 +367,9 @@ class Line:
         if not tried:
             failure = "the agent does not hold it"
         raise (
-            links.not_signed(self.endpoint, failure)
+            dialing.not_signed(self.endpoint, failure)
             if failure
-            else links.key_refused(self.endpoint)
+            else dialing.key_refused(self.endpoint)
         )
 
     def _find_keys(self, key: KeyPair, held: ExitStack) -> Iterator[paramiko.PKey]:
@@ -223,11 +408,11 @@ class Line:
 
     def open_channel(self) -> paramiko.Channel:
         """Open a channel; raises `TransientError` where none is granted."""
-        for pause in links.GRACE:
+        for pause in dialing.GRACE:
             if (channel := self._try_channel()) is not None:
                 return channel
             time.sleep(pause)
-        raise links.no_channel(self.endpoint)
+        raise dialing.no_channel(self.endpoint)
 
     def open_tunnel(self, host: str, port: int) -> paramiko.Channel:
         """Have this host connect us with another; raises `TransientError` where it does not."""
@@ -238,7 +423,7 @@ class Line:
                     "direct-tcpip", (host, port), ("127.0.0.1", 0), timeout=patience
                 )
         except paramiko.ChannelException as error:
-            raise links.not_let_through(self.endpoint, host, port) from error
+            raise dialing.not_let_through(self.endpoint, host, port) from error
         except FAILURES as error:
             raise self._broken(error) from error
 
@@ -301,8 +486,8 @@ class Line:
         stalled = self._stalled or self._socket.has_stalled
         self.cut()
         if stalled:
-            return links.stalled(self.endpoint, self.endpoint.stall_timeout)
-        return links.lost(self.endpoint, _reason(error))
+            return dialing.stalled(self.endpoint, self.endpoint.stall_timeout)
+        return dialing.lost(self.endpoint, _reason(error))
 
     def _set_options(self, host_keys: tuple[str, ...]) -> None:
         chosen = self.transport.get_security_options()

@@ -10,11 +10,11 @@ import time
 from collections.abc import Generator, Iterable, Iterator
 
 from mydata_like.core.errors import RejectedError
-from mydata_like.core.format import format_path
-from mydata_like.ssh import sftp_wire as wire
-from mydata_like.ssh.session import Listed, Put, Stream
+from mydata_like.core.formatting import format_path
+from mydata_like.ssh import sftp_protocol as wire
+from mydata_like.ssh.session import RemoteEntry, SmallFile, Stream
 
-_Steps = Generator[list[wire.Request], list[wire.Answer], None]
+_Steps = Generator[list[wire.Request], list[wire.SftpReply], None]
 
 
 class _Trip:
@@ -23,7 +23,7 @@ class _Trip:
     def __init__(self, place: int, steps: _Steps) -> None:
         self.place = place
         self.steps = steps
-        self.answers: dict[int, wire.Answer | None] = {}
+        self.answers: dict[int, wire.SftpReply | None] = {}
 
 
 class Sftp:
@@ -101,17 +101,17 @@ class Sftp:
             raise wire.rejected(answer, path)
         return wire.split_attributes(answer.body)[0].modified
 
-    def list_files(self, path: bytes) -> list[Listed]:
+    def list_files(self, path: bytes) -> list[RemoteEntry]:
         """Return the plain files of a directory."""
         answer = self.ask(wire.OPENDIR, wire.pack(path))
         if answer.kind != wire.HANDLE:
             raise wire.rejected(answer, path)
-        handle, found = answer.body, list[Listed]()
+        handle, found = answer.body, list[RemoteEntry]()
         try:
             while (answer := self.ask(wire.READDIR, handle)).kind == wire.NAME:
                 for name, told in wire.read_names(answer):
                     if stat.S_ISREG(told.mode):
-                        found.append(Listed(name, told.size, told.modified))
+                        found.append(RemoteEntry(name, told.size, told.modified))
         except struct.error as error:
             raise wire.confused() from error
         self.ask(wire.CLOSE, handle)
@@ -129,7 +129,7 @@ class Sftp:
     def set_attributes(self, path: bytes, *, mode: int, modified: float) -> None:
         self._check(self.ask(*wire.build_description(path, mode, modified)), path)
 
-    def put_all(self, puts: Iterable[Put]) -> Iterator[tuple[int, RejectedError | None]]:
+    def put_all(self, puts: Iterable[SmallFile]) -> Iterator[tuple[int, RejectedError | None]]:
         """Write small files, many under way at once; yield what became of each, by its place."""
         trips: dict[int, _Trip] = {}  # by the numbers of their requests
         for place, put in enumerate(puts):
@@ -139,7 +139,7 @@ class Sftp:
         while trips:
             yield from self._hear(trips)
 
-    def _put(self, put: Put) -> "_Steps":
+    def _put(self, put: SmallFile) -> "_Steps":
         """Yield what is asked for next, once all that was asked before has been answered."""
         flags = struct.pack(">II", wire.TO_WRITE | wire.TO_CREATE | wire.TO_TRUNCATE, 0)
         (opened,) = yield [(wire.OPEN, wire.pack(put.part) + flags)]
@@ -204,7 +204,7 @@ class Sftp:
         """Drop the SFTP session; the SSH session stays."""
         self._stream.close()
 
-    def ask(self, kind: int, body: bytes) -> wire.Answer:
+    def ask(self, kind: int, body: bytes) -> wire.SftpReply:
         """Send a request and wait for its answer, and for those of all writes before it."""
         self.settle()
         asked = time.perf_counter()
@@ -240,11 +240,11 @@ class Sftp:
             self._flush()
         return self._id
 
-    def receive(self) -> wire.Answer:
+    def receive(self) -> wire.SftpReply:
         """Wait for the next answer."""
         packet = self._receive_packet()
         kind, number = struct.unpack_from(">BI", packet)
-        return wire.Answer(kind, number, packet[5:])
+        return wire.SftpReply(kind, number, packet[5:])
 
     def _greet(self) -> frozenset[bytes]:
         """Agree on the version; return the names of the server's extensions."""
@@ -284,7 +284,7 @@ class Sftp:
             self._stream.write(memoryview(self._unsent))
             self._unsent = bytearray()
 
-    def _check(self, answer: wire.Answer, path: bytes) -> None:
+    def _check(self, answer: wire.SftpReply, path: bytes) -> None:
         if wire.read_code(answer) != wire.OK:
             raise wire.rejected(answer, path)
 
@@ -297,7 +297,7 @@ class SftpFile:
         self._path = path
         self._handle = handle  # with its length before it, as it goes over the wire
         self._offset = 0
-        self._failure: wire.Answer | None = None
+        self._failure: wire.SftpReply | None = None
 
     def move_to(self, offset: int) -> None:
         """Write at this place from now on."""
@@ -320,7 +320,7 @@ class SftpFile:
         if wire.read_code(answer) != wire.OK:
             raise wire.rejected(answer, self._path)
 
-    def note(self, answer: wire.Answer) -> None:
+    def note(self, answer: wire.SftpReply) -> None:
         """Take the answer to a write."""
         if wire.read_code(answer) != wire.OK:
             self._failure = self._failure or answer

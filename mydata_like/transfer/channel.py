@@ -5,29 +5,29 @@ from contextlib import AbstractContextManager, suppress
 from threading import Lock
 from typing import Final, Protocol
 
+from mydata_like.core.channel_time import NOTHING_SPENT, TimeByCause
 from mydata_like.core.errors import RunError, TransientError, UploaderError
 from mydata_like.core.events import ChannelChanged
-from mydata_like.core.model import Payload, Replacement, Wanted
-from mydata_like.core.ports import Emit, Progress, Sent, Unsent
-from mydata_like.core.spent import NOTHING_SPENT, Spent
-from mydata_like.core.staging import aside_path
-from mydata_like.transfer.process import WorkerProcess
-from mydata_like.transfer.protocol import (
-    Allowance,
-    Cut,
-    Done,
-    Fate,
+from mydata_like.core.model import FileToSend, Payload, Replacement
+from mydata_like.core.ports import Emit, Progress, SentFile, UnsentFile
+from mydata_like.core.staging_path import aside_path
+from mydata_like.transfer.worker_messages import (
+    BytesSent,
+    CancelTask,
     Member,
-    Move,
-    Moved,
-    Moves,
-    Task,
+    MemberResult,
+    RateLimit,
+    RenameTask,
+    RenameTasks,
+    SendTask,
+    TaskResult,
 )
+from mydata_like.transfer.worker_process import WorkerProcess
 
 CUT: Final = "file.cancelled"
 
 
-class Workers(Protocol):
+class WorkerPool(Protocol):
     """The pool as its channels see it; `patience` is how long a worker may say nothing.
 
     `mark` is the uploader's, for temporary names.
@@ -45,7 +45,7 @@ class Workers(Protocol):
 
     def carrying(self) -> AbstractContextManager[bool]: ...
 
-    def count_spent(self, spent: Spent) -> None: ...
+    def count_spent(self, spent: TimeByCause) -> None: ...
 
     def leave(self, worker: WorkerProcess, number: int) -> None: ...
 
@@ -58,7 +58,7 @@ class SshChannel:
     A failure ends its session, and the other channels of it; the next send opens another.
     """
 
-    def __init__(self, workers: Workers, number: int) -> None:
+    def __init__(self, workers: WorkerPool, number: int) -> None:
         self._workers = workers
         self._number = number
         self._worker: WorkerProcess | None = None
@@ -75,7 +75,7 @@ class SshChannel:
         """Make sure that there is a worker whose session grants the channel."""
         self._join()
 
-    def send(self, payload: Payload, progress: Progress) -> list[Sent | Unsent]:
+    def send(self, payload: Payload, progress: Progress) -> list[SentFile | UnsentFile]:
         """Carry a payload, as `core.ports.Channel` promises."""
         self._workers.announce(payload)
         with self._workers.carrying() as spare:
@@ -83,19 +83,21 @@ class SshChannel:
             return self._order(task, progress)
 
     def replace(
-        self, replacements: Sequence[Replacement], files: Mapping[bytes, Wanted]
-    ) -> list[Sent | Unsent]:
+        self, replacements: Sequence[Replacement], files: Mapping[bytes, FileToSend]
+    ) -> list[SentFile | UnsentFile]:
         """Put what was laid aside into its place, as `core.ports.Channel` promises."""
         mark = self._workers.mark
         moves = (_make_move(it, files.get(it.key), mark) for it in replacements)
-        return self._order(Moves(tuple(moves)), _ignore)
+        return self._order(RenameTasks(tuple(moves)), _ignore)
 
     def discard(self, replacements: Sequence[Replacement]) -> None:
         """Remove what was laid aside."""
         moves = (_make_move(it, None)._replace(target=b"") for it in replacements)
-        self._order(Moves(tuple(moves)), _ignore)
+        self._order(RenameTasks(tuple(moves)), _ignore)
 
-    def _order(self, order: Task | Moves, progress: Progress) -> list[Sent | Unsent]:
+    def _order(
+        self, order: SendTask | RenameTasks, progress: Progress
+    ) -> list[SentFile | UnsentFile]:
         """Have the worker do something, and return the fates it tells."""
         worker = self._join()
         try:
@@ -121,7 +123,7 @@ class SshChannel:
         self._cut = True
         with suppress(TransientError):  # a worker that has ended carries nothing
             if self._worker is not None:
-                self._worker.tell(self._number, Cut())
+                self._worker.tell(self._number, CancelTask())
 
     def close(self) -> None:
         """Give the channel up, when it carries nothing."""
@@ -138,28 +140,30 @@ class SshChannel:
             self._tell_rate()
         return self._worker
 
-    def _carry(self, worker: WorkerProcess, task: Task | Moves, progress: Progress) -> Done:
-        parts = task.members if isinstance(task, Task) else task.moves
+    def _carry(
+        self, worker: WorkerProcess, task: SendTask | RenameTasks, progress: Progress
+    ) -> TaskResult:
+        parts = task.members if isinstance(task, SendTask) else task.moves
         size = sum(part.size for part in parts)
         worker.tell(self._number, task)
         if self._cut:
-            worker.tell(self._number, Cut())  # again: it may have come before the task
+            worker.tell(self._number, CancelTask())  # again: it may have come before the task
         while True:
             answer = worker.hear(self._number, self._workers.patience)
-            assert isinstance(answer, Done | Moved)
+            assert isinstance(answer, TaskResult | BytesSent)
             self._count(answer.spent)
-            if isinstance(answer, Done):
+            if isinstance(answer, TaskResult):
                 return answer
             progress(min(answer.bytes, size))
 
-    def _count(self, spent: Spent) -> None:
+    def _count(self, spent: TimeByCause) -> None:
         self._workers.count_spent(spent.minus(self._spent))
         self._spent = spent
 
     def _tell_rate(self) -> None:
         with self._pacing, suppress(TransientError):  # one that has ended needs no limit
             if self._worker is not None:
-                self._worker.tell(self._number, Allowance(self._rate))
+                self._worker.tell(self._number, RateLimit(self._rate))
 
     def _give_up(self, worker: WorkerProcess, error: UploaderError) -> None:
         host = self._workers.host_of(worker)
@@ -170,15 +174,17 @@ class SshChannel:
         )
 
 
-def _make_task(payload: Payload, mark: bytes, *, spare: bool) -> Task:
+def _make_task(payload: Payload, mark: bytes, *, spare: bool) -> SendTask:
     members = tuple(describe_member(wanted, mark) for wanted in payload.members)
-    return Task(members, payload.batched, spare)
+    return SendTask(members, payload.batched, spare)
 
 
-def _make_move(replacement: Replacement, wanted: Wanted | None, mark: bytes = b"") -> Move:
+def _make_move(
+    replacement: Replacement, wanted: FileToSend | None, mark: bytes = b""
+) -> RenameTask:
     target = _encode(replacement.remote)
     member = wanted and describe_member(wanted, mark)._replace(remote=target, aside=False)
-    return Move(_encode(replacement.staged), target, replacement.size, member)
+    return RenameTask(_encode(replacement.staged), target, replacement.size, member)
 
 
 def _encode(path: str) -> bytes:
@@ -189,7 +195,7 @@ def _ignore(size: int) -> None:
     """Tell nobody how far it is: the bytes have been told of."""
 
 
-def describe_member(wanted: Wanted, mark: bytes = b"") -> Member:
+def describe_member(wanted: FileToSend, mark: bytes = b"") -> Member:
     """Return a wanted file as a channel worker is told of it."""
     file, remote = wanted.file, wanted.remote
     if wanted.replaces:
@@ -209,10 +215,10 @@ def describe_member(wanted: Wanted, mark: bytes = b"") -> Member:
     )
 
 
-def _tell(fate: Fate) -> Sent | Unsent:
+def _tell(fate: MemberResult) -> SentFile | UnsentFile:
     if fate.problem is None:
-        return Sent(fate.place, fate.checksum, inside=fate.inside)
-    return Unsent(fate.place, fate.problem, fate.again)
+        return SentFile(fate.place, fate.checksum, inside=fate.inside)
+    return UnsentFile(fate.place, fate.problem, fate.again)
 
 
 def _cut_off() -> TransientError:

@@ -8,26 +8,73 @@ from pathlib import Path
 from threading import Lock
 from typing import Final
 
+from mydata_like.core.channel_time import NOTHING_SPENT, TimeByCause
 from mydata_like.core.errors import (
     AccessDeniedError,
     Problem,
     ServerUnavailableError,
+    SettingsError,
     TransientError,
     UploaderError,
 )
 from mydata_like.core.events import ChannelChanged, Notice
 from mydata_like.core.model import Payload, StagingArea
 from mydata_like.core.ports import Emit
-from mydata_like.core.spent import NOTHING_SPENT, Spent
 from mydata_like.settings.schema import Transfer
-from mydata_like.ssh.links import NO_CHANNEL, REFUSED
+from mydata_like.settings.values import parse_jump
+from mydata_like.ssh.dialing import NO_CHANNEL, REFUSED
 from mydata_like.ssh.session import Endpoint
 from mydata_like.transfer.channel import SshChannel
-from mydata_like.transfer.endpoints import build_endpoints
-from mydata_like.transfer.process import WorkerProcess, build_command
-from mydata_like.transfer.protocol import Join, Opened, Plan
-from mydata_like.transfer.sealed import owner_mark
-from mydata_like.transfer.sessions import Place, Sessions, count_cpus
+from mydata_like.transfer.held_back_tail import owner_mark
+from mydata_like.transfer.sessions import Sessions, SessionSlot, count_cpus
+from mydata_like.transfer.worker_messages import ChannelOpened, JoinChannel, WorkerConfig
+from mydata_like.transfer.worker_process import WorkerProcess, build_command
+
+
+def build_endpoints(
+    area: StagingArea, settings: Transfer, *, key_file: Path, known_hosts: Path
+) -> list[Endpoint]:
+    """Return how each host before the staging area is reached.
+
+    Where host keys are pinned here, the server's word on them does not count: an attacker
+    who controls the server must not be able to add one.
+    """
+    plain = Endpoint(
+        host="",
+        port=area.port,
+        username=area.username,
+        key_file=key_file,
+        known_hosts=known_hosts,
+        ciphers=settings.ciphers,
+        connect_timeout=settings.connect_timeout,
+        stall_timeout=settings.stall_timeout,
+        stack=settings.ssh,
+        agent=_find_agent() if settings.ssh_agent else "",
+    )
+    via = _find_way(plain, settings.ssh_jump, settings.host_keys)
+    host_keys = settings.host_keys or area.host_keys
+    return [plain._replace(host=host, host_keys=host_keys, via=via) for host in area.hosts]
+
+
+def _find_way(plain: Endpoint, jumps: tuple[str, ...], trusted: tuple[str, ...]) -> Endpoint | None:
+    """Return the last host on the way, which knows the one before it; None without any."""
+    via = None
+    for text in jumps:
+        username, host, port = parse_jump(text)
+        hop = plain._replace(host=host, port=port, username=username or plain.username, via=via)
+        via = hop._replace(also_trusted=trusted, any_key=bool(plain.agent))
+    return via
+
+
+def _find_agent() -> str:
+    if agent := os.environ.get("SSH_AUTH_SOCK"):
+        return agent
+    raise SettingsError(
+        "transfer.ssh_agent is on, but there is no agent: SSH_AUTH_SOCK is not set.",
+        hint="Start ssh-agent before mydata-like, or switch transfer.ssh_agent off.",
+        code="ssh.no-agent",
+    )
+
 
 _STARTING: Final = 15.0  # seconds that starting a process may take on a busy machine
 _PATIENCE: Final = 1.5  # times the time limit that a worker keeps by itself
@@ -78,7 +125,7 @@ class SshTransport:
         self._spent = NOTHING_SPENT
 
     @property
-    def spent(self) -> Spent:
+    def spent(self) -> TimeByCause:
         """On what all channels have spent their time."""
         return self._spent
 
@@ -127,7 +174,7 @@ class SshTransport:
 
         A host that is not the one we know (`HostKeyError`) is no matter of taking another.
         """
-        failures: list[tuple[Place, UploaderError]] = []
+        failures: list[tuple[SessionSlot, UploaderError]] = []
         while place := self._sessions.find_place(number, [place for place, _ in failures]):
             try:
                 opened = self._enter(number, place)
@@ -161,7 +208,7 @@ class SshTransport:
             with self._lock:
                 self._carried -= 1
 
-    def count_spent(self, spent: Spent) -> None:
+    def count_spent(self, spent: TimeByCause) -> None:
         """Count what a channel has spent its time on."""
         with self._lock:
             self._spent = self._spent.plus(spent)
@@ -200,7 +247,7 @@ class SshTransport:
             self._noticed.add(error.message)
             self.emit(Notice(problem=error.problem))
 
-    def _enter(self, number: int, place: Place) -> Opened:
+    def _enter(self, number: int, place: SessionSlot) -> ChannelOpened:
         """Let a channel join a worker, which may have to connect before.
 
         It probes the host where no other has done so yet: to wait for one that is about to would
@@ -208,14 +255,14 @@ class SshTransport:
         """
         if place.founded:
             place.worker.begin(self._plan(place.endpoint))
-        place.worker.tell(number, Join())
+        place.worker.tell(number, JoinChannel())
         opened = place.worker.hear(number, self._opening_patience)
-        assert isinstance(opened, Opened)
+        assert isinstance(opened, ChannelOpened)
         self._sessions.stand(place, opened)
         return opened
 
-    def _plan(self, endpoint: Endpoint) -> Plan:
-        return Plan(
+    def _plan(self, endpoint: Endpoint) -> WorkerConfig:
+        return WorkerConfig(
             endpoint,
             self._location,
             self._sessions.rungs.get(endpoint.host),
@@ -224,7 +271,7 @@ class SshTransport:
             find_zeros=self._settings.find_zeros,
         )
 
-    def _announce(self, number: int, host: str, opened: Opened) -> None:
+    def _announce(self, number: int, host: str, opened: ChannelOpened) -> None:
         rung = opened.rung
         detail = ", ".join(text for text in (opened.stack, rung.why) if text)
         self.emit(

@@ -2,18 +2,60 @@
 
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from math import inf
-from threading import Condition
+from threading import Condition, Lock
 from typing import Final, NamedTuple
 
 from mydata_like.core.errors import TransientError, UploaderError
-from mydata_like.ssh.remote import Rung
+from mydata_like.ssh.capabilities import HostCapabilities
 from mydata_like.ssh.session import Endpoint
-from mydata_like.transfer.process import WorkerProcess
-from mydata_like.transfer.protocol import STREAMS, Leave, Opened
-from mydata_like.transfer.rota import Rota
+from mydata_like.transfer.worker_messages import STREAMS, ChannelOpened, LeaveChannel
+from mydata_like.transfer.worker_process import WorkerProcess
+
+REST: Final = 60.0  # seconds for which a host that failed comes last
+
+
+class HostRotation:
+    """Spreads channels evenly over the hosts; one that failed rests while others work.
+
+    May be asked from any thread. A host that rests is still better than none, so a host that
+    is alone is always asked.
+    """
+
+    def __init__(
+        self, endpoints: Sequence[Endpoint], now: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.endpoints = tuple(endpoints)
+        self._now = now
+        self._lock = Lock()
+        self._channels: Counter[str] = Counter()
+        self._rests_until: dict[str, float] = {}
+
+    def take(self, tried: Collection[Endpoint] = ()) -> Endpoint | None:
+        """Return the host for one more channel, but none of those tried; None after the last."""
+        with self._lock:
+            left = [endpoint for endpoint in self.endpoints if endpoint not in tried]
+            if not left:
+                return None
+            now = self._now()
+            taken = min(left, key=lambda it: self._burden(it.host, now))
+            self._channels[taken.host] += 1
+            return taken
+
+    def leave(self, endpoint: Endpoint, *, failed: bool) -> None:
+        """Give a channel back that the host had, or was to have."""
+        with self._lock:
+            self._channels[endpoint.host] -= 1
+            if failed:
+                self._rests_until[endpoint.host] = self._now() + REST
+
+    def _burden(self, host: str, now: float) -> tuple[float, int]:
+        rest = max(self._rests_until.get(host, now) - now, 0.0)
+        return rest, self._channels[host]
+
 
 _LONG: Final = 0.02  # seconds of a round trip from which on a session is held to TCP's window
 _FURTHER: Final = 4  # sessions then, at least; more are more logins than hosts like at once
@@ -39,7 +81,7 @@ def count_cpus() -> int:
     return os.cpu_count() or 1
 
 
-class Place(NamedTuple):
+class SessionSlot(NamedTuple):
     """A channel's place in a session, which it may have `founded`."""
 
     worker: WorkerProcess
@@ -60,12 +102,12 @@ class Sessions:
         start: Callable[[str], WorkerProcess],
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.rungs: dict[str, Rung] = {}
+        self.rungs: dict[str, HostCapabilities] = {}
         self.round_trip = 0.0  # seconds, the shortest that a channel saw as it was opened
         self.broken = False
         self.closed = False
         self.failure: UploaderError | None = None  # of what was given up last
-        self._rota = Rota(endpoints)
+        self._rota = HostRotation(endpoints)
         self._start = start
         self._now = now
         self._changed = Condition()
@@ -90,7 +132,7 @@ class Sessions:
             if not (self._workers or self._spare or self.closed):
                 self._spare = self._start("session 1")
 
-    def find_place(self, number: int, failed: Sequence[Place]) -> Place | None:
+    def find_place(self, number: int, failed: Sequence[SessionSlot]) -> SessionSlot | None:
         """Return where one more channel belongs: in a session of its own, or in the emptiest one.
 
         A session that is about to be is waited for. `failed` are places where the channel was
@@ -112,13 +154,13 @@ class Sessions:
                     return None
                 if worker in self._standing:
                     worker.channels.add(number)
-                    return Place(worker, self._workers[worker], founded=False)
+                    return SessionSlot(worker, self._workers[worker], founded=False)
                 self._changed.wait()
                 if not self._workers and len(self._rota.endpoints) == 1:
                     return None  # what failed for others would fail for this one, too
         raise TransientError("The channels are closed.", code="channel.closed")
 
-    def stand(self, place: Place, opened: Opened) -> None:
+    def stand(self, place: SessionSlot, opened: ChannelOpened) -> None:
         """Note that a session stands, and what it tells of its host."""
         with self._changed:
             self.rungs[place.endpoint.host] = opened.rung
@@ -128,7 +170,7 @@ class Sessions:
                 self._standing.add(place.worker)
             self._changed.notify_all()
 
-    def give_up(self, number: int, place: Place, failure: UploaderError) -> None:
+    def give_up(self, number: int, place: SessionSlot, failure: UploaderError) -> None:
         """Leave what could not be entered; who founded the session ends it for all."""
         self.failure = failure
         if place.founded:
@@ -145,7 +187,7 @@ class Sessions:
             self.drop(worker)
             return
         with suppress(TransientError):  # one that has ended needs not be told
-            worker.tell(number, Leave())
+            worker.tell(number, LeaveChannel())
 
     def drop(self, worker: WorkerProcess, *, failed: bool = False) -> None:
         """Give a session up for good; after a failure its host rests."""
@@ -177,12 +219,12 @@ class Sessions:
         for worker in workers:
             self.drop(worker)
 
-    def _found(self, number: int, endpoint: Endpoint) -> Place:
+    def _found(self, number: int, endpoint: Endpoint) -> SessionSlot:
         worker = self._spare or self._start(f"session {number}")
         self._spare = None
         self._workers[worker] = endpoint
         worker.channels.add(number)
-        return Place(worker, endpoint, founded=True)
+        return SessionSlot(worker, endpoint, founded=True)
 
     def _find_emptiest(self, crowded: Collection[Endpoint]) -> WorkerProcess | None:
         """Return the session with the fewest channels that may have one more."""

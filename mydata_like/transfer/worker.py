@@ -1,9 +1,9 @@
 """A channel worker: the process that owns one SSH session and moves payloads over it.
 
-It is started with a pipe, and connects when it is told its plan. Each channel that joins is a
-thread which says `Opened`, then answers each task with a few `Moved` and one `Done` or `Failed`:
-while one of them waits for the other side, the others go on. The first failure ends the process,
-which never outlives the engine either.
+It is started with a pipe, and connects when it receives its configuration. Each channel that joins
+is a thread that reports `ChannelOpened` and answers each task with some `BytesSent` and then one
+`TaskResult` or `TaskFailed`. While one thread waits for the other side, the others continue. The
+first failure ends the process, which never outlives the engine.
 """
 
 import gc
@@ -19,48 +19,49 @@ from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from mydata_like.core.bandwidth import Bucket
 from mydata_like.core.errors import Problem, TransientError, UploaderError
-from mydata_like.core.format import format_path
+from mydata_like.core.formatting import format_path
+from mydata_like.core.token_bucket import TokenBucket
+from mydata_like.ssh.capabilities import HostCapabilities, probe
 from mydata_like.ssh.connect import connect, import_ahead
-from mydata_like.ssh.remote import Rung, probe
-from mydata_like.ssh.session import Session
-from mydata_like.transfer.metered import MeteredSession
-from mydata_like.transfer.pipe import Pipe, take_standard_streams
-from mydata_like.transfer.protocol import (
+from mydata_like.ssh.session import SshSession
+from mydata_like.transfer.channel_timing import ChannelTimer
+from mydata_like.transfer.tar import is_plain
+from mydata_like.transfer.throttled_session import ThrottledSession
+from mydata_like.transfer.worker_messages import (
     ALL,
     LOST,
-    Allowance,
     Answer,
-    Cut,
+    BytesSent,
+    CancelTask,
+    ChannelCommand,
+    ChannelOpened,
+    ChannelReply,
     Doing,
-    Done,
-    Fate,
-    Join,
-    Leave,
+    JoinChannel,
+    LeaveChannel,
     Member,
-    Moved,
-    Moves,
+    MemberResult,
     Moving,
-    Opened,
-    Plan,
-    Said,
+    Pipe,
+    RateLimit,
+    RenameTasks,
     Sender,
-    Task,
-    Told,
+    SendTask,
+    TaskResult,
+    WorkerConfig,
     pack_error,
+    take_standard_streams,
 )
-from mydata_like.transfer.tar import is_plain
-from mydata_like.transfer.timesheet import Timesheet
 
 if TYPE_CHECKING:
-    from mydata_like.transfer.rungs import Shared
+    from mydata_like.transfer.senders import SessionState
 
 _SWITCH: Final = 0.0002  # seconds a thread may keep the interpreter from the others
 _BEAT: Final = 0.1  # seconds between two reports of progress
 
 
-Connect = Callable[[Plan], tuple[Session, Rung]]
+Connect = Callable[[WorkerConfig], tuple[SshSession, HostCapabilities]]
 Say = Callable[[int, Answer], None]  # on behalf of a channel
 
 
@@ -83,7 +84,7 @@ def work(connect: Connect) -> NoReturn:
 
 def _obey(pipe: Pipe, connect: Connect) -> None:
     try:
-        plan: Plan = pipe.receive()
+        plan: WorkerConfig = pipe.receive()
     except EOFError:
         return  # nobody needed this worker
     worker = _Worker(pipe, plan)
@@ -103,7 +104,7 @@ def _import_ahead() -> None:
     No garbage is looked for meanwhile, nor ever in what it leaves.
     """
     import_ahead()
-    import_module("mydata_like.transfer.rungs")
+    import_module("mydata_like.transfer.senders")
     gc.freeze()
     gc.enable()
 
@@ -111,7 +112,7 @@ def _import_ahead() -> None:
 class _Worker:
     """What the channels of one session share."""
 
-    def __init__(self, pipe: Pipe, plan: Plan) -> None:
+    def __init__(self, pipe: Pipe, plan: WorkerConfig) -> None:
         self._pipe = pipe
         self._plan = plan
         self._speaking = Lock()
@@ -122,8 +123,8 @@ class _Worker:
         channels: dict[int, _Channel] = {}
         try:
             while True:
-                told: Told = self._pipe.receive()
-                if isinstance(told.order, Join):
+                told: ChannelCommand = self._pipe.receive()
+                if isinstance(told.order, JoinChannel):
                     channels[told.channel] = _Channel(partial(self.say, told.channel))
                     self._coming.put(channels[told.channel])
                 else:
@@ -134,18 +135,18 @@ class _Worker:
     def say(self, channel: int, answer: Answer) -> None:
         """Tell the engine something."""
         with self._speaking:
-            self._pipe.send(Said(channel, answer))
+            self._pipe.send(ChannelReply(channel, answer))
 
-    def serve(self, session: Session, rung: Rung) -> None:
+    def serve(self, session: SshSession, rung: HostCapabilities) -> None:
         """Let channels join until one of them fails."""
-        from mydata_like.transfer.rungs import share
+        from mydata_like.transfer.senders import share
 
         shared = share(self._plan, rung)
         while channel := self._coming.get():
             arguments = channel, session, shared
             Thread(target=self._work, args=arguments, name="channel", daemon=True).start()
 
-    def _work(self, channel: "_Channel", session: Session, shared: "Shared") -> None:
+    def _work(self, channel: "_Channel", session: SshSession, shared: "SessionState") -> None:
         """Be one channel; whatever ends it early reaches the engine as its answer."""
         try:
             self._carry_all(channel, session, shared)
@@ -158,18 +159,18 @@ class _Worker:
             finally:
                 self._coming.put(None)
 
-    def _carry_all(self, channel: "_Channel", session: Session, shared: "Shared") -> None:
+    def _carry_all(self, channel: "_Channel", session: SshSession, shared: "SessionState") -> None:
         """Open a channel and carry its payloads; where it is refused, the others go on."""
-        from mydata_like.transfer.rungs import build_sender
+        from mydata_like.transfer.senders import build_sender
 
-        metered = MeteredSession(session, channel.bucket, channel.sheet)
+        metered = ThrottledSession(session, channel.bucket, channel.sheet)
         build = partial(build_sender, metered, shared)
         try:
             sender = build()
         except UploaderError as error:
             channel.answer(pack_error(error))
             return
-        channel.answer(Opened(shared.rung, session.stack, session.cipher, sender.round_trip))
+        channel.answer(ChannelOpened(shared.rung, session.stack, session.cipher, sender.round_trip))
         channel.serve(sender, build)
 
 
@@ -178,22 +179,22 @@ class _Channel:
 
     def __init__(self, answer: Callable[[Answer], None]) -> None:
         self.answer = answer
-        self.sheet = Timesheet()
+        self.sheet = ChannelTimer()
         self._reporter = Reporter(answer, self.sheet)
-        self.bucket = Bucket(self._reporter.say_alive, sleep=self.sheet.hold)
-        self._tasks: SimpleQueue[Task | Moves | None] = SimpleQueue()
+        self.bucket = TokenBucket(self._reporter.say_alive, sleep=self.sheet.hold)
+        self._tasks: SimpleQueue[SendTask | RenameTasks | None] = SimpleQueue()
 
     def obey(self, order: Doing) -> None:
         """Take an order, while a payload may be under way."""
         match order:
-            case Allowance(rate):
+            case RateLimit(rate):
                 self.bucket.limit(rate)
-            case Cut():
+            case CancelTask():
                 self._reporter.cut = True
-            case Task() | Moves():
+            case SendTask() | RenameTasks():
                 self._reporter.cut = False
                 self._tasks.put(order)
-            case Leave():
+            case LeaveChannel():
                 self._tasks.put(None)
 
     def serve(self, sender: Sender, build: Callable[[], Sender]) -> None:
@@ -212,18 +213,20 @@ class _Channel:
                 raise TransientError("The line broke.", code=LOST)
         sender.close()
 
-    def _attempt(self, sender: Sender, task: Task | Moves) -> Done:
+    def _attempt(self, sender: Sender, task: SendTask | RenameTasks) -> TaskResult:
         try:
-            if isinstance(task, Moves):
+            if isinstance(task, RenameTasks):
                 done = sender.replace(task.moves, self._reporter)
             else:
                 done = _carry(sender, task, self._reporter)
         except TransientError as error:
             if not self._reporter.cut:
                 raise
-            parts = task.moves if isinstance(task, Moves) else task.members
-            lost = (Fate(place, "", error.problem, again=True) for place in range(len(parts)))
-            return Done(tuple(lost))
+            parts = task.moves if isinstance(task, RenameTasks) else task.members
+            lost = (
+                MemberResult(place, "", error.problem, again=True) for place in range(len(parts))
+            )
+            return TaskResult(tuple(lost))
         return replace(done, broken=done.broken and not self._reporter.cut)
 
 
@@ -233,7 +236,7 @@ class Reporter:
     Where the payload was `cut`, it raises `TransientError` instead.
     """
 
-    def __init__(self, answer: Callable[[Answer], None], sheet: Timesheet) -> None:
+    def __init__(self, answer: Callable[[Answer], None], sheet: ChannelTimer) -> None:
         self._answer = answer
         self._sheet = sheet
         self._counting = Lock()
@@ -257,15 +260,15 @@ class Reporter:
             now = time.monotonic()
             if now >= self._next:
                 self._next = now + _BEAT
-                self._answer(Moved(self._moved, self._sheet.spent))
+                self._answer(BytesSent(self._moved, self._sheet.spent))
         if self.cut:
             raise TransientError("The payload was cut off.", code=LOST)
 
 
-def _carry(sender: Sender, task: Task, moving: Moving) -> Done:
+def _carry(sender: Sender, task: SendTask, moving: Moving) -> TaskResult:
     """Carry what can have a place below the location; the rest fails alone."""
     bad = {
-        index: Fate(index, "", _misplaced(member))
+        index: MemberResult(index, "", _misplaced(member))
         for index, member in enumerate(task.members)
         if not is_plain(member.remote)
     }
@@ -273,10 +276,10 @@ def _carry(sender: Sender, task: Task, moving: Moving) -> Done:
         return sender.send(task, moving)
     good = [index for index in range(len(task.members)) if index not in bad]
     members = tuple(task.members[index] for index in good)
-    done = sender.send(replace(task, members=members), moving) if members else Done(())
+    done = sender.send(replace(task, members=members), moving) if members else TaskResult(())
     for fate in done.fates:
         bad[good[fate.place]] = fate._replace(place=good[fate.place])
-    return Done(tuple(bad[index] for index in sorted(bad)), done.broken)
+    return TaskResult(tuple(bad[index] for index in sorted(bad)), done.broken)
 
 
 def _misplaced(member: Member) -> Problem:
@@ -289,7 +292,7 @@ def _unexpected(error: BaseException) -> TransientError:
     return TransientError(f"A channel ended by {type(error).__name__}: {error}", code=LOST)
 
 
-def connect_by_ssh(plan: Plan) -> tuple[Session, Rung]:
+def connect_by_ssh(plan: WorkerConfig) -> tuple[SshSession, HostCapabilities]:
     """Return a session, and what its host allows."""
     session = connect(plan.endpoint)
     try:

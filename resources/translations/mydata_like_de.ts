@@ -100,10 +100,81 @@
     </message>
 </context>
 <context>
-    <name>Arrival</name>
+    <name>ApiKeyRow</name>
     <message>
-        <source>Choose a folder to upload</source>
-        <translation>Ordner zum Hochladen auswählen</translation>
+        <source>API key</source>
+        <translation>API-Schlüssel</translation>
+    </message>
+    <message>
+        <source>The key of the account, from its page on the server. It is kept in the system&apos;s keyring, or in a file that only you can read, and never in the settings.</source>
+        <translation>Der Schlüssel des Kontos, von dessen Seite auf dem Server. Er liegt im Schlüsselbund des Systems oder in einer Datei, die nur Sie lesen können, und nie in den Einstellungen.</translation>
+    </message>
+    <message>
+        <source>Forget</source>
+        <translation>Vergessen</translation>
+    </message>
+    <message>
+        <source>In the system&apos;s keyring</source>
+        <translation>Im Schlüsselbund des Systems</translation>
+    </message>
+    <message>
+        <source>In a file, not encrypted</source>
+        <translation>In einer Datei, unverschlüsselt</translation>
+    </message>
+    <message>
+        <source>Where the API key is kept</source>
+        <translation>Wo der API-Schlüssel liegt</translation>
+    </message>
+    <message>
+        <source>Forget the API key</source>
+        <translation>API-Schlüssel vergessen</translation>
+    </message>
+    <message>
+        <source>Reset</source>
+        <translation>Zurücksetzen</translation>
+    </message>
+    <message>
+        <source>Reset: %1</source>
+        <translation>Zurücksetzen: %1</translation>
+    </message>
+    <message>
+        <source>Stored; type a new one to replace it</source>
+        <translation>Abgelegt; geben Sie einen neuen ein, um ihn zu ersetzen</translation>
+    </message>
+    <message>
+        <source>Forgotten with OK</source>
+        <translation>Wird mit OK vergessen</translation>
+    </message>
+    <message>
+        <source>New: stored with OK</source>
+        <translation>Neu: wird mit OK abgelegt</translation>
+    </message>
+    <message>
+        <source>Stored in %1</source>
+        <translation>Abgelegt in: %1</translation>
+    </message>
+    <message>
+        <source>Looking where it is kept</source>
+        <translation>Es wird gesucht, wo er liegt</translation>
+    </message>
+    <message>
+        <source>Needed before a run can start</source>
+        <translation>Nötig, bevor ein Lauf beginnen kann</translation>
+    </message>
+    <message>
+        <source>the keyring</source>
+        <translation>dem Schlüsselbund</translation>
+    </message>
+    <message>
+        <source>the secrets file</source>
+        <translation>der Datei der Geheimnisse</translation>
+    </message>
+</context>
+<context>
+    <name>AppShell</name>
+    <message>
+        <source>mydata-like goes on</source>
+        <translation>mydata-like läuft weiter</translation>
     </message>
 </context>
 <context>
@@ -194,6 +265,21 @@
     </message>
 </context>
 <context>
+    <name>CleanupResultsModel</name>
+    <message>
+        <source>File</source>
+        <translation>Datei</translation>
+    </message>
+    <message>
+        <source>Size</source>
+        <translation>Größe</translation>
+    </message>
+    <message>
+        <source>Why it stays</source>
+        <translation>Warum sie bleibt</translation>
+    </message>
+</context>
+<context>
     <name>ConnectionTest</name>
     <message>
         <source>Good</source>
@@ -240,36 +326,6 @@
     </message>
 </context>
 <context>
-    <name>ConservationBar</name>
-    <message>
-        <source>%1 verified</source>
-        <translation>%1 geprüft</translation>
-    </message>
-    <message>
-        <source>%1 under way</source>
-        <translation>%1 unterwegs</translation>
-    </message>
-    <message>
-        <source>%1 waiting</source>
-        <translation>%1 wartend</translation>
-    </message>
-    <message>
-        <source>%1 skipped</source>
-        <translation>%1 übersprungen</translation>
-    </message>
-    <message>
-        <source>%1 failed</source>
-        <translation>%1 gescheitert</translation>
-    </message>
-</context>
-<context>
-    <name>ContactSign</name>
-    <message>
-        <source>Server</source>
-        <translation>Server</translation>
-    </message>
-</context>
-<context>
     <name>DateEditor</name>
     <message>
         <source>no day</source>
@@ -277,7 +333,7 @@
     </message>
 </context>
 <context>
-    <name>Demonstration</name>
+    <name>DemoLauncher</name>
     <message>
         <source>This computer could not start another program.</source>
         <translation>Dieser Computer konnte kein weiteres Programm starten.</translation>
@@ -288,21 +344,7 @@
     </message>
 </context>
 <context>
-    <name>DropFrame</name>
-    <message>
-        <source>Drop to upload</source>
-        <translation>Zum Hochladen hier ablegen</translation>
-    </message>
-</context>
-<context>
-    <name>DropHint</name>
-    <message>
-        <source>Drop folders or files here to upload them</source>
-        <translation>Ordner oder Dateien zum Hochladen hier ablegen</translation>
-    </message>
-</context>
-<context>
-    <name>DropSheet</name>
+    <name>DropDialog</name>
     <message>
         <source>Upload</source>
         <translation>Hochladen</translation>
@@ -369,6 +411,27 @@
     </message>
 </context>
 <context>
+    <name>DropFrame</name>
+    <message>
+        <source>Drop to upload</source>
+        <translation>Zum Hochladen hier ablegen</translation>
+    </message>
+</context>
+<context>
+    <name>DropHint</name>
+    <message>
+        <source>Drop folders or files here to upload them</source>
+        <translation>Ordner oder Dateien zum Hochladen hier ablegen</translation>
+    </message>
+</context>
+<context>
+    <name>DropTarget</name>
+    <message>
+        <source>Choose a folder to upload</source>
+        <translation>Ordner zum Hochladen auswählen</translation>
+    </message>
+</context>
+<context>
     <name>DryRunDialog</name>
     <message>
         <source>Dry run</source>
@@ -407,177 +470,26 @@
     </message>
 </context>
 <context>
-    <name>FactRow</name>
+    <name>EmptyState</name>
     <message>
-        <source>Only on this computer</source>
-        <translation>Nur auf diesem Computer</translation>
-    </message>
-    <message>
-        <source>Last run</source>
-        <translation>Letzter Lauf</translation>
+        <source>Your data, safe on the server</source>
+        <translation>Ihre Daten, sicher auf dem Server</translation>
     </message>
     <message>
-        <source>Next run</source>
-        <translation>Nächster Lauf</translation>
-    </message>
-    <message numerus="yes">
-        <source>%Ln file(s)</source>
-        <translation>
-            <numerusform>%Ln Datei</numerusform>
-            <numerusform>%Ln Dateien</numerusform>
-        </translation>
+        <source>This program carries the files of an instrument to a MyTardis server, and proves that every byte arrived. Setting it up takes five short steps.</source>
+        <translation>Dieses Programm bringt die Dateien eines Instruments zu einem MyTardis-Server und beweist, dass jedes Byte angekommen ist. Das Einrichten dauert fünf kurze Schritte.</translation>
     </message>
     <message>
-        <source>Not known yet</source>
-        <translation>Noch unbekannt</translation>
+        <source>Set &amp;up…</source>
+        <translation>Einri&amp;chten …</translation>
     </message>
     <message>
-        <source>The first run finds out.</source>
-        <translation>Der erste Lauf stellt es fest.</translation>
-    </message>
-    <message numerus="yes">
-        <source>But for %Ln file(s) left out on purpose.</source>
-        <translation>
-            <numerusform>Bis auf %Ln Datei, die absichtlich ausgelassen wurde.</numerusform>
-            <numerusform>Bis auf %Ln Dateien, die absichtlich ausgelassen wurden.</numerusform>
-        </translation>
+        <source>Try the de&amp;mo</source>
+        <translation>De&amp;mo ausprobieren</translation>
     </message>
     <message>
-        <source>Every file that was found is on the server.</source>
-        <translation>Jede gefundene Datei ist auf dem Server.</translation>
-    </message>
-    <message>
-        <source>Nothing</source>
-        <translation>Nichts</translation>
-    </message>
-    <message>
-        <source>%1; the oldest was made %2</source>
-        <translation>%1; die älteste entstand %2</translation>
-    </message>
-    <message>
-        <source>Cannot be read</source>
-        <translation>Nicht lesbar</translation>
-    </message>
-    <message numerus="yes">
-        <source>%Ln left out</source>
-        <translation>
-            <numerusform>%Ln ausgelassen</numerusform>
-            <numerusform>%Ln ausgelassen</numerusform>
-        </translation>
-    </message>
-    <message>
-        <source>Files and folders that nobody left out on purpose.</source>
-        <translation>Dateien und Ordner, die niemand absichtlich ausgelassen hat.</translation>
-    </message>
-    <message numerus="yes">
-        <source>%Ln folder(s) or file(s)</source>
-        <translation>
-            <numerusform>%Ln Ordner oder Datei</numerusform>
-            <numerusform>%Ln Ordner oder Dateien</numerusform>
-        </translation>
-    </message>
-    <message>
-        <source>They were added and are not finished.</source>
-        <translation>Hinzugefügt und noch nicht fertig.</translation>
-    </message>
-    <message>
-        <source>The next run finds out.</source>
-        <translation>Der nächste Lauf stellt es fest.</translation>
-    </message>
-    <message>
-        <source>No files</source>
-        <translation>Keine Dateien</translation>
-    </message>
-    <message>
-        <source>The last run found none.</source>
-        <translation>Der letzte Lauf hat keine gefunden.</translation>
-    </message>
-    <message numerus="yes">
-        <source>It was cut off; %Ln of its file(s) are verified.</source>
-        <translation>
-            <numerusform>Er brach ab; %Ln seiner Dateien ist geprüft.</numerusform>
-            <numerusform>Er brach ab; %Ln seiner Dateien sind geprüft.</numerusform>
-        </translation>
-    </message>
-    <message>
-        <source>None yet</source>
-        <translation>Noch keiner</translation>
-    </message>
-    <message>
-        <source>It ended early and sent nothing.</source>
-        <translation>Er endete vorzeitig und hat nichts gesendet.</translation>
-    </message>
-    <message>
-        <source>It sent nothing, and not all files are safe.</source>
-        <translation>Er hat nichts gesendet, und nicht alle Dateien sind sicher.</translation>
-    </message>
-    <message>
-        <source>Nothing had to be sent.</source>
-        <translation>Es war nichts zu senden.</translation>
-    </message>
-    <message numerus="yes">
-        <source>%Ln file(s), %1 in %2</source>
-        <translation>
-            <numerusform>%Ln Datei, %1 in %2</numerusform>
-            <numerusform>%Ln Dateien, %1 in %2</numerusform>
-        </translation>
-    </message>
-    <message>
-        <source>With new files</source>
-        <translation>Bei neuen Dateien</translation>
-    </message>
-    <message>
-        <source>A run starts when they have settled.</source>
-        <translation>Ein Lauf beginnt, wenn sie sich nicht mehr ändern.</translation>
-    </message>
-    <message>
-        <source>Start, or the settings&apos; schedule, begins one.</source>
-        <translation>Er beginnt mit „Start“ oder nach dem Zeitplan der Einstellungen.</translation>
-    </message>
-    <message>
-        <source>Not planned</source>
-        <translation>Nicht geplant</translation>
-    </message>
-</context>
-<context>
-    <name>FatesModel</name>
-    <message>
-        <source>File</source>
-        <translation>Datei</translation>
-    </message>
-    <message>
-        <source>Size</source>
-        <translation>Größe</translation>
-    </message>
-    <message>
-        <source>Why it stays</source>
-        <translation>Warum sie bleibt</translation>
-    </message>
-</context>
-<context>
-    <name>FigureModel</name>
-    <message>
-        <source>Stage</source>
-        <translation>Stufe</translation>
-    </message>
-    <message>
-        <source>What was measured</source>
-        <translation>Was gemessen wurde</translation>
-    </message>
-    <message>
-        <source>Figure</source>
-        <translation>Zahl</translation>
-    </message>
-    <message>
-        <source>Where it varied</source>
-        <translation>Wo es schwankte</translation>
-    </message>
-</context>
-<context>
-    <name>FigureTable</name>
-    <message>
-        <source>All figures</source>
-        <translation>Alle Zahlen</translation>
+        <source>Upload sample data to a server inside this program</source>
+        <translation>Beispieldaten zu einem Server innerhalb dieses Programms hochladen</translation>
     </message>
 </context>
 <context>
@@ -882,23 +794,6 @@
     </message>
 </context>
 <context>
-    <name>GroupsModel</name>
-    <message numerus="yes">
-        <source>%Ln folder(s)</source>
-        <translation>
-            <numerusform>%Ln Ordner</numerusform>
-            <numerusform>%Ln Ordner</numerusform>
-        </translation>
-    </message>
-    <message numerus="yes">
-        <source>%Ln file(s)</source>
-        <translation>
-            <numerusform>%Ln Datei</numerusform>
-            <numerusform>%Ln Dateien</numerusform>
-        </translation>
-    </message>
-</context>
-<context>
     <name>HelpDialog</name>
     <message>
         <source>Help</source>
@@ -1016,74 +911,87 @@
     </message>
 </context>
 <context>
-    <name>KeyRow</name>
+    <name>ImportDialog</name>
     <message>
-        <source>API key</source>
-        <translation>API-Schlüssel</translation>
+        <source>Import settings</source>
+        <translation>Einstellungen importieren</translation>
     </message>
     <message>
-        <source>The key of the account, from its page on the server. It is kept in the system&apos;s keyring, or in a file that only you can read, and never in the settings.</source>
-        <translation>Der Schlüssel des Kontos, von dessen Seite auf dem Server. Er liegt im Schlüsselbund des Systems oder in einer Datei, die nur Sie lesen können, und nie in den Einstellungen.</translation>
+        <source>Reading %1…</source>
+        <translation>%1 wird gelesen …</translation>
     </message>
     <message>
-        <source>Forget</source>
-        <translation>Vergessen</translation>
+        <source>&amp;Take over</source>
+        <translation>Ü&amp;bernehmen</translation>
     </message>
     <message>
-        <source>In the system&apos;s keyring</source>
-        <translation>Im Schlüsselbund des Systems</translation>
+        <source>What would change</source>
+        <translation>Was sich ändern würde</translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln setting(s) would change. From %1:</source>
+        <translation>
+            <numerusform>%Ln Einstellung würde sich ändern. Aus %1:</numerusform>
+            <numerusform>%Ln Einstellungen würden sich ändern. Aus %1:</numerusform>
+        </translation>
     </message>
     <message>
-        <source>In a file, not encrypted</source>
-        <translation>In einer Datei, unverschlüsselt</translation>
+        <source>Nothing would change: the settings of %1 are those here.</source>
+        <translation>Nichts würde sich ändern: Die Einstellungen in %1 sind dieselben.</translation>
     </message>
     <message>
-        <source>Where the API key is kept</source>
-        <translation>Wo der API-Schlüssel liegt</translation>
+        <source>%1 stays as it is: it is locked.</source>
+        <translation>%1 bleibt, wie es ist: gesperrt.</translation>
+    </message>
+</context>
+<context>
+    <name>InstrumentStep</name>
+    <message>
+        <source>Which instrument?</source>
+        <translation>Welches Instrument?</translation>
     </message>
     <message>
-        <source>Forget the API key</source>
-        <translation>API-Schlüssel vergessen</translation>
+        <source>Datasets are shown on the server under the name of their instrument.</source>
+        <translation>Datensätze erscheinen auf dem Server unter dem Namen ihres Instruments.</translation>
     </message>
     <message>
-        <source>Reset</source>
-        <translation>Zurücksetzen</translation>
+        <source>&amp;Facility</source>
+        <translation>&amp;Einrichtung</translation>
     </message>
     <message>
-        <source>Reset: %1</source>
-        <translation>Zurücksetzen: %1</translation>
+        <source>&amp;Instrument</source>
+        <translation>&amp;Instrument</translation>
     </message>
     <message>
-        <source>Stored; type a new one to replace it</source>
-        <translation>Abgelegt; geben Sie einen neuen ein, um ihn zu ersetzen</translation>
+        <source>&amp;Contact person, for questions about this instrument</source>
+        <translation>&amp;Kontaktperson für Fragen zu diesem Instrument</translation>
     </message>
     <message>
-        <source>Forgotten with OK</source>
-        <translation>Wird mit OK vergessen</translation>
+        <source>&amp;E-mail of the contact person</source>
+        <translation>E-&amp;Mail der Kontaktperson</translation>
     </message>
     <message>
-        <source>New: stored with OK</source>
-        <translation>Neu: wird mit OK abgelegt</translation>
+        <source>Asking the server for its facilities…</source>
+        <translation>Der Server wird nach seinen Einrichtungen gefragt …</translation>
+    </message>
+    <message numerus="yes">
+        <source>Your account manages %Ln facility(s).</source>
+        <translation>
+            <numerusform>Ihr Konto verwaltet %Ln Einrichtung.</numerusform>
+            <numerusform>Ihr Konto verwaltet %Ln Einrichtungen.</numerusform>
+        </translation>
     </message>
     <message>
-        <source>Stored in %1</source>
-        <translation>Abgelegt in: %1</translation>
+        <source>The server knows this instrument.</source>
+        <translation>Der Server kennt dieses Instrument.</translation>
     </message>
     <message>
-        <source>Looking where it is kept</source>
-        <translation>Es wird gesucht, wo er liegt</translation>
+        <source>New: the instrument “%1” will be made.</source>
+        <translation>Neu: Das Instrument „%1“ wird angelegt.</translation>
     </message>
     <message>
-        <source>Needed before a run can start</source>
-        <translation>Nötig, bevor ein Lauf beginnen kann</translation>
-    </message>
-    <message>
-        <source>the keyring</source>
-        <translation>dem Schlüsselbund</translation>
-    </message>
-    <message>
-        <source>the secrets file</source>
-        <translation>der Datei der Geheimnisse</translation>
+        <source>The address %1.</source>
+        <translation>Die Adresse %1.</translation>
     </message>
 </context>
 <context>
@@ -1141,31 +1049,6 @@ Sein Schlüssel hat den Fingerabdruck %4 (MD5 %5).
 
 In der Verwaltung des Servers, unter MyData, uploader registration requests: Bitte vergleichen Sie den Fingerabdruck, wählen Sie die Ablage (storage box) und setzen Sie das Häkchen „approved“. Lassen Sie dann den Schlüssel in das Konto des Annahmerechners.
 </translation>
-    </message>
-</context>
-<context>
-    <name>KindsList</name>
-    <message>
-        <source>Kinds of problems</source>
-        <translation>Arten von Problemen</translation>
-    </message>
-    <message numerus="yes">
-        <source>Show %Ln hidden kind(s)</source>
-        <translation>
-            <numerusform>%Ln ausgeblendete Art zeigen</numerusform>
-            <numerusform>%Ln ausgeblendete Arten zeigen</numerusform>
-        </translation>
-    </message>
-</context>
-<context>
-    <name>Leaving</name>
-    <message>
-        <source>The program goes on in the tray. Quit is in its menu there.</source>
-        <translation>Das Programm läuft im Infobereich weiter. „Beenden“ steht dort in seinem Menü.</translation>
-    </message>
-    <message>
-        <source>The program goes on as a small window, since there is no tray here.</source>
-        <translation>Das Programm läuft als kleines Fenster weiter, da es hier keinen Infobereich gibt.</translation>
     </message>
 </context>
 <context>
@@ -1290,29 +1173,100 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     </message>
 </context>
 <context>
+    <name>MainWindow</name>
+    <message>
+        <source>&amp;Start</source>
+        <translation>&amp;Start</translation>
+    </message>
+    <message>
+        <source>&amp;Pause</source>
+        <translation>&amp;Pause</translation>
+    </message>
+    <message>
+        <source>&amp;Resume</source>
+        <translation>&amp;Weiter</translation>
+    </message>
+    <message>
+        <source>S&amp;top</source>
+        <translation>&amp;Anhalten</translation>
+    </message>
+    <message>
+        <source>&amp;Dry run</source>
+        <translation>P&amp;robelauf</translation>
+    </message>
+    <message>
+        <source>Tell what would be uploaded; nothing is sent</source>
+        <translation>Zeigen, was hochgeladen würde; nichts wird gesendet</translation>
+    </message>
+    <message>
+        <source>&amp;Add folders…</source>
+        <translation>Ordner &amp;hinzufügen …</translation>
+    </message>
+    <message>
+        <source>S&amp;ettings…</source>
+        <translation>&amp;Einstellungen …</translation>
+    </message>
+    <message>
+        <source>&amp;Help</source>
+        <translation>H&amp;ilfe</translation>
+    </message>
+    <message>
+        <source>Actions</source>
+        <translation>Aktionen</translation>
+    </message>
+    <message>
+        <source>Where is…</source>
+        <translation>Wo ist …</translation>
+    </message>
+    <message>
+        <source>Look for a file or folder</source>
+        <translation>Nach einer Datei oder einem Ordner suchen</translation>
+    </message>
+    <message>
+        <source>Next run %1</source>
+        <translation>Nächster Lauf %1</translation>
+    </message>
+</context>
+<context>
+    <name>MyDataImportDialog</name>
+    <message>
+        <source>Import from MyData</source>
+        <translation>Aus MyData übernehmen</translation>
+    </message>
+    <message>
+        <source>What would be taken over</source>
+        <translation>Was übernommen würde</translation>
+    </message>
+    <message>
+        <source>Keep the API key in a &amp;file that only you can read (not encrypted)</source>
+        <translation>Den API-Schlüssel in einer &amp;Datei ablegen, die nur Sie lesen können (unverschlüsselt)</translation>
+    </message>
+    <message>
+        <source>&amp;Take over</source>
+        <translation>Ü&amp;bernehmen</translation>
+    </message>
+    <message>
+        <source>Reading MyData&apos;s settings…</source>
+        <translation>Die Einstellungen von MyData werden gelesen …</translation>
+    </message>
+    <message>
+        <source>Nothing is changed yet. From %1:</source>
+        <translation>Noch ist nichts geändert. Aus %1:</translation>
+    </message>
+    <message>
+        <source>The API key comes along.</source>
+        <translation>Der API-Schlüssel kommt mit.</translation>
+    </message>
+    <message>
+        <source>Nothing was changed. Unlock it, or keep the key in a file.</source>
+        <translation>Nichts wurde geändert. Entsperren Sie ihn, oder lassen Sie den Schlüssel in einer Datei ablegen.</translation>
+    </message>
+</context>
+<context>
     <name>Navigation</name>
     <message>
         <source>Pages</source>
         <translation>Seiten</translation>
-    </message>
-</context>
-<context>
-    <name>Panes</name>
-    <message>
-        <source>Search all settings</source>
-        <translation>Alle Einstellungen durchsuchen</translation>
-    </message>
-    <message>
-        <source>Groups of settings</source>
-        <translation>Gruppen von Einstellungen</translation>
-    </message>
-    <message>
-        <source>No setting fits what you look for.</source>
-        <translation>Keine Einstellung passt zu dem, was Sie suchen.</translation>
-    </message>
-    <message>
-        <source>Settings</source>
-        <translation>Einstellungen</translation>
     </message>
 </context>
 <context>
@@ -1347,56 +1301,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Verify</source>
         <translation>Prüfen</translation>
-    </message>
-</context>
-<context>
-    <name>PlaceStep</name>
-    <message>
-        <source>Which instrument?</source>
-        <translation>Welches Instrument?</translation>
-    </message>
-    <message>
-        <source>Datasets are shown on the server under the name of their instrument.</source>
-        <translation>Datensätze erscheinen auf dem Server unter dem Namen ihres Instruments.</translation>
-    </message>
-    <message>
-        <source>&amp;Facility</source>
-        <translation>&amp;Einrichtung</translation>
-    </message>
-    <message>
-        <source>&amp;Instrument</source>
-        <translation>&amp;Instrument</translation>
-    </message>
-    <message>
-        <source>&amp;Contact person, for questions about this instrument</source>
-        <translation>&amp;Kontaktperson für Fragen zu diesem Instrument</translation>
-    </message>
-    <message>
-        <source>&amp;E-mail of the contact person</source>
-        <translation>E-&amp;Mail der Kontaktperson</translation>
-    </message>
-    <message>
-        <source>Asking the server for its facilities…</source>
-        <translation>Der Server wird nach seinen Einrichtungen gefragt …</translation>
-    </message>
-    <message numerus="yes">
-        <source>Your account manages %Ln facility(s).</source>
-        <translation>
-            <numerusform>Ihr Konto verwaltet %Ln Einrichtung.</numerusform>
-            <numerusform>Ihr Konto verwaltet %Ln Einrichtungen.</numerusform>
-        </translation>
-    </message>
-    <message>
-        <source>The server knows this instrument.</source>
-        <translation>Der Server kennt dieses Instrument.</translation>
-    </message>
-    <message>
-        <source>New: the instrument “%1” will be made.</source>
-        <translation>Neu: Das Instrument „%1“ wird angelegt.</translation>
-    </message>
-    <message>
-        <source>The address %1.</source>
-        <translation>Die Adresse %1.</translation>
     </message>
 </context>
 <context>
@@ -1439,10 +1343,26 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     </message>
 </context>
 <context>
-    <name>Presence</name>
+    <name>PreviewModel</name>
     <message>
-        <source>mydata-like goes on</source>
-        <translation>mydata-like läuft weiter</translation>
+        <source>Owner</source>
+        <translation>Eigentümer</translation>
+    </message>
+    <message>
+        <source>Experiment</source>
+        <translation>Experiment</translation>
+    </message>
+    <message>
+        <source>Dataset</source>
+        <translation>Datensatz</translation>
+    </message>
+    <message>
+        <source>Files</source>
+        <translation>Dateien</translation>
+    </message>
+    <message>
+        <source>Size</source>
+        <translation>Größe</translation>
     </message>
 </context>
 <context>
@@ -1486,6 +1406,37 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Check key and approval…</source>
         <translation>Schlüssel und Freigabe prüfen …</translation>
+    </message>
+</context>
+<context>
+    <name>ProblemFilter</name>
+    <message>
+        <source>Kinds of problems</source>
+        <translation>Arten von Problemen</translation>
+    </message>
+    <message numerus="yes">
+        <source>Show %Ln hidden kind(s)</source>
+        <translation>
+            <numerusform>%Ln ausgeblendete Art zeigen</numerusform>
+            <numerusform>%Ln ausgeblendete Arten zeigen</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>ProblemGroupsModel</name>
+    <message numerus="yes">
+        <source>%Ln folder(s)</source>
+        <translation>
+            <numerusform>%Ln Ordner</numerusform>
+            <numerusform>%Ln Ordner</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln file(s)</source>
+        <translation>
+            <numerusform>%Ln Datei</numerusform>
+            <numerusform>%Ln Dateien</numerusform>
+        </translation>
     </message>
 </context>
 <context>
@@ -1567,7 +1518,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     </message>
 </context>
 <context>
-    <name>Question</name>
+    <name>QuitPrompt</name>
     <message>
         <source>Quit</source>
         <translation>Beenden</translation>
@@ -1660,30 +1611,29 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     </message>
 </context>
 <context>
-    <name>Row</name>
+    <name>ResultsModel</name>
     <message>
-        <source>Reset</source>
-        <translation>Zurücksetzen</translation>
+        <source>Stage</source>
+        <translation>Stufe</translation>
     </message>
     <message>
-        <source>Reset: %1</source>
-        <translation>Zurücksetzen: %1</translation>
+        <source>What was measured</source>
+        <translation>Was gemessen wurde</translation>
     </message>
     <message>
-        <source>Needed before a run can start</source>
-        <translation>Nötig, bevor ein Lauf beginnen kann</translation>
+        <source>Figure</source>
+        <translation>Zahl</translation>
     </message>
     <message>
-        <source>Changed</source>
-        <translation>Geändert</translation>
+        <source>Where it varied</source>
+        <translation>Wo es schwankte</translation>
     </message>
+</context>
+<context>
+    <name>ResultsTable</name>
     <message>
-        <source>Changed: reset to %1</source>
-        <translation>Geändert: zurücksetzen auf %1</translation>
-    </message>
-    <message>
-        <source>Changed: reset to the default</source>
-        <translation>Geändert: auf den Standard zurücksetzen</translation>
+        <source>All figures</source>
+        <translation>Alle Zahlen</translation>
     </message>
 </context>
 <context>
@@ -1710,26 +1660,25 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     </message>
 </context>
 <context>
-    <name>SampleModel</name>
+    <name>SchedulePreview</name>
     <message>
-        <source>Owner</source>
-        <translation>Eigentümer</translation>
+        <source>Next starts</source>
+        <translation>Nächste Starts</translation>
     </message>
     <message>
-        <source>Experiment</source>
-        <translation>Experiment</translation>
+        <source>When runs would start by themselves, in this computer&apos;s time.</source>
+        <translation>Wann Läufe von selbst beginnen würden, in der Zeit dieses Computers.</translation>
     </message>
     <message>
-        <source>Dataset</source>
-        <translation>Datensatz</translation>
+        <source>They are told once the schedule is complete.</source>
+        <translation>Sie werden genannt, sobald der Zeitplan vollständig ist.</translation>
     </message>
+</context>
+<context>
+    <name>ServerIndicatorLabel</name>
     <message>
-        <source>Files</source>
-        <translation>Dateien</translation>
-    </message>
-    <message>
-        <source>Size</source>
-        <translation>Größe</translation>
+        <source>Server</source>
+        <translation>Server</translation>
     </message>
 </context>
 <context>
@@ -1749,6 +1698,33 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>(empty)</source>
         <translation>(leer)</translation>
+    </message>
+</context>
+<context>
+    <name>SettingRow</name>
+    <message>
+        <source>Reset</source>
+        <translation>Zurücksetzen</translation>
+    </message>
+    <message>
+        <source>Reset: %1</source>
+        <translation>Zurücksetzen: %1</translation>
+    </message>
+    <message>
+        <source>Needed before a run can start</source>
+        <translation>Nötig, bevor ein Lauf beginnen kann</translation>
+    </message>
+    <message>
+        <source>Changed</source>
+        <translation>Geändert</translation>
+    </message>
+    <message>
+        <source>Changed: reset to %1</source>
+        <translation>Geändert: zurücksetzen auf %1</translation>
+    </message>
+    <message>
+        <source>Changed: reset to the default</source>
+        <translation>Geändert: auf den Standard zurücksetzen</translation>
     </message>
 </context>
 <context>
@@ -1847,37 +1823,22 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     </message>
 </context>
 <context>
-    <name>SettingsSheet</name>
+    <name>SettingsTabs</name>
     <message>
-        <source>Import settings</source>
-        <translation>Einstellungen importieren</translation>
+        <source>Search all settings</source>
+        <translation>Alle Einstellungen durchsuchen</translation>
     </message>
     <message>
-        <source>Reading %1…</source>
-        <translation>%1 wird gelesen …</translation>
+        <source>Groups of settings</source>
+        <translation>Gruppen von Einstellungen</translation>
     </message>
     <message>
-        <source>&amp;Take over</source>
-        <translation>Ü&amp;bernehmen</translation>
+        <source>No setting fits what you look for.</source>
+        <translation>Keine Einstellung passt zu dem, was Sie suchen.</translation>
     </message>
     <message>
-        <source>What would change</source>
-        <translation>Was sich ändern würde</translation>
-    </message>
-    <message numerus="yes">
-        <source>%Ln setting(s) would change. From %1:</source>
-        <translation>
-            <numerusform>%Ln Einstellung würde sich ändern. Aus %1:</numerusform>
-            <numerusform>%Ln Einstellungen würden sich ändern. Aus %1:</numerusform>
-        </translation>
-    </message>
-    <message>
-        <source>Nothing would change: the settings of %1 are those here.</source>
-        <translation>Nichts würde sich ändern: Die Einstellungen in %1 sind dieselben.</translation>
-    </message>
-    <message>
-        <source>%1 stays as it is: it is locked.</source>
-        <translation>%1 bleibt, wie es ist: gesperrt.</translation>
+        <source>Settings</source>
+        <translation>Einstellungen</translation>
     </message>
 </context>
 <context>
@@ -1933,6 +1894,17 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Cl&amp;ose and wait</source>
         <translation>S&amp;chließen und warten</translation>
+    </message>
+</context>
+<context>
+    <name>ShutdownController</name>
+    <message>
+        <source>The program goes on in the tray. Quit is in its menu there.</source>
+        <translation>Das Programm läuft im Infobereich weiter. „Beenden“ steht dort in seinem Menü.</translation>
+    </message>
+    <message>
+        <source>The program goes on as a small window, since there is no tray here.</source>
+        <translation>Das Programm läuft als kleines Fenster weiter, da es hier keinen Infobereich gibt.</translation>
     </message>
 </context>
 <context>
@@ -2043,18 +2015,41 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     </message>
 </context>
 <context>
-    <name>Starts</name>
+    <name>StatusBreakdownBar</name>
     <message>
-        <source>Next starts</source>
-        <translation>Nächste Starts</translation>
+        <source>%1 verified</source>
+        <translation>%1 geprüft</translation>
     </message>
     <message>
-        <source>When runs would start by themselves, in this computer&apos;s time.</source>
-        <translation>Wann Läufe von selbst beginnen würden, in der Zeit dieses Computers.</translation>
+        <source>%1 under way</source>
+        <translation>%1 unterwegs</translation>
     </message>
     <message>
-        <source>They are told once the schedule is complete.</source>
-        <translation>Sie werden genannt, sobald der Zeitplan vollständig ist.</translation>
+        <source>%1 waiting</source>
+        <translation>%1 wartend</translation>
+    </message>
+    <message>
+        <source>%1 skipped</source>
+        <translation>%1 übersprungen</translation>
+    </message>
+    <message>
+        <source>%1 failed</source>
+        <translation>%1 gescheitert</translation>
+    </message>
+</context>
+<context>
+    <name>StatusCard</name>
+    <message>
+        <source>May I delete it?</source>
+        <translation>Darf ich das löschen?</translation>
+    </message>
+    <message>
+        <source>Check now</source>
+        <translation>Jetzt prüfen</translation>
+    </message>
+    <message>
+        <source>Free space…</source>
+        <translation>Platz schaffen …</translation>
     </message>
 </context>
 <context>
@@ -2120,13 +2115,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     </message>
 </context>
 <context>
-    <name>Step</name>
-    <message>
-        <source>Set by %1.</source>
-        <translation>Festgelegt von %1.</translation>
-    </message>
-</context>
-<context>
     <name>SuggestionsModel</name>
     <message>
         <source>folder</source>
@@ -2150,6 +2138,139 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     </message>
 </context>
 <context>
+    <name>SummaryRow</name>
+    <message>
+        <source>Only on this computer</source>
+        <translation>Nur auf diesem Computer</translation>
+    </message>
+    <message>
+        <source>Last run</source>
+        <translation>Letzter Lauf</translation>
+    </message>
+    <message>
+        <source>Next run</source>
+        <translation>Nächster Lauf</translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln file(s)</source>
+        <translation>
+            <numerusform>%Ln Datei</numerusform>
+            <numerusform>%Ln Dateien</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Not known yet</source>
+        <translation>Noch unbekannt</translation>
+    </message>
+    <message>
+        <source>The first run finds out.</source>
+        <translation>Der erste Lauf stellt es fest.</translation>
+    </message>
+    <message numerus="yes">
+        <source>But for %Ln file(s) left out on purpose.</source>
+        <translation>
+            <numerusform>Bis auf %Ln Datei, die absichtlich ausgelassen wurde.</numerusform>
+            <numerusform>Bis auf %Ln Dateien, die absichtlich ausgelassen wurden.</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Every file that was found is on the server.</source>
+        <translation>Jede gefundene Datei ist auf dem Server.</translation>
+    </message>
+    <message>
+        <source>Nothing</source>
+        <translation>Nichts</translation>
+    </message>
+    <message>
+        <source>%1; the oldest was made %2</source>
+        <translation>%1; die älteste entstand %2</translation>
+    </message>
+    <message>
+        <source>Cannot be read</source>
+        <translation>Nicht lesbar</translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln left out</source>
+        <translation>
+            <numerusform>%Ln ausgelassen</numerusform>
+            <numerusform>%Ln ausgelassen</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Files and folders that nobody left out on purpose.</source>
+        <translation>Dateien und Ordner, die niemand absichtlich ausgelassen hat.</translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln folder(s) or file(s)</source>
+        <translation>
+            <numerusform>%Ln Ordner oder Datei</numerusform>
+            <numerusform>%Ln Ordner oder Dateien</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>They were added and are not finished.</source>
+        <translation>Hinzugefügt und noch nicht fertig.</translation>
+    </message>
+    <message>
+        <source>The next run finds out.</source>
+        <translation>Der nächste Lauf stellt es fest.</translation>
+    </message>
+    <message>
+        <source>No files</source>
+        <translation>Keine Dateien</translation>
+    </message>
+    <message>
+        <source>The last run found none.</source>
+        <translation>Der letzte Lauf hat keine gefunden.</translation>
+    </message>
+    <message numerus="yes">
+        <source>It was cut off; %Ln of its file(s) are verified.</source>
+        <translation>
+            <numerusform>Er brach ab; %Ln seiner Dateien ist geprüft.</numerusform>
+            <numerusform>Er brach ab; %Ln seiner Dateien sind geprüft.</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>None yet</source>
+        <translation>Noch keiner</translation>
+    </message>
+    <message>
+        <source>It ended early and sent nothing.</source>
+        <translation>Er endete vorzeitig und hat nichts gesendet.</translation>
+    </message>
+    <message>
+        <source>It sent nothing, and not all files are safe.</source>
+        <translation>Er hat nichts gesendet, und nicht alle Dateien sind sicher.</translation>
+    </message>
+    <message>
+        <source>Nothing had to be sent.</source>
+        <translation>Es war nichts zu senden.</translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln file(s), %1 in %2</source>
+        <translation>
+            <numerusform>%Ln Datei, %1 in %2</numerusform>
+            <numerusform>%Ln Dateien, %1 in %2</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>With new files</source>
+        <translation>Bei neuen Dateien</translation>
+    </message>
+    <message>
+        <source>A run starts when they have settled.</source>
+        <translation>Ein Lauf beginnt, wenn sie sich nicht mehr ändern.</translation>
+    </message>
+    <message>
+        <source>Start, or the settings&apos; schedule, begins one.</source>
+        <translation>Er beginnt mit „Start“ oder nach dem Zeitplan der Einstellungen.</translation>
+    </message>
+    <message>
+        <source>Not planned</source>
+        <translation>Nicht geplant</translation>
+    </message>
+</context>
+<context>
     <name>SwitchEditor</name>
     <message>
         <source>On</source>
@@ -2158,13 +2279,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Off</source>
         <translation>Aus</translation>
-    </message>
-</context>
-<context>
-    <name>Table</name>
-    <message>
-        <source>Copy rows</source>
-        <translation>Zeilen kopieren</translation>
     </message>
 </context>
 <context>
@@ -2210,38 +2324,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     </message>
 </context>
 <context>
-    <name>TakeoverSheet</name>
+    <name>TableView</name>
     <message>
-        <source>Import from MyData</source>
-        <translation>Aus MyData übernehmen</translation>
-    </message>
-    <message>
-        <source>What would be taken over</source>
-        <translation>Was übernommen würde</translation>
-    </message>
-    <message>
-        <source>Keep the API key in a &amp;file that only you can read (not encrypted)</source>
-        <translation>Den API-Schlüssel in einer &amp;Datei ablegen, die nur Sie lesen können (unverschlüsselt)</translation>
-    </message>
-    <message>
-        <source>&amp;Take over</source>
-        <translation>Ü&amp;bernehmen</translation>
-    </message>
-    <message>
-        <source>Reading MyData&apos;s settings…</source>
-        <translation>Die Einstellungen von MyData werden gelesen …</translation>
-    </message>
-    <message>
-        <source>Nothing is changed yet. From %1:</source>
-        <translation>Noch ist nichts geändert. Aus %1:</translation>
-    </message>
-    <message>
-        <source>The API key comes along.</source>
-        <translation>Der API-Schlüssel kommt mit.</translation>
-    </message>
-    <message>
-        <source>Nothing was changed. Unlock it, or keep the key in a file.</source>
-        <translation>Nichts wurde geändert. Entsperren Sie ihn, oder lassen Sie den Schlüssel in einer Datei ablegen.</translation>
+        <source>Copy rows</source>
+        <translation>Zeilen kopieren</translation>
     </message>
 </context>
 <context>
@@ -2299,6 +2385,49 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Undo</source>
         <translation>Rückgängig</translation>
+    </message>
+</context>
+<context>
+    <name>TransfersModel</name>
+    <message>
+        <source>Name</source>
+        <translation>Name</translation>
+    </message>
+    <message>
+        <source>Progress</source>
+        <translation>Fortschritt</translation>
+    </message>
+    <message>
+        <source>Size</source>
+        <translation>Größe</translation>
+    </message>
+    <message>
+        <source>Speed</source>
+        <translation>Tempo</translation>
+    </message>
+    <message>
+        <source>Channel</source>
+        <translation>Kanal</translation>
+    </message>
+    <message>
+        <source>Attempt</source>
+        <translation>Versuch</translation>
+    </message>
+    <message>
+        <source>Message</source>
+        <translation>Meldung</translation>
+    </message>
+    <message numerus="yes">
+        <source>%1 and %Ln more</source>
+        <comment>files in a batch</comment>
+        <translation>
+            <numerusform>%1 und %Ln weitere</numerusform>
+            <numerusform>%1 und %Ln weitere</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>%1 %</source>
+        <translation>%1 %</translation>
     </message>
 </context>
 <context>
@@ -2373,49 +2502,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
             <numerusform>%Ln Datei noch zu senden</numerusform>
             <numerusform>%Ln Dateien noch zu senden</numerusform>
         </translation>
-    </message>
-</context>
-<context>
-    <name>TravellingModel</name>
-    <message>
-        <source>Name</source>
-        <translation>Name</translation>
-    </message>
-    <message>
-        <source>Progress</source>
-        <translation>Fortschritt</translation>
-    </message>
-    <message>
-        <source>Size</source>
-        <translation>Größe</translation>
-    </message>
-    <message>
-        <source>Speed</source>
-        <translation>Tempo</translation>
-    </message>
-    <message>
-        <source>Channel</source>
-        <translation>Kanal</translation>
-    </message>
-    <message>
-        <source>Attempt</source>
-        <translation>Versuch</translation>
-    </message>
-    <message>
-        <source>Message</source>
-        <translation>Meldung</translation>
-    </message>
-    <message numerus="yes">
-        <source>%1 and %Ln more</source>
-        <comment>files in a batch</comment>
-        <translation>
-            <numerusform>%1 und %Ln weitere</numerusform>
-            <numerusform>%1 und %Ln weitere</numerusform>
-        </translation>
-    </message>
-    <message>
-        <source>%1 %</source>
-        <translation>%1 %</translation>
     </message>
 </context>
 <context>
@@ -2502,44 +2588,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     </message>
 </context>
 <context>
-    <name>VerdictCard</name>
-    <message>
-        <source>May I delete it?</source>
-        <translation>Darf ich das löschen?</translation>
-    </message>
-    <message>
-        <source>Check now</source>
-        <translation>Jetzt prüfen</translation>
-    </message>
-    <message>
-        <source>Free space…</source>
-        <translation>Platz schaffen …</translation>
-    </message>
-</context>
-<context>
-    <name>Welcome</name>
-    <message>
-        <source>Your data, safe on the server</source>
-        <translation>Ihre Daten, sicher auf dem Server</translation>
-    </message>
-    <message>
-        <source>This program carries the files of an instrument to a MyTardis server, and proves that every byte arrived. Setting it up takes five short steps.</source>
-        <translation>Dieses Programm bringt die Dateien eines Instruments zu einem MyTardis-Server und beweist, dass jedes Byte angekommen ist. Das Einrichten dauert fünf kurze Schritte.</translation>
-    </message>
-    <message>
-        <source>Set &amp;up…</source>
-        <translation>Einri&amp;chten …</translation>
-    </message>
-    <message>
-        <source>Try the de&amp;mo</source>
-        <translation>De&amp;mo ausprobieren</translation>
-    </message>
-    <message>
-        <source>Upload sample data to a server inside this program</source>
-        <translation>Beispieldaten zu einem Server innerhalb dieses Programms hochladen</translation>
-    </message>
-</context>
-<context>
     <name>WherePage</name>
     <message>
         <source>Choose a file…</source>
@@ -2587,58 +2635,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     </message>
 </context>
 <context>
-    <name>Window</name>
+    <name>WizardStep</name>
     <message>
-        <source>&amp;Start</source>
-        <translation>&amp;Start</translation>
-    </message>
-    <message>
-        <source>&amp;Pause</source>
-        <translation>&amp;Pause</translation>
-    </message>
-    <message>
-        <source>&amp;Resume</source>
-        <translation>&amp;Weiter</translation>
-    </message>
-    <message>
-        <source>S&amp;top</source>
-        <translation>&amp;Anhalten</translation>
-    </message>
-    <message>
-        <source>&amp;Dry run</source>
-        <translation>P&amp;robelauf</translation>
-    </message>
-    <message>
-        <source>Tell what would be uploaded; nothing is sent</source>
-        <translation>Zeigen, was hochgeladen würde; nichts wird gesendet</translation>
-    </message>
-    <message>
-        <source>&amp;Add folders…</source>
-        <translation>Ordner &amp;hinzufügen …</translation>
-    </message>
-    <message>
-        <source>S&amp;ettings…</source>
-        <translation>&amp;Einstellungen …</translation>
-    </message>
-    <message>
-        <source>&amp;Help</source>
-        <translation>H&amp;ilfe</translation>
-    </message>
-    <message>
-        <source>Actions</source>
-        <translation>Aktionen</translation>
-    </message>
-    <message>
-        <source>Where is…</source>
-        <translation>Wo ist …</translation>
-    </message>
-    <message>
-        <source>Look for a file or folder</source>
-        <translation>Nach einer Datei oder einem Ordner suchen</translation>
-    </message>
-    <message>
-        <source>Next run %1</source>
-        <translation>Nächster Lauf %1</translation>
+        <source>Set by %1.</source>
+        <translation>Festgelegt von %1.</translation>
     </message>
 </context>
 <context>
@@ -2660,7 +2660,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     </message>
 </context>
 <context>
-    <name>_Standing</name>
+    <name>_OverviewContent</name>
     <message>
         <source>Another program or the service carries out this run.</source>
         <translation>Ein anderes Programm oder der Dienst führt diesen Lauf aus.</translation>

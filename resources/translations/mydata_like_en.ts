@@ -2,7 +2,7 @@
 <!DOCTYPE TS>
 <TS version="2.1" language="en" sourcelanguage="en">
 <context>
-    <name>DropSheet</name>
+    <name>DropDialog</name>
     <message numerus="yes">
         <source>Upload %Ln folder(s) or file(s)</source>
         <translation>
@@ -39,51 +39,6 @@
         <translation>
             <numerusform>and %Ln more file</numerusform>
             <numerusform>and %Ln more files</numerusform>
-        </translation>
-    </message>
-</context>
-<context>
-    <name>FactRow</name>
-    <message numerus="yes">
-        <source>%Ln file(s)</source>
-        <translation>
-            <numerusform>%Ln file</numerusform>
-            <numerusform>%Ln files</numerusform>
-        </translation>
-    </message>
-    <message numerus="yes">
-        <source>%Ln left out</source>
-        <translation>
-            <numerusform>%Ln left out</numerusform>
-            <numerusform>%Ln left out</numerusform>
-        </translation>
-    </message>
-    <message numerus="yes">
-        <source>%Ln folder(s) or file(s)</source>
-        <translation>
-            <numerusform>%Ln folder or file</numerusform>
-            <numerusform>%Ln folders or files</numerusform>
-        </translation>
-    </message>
-    <message numerus="yes">
-        <source>But for %Ln file(s) left out on purpose.</source>
-        <translation>
-            <numerusform>But for %Ln file left out on purpose.</numerusform>
-            <numerusform>But for %Ln files left out on purpose.</numerusform>
-        </translation>
-    </message>
-    <message numerus="yes">
-        <source>It was cut off; %Ln of its file(s) are verified.</source>
-        <translation>
-            <numerusform>It was cut off; %Ln of its files is verified.</numerusform>
-            <numerusform>It was cut off; %Ln of its files are verified.</numerusform>
-        </translation>
-    </message>
-    <message numerus="yes">
-        <source>%Ln file(s), %1 in %2</source>
-        <translation>
-            <numerusform>%Ln file, %1 in %2</numerusform>
-            <numerusform>%Ln files, %1 in %2</numerusform>
         </translation>
     </message>
 </context>
@@ -181,7 +136,37 @@
     </message>
 </context>
 <context>
-    <name>GroupsModel</name>
+    <name>ImportDialog</name>
+    <message numerus="yes">
+        <source>%Ln setting(s) would change. From %1:</source>
+        <translation>
+            <numerusform>%Ln setting would change. From %1:</numerusform>
+            <numerusform>%Ln settings would change. From %1:</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>InstrumentStep</name>
+    <message numerus="yes">
+        <source>Your account manages %Ln facility(s).</source>
+        <translation>
+            <numerusform>Your account manages %Ln facility.</numerusform>
+            <numerusform>Your account manages %Ln facilities.</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>ProblemFilter</name>
+    <message numerus="yes">
+        <source>Show %Ln hidden kind(s)</source>
+        <translation>
+            <numerusform>Show %Ln hidden kind</numerusform>
+            <numerusform>Show %Ln hidden kinds</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>ProblemGroupsModel</name>
     <message numerus="yes">
         <source>%Ln folder(s)</source>
         <translation>
@@ -194,26 +179,6 @@
         <translation>
             <numerusform>%Ln file</numerusform>
             <numerusform>%Ln files</numerusform>
-        </translation>
-    </message>
-</context>
-<context>
-    <name>KindsList</name>
-    <message numerus="yes">
-        <source>Show %Ln hidden kind(s)</source>
-        <translation>
-            <numerusform>Show %Ln hidden kind</numerusform>
-            <numerusform>Show %Ln hidden kinds</numerusform>
-        </translation>
-    </message>
-</context>
-<context>
-    <name>PlaceStep</name>
-    <message numerus="yes">
-        <source>Your account manages %Ln facility(s).</source>
-        <translation>
-            <numerusform>Your account manages %Ln facility.</numerusform>
-            <numerusform>Your account manages %Ln facilities.</numerusform>
         </translation>
     </message>
 </context>
@@ -249,16 +214,6 @@
     </message>
 </context>
 <context>
-    <name>SettingsSheet</name>
-    <message numerus="yes">
-        <source>%Ln setting(s) would change. From %1:</source>
-        <translation>
-            <numerusform>%Ln setting would change. From %1:</numerusform>
-            <numerusform>%Ln settings would change. From %1:</numerusform>
-        </translation>
-    </message>
-</context>
-<context>
     <name>SpeedPage</name>
     <message numerus="yes">
         <source>%1 of at most %2; %Ln figure(s) so far</source>
@@ -289,6 +244,51 @@
     </message>
 </context>
 <context>
+    <name>SummaryRow</name>
+    <message numerus="yes">
+        <source>%Ln file(s)</source>
+        <translation>
+            <numerusform>%Ln file</numerusform>
+            <numerusform>%Ln files</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln left out</source>
+        <translation>
+            <numerusform>%Ln left out</numerusform>
+            <numerusform>%Ln left out</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln folder(s) or file(s)</source>
+        <translation>
+            <numerusform>%Ln folder or file</numerusform>
+            <numerusform>%Ln folders or files</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>But for %Ln file(s) left out on purpose.</source>
+        <translation>
+            <numerusform>But for %Ln file left out on purpose.</numerusform>
+            <numerusform>But for %Ln files left out on purpose.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>It was cut off; %Ln of its file(s) are verified.</source>
+        <translation>
+            <numerusform>It was cut off; %Ln of its files is verified.</numerusform>
+            <numerusform>It was cut off; %Ln of its files are verified.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln file(s), %1 in %2</source>
+        <translation>
+            <numerusform>%Ln file, %1 in %2</numerusform>
+            <numerusform>%Ln files, %1 in %2</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
     <name>TablePanel</name>
     <message numerus="yes">
         <source>%Ln row(s)</source>
@@ -299,23 +299,23 @@
     </message>
 </context>
 <context>
-    <name>TransfersPage</name>
-    <message numerus="yes">
-        <source>%Ln file(s) still to be sent</source>
-        <translation>
-            <numerusform>%Ln file still to be sent</numerusform>
-            <numerusform>%Ln files still to be sent</numerusform>
-        </translation>
-    </message>
-</context>
-<context>
-    <name>TravellingModel</name>
+    <name>TransfersModel</name>
     <message numerus="yes">
         <source>%1 and %Ln more</source>
         <comment>files in a batch</comment>
         <translation>
             <numerusform>%1 and %Ln more</numerusform>
             <numerusform>%1 and %Ln more</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>TransfersPage</name>
+    <message numerus="yes">
+        <source>%Ln file(s) still to be sent</source>
+        <translation>
+            <numerusform>%Ln file still to be sent</numerusform>
+            <numerusform>%Ln files still to be sent</numerusform>
         </translation>
     </message>
 </context>
@@ -340,7 +340,7 @@
     </message>
 </context>
 <context>
-    <name>_Standing</name>
+    <name>_OverviewContent</name>
     <message numerus="yes">
         <source>%Ln other file(s) are safe there.</source>
         <translation>

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from mydata_like.core.model import LocalFile, Payload, Wanted
-from mydata_like.core.ports import Sent
-from mydata_like.transfer.archive import measure_archive
+from mydata_like.core.model import FileToSend, LocalFile, Payload
+from mydata_like.core.ports import SentFile
+from mydata_like.transfer.archive_writer import measure_archive
 from tests.archives import NAME, members_of
 from tests.sshd_fixture import needs_sshd
 from tests.staging import DATASET, Staging
@@ -40,16 +40,16 @@ def wanted(tmp_path):
     members = members_of(tmp_path / "source", CONTENTS)
     size = measure_archive(NAME, members)
     file = LocalFile(b"", b"Set 1/" + NAME, b"", NAME, size, members[0].file.modified_ns, 0, 0)
-    return Wanted(file, DATASET, "Set%201-1/" + os.fsdecode(NAME), members=tuple(members))
+    return FileToSend(file, DATASET, "Set%201-1/" + os.fsdecode(NAME), members=tuple(members))
 
 
 def path_of(member) -> Path:
     return Path(os.fsdecode(member.file.path))
 
 
-def send(channel, wanted) -> Sent:
+def send(channel, wanted) -> SentFile:
     (sent,) = channel.send(Payload(1, (wanted,), batched=False), lambda _: None)
-    assert isinstance(sent, Sent), sent
+    assert isinstance(sent, SentFile), sent
     return sent
 
 

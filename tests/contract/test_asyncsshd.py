@@ -5,9 +5,9 @@ import os
 import pytest
 
 from mydata_like.core.errors import AccessDeniedError
-from mydata_like.demo.asyncsshd import AsyncSshd
+from mydata_like.demo.ssh_servers import AsyncSshd
+from mydata_like.ssh.capabilities import probe
 from mydata_like.ssh.connect import connect, fetch_host_key
-from mydata_like.ssh.remote import probe
 from tests.sshd_fixture import STACKS, endpoint_of, open_session
 
 pytestmark = pytest.mark.parametrize("stack", STACKS)

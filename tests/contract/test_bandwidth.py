@@ -7,7 +7,7 @@ import pytest
 
 from mydata_like.core.errors import TransientError
 from mydata_like.core.model import Payload
-from mydata_like.core.ports import Sent
+from mydata_like.core.ports import SentFile
 from tests.fakes.place import checksum
 from tests.sshd_fixture import needs_sshd
 from tests.staging import Staging, single, wanted
@@ -48,7 +48,7 @@ def test_a_limited_channel_is_not_faster(place, channel, batched):
     fates = channel.send(Payload(1, tuple(map(wanted, members)), batched=batched), ignore)
 
     assert time.monotonic() - begun >= 2 / 4 - SLACK
-    assert fates == [Sent(index, checksum(member)) for index, member in enumerate(members)]
+    assert fates == [SentFile(index, checksum(member)) for index, member in enumerate(members)]
 
 
 def test_lifting_the_limit_frees_a_payload_that_would_take_an_hour(place, channel):
@@ -62,7 +62,7 @@ def test_lifting_the_limit_frees_a_payload_that_would_take_an_hour(place, channe
     fates = channel.send(single(member), lambda _: begun.set())
 
     lift.join()
-    assert fates == [Sent(0, checksum(member))]
+    assert fates == [SentFile(0, checksum(member))]
 
 
 @pytest.mark.parametrize("staging", ["shell"], indirect=True)
@@ -74,7 +74,7 @@ def test_waiting_for_longer_than_the_stall_timeout_is_no_stall(place, channel):
 
     fates = channel.send(single(member), ignore)
 
-    assert fates == [Sent(0, checksum(member))]
+    assert fates == [SentFile(0, checksum(member))]
     assert time.monotonic() - begun >= 1.5
 
 
@@ -93,5 +93,5 @@ def test_a_limited_channel_is_cut_at_once_and_keeps_its_session(place, staging, 
     assert caught.value.problem_code == "file.cancelled"
 
     channel.limit(0)
-    assert channel.send(single(member), ignore) == [Sent(0, checksum(member))]
+    assert channel.send(single(member), ignore) == [SentFile(0, checksum(member))]
     assert staging.events == []

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mydata_like.core.model import Payload
-from mydata_like.core.ports import Sent
+from mydata_like.core.ports import SentFile
 from tests.fakes.place import checksum
 from tests.sshd_fixture import needs_sshd, script, with_programs
 from tests.staging import Staging, single, wanted
@@ -50,7 +50,7 @@ def open_limited(transport, place):
     place.settle(noise)
     channel = transport.open_channel()
     channel.limit(1 * MB)
-    assert channel.send(single(noise), ignore) == [Sent(0, checksum(noise))]
+    assert channel.send(single(noise), ignore) == [SentFile(0, checksum(noise))]
     return channel
 
 
@@ -66,10 +66,10 @@ def test_on_a_slow_line_text_is_compressed_where_the_host_unpacks(place, host, s
     try:
         channel = open_limited(transport, place)
         assert host.used == 0
-        assert channel.send(single(large), ignore) == [Sent(0, checksum(large))]
+        assert channel.send(single(large), ignore) == [SentFile(0, checksum(large))]
         assert host.used == (1 if has_zstd else 0)
         sent = channel.send(Payload(2, tuple(map(wanted, small)), batched=True), ignore)
-        assert sent == [Sent(n, checksum(member)) for n, member in enumerate(small)]
+        assert sent == [SentFile(n, checksum(member)) for n, member in enumerate(small)]
         assert host.used == (2 if has_zstd else 0)
     finally:
         transport.close()

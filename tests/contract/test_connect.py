@@ -13,9 +13,8 @@ from mydata_like.core.errors import AccessDeniedError, HostKeyError, SettingsErr
 from mydata_like.core.model import StagingArea
 from mydata_like.settings.schema import Transfer
 from mydata_like.ssh.connect import connect, fetch_host_key
-from mydata_like.ssh.hosts import accept_host_key
-from mydata_like.ssh.keys import load_key
-from mydata_like.transfer.endpoints import build_endpoints
+from mydata_like.ssh.keys import accept_host_key, load_key
+from mydata_like.transfer.pool import build_endpoints
 from tests.sshd_fixture import STACKS, endpoint_of, needs_sshd, open_session, sshd_with
 
 pytestmark = [needs_sshd, pytest.mark.parametrize("stack", STACKS)]

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from mydata_like.demo.server import EmbeddedServer
+from mydata_like.demo.demo_server import EmbeddedServer
 from tests.embedded import (
     HELLO,
     SORRY,

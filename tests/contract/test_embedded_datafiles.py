@@ -2,7 +2,7 @@
 
 import pytest
 
-from mydata_like.demo.server import EmbeddedServer
+from mydata_like.demo.demo_server import EmbeddedServer
 from tests.embedded import (
     HTML,
     SORRY,

@@ -3,7 +3,7 @@
 import pytest
 import requests
 
-from mydata_like.demo.server import EmbeddedServer
+from mydata_like.demo.demo_server import EmbeddedServer
 from tests.embedded import (
     FINGERPRINT,
     SORRY,

@@ -10,13 +10,12 @@ import psutil
 import pytest
 
 from mydata_like.core.errors import AccessDeniedError, HostKeyError, TransientError
-from mydata_like.ssh import links
+from mydata_like.ssh import dialing
 from mydata_like.ssh.algorithms import HOST_KEYS
 from mydata_like.ssh.connect import connect, fetch_host_key
-from mydata_like.ssh.hosts import accept_host_key
 from mydata_like.ssh.jump_host import JumpHost
-from mydata_like.ssh.keys import create_key, load_key
-from mydata_like.ssh.session_paramiko import Line
+from mydata_like.ssh.keys import accept_host_key, create_key, load_key
+from mydata_like.ssh.session_paramiko import ParamikoTransport
 from tests.faults.tcpproxy import TcpProxy, seconds_for
 from tests.sshd_fixture import STACKS, STALL, endpoint_of, needs_sshd, open_session, sshd_with
 
@@ -126,7 +125,7 @@ def test_each_key_of_the_next_host_is_asked_for_over_one_login(endpoint, jump, t
 
 def test_connections_one_after_the_other_may_have_the_same_number(endpoint):
     """The host numbers channels, and uses the numbers of closed ones again."""
-    line = Line(endpoint.via, links.dial(endpoint.via))
+    line = ParamikoTransport(endpoint.via, dialing.dial(endpoint.via))
     line.greet(HOST_KEYS)
     line.authenticate(load_key(endpoint.key_file))
     with JumpHost(line) as host:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mydata_like.core.archives import Archive
+from mydata_like.core.archives import ArchiveRecord
 from mydata_like.core.model import (
     DatafileId,
     DatasetId,
@@ -20,7 +20,7 @@ from mydata_like.core.model import (
     Replacement,
 )
 from mydata_like.core.ports import Ledger
-from mydata_like.store.ledger import SqliteLedger
+from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from tests.fakes.clock import FakeClock
 from tests.fakes.ledger import MemoryLedger
 
@@ -218,11 +218,11 @@ def test_flushing_and_closing_may_be_repeated(ledger: Ledger) -> None:
     ledger.close()
 
 
-def archive(state: EntryState = EntryState.STAGED, name: str = "a-0001.tar") -> Archive:
-    return Archive(HERE, f"raw/{name}", 4096, -5, state, "1" * 32, f"d-1/raw/{name}")
+def archive(state: EntryState = EntryState.STAGED, name: str = "a-0001.tar") -> ArchiveRecord:
+    return ArchiveRecord(HERE, f"raw/{name}", 4096, -5, state, "1" * 32, f"d-1/raw/{name}")
 
 
-def inside(key: bytes, held: Archive) -> Entry:
+def inside(key: bytes, held: ArchiveRecord) -> Entry:
     return entry(key, held.state)._replace(archive=held.path, datafile=held.datafile)
 
 
@@ -404,7 +404,9 @@ def test_what_is_being_written_is_noted_with_what_had_been_sent(ledger):
     until = datetime(2026, 1, 5, 9, 5, tzinfo=UTC)
     ledger.record([entry(b"sent", EntryState.STAGED), entry(b"done", EntryState.REGISTERED)])
     ledger.record([entry(b"elsewhere", EntryState.STAGED, THERE)])
-    ledger.record_archive(Archive(HERE, "a.tar", 9, 1, EntryState.STAGED, "1" * 32, "d/a.tar"), [])
+    ledger.record_archive(
+        ArchiveRecord(HERE, "a.tar", 9, 1, EntryState.STAGED, "1" * 32, "d/a.tar"), []
+    )
 
     ledger.note_write(HERE, until.replace(minute=1))
     ledger.note_write(HERE, until)

@@ -7,11 +7,11 @@ import pytest
 
 from mydata_like.core.events import Notice
 from mydata_like.core.model import DatasetFolder, OwnerKind
+from mydata_like.demo.demo_server import EmbeddedServer
 from mydata_like.demo.faults import EMPTY_LIST, Fault
-from mydata_like.demo.server import EmbeddedServer
 from mydata_like.engine.datasets import Datasets, Identity
 from mydata_like.server.api import HttpServer
-from mydata_like.server.client import Client
+from mydata_like.server.client import ApiClient
 from mydata_like.settings.schema import Data, Server
 from tests.fakes.clock import FakeClock
 
@@ -26,16 +26,16 @@ def embedded(tmp_path):
         yield server
 
 
-def open_client(embedded) -> Client:
+def open_client(embedded) -> ApiClient:
     clock = FakeClock()
     settings = Server(url=embedded.url, username=embedded.username)
-    return Client(settings, embedded.api_key, clock, clock.cancel())
+    return ApiClient(settings, embedded.api_key, clock, clock.cancel())
 
 
 class Uploader:
     """One of several installations for one instrument."""
 
-    def __init__(self, client: Client, uuid: str) -> None:
+    def __init__(self, client: ApiClient, uuid: str) -> None:
         server = HttpServer(client)
         facility = server.fetch_facilities()[0]
         identity = Identity(

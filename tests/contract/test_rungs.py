@@ -10,7 +10,7 @@ from itertools import repeat
 import pytest
 
 from mydata_like.core.errors import StagingError
-from mydata_like.ssh.remote import probe
+from mydata_like.ssh.capabilities import probe
 from tests.sshd_fixture import (
     STACKS,
     endpoint_of,

@@ -6,25 +6,25 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mydata_like.core.bandwidth import Bucket
 from mydata_like.core.errors import (
     AccessDeniedError,
     NotApprovedError,
     RejectedError,
     TransientError,
 )
-from mydata_like.core.model import Dataset, DatasetId, LocalFile, Payload, Registration, Wanted
-from mydata_like.core.ports import ExperimentDraft, Sent
-from mydata_like.demo.approval import STAGING_BOX
+from mydata_like.core.model import Dataset, DatasetId, FileToSend, LocalFile, Payload, Registration
+from mydata_like.core.ports import ExperimentDraft, SentFile
+from mydata_like.core.token_bucket import TokenBucket
+from mydata_like.demo.demo_server import EmbeddedServer
 from mydata_like.demo.faults import EMPTY_LIST, Fault, Reset
-from mydata_like.demo.server import EmbeddedServer
+from mydata_like.demo.uploaders import STAGING_BOX
 from mydata_like.server.api import HttpServer
-from mydata_like.server.chunked import ChunkedUpload
-from mydata_like.server.client import Client
+from mydata_like.server.chunked_upload import ChunkedUpload
+from mydata_like.server.client import ApiClient
 from mydata_like.server.http_upload import HttpTransport
-from mydata_like.server.uploader import Installation, Machine, PublicKey, Uploaders
+from mydata_like.server.uploader import Installation, MachineRecord, RegisteredKey, Uploaders
 from mydata_like.settings.schema import Server
-from mydata_like.transfer.reading import open_source
+from mydata_like.transfer.file_source import open_source
 from tests.fakes.clock import FakeClock
 from tests.fakes.server import ScriptedServer
 from tests.settled import settle
@@ -43,7 +43,7 @@ def embedded(tmp_path):
 def client(embedded):
     clock = FakeClock()
     settings = Server(url=embedded.url, username=embedded.username)
-    client = Client(settings, embedded.api_key, clock, clock.cancel())
+    client = ApiClient(settings, embedded.api_key, clock, clock.cancel())
     yield client
     client.close()
 
@@ -307,9 +307,9 @@ INSTALLATION = Installation(
     contact_email="ann@example.org",
     data_path="/data",
     account="demo",
-    machine=Machine(processor="p" * 500),
+    machine=MachineRecord(processor="p" * 500),
 )
-KEY = PublicKey("ssh-ed25519 AAAA scope", ("SHA256:abc", "MD5:aa:bb"))
+KEY = RegisteredKey("ssh-ed25519 AAAA scope", ("SHA256:abc", "MD5:aa:bb"))
 
 
 def test_an_uploader_asks_and_is_approved(client, embedded):
@@ -355,9 +355,9 @@ def test_a_file_sent_by_http_is_verified(client, embedded, tmp_path):
     file = local_file(tmp_path / "a b.txt", b"hello")
     channel = HttpTransport(client, lambda wanted: open_file(wanted.file)).open_channel()
 
-    fates = channel.send(Payload(1, (Wanted(file, dataset, "r"),), False), lambda size: None)
+    fates = channel.send(Payload(1, (FileToSend(file, dataset, "r"),), False), lambda size: None)
 
-    assert fates == [Sent(0, hashlib.md5(b"hello").hexdigest(), registered=True)]
+    assert fates == [SentFile(0, hashlib.md5(b"hello").hexdigest(), registered=True)]
     assert embedded.wait_verified()
     assert embedded.check_invariants({("Day 1", "", "a b.txt"): tmp_path / "a b.txt"}) == []
 
@@ -368,9 +368,11 @@ def big_file(tmp_path):
 
 
 def send_in_chunks(client, embedded, dataset, file, bucket=None):
-    wanted, seen = Wanted(file, dataset, f"x-{dataset.id}/big.bin"), []
+    wanted, seen = FileToSend(file, dataset, f"x-{dataset.id}/big.bin"), []
     with open_file(file) as source:
-        ChunkedUpload(client, embedded.box_name)(wanted, source, bucket or Bucket(), seen.append)
+        ChunkedUpload(client, embedded.box_name)(
+            wanted, source, bucket or TokenBucket(), seen.append
+        )
     return seen
 
 
@@ -385,7 +387,7 @@ def test_a_large_file_travels_in_chunks(client, embedded, tmp_path, big_file):
 
 def test_chunks_travel_no_faster_than_allowed(client, embedded, big_file):
     clock = FakeClock()
-    bucket = Bucket(monotonic=clock.monotonic, sleep=clock.move)
+    bucket = TokenBucket(monotonic=clock.monotonic, sleep=clock.move)
     bucket.limit(1_000_000)
 
     send_in_chunks(client, embedded, make_dataset(HttpServer(client)), big_file, bucket)
@@ -412,7 +414,7 @@ def test_a_dataset_of_strangers_is_no_empty_dataset(client, embedded):
     dataset = make_dataset(HttpServer(client))
     settings = Server(url=embedded.url, username="visitor")
     clock = FakeClock()
-    stranger = Client(settings, embedded.key_of("visitor"), clock, clock.cancel())
+    stranger = ApiClient(settings, embedded.key_of("visitor"), clock, clock.cancel())
 
     with pytest.raises(RejectedError):
         list(HttpServer(stranger).list_datafiles(DatasetId(dataset.id)))

@@ -9,7 +9,7 @@ import pytest
 
 from mydata_like.core.errors import AccessDeniedError, HostKeyError, TransientError
 from mydata_like.ssh.connect import connect
-from mydata_like.ssh.hosts import accept_host_key
+from mydata_like.ssh.keys import accept_host_key
 from tests.sshd_fixture import STACKS, endpoint_of, needs_sshd, open_session, sshd_with
 
 pytestmark = needs_sshd

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from mydata_like.core.bandwidth import Bucket
 from mydata_like.core.errors import AccessDeniedError, HostKeyError, TransientError
+from mydata_like.core.token_bucket import TokenBucket
 from mydata_like.ssh.connect import connect
-from mydata_like.transfer.metered import MeteredSession
-from mydata_like.transfer.timesheet import Timesheet
+from mydata_like.transfer.channel_timing import ChannelTimer
+from mydata_like.transfer.throttled_session import ThrottledSession
 from tests.faults.tcpproxy import SilentServer, TcpProxy, seconds_for
 from tests.sshd_fixture import (
     STACKS,
@@ -242,7 +242,7 @@ def test_where_commands_are_known_to_run_a_refusal_is_for_now(stack, tmp_path):
         sshd_with(tmp_path) as sshd,
         open_session(endpoint_of(sshd, tmp_path / "keys", stack=stack)) as session,
     ):
-        metered = MeteredSession(session, Bucket(), Timesheet())
+        metered = ThrottledSession(session, TokenBucket(), ChannelTimer())
         stream = metered.start(b"cat")
         stream.write(b"x")
         assert stream.read(1) == b"x"

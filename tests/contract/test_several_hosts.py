@@ -7,8 +7,8 @@ import pytest
 from mydata_like.core.errors import TransientError
 from mydata_like.core.events import ChannelChanged, Notice
 from mydata_like.core.model import StagingArea
-from mydata_like.core.ports import Sent
-from mydata_like.demo.sshd import PrivateSshd
+from mydata_like.core.ports import SentFile
+from mydata_like.demo.ssh_servers import PrivateSshd
 from mydata_like.settings.schema import Transfer
 from mydata_like.ssh.keys import create_key
 from mydata_like.transfer.pool import SshTransport
@@ -76,8 +76,8 @@ def test_a_host_that_is_killed_in_the_middle_is_replaced_by_the_other(
 
     with pytest.raises(TransientError):
         channels[0].send(single(member), kill)
-    assert channels[0].send(single(member), lambda _: None) == [Sent(0, checksum(member))]
-    assert channels[1].send(single(small), lambda _: None) == [Sent(0, checksum(small))]
+    assert channels[0].send(single(member), lambda _: None) == [SentFile(0, checksum(member))]
+    assert channels[1].send(single(small), lambda _: None) == [SentFile(0, checksum(small))]
 
     assert place.arrived(member)
     assert place.arrived(small)
@@ -92,7 +92,7 @@ def test_a_host_that_does_not_know_our_key_is_passed_over(place, twins, events, 
 
     channel = transport.open_channel()
 
-    assert channel.send(single(member), lambda _: None) == [Sent(0, checksum(member))]
+    assert channel.send(single(member), lambda _: None) == [SentFile(0, checksum(member))]
     assert changes(events) == [("open", HOSTS[1])]
     (notice,) = [event for event in events if isinstance(event, Notice)]
     assert notice.problem.code == "ssh.key-refused"

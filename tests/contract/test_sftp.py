@@ -6,7 +6,7 @@ import stat
 import pytest
 
 from mydata_like.core.errors import RejectedError, TransientError
-from mydata_like.ssh.session import Put
+from mydata_like.ssh.session import SmallFile
 from tests.faults.tcpproxy import TcpProxy
 from tests.sshd_fixture import (
     STACKS,
@@ -223,7 +223,7 @@ def puts(place, count):
     for number in range(count):
         target = bytes(place / f"{number} it's")
         content = os.urandom(number * 37 % 70_000)
-        yield Put(target + b".part", target, content, 0o640, 1_600_000_000 + number)
+        yield SmallFile(target + b".part", target, content, 0o640, 1_600_000_000 + number)
 
 
 def test_many_small_files_arrive_under_way_at_once(sftp, place):

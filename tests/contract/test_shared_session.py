@@ -9,7 +9,7 @@ from time import monotonic
 import pytest
 
 from mydata_like.core.errors import RejectedError, TransientError
-from mydata_like.ssh.links import NO_CHANNEL
+from mydata_like.ssh.dialing import NO_CHANNEL
 from tests.sshd_fixture import (
     endpoint_of,
     let_start_no_more,

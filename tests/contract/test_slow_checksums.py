@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from mydata_like.core.errors import TransientError
-from mydata_like.ssh.remote import Rung
-from mydata_like.transfer import crew
-from mydata_like.transfer.crew import Room
-from mydata_like.transfer.sealed import part_name
-from mydata_like.transfer.shell import Shells
-from mydata_like.transfer.single import SingleSender
+from mydata_like.ssh.capabilities import HostCapabilities
+from mydata_like.transfer import multi_stream
+from mydata_like.transfer.held_back_tail import part_name
+from mydata_like.transfer.multi_stream import StreamLimit
+from mydata_like.transfer.remote_shell import Shells
+from mydata_like.transfer.single_file import SingleSender
 from tests.fakes.place import checksum
 from tests.faults.tcpproxy import TcpProxy
 from tests.sshd_fixture import endpoint_of, needs_sshd, open_session, sshd_with, with_programs
@@ -24,7 +24,7 @@ pytestmark = needs_sshd
 MIB = 1 << 20
 THERE = 64 * MIB  # of the file, when the line broke
 STALL = 2.0  # seconds of silence that end a session; the host hashes for three
-BY_ONE = Rung("shell", checksum=b"md5sum")
+BY_ONE = HostCapabilities("shell", checksum=b"md5sum")
 BY_SEVERAL = BY_ONE._replace(tar="gnu")  # whose dd writes at any place
 
 SLOW = """
@@ -52,7 +52,7 @@ def proxy(tmp_path, hashed):
     md5sum = f"{sys.executable} {program} {hashed}"
     with sshd_with(tmp_path, *with_programs(tmp_path, md5sum=md5sum)) as sshd:
         (tmp_path / "keys").mkdir()
-        with TcpProxy(sshd.port, latency=crew.FAR) as proxy:
+        with TcpProxy(sshd.port, latency=multi_stream.FAR) as proxy:
             proxy.endpoint = endpoint_of(
                 sshd, tmp_path / "keys", port=proxy.port, stall_timeout=STALL
             )
@@ -72,11 +72,11 @@ def leave_behind(place, rest):
 def send(place, member, endpoint, rung, moving):
     with open_session(endpoint) as session, closing(Shells(session)) as shells:
         shells.open()
-        sender = SingleSender(shells, os.fsencode(place.location), rung, Room(2))
+        sender = SingleSender(shells, os.fsencode(place.location), rung, StreamLimit(2))
         return sender.send(0, member, moving)
 
 
-@pytest.mark.parametrize(("rung", "rest"), [(BY_ONE, MIB), (BY_SEVERAL, crew.LARGE)])
+@pytest.mark.parametrize(("rung", "rest"), [(BY_ONE, MIB), (BY_SEVERAL, multi_stream.LARGE)])
 def test_what_a_slow_host_has_of_a_large_file_is_not_sent_again(place, proxy, rung, rest):
     member = leave_behind(place, rest)
     moved = []
@@ -91,7 +91,7 @@ def test_what_a_slow_host_has_of_a_large_file_is_not_sent_again(place, proxy, ru
     assert proxy.passed < rest + 2 * MIB
 
 
-@pytest.mark.parametrize(("rung", "rest"), [(BY_ONE, MIB), (BY_SEVERAL, crew.LARGE)])
+@pytest.mark.parametrize(("rung", "rest"), [(BY_ONE, MIB), (BY_SEVERAL, multi_stream.LARGE)])
 def test_a_host_does_not_hash_on_for_somebody_who_has_gone(place, proxy, hashed, rung, rest):
     def cut(_: int) -> None:
         raise TransientError("It is not wanted any more.")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mydata_like.transfer.shell import Shells, SpareShells
+from mydata_like.transfer.remote_shell import Shells, SpareShells
 from tests.sshd_fixture import STACKS, endpoint_of, needs_sshd, open_session, sshd_with
 
 pytestmark = needs_sshd

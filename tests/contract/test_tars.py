@@ -8,7 +8,7 @@ import pytest
 
 from mydata_like.core.errors import StagingError
 from mydata_like.core.model import Payload
-from mydata_like.core.ports import Sent, Unsent
+from mydata_like.core.ports import SentFile, UnsentFile
 from tests.fakes.place import checksum
 from tests.sshd_fixture import needs_sshd, script, with_programs
 from tests.staging import Staging, wanted
@@ -68,7 +68,7 @@ def test_a_marker_proves_a_batch_and_is_gone(place, host):
         sent = transport.open_channel().send(batch(members), ignore)
     finally:
         transport.close()
-    assert sent == [Sent(n, checksum(member)) for n, member in enumerate(members)]
+    assert sent == [SentFile(n, checksum(member)) for n, member in enumerate(members)]
     assert all(map(place.arrived, members))
     assert list_files(place) == {member.remote for member in members}
     assert [" -v " in words for words in host.asked] == [False]
@@ -85,8 +85,8 @@ def test_one_file_that_is_refused_is_told_from_the_others(place, host):
     finally:
         transport.close()
     for result, member in zip(results, members, strict=True):
-        assert isinstance(result, Unsent) or place.arrived(member)
-    assert isinstance(results[2], Unsent)
+        assert isinstance(result, UnsentFile) or place.arrived(member)
+    assert isinstance(results[2], UnsentFile)
     assert [" -v " in words for words in host.asked] == [False, True]
     assert list_files(place) <= {b"blocked", *(member.remote for member in members)}
 
@@ -130,6 +130,6 @@ def test_a_tar_that_takes_half_the_first_time_proves_nothing(place, tmp_path, ki
         finally:
             transport.close()
     assert not flag.exists()
-    assert sent == [Sent(n, checksum(member)) for n, member in enumerate(members)]
+    assert sent == [SentFile(n, checksum(member)) for n, member in enumerate(members)]
     assert all(map(place.arrived, members))
     assert list_files(place) == {member.remote for member in members}

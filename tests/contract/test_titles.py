@@ -6,11 +6,11 @@ import pytest
 
 from mydata_like.core.model import DatasetFolder, Layout, OwnerKind
 from mydata_like.core.ports import ExperimentDraft
-from mydata_like.demo.preset import Person, add_person
-from mydata_like.demo.server import EmbeddedServer
+from mydata_like.demo.demo_server import EmbeddedServer
+from mydata_like.demo.fixtures import Person, add_person
 from mydata_like.engine.datasets import Datasets, Identity
 from mydata_like.server.api import HttpServer
-from mydata_like.server.client import Client
+from mydata_like.server.client import ApiClient
 from mydata_like.settings.schema import Data, Server
 from tests.fakes.clock import FakeClock
 
@@ -47,7 +47,7 @@ def embedded(tmp_path):
 def api(embedded):
     clock = FakeClock()
     settings = Server(url=embedded.url, username=embedded.username)
-    with closing(Client(settings, embedded.api_key, clock, clock.cancel())) as client:
+    with closing(ApiClient(settings, embedded.api_key, clock, clock.cancel())) as client:
         yield HttpServer(client)
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from mydata_like.core.events import ChannelChanged
-from mydata_like.core.model import Datafile, DatafileId, Payload, Replacement, Replica, Wanted
-from mydata_like.core.ports import Sent, Unsent
-from mydata_like.core.staging import aside_path
+from mydata_like.core.model import Datafile, DatafileId, FileToSend, Payload, Replacement, Replica
+from mydata_like.core.ports import SentFile, UnsentFile
+from mydata_like.core.staging_path import aside_path
 from tests.fakes.place import MODIFIED, checksum
 from tests.staging import DATASET, Staging, single, wanted
 
@@ -59,7 +59,7 @@ def test_two_thousand_tiny_files_arrive_in_batches(place, staging, transport):
     channel = transport.open_channel()
     for start in range(0, count, 500):
         part = members[start : start + 500]
-        expected = [Sent(n, checksum(member)) for n, member in enumerate(part)]
+        expected = [SentFile(n, checksum(member)) for n, member in enumerate(part)]
         assert channel.send(batch(part, start), ignore) == expected
     assert all(map(place.arrived, members))
 
@@ -67,7 +67,7 @@ def test_two_thousand_tiny_files_arrive_in_batches(place, staging, transport):
 def test_times_and_modes_are_kept(place, transport):
     member = place.write("set-1/deep/er/file", 10)
     place.settle(member)
-    assert transport.open_channel().send(single(member), ignore) == [Sent(0, checksum(member))]
+    assert transport.open_channel().send(single(member), ignore) == [SentFile(0, checksum(member))]
     there = place.there(member)
     assert there.stat().st_mtime == MODIFIED
     assert stat.S_IMODE(there.stat().st_mode) == 0o660
@@ -110,7 +110,7 @@ def test_hostile_names_arrive_as_they_are(place, transport, batched):
 def test_sizes_around_the_borders_of_buffers_arrive(place, transport, size):
     member = place.write("a/file", size)
     place.settle(member)
-    assert transport.open_channel().send(single(member), ignore) == [Sent(0, checksum(member))]
+    assert transport.open_channel().send(single(member), ignore) == [SentFile(0, checksum(member))]
     assert place.arrived(member)
 
 
@@ -119,7 +119,7 @@ def test_a_large_file_arrives(place, transport):
     place.settle(member)
     told = []
     sent = transport.open_channel().send(single(member), told.append)
-    assert sent == [Sent(0, checksum(member))]
+    assert sent == [SentFile(0, checksum(member))]
     assert place.arrived(member)
     assert [path.name for path in place.there(member).parent.iterdir()] == ["large"]
     assert told == sorted(told)
@@ -135,7 +135,7 @@ def test_a_file_with_holes_arrives(place, staging, transport):
     member = place.member(path, "a/holes")
     place.settle(member)
     expected = hashlib.md5(path.read_bytes()).hexdigest()
-    assert transport.open_channel().send(single(member), ignore) == [Sent(0, expected)]
+    assert transport.open_channel().send(single(member), ignore) == [SentFile(0, expected)]
     assert place.arrived(member)
     if staging.kind == "shell":
         assert place.there(member).stat().st_blocks * 512 < 1 << 20
@@ -153,7 +153,7 @@ def test_zeros_that_are_no_holes_arrive_as_holes(place, staging, size):
     transport = staging.build(place.location, find_zeros=True)
     sent = transport.open_channel().send(single(member), ignore)
     transport.close()
-    assert sent == [Sent(0, checksum(member))]
+    assert sent == [SentFile(0, checksum(member))]
     assert place.arrived(member)
     assert place.there(member).stat().st_mtime == MODIFIED
     if staging.kind != "scp":  # its protocol knows no gaps
@@ -165,7 +165,7 @@ def test_a_member_that_vanished_fails_alone(place, transport):
     place.settle(*members)
     Path(os.fsdecode(members[2].path)).unlink()
     fates = transport.open_channel().send(batch(members), ignore)
-    assert [type(fate) for fate in fates] == [Sent, Sent, Unsent, Sent, Sent]
+    assert [type(fate) for fate in fates] == [SentFile, SentFile, UnsentFile, SentFile, SentFile]
     assert fates[2].problem.code == "file.vanished"
     assert not fates[2].again
 
@@ -175,7 +175,7 @@ def test_older_content_is_replaced(place, transport):
     place.settle(member)
     place.there(member).parent.mkdir(parents=True)
     place.there(member).write_bytes(b"older and longer" * 5000)
-    assert transport.open_channel().send(single(member), ignore) == [Sent(0, checksum(member))]
+    assert transport.open_channel().send(single(member), ignore) == [SentFile(0, checksum(member))]
     assert place.arrived(member)
 
 
@@ -184,11 +184,11 @@ def test_channels_work_side_by_side(place, transport):
     place.settle(*members)
     channels = [transport.open_channel() for _ in range(2)]
     for member, channel in zip(members, channels * 2, strict=True):
-        assert channel.send(single(member), ignore) == [Sent(0, checksum(member))]
+        assert channel.send(single(member), ignore) == [SentFile(0, checksum(member))]
     assert all(map(place.arrived, members))
 
 
-def replacing(member) -> tuple[Replacement, Wanted]:
+def replacing(member) -> tuple[Replacement, FileToSend]:
     """Return a file whose record has verified bytes, and how new ones take their place."""
     found = wanted(member)
     found = found._replace(file=found.file._replace(key=member.path))
@@ -232,7 +232,7 @@ def test_vouched_bytes_stay_until_they_are_replaced(place, staging, transport, c
 
     fates = channel.replace(replacements, files)
 
-    assert all(isinstance(fate, Sent) for fate in fates)
+    assert all(isinstance(fate, SentFile) for fate in fates)
     assert all(map(place.arrived, changed))
     assert not list(place.location.rglob(".mydata-*.new"))
 
@@ -247,7 +247,7 @@ def test_what_is_not_there_is_missing_and_replaces_nothing(place, staging, trans
 
     fates = channel.replace(replacements, {})
 
-    missing = [isinstance(it, Unsent) and it.problem.code == "staging.missing" for it in fates]
+    missing = [isinstance(it, UnsentFile) and it.problem.code == "staging.missing" for it in fates]
     assert missing == [True, True, staging.kind == "scp"]
     assert {place.there(member).read_bytes() for member in changed[:2]} == {b"verified"}
 
@@ -260,7 +260,7 @@ def test_a_folder_in_the_place_of_a_file_is_told(place, staging, transport, chan
 
     fates = channel.replace(replacements, files)
 
-    assert [type(fate) for fate in fates] == [Unsent, Sent]
+    assert [type(fate) for fate in fates] == [UnsentFile, SentFile]
     assert not list(place.there(changed[0]).iterdir())
 
 

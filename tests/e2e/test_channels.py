@@ -3,7 +3,7 @@
 import pytest
 
 from mydata_like.core.events import LimitsChanged
-from mydata_like.demo.approval import ScpAddress
+from mydata_like.demo.uploaders import ScpAddress
 from tests.e2e.test_commands import Commanded
 from tests.faults.tcpproxy import TcpProxy
 from tests.invariants import check_carried, check_complete

@@ -5,9 +5,9 @@ import tomllib
 import pytest
 
 from mydata_like.core.events import Notice
-from mydata_like.server.seat import KEY, Seat
+from mydata_like.hostos.clock import SystemClock
+from mydata_like.server.machine_identity import KEY, MachineIdentity
 from mydata_like.ssh.keys import load_key
-from mydata_like.system.clock import SystemClock
 from tests.invariants import check_carried, check_complete
 from tests.site import make_data, open_site
 from tests.sshd_fixture import needs_sshd
@@ -30,7 +30,9 @@ def settings_on_server(site):
 
 def move_to_another_computer(site):
     """Let the server remember another computer, as a copy that runs there would find it."""
-    elsewhere = Seat.of(site.uuid, "SCOPE-PC", "another id", ["aa:bb"]).format(SystemClock().now())
+    elsewhere = MachineIdentity.of(site.uuid, "SCOPE-PC", "another id", ["aa:bb"]).format(
+        SystemClock().now()
+    )
     site.server.site.store.change(
         "UPDATE uploader_setting SET value = ? WHERE key = ?", elsewhere, KEY
     )

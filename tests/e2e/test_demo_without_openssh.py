@@ -3,9 +3,9 @@
 import pytest
 
 from mydata_like.cli.output import Shape
-from mydata_like.cli.running import RunArguments, carry_out
-from mydata_like.demo.place import furnish
-from mydata_like.demo.samples import make_samples
+from mydata_like.cli.run_command import RunArguments, carry_out
+from mydata_like.demo.demo_site import furnish
+from mydata_like.demo.fixtures import make_samples
 
 pytestmark = pytest.mark.e2e
 

@@ -14,10 +14,10 @@ import typer
 from typer.core import TyperGroup
 
 from mydata_like.cli.main import build_app
-from mydata_like.demo.approval import ScpAddress
-from mydata_like.demo.preset import FACILITY
-from mydata_like.demo.server import EmbeddedServer
-from mydata_like.demo.sshd import PrivateSshd
+from mydata_like.demo.demo_server import EmbeddedServer
+from mydata_like.demo.fixtures import FACILITY
+from mydata_like.demo.ssh_servers import PrivateSshd
+from mydata_like.demo.uploaders import ScpAddress
 from mydata_like.ssh.keys import PublicKey
 from tests.life import MYDATA, UUID
 from tests.sshd_fixture import needs_sshd

@@ -7,7 +7,7 @@ import sys
 import pytest
 import tomlkit
 
-from mydata_like.demo.approval import ScpAddress
+from mydata_like.demo.uploaders import ScpAddress
 from tests.invariants import check_complete
 from tests.site import make_data, open_site
 from tests.sshd_fixture import needs_sshd

@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from mydata_like.system.program import find_program
+from mydata_like.hostos.process import find_program
 from tests.invariants import check_complete
 from tests.site import Site, finish, finish_reading, make_data, open_site, wait_for
 from tests.sshd_fixture import needs_sshd
@@ -24,10 +24,10 @@ pytestmark = [
 # The window's own class for its engine, in a process that took its environment as the window does.
 WINDOW = """
 import json, os, sys
-from mydata_like.store.environment import take_private
+from mydata_like.state.paths import take_private
 take_private()
 from PySide6.QtCore import QCoreApplication
-from mydata_like.gui.engine import Engine
+from mydata_like.gui.engine_process import Engine
 app = QCoreApplication([])
 engine = Engine(sys.argv[1:], parse=dict)
 engine.events_received.connect(lambda records: print(json.dumps(
@@ -113,7 +113,7 @@ def test_keys_of_tls_are_written_nowhere_and_the_log_says_so(site, tmp_path):
 
 def test_the_environment_of_a_process_keeps_only_what_its_children_may_know(tmp_path):
     program = (
-        "import os, ssl\nfrom mydata_like.store.environment import environment, take_private\n"
+        "import os, ssl\nfrom mydata_like.state.paths import environment, take_private\n"
         "take_private()\n"
         f"print({KEY!r} in os.environ, {KEY_LOG!r} in os.environ, environment()[{KEY!r}])\n"
         "print(ssl.create_default_context().keylog_filename)\n"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mydata_like.ssh.keys import load_key
-from mydata_like.store.paths import Places
+from mydata_like.state.paths import StatePaths
 from tests.site import DEADLINE, QUICK, Site, make_data, open_site
 from tests.sshd_fixture import needs_sshd
 
@@ -24,7 +24,7 @@ class Home:
     def __init__(self, site: Site, umask: str) -> None:
         self.site = site
         self.folder = Path(os.environ["HOME"])
-        self.places = Places.standard()
+        self.places = StatePaths.standard()
         settings = site.place.settings()
         chosen = [
             f"{section}.{key}={value}"

@@ -4,7 +4,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from mydata_like.demo.approval import ScpAddress
+from mydata_like.demo.uploaders import ScpAddress
 from tests.site import make_data, open_site
 from tests.sshd_fixture import needs_sshd, scp_only, sftp_only
 

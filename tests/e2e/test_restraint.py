@@ -8,7 +8,7 @@ import sys
 import psutil
 import pytest
 
-from mydata_like.system.priority import NICENESS
+from mydata_like.hostos.process import NICENESS
 from tests.invariants import check_sums
 from tests.site import finish, finish_reading, make_data, open_site, wait_for
 from tests.sshd_fixture import needs_sshd

@@ -8,18 +8,18 @@ from pathlib import Path
 from typing import NoReturn
 
 from mydata_like.core.errors import AccessDeniedError, RejectedError, TransientError
-from mydata_like.ssh.remote import Rung
-from mydata_like.ssh.session import Session, Stream
-from mydata_like.transfer.protocol import Plan
-from mydata_like.transfer.shell import WAITING
+from mydata_like.ssh.capabilities import HostCapabilities
+from mydata_like.ssh.session import SshSession, Stream
+from mydata_like.transfer.remote_shell import WAITING
 from mydata_like.transfer.worker import work
+from mydata_like.transfer.worker_messages import WorkerConfig
 from tests.fakes.session import LocalSession
 
 REFUSALS = {
     "denies": AccessDeniedError("The key is not accepted.", hint="Ask.", code="key.refused"),
     "away": TransientError("The host is away.", code="host.away"),
 }
-SHELL = Rung("shell", "a local shell", tar="gnu", checksum=b"md5sum", cpus=64)
+SHELL = HostCapabilities("shell", "a local shell", tar="gnu", checksum=b"md5sum", cpus=64)
 
 
 class NearSession(LocalSession):
@@ -94,7 +94,7 @@ def main() -> None:
     work(connect)
 
 
-def connect(plan: Plan) -> tuple[Session, Rung]:
+def connect(plan: WorkerConfig) -> tuple[SshSession, HostCapabilities]:
     host = plan.endpoint.host
     if host in REFUSALS:
         raise REFUSALS[host]
@@ -119,7 +119,7 @@ def connect(plan: Plan) -> tuple[Session, Rung]:
     return session, SHELL._replace(why="known" if plan.rung else "probed")
 
 
-def _connect_far(most: str, markers: str) -> tuple[Session, Rung]:
+def _connect_far(most: str, markers: str) -> tuple[SshSession, HostCapabilities]:
     """Connect to a host that grants so many sessions."""
     if not any(_first(Path(f"{markers}-{number}")) for number in range(int(most))):
         raise _too_many()

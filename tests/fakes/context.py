@@ -3,16 +3,15 @@
 from contextlib import nullcontext
 from typing import Any
 
-from mydata_like.engine.bandwidth import Bandwidth
-from mydata_like.engine.channels import Channels
-from mydata_like.engine.choices import Choices
-from mydata_like.engine.context import RunContext
-from mydata_like.engine.limits import Limits
+from mydata_like.engine.bottleneck import BottleneckMonitor
+from mydata_like.engine.channels import Bandwidth, ChannelPool
+from mydata_like.engine.gate import Gate
 from mydata_like.engine.progress import RunProgress
-from mydata_like.engine.retry import Gate
-from mydata_like.engine.shares import Shares
-from mydata_like.engine.sources import Sources
-from mydata_like.settings import limits as settings
+from mydata_like.engine.run_context import RunContext
+from mydata_like.engine.run_limits import RunLimits
+from mydata_like.engine.source_store import ExtraSources
+from mydata_like.engine.user_overrides import UserOverrides
+from mydata_like.settings import transfer_sections as settings
 from mydata_like.settings.schema import Settings
 from tests.fakes.ledger import MemoryLedger
 from tests.fakes.roll import MemoryRoll
@@ -27,7 +26,7 @@ class FixedTransport:
 def make_context(gate: Gate, emit, *, transport: Any = None, **parts: Any) -> RunContext:
     """Return a context around a gate; `parts` take the places of what a run usually has."""
     clock, transport = gate.clock, transport or FixedTransport()
-    channels = Channels(transport, gate, emit, Bandwidth(clock))
+    channels = ChannelPool(transport, gate, emit, Bandwidth(clock))
     usual = {
         "run": "a-run",
         "root": b"/data",
@@ -41,10 +40,10 @@ def make_context(gate: Gate, emit, *, transport: Any = None, **parts: Any) -> Ru
         "clock": clock,
         "cancel": gate.cancel,
         "gate": gate,
-        "limits": Limits(settings.Limits(), channels, clock, emit),
-        "choices": Choices(emit),
-        "sources": Sources(Settings(), MemoryRoll()),
-        "shares": Shares(channels, transport, emit, 1),
+        "limits": RunLimits(settings.Limits(), channels, clock, emit),
+        "choices": UserOverrides(emit),
+        "sources": ExtraSources(Settings(), MemoryRoll()),
+        "shares": BottleneckMonitor(channels, transport, emit, 1),
         "take_commands": nullcontext,
     }
     return RunContext(**(usual | parts))

@@ -5,14 +5,14 @@ from datetime import UTC, datetime
 from math import ceil
 from typing import Any, Self
 
-from mydata_like.core.archives import Archive
+from mydata_like.core.archives import ArchiveRecord
 from mydata_like.core.model import (
     AtRisk,
     DatasetId,
+    DatasetListing,
     EarlierWrite,
     Entry,
     EntryState,
-    Listed,
     LocalFile,
     NewestDatafile,
     OpenFiles,
@@ -27,9 +27,9 @@ class MemoryLedger:
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
         self.entries: dict[bytes, Entry] = {}
         self.history: list[Entry] = []
-        self.archives: dict[tuple[DatasetId, str], Archive] = {}
+        self.archives: dict[tuple[DatasetId, str], ArchiveRecord] = {}
         self.found: dict[bytes, LocalFile] = {}  # files that exist only here
-        self.listed: dict[DatasetId, Listed] = {}
+        self.listed: dict[DatasetId, DatasetListing] = {}
         self.clock = FakeClock()
         self.writes: dict[DatasetId, datetime] = {}
         self.replacements: dict[bytes, Replacement] = {}
@@ -60,18 +60,18 @@ class MemoryLedger:
     def count_records(
         self, dataset: DatasetId, after: int = 0, until: int = 2**63 - 1
     ) -> NewestDatafile:
-        rows: list[Entry | Archive] = [
+        rows: list[Entry | ArchiveRecord] = [
             *(row for row in list(self.entries.values()) if row.dataset == dataset),
             *self.find_archives(dataset).values(),
         ]
         ids = {row.datafile for row in rows if row.datafile and after < row.datafile <= until}
         return NewestDatafile(len(ids), max(ids, default=0))
 
-    def find_listed(self, dataset: DatasetId) -> Listed | None:
+    def find_listed(self, dataset: DatasetId) -> DatasetListing | None:
         return self.listed.get(dataset)
 
     def record_listed(self, dataset: DatasetId, newest: NewestDatafile) -> None:
-        self.listed[dataset] = Listed(newest, self.clock.now())
+        self.listed[dataset] = DatasetListing(newest, self.clock.now())
 
     def open_room(self) -> dict[tuple[str, str], Any]:
         return {}
@@ -115,11 +115,13 @@ class MemoryLedger:
             if self.replacements.get(it.key, it).checksum == it.checksum:
                 self.replacements.pop(it.key, None)
 
-    def find_archives(self, dataset: DatasetId) -> dict[str, Archive]:
+    def find_archives(self, dataset: DatasetId) -> dict[str, ArchiveRecord]:
         found = {path: archive for (id_, path), archive in self.archives.items() if id_ == dataset}
         return dict(sorted(found.items()))
 
-    def record_archive(self, archive: Archive, members: Sequence[Entry] | None = None) -> None:
+    def record_archive(
+        self, archive: ArchiveRecord, members: Sequence[Entry] | None = None
+    ) -> None:
         self.archives[archive.dataset, archive.path] = archive
         inside = {
             key: entry._replace(state=archive.state, datafile=archive.datafile)
@@ -133,7 +135,7 @@ class MemoryLedger:
             del self.entries[key]
         self.record(members)
 
-    def forget_archive(self, archive: Archive) -> None:
+    def forget_archive(self, archive: ArchiveRecord) -> None:
         self.record_archive(archive, [])
         del self.archives[archive.dataset, archive.path]
 
@@ -150,7 +152,7 @@ class MemoryLedger:
         }
 
     def _find_staged(self, dataset: DatasetId) -> list[tuple[str, str]]:
-        rows: list[Entry | Archive] = [it for it in self.entries.values() if not it.archive]
+        rows: list[Entry | ArchiveRecord] = [it for it in self.entries.values() if not it.archive]
         rows += self.archives.values()
         staged = [it for it in rows if (it.dataset, it.state) == (dataset, EntryState.STAGED)]
         return [(it.remote, it.checksum) for it in staged]

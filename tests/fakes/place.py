@@ -5,7 +5,7 @@ import os
 import random
 from pathlib import Path
 
-from mydata_like.transfer.protocol import Member
+from mydata_like.transfer.worker_messages import Member
 from tests.settled import settle
 
 MODIFIED = 1_600_000_000

@@ -4,8 +4,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from random import Random
 
-from mydata_like.engine.climb import Climb
-from mydata_like.engine.gauge import Sight
+from mydata_like.engine.channel_tuner import ChannelTuner, ThroughputSample
 
 MB = 1_000_000
 TICK = 0.5
@@ -70,7 +69,7 @@ class Trip:
     capacity: int = 16
     noise: float = 0.15
     seed: int = 1
-    climb: Climb = field(default_factory=Climb)
+    climb: ChannelTuner = field(default_factory=ChannelTuner)
     bandwidth: float = 0.0  # that is allowed
     gusts: float = 1.0  # seconds for which the noise stays the same
     slowing: float = 0.0  # by which it goes faster before the server has begun to verify
@@ -78,7 +77,7 @@ class Trip:
 
     def __post_init__(self) -> None:
         self._random = Random(self.seed)
-        self._sight = Sight(0.0, 0.0, 0.0, 0.0)
+        self._sight = ThroughputSample(0.0, 0.0, 0.0, 0.0)
         self._opened = 0
         self._opening = 0.0  # since when more are on their way
         self._weather = 1.0
@@ -103,7 +102,7 @@ class Trip:
         if self.bandwidth:
             payloads = min(payloads, self.bandwidth * TICK / mix.size)
         sight = self._sight
-        self._sight = Sight(
+        self._sight = ThroughputSample(
             sight.moment + TICK,
             sight.bytes + payloads * mix.size,
             sight.files + payloads * mix.files,

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from mydata_like.core.sources import Destination, KnownSource, Source
+from mydata_like.core.extra_sources import Destination, ExtraSource, KnownSource
 
 ADDED = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -17,7 +17,7 @@ class MemoryRoll:
     def find_destination(self, path: bytes) -> Destination | None:
         return self.destinations.get(path)
 
-    def record_source(self, source: Source) -> None:
+    def record_source(self, source: ExtraSource) -> None:
         self.destinations[source.path] = source.destination
         self.finished = [path for path in self.finished if path != source.path]
 

@@ -17,7 +17,7 @@ from mydata_like.core.model import (
     ExperimentId,
     Facility,
     Group,
-    Instrument,
+    InstrumentRecord,
     NewestDatafile,
     Registration,
     Replica,
@@ -96,9 +96,9 @@ class ScriptedServer:
         self._called("fetch_facilities")
         return [FACILITY]
 
-    def ensure_instrument(self, facility: Facility, name: str) -> Instrument:
+    def ensure_instrument(self, facility: Facility, name: str) -> InstrumentRecord:
         self._called("ensure_instrument")
-        return Instrument(facility.id, name)
+        return InstrumentRecord(facility.id, name)
 
     def find_experiment(self, draft: ExperimentDraft) -> Experiment | None:
         self._called("find_experiment")
@@ -115,11 +115,13 @@ class ScriptedServer:
         self._called("grant")
         self.grants.append((experiment.id, holder))
 
-    def fetch_datasets(self, experiment: Experiment, instrument: Instrument) -> list[Dataset]:
+    def fetch_datasets(self, experiment: Experiment, instrument: InstrumentRecord) -> list[Dataset]:
         self._called("fetch_datasets")
         return [dataset for owner, dataset in self.datasets.values() if owner == experiment.id]
 
-    def create_dataset(self, experiment: Experiment, name: str, instrument: Instrument) -> Dataset:
+    def create_dataset(
+        self, experiment: Experiment, name: str, instrument: InstrumentRecord
+    ) -> Dataset:
         self._called("create_dataset")
         made = Dataset(DatasetId(next(self._ids)), name)
         self.datasets[made.id] = (experiment.id, made)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from threading import Event
 
 from mydata_like.core.errors import TransientError
-from mydata_like.ssh.session import Finished, SftpSession
+from mydata_like.ssh.session import CommandResult, SftpSession
 
 
 class LocalStream:
@@ -76,14 +76,14 @@ class LocalStream:
         taken, self._kept = self._kept, b""
         return taken
 
-    def finish(self) -> Finished:
+    def finish(self) -> CommandResult:
         self._check()
         self._process.stdin.close()
         output = self._kept + self._process.stdout.read()
         errors = self._process.stderr.read()
         status = self._process.wait(10)
         self.close()
-        return Finished(status, output, errors)
+        return CommandResult(status, output, errors)
 
     def close(self) -> None:
         self._broken = True
@@ -136,7 +136,7 @@ class LocalSession:
         self.commands.append(command)
         return LocalStream(command, self._allow, self.path)
 
-    def run(self, command: bytes, stdin: bytes = b"") -> Finished:
+    def run(self, command: bytes, stdin: bytes = b"") -> CommandResult:
         stream = self.start(command)
         stream.write(stdin)
         return stream.finish()

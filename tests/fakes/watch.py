@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from mydata_like.engine.watching import Duties, Ended, Plan, Watch
+from mydata_like.engine.scheduler import RunResult, Scheduler, SchedulerDeps, ScheduleSnapshot
 
 
 class Computer:
@@ -83,7 +83,7 @@ class Life:
     """The program on a computer: started again whenever it is stopped, until the end."""
 
     computer: Computer
-    plan: Plan
+    plan: ScheduleSnapshot
     zone: object = None
     pace: float = 3600.0
     duration: float = 0.0  # seconds of a run
@@ -97,7 +97,7 @@ class Life:
     def live(self) -> "Life":
         while True:
             self.computer.stopped = False
-            duties = Duties(
+            duties = SchedulerDeps(
                 look=lambda: self.plan,
                 run=self._run,
                 memory=self.memory,
@@ -105,7 +105,7 @@ class Life:
                 wished=self._take_wish,
                 pace=self.pace,
             )
-            Watch(duties, self.computer, self.computer, self.events.append, self.zone).keep()
+            Scheduler(duties, self.computer, self.computer, self.events.append, self.zone).keep()
             if not self.computer.stopped:
                 return self
 
@@ -121,7 +121,7 @@ class Life:
         wish, self.wish = self.wish, ""
         return wish
 
-    def _run(self, reason: str) -> Ended:
+    def _run(self, reason: str) -> RunResult:
         self.runs.append((self.computer.now(), reason))
         self.computer.wait(self.duration)
-        return self.ends.pop(0) if self.ends else Ended(complete=True)
+        return self.ends.pop(0) if self.ends else RunResult(complete=True)

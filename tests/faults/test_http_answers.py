@@ -18,8 +18,8 @@ from mydata_like.core.errors import (
 )
 from mydata_like.core.model import DatasetId
 from mydata_like.server.api import HttpServer
-from mydata_like.server.client import Client
-from mydata_like.server.records import parse_facility
+from mydata_like.server.client import ApiClient
+from mydata_like.server.serializers import parse_facility
 from mydata_like.settings.schema import Server
 from tests.fakes.clock import FakeClock
 from tests.fakes.web import ACCOUNT, page, raw, reply, reset, web_server
@@ -53,7 +53,7 @@ def server(web, clock, cancel):
 @contextmanager
 def http_server(url, clock, cancel, **settings):
     settings = Server(url=url, username="facility", **settings)
-    server = HttpServer(Client(settings, "secret-key", clock, cancel))
+    server = HttpServer(ApiClient(settings, "secret-key", clock, cancel))
     try:
         yield server
     finally:
@@ -420,7 +420,7 @@ def test_an_address_that_would_give_the_key_away_is_refused(clock, cancel, url):
     settings = Server().changed(url=url, username="u")
 
     with pytest.raises(SettingsError):
-        Client(settings, "k", clock, cancel)
+        ApiClient(settings, "k", clock, cancel)
 
 
 def facility_row():

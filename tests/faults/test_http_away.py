@@ -4,7 +4,7 @@ import pytest
 
 from mydata_like.core.errors import ServerUnavailableError, TransientError
 from mydata_like.server.api import HttpServer
-from mydata_like.server.client import Client
+from mydata_like.server.client import ApiClient
 from mydata_like.settings.schema import Server
 from tests.fakes.clock import FakeClock
 from tests.fakes.web import ACCOUNT, page, reply, web_server
@@ -20,7 +20,7 @@ def web():
 def server(web):
     clock = FakeClock()
     settings = Server(url=web.url, username="facility")
-    server = HttpServer(Client(settings, "secret-key", clock, clock.cancel()))
+    server = HttpServer(ApiClient(settings, "secret-key", clock, clock.cancel()))
     yield server
     server.close()
 

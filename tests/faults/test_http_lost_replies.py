@@ -14,19 +14,19 @@ from mydata_like.core.model import (
     ExperimentId,
     Facility,
     Group,
-    Instrument,
+    InstrumentRecord,
     Registration,
     User,
 )
 from mydata_like.core.ports import ExperimentDraft
 from mydata_like.server.api import HttpServer
-from mydata_like.server.client import Client
+from mydata_like.server.client import ApiClient
 from mydata_like.settings.schema import Server
 from tests.fakes.clock import FakeClock
 from tests.fakes.web import page, raw, reply, reset, web_server
 
 FACILITY = Facility(1, "F", Group(4, "managers"))
-SCOPE = Instrument(3, "Scope")
+SCOPE = InstrumentRecord(3, "Scope")
 EXPERIMENT = Experiment(ExperimentId(11), "Cells")
 DRAFT = ExperimentDraft("Cells", "d", "Username / Dataset", "ann", "", "uuid")
 ROWS = {
@@ -58,7 +58,7 @@ def web():
 @pytest.fixture
 def server(web):
     clock = FakeClock()
-    client = Client(Server(url=web.url, username="facility"), "key", clock, clock.cancel())
+    client = ApiClient(Server(url=web.url, username="facility"), "key", clock, clock.cancel())
     yield HttpServer(client)
     client.close()
 
@@ -255,7 +255,7 @@ def test_a_registration_that_was_turned_away_at_the_door_is_repeated(web, server
 def test_a_registration_that_reached_nobody_makes_the_server_unavailable():
     clock = FakeClock()
     settings = Server(url="http://127.0.0.1:1", username="facility")
-    server = HttpServer(Client(settings, "key", clock, clock.cancel()))
+    server = HttpServer(ApiClient(settings, "key", clock, clock.cancel()))
 
     with pytest.raises(ServerUnavailableError):
         server.register([NEW])

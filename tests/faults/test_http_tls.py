@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from mydata_like.core.errors import ServerUnavailableError, SettingsError
-from mydata_like.server.client import Client
+from mydata_like.server.client import ApiClient
 from mydata_like.settings.schema import Server
 from tests.fakes.clock import FakeClock
 from tests.fakes.web import web_server
@@ -73,7 +73,7 @@ def authority(tmp_path):
 def ask(url, ca_file):
     clock = FakeClock()
     settings = Server(url=url, username="facility", ca_file=ca_file)
-    client = Client(settings, "key", clock, clock.cancel())
+    client = ApiClient(settings, "key", clock, clock.cancel())
     try:
         return client.prove().user.username
     finally:

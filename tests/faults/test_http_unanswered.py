@@ -7,9 +7,9 @@ import pytest
 from mydata_like.core.errors import Cancelled, TransientError, UnansweredError
 from mydata_like.core.events import Notice
 from mydata_like.core.model import Group
-from mydata_like.engine.writes import Writes
+from mydata_like.engine.dataset_writers import WriteTracker
 from mydata_like.server.api import HttpServer
-from mydata_like.server.client import Client
+from mydata_like.server.client import ApiClient
 from mydata_like.settings.schema import Server
 from tests.fakes.clock import FakeClock
 from tests.fakes.ledger import MemoryLedger
@@ -30,9 +30,9 @@ class Bench:
         self.ledger = ledger or MemoryLedger()
         self.cancel = self.clock.cancel()
         settings = Server(url=web.url, username="facility", write_timeout=LIMIT)
-        self.client = Client(settings, "key", self.clock, self.cancel)
+        self.client = ApiClient(settings, "key", self.clock, self.cancel)
         self.client.emit = self.events.append
-        self.client.writes = Writes(self.ledger, self.clock, LIMIT)
+        self.client.writes = WriteTracker(self.ledger, self.clock, LIMIT)
         self.server = HttpServer(self.client)
         self.posts = []
         web.rules.insert(0, self._note)

@@ -9,10 +9,10 @@ import pytest
 
 from mydata_like.core.errors import ServerUnavailableError, SettingsError
 from mydata_like.server.api import HttpServer
-from mydata_like.server.client import Client
-from mydata_like.settings.checking import check_values
+from mydata_like.server.client import ApiClient
 from mydata_like.settings.schema import Server
-from mydata_like.ssh.race import NoAnswerError, connect_first
+from mydata_like.settings.validate import check_values
+from mydata_like.ssh.dialing import NoAnswerError, connect_first
 from tests.fakes.clock import FakeClock
 from tests.fakes.web import reply, web_server
 
@@ -29,7 +29,7 @@ def web():
 def server_at(url, **settings):
     clock = FakeClock()
     choices = Server(**{"url": url, "username": "facility", "allow_http": True} | settings)
-    server = HttpServer(Client(choices, "secret-key", clock, clock.cancel()))
+    server = HttpServer(ApiClient(choices, "secret-key", clock, clock.cancel()))
     try:
         yield server
     finally:

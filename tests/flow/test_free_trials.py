@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from mydata_like.core.freeing import Freed, Spared
+from mydata_like.core.deletion import DeletedFile, KeptFile
 from mydata_like.demo.faults import Fault, Reply
 from tests.builders import a_file
 from tests.freesite import (
@@ -52,10 +52,10 @@ def free(site, *, delete=True):
     fates = site.free(site.data, delete=delete)
     return {
         os.fsdecode(fate.key).rpartition("/")[2]: (
-            "freed" if isinstance(fate, Freed) else fate.problem.code
+            "freed" if isinstance(fate, DeletedFile) else fate.problem.code
         )
         for fate in fates
-        if isinstance(fate, Freed | Spared)
+        if isinstance(fate, DeletedFile | KeptFile)
     }
 
 

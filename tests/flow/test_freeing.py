@@ -8,15 +8,15 @@ from time import time
 
 import pytest
 
-from mydata_like.app.freeing import open_freeing
+from mydata_like.app.cleanup_service import open_freeing
 from mydata_like.app.run_request import RunObserver
-from mydata_like.app.settings import load_settings
+from mydata_like.app.settings_service import load_settings
+from mydata_like.core.deletion import DeletedFile, KeptFile
 from mydata_like.core.errors import AccessDeniedError, AlreadyRunningError, RunError
-from mydata_like.core.freeing import Freed, Spared
-from mydata_like.core.sources import Offer
+from mydata_like.core.extra_sources import SourceRequest
 from mydata_like.demo.faults import EMPTY_LIST, Fault
-from mydata_like.system.clock import SystemClock
-from mydata_like.system.lock import lock_data_directory
+from mydata_like.hostos.clock import SystemClock
+from mydata_like.hostos.lock import lock_data_directory
 from tests.builders import a_file
 from tests.site import QUICK, Picture, open_site
 
@@ -55,8 +55,8 @@ def free(site, *names, delete=True, settings=()):
     chosen = load_settings(site.config, (*QUICK, *settings)).settings
     with open_freeing(chosen, site.config, observer, delete=delete) as freeing:
         fates = list(freeing([site.data / name for name in names]))
-    freed = [os.fsdecode(fate.key) for fate in fates if isinstance(fate, Freed)]
-    kept = {os.fsdecode(f.key): f.problem.code for f in fates if isinstance(f, Spared)}
+    freed = [os.fsdecode(fate.key) for fate in fates if isinstance(fate, DeletedFile)]
+    kept = {os.fsdecode(f.key): f.problem.code for f in fates if isinstance(f, KeptFile)}
     assert len(fates) == len(freed) + len(kept)
     return freed, kept
 
@@ -271,7 +271,7 @@ def test_what_was_dropped_is_freed_where_it_lies_and_what_lies_beside_it_is_not(
     folder = site.data.parent / "dropped"
     wanted = [a_file(folder / f"{name}.tif", 20, LONG_AGO) for name in ("a", "b")]
     beside = a_file(site.data.parent / "beside.tif", 20, LONG_AGO)
-    assert site.carry(sources=[Offer(os.fsencode(folder))]).code == 0
+    assert site.carry(sources=[SourceRequest(os.fsencode(folder))]).code == 0
     late = a_file(folder / "late.tif", 20, LONG_AGO)
 
     freed, kept = free(site, folder, beside)

@@ -5,16 +5,15 @@ from contextlib import contextmanager
 
 import pytest
 
-from mydata_like.app.admission import describe_applicant
+from mydata_like.app.approval import describe_applicant
 from mydata_like.app.connection import open_connection
-from mydata_like.app.marking import marked
-from mydata_like.app.settings import find_api_key, find_places, load_settings, open_secrets
+from mydata_like.app.settings_service import find_api_key, find_places, load_settings, open_secrets
+from mydata_like.app.uploader_marks import marked
+from mydata_like.core.data_directory import WHOLE, Shard
 from mydata_like.core.errors import AlreadyRunningError
-from mydata_like.core.shards import WHOLE, Shard
-from mydata_like.engine.workers import CancelFlag
-from mydata_like.system.clock import SystemClock
-from mydata_like.system.holder import Holder
-from mydata_like.system.lease import Lease
+from mydata_like.engine.pipeline import CancelFlag
+from mydata_like.hostos.clock import SystemClock
+from mydata_like.hostos.lock import Lease, LockHolder
 from tests.site import make_data, open_site
 from tests.sshd_fixture import needs_sshd
 
@@ -36,7 +35,7 @@ def at_work(site, uuid, *more, shard=WHOLE, known=True, missing=True):
     """Be at work as the installation of this uuid, for which the data directory takes no lease."""
     settings = load_settings(site.config, (f"instrument.uuid={uuid}", *more)).settings
     places, clock = find_places(site.config), SystemClock()
-    lease = Lease(os.fsencode(settings.data.directory), shard, Holder.here(clock))
+    lease = Lease(os.fsencode(settings.data.directory), shard, LockHolder.here(clock))
     lease.missing = missing
     key = find_api_key(settings, open_secrets(site.config))[0]
     connection = open_connection(settings, key, clock, CancelFlag())

@@ -14,7 +14,7 @@ from mydata_like.core.events import (
     RunResumed,
     TransferStarted,
 )
-from mydata_like.demo.approval import ScpAddress
+from mydata_like.demo.uploaders import ScpAddress
 from mydata_like.ssh.keys import load_key
 from tests.invariants import check_carried
 from tests.site import make_data, open_site

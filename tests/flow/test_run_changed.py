@@ -4,16 +4,16 @@ import os
 
 import pytest
 
-from mydata_like.app.file_status import find_files
-from mydata_like.app.reading import open_listing, open_survey
-from mydata_like.app.settings import find_places, ledger_file, load_settings
+from mydata_like.app.file_status_service import find_files
+from mydata_like.app.row_queries import open_listing, open_survey
+from mydata_like.app.settings_service import find_places, ledger_file, load_settings
 from mydata_like.core.events import FileFailed, FileVerified, FileWanted
 from mydata_like.core.file_status import FileSafety, LocalState
 from mydata_like.core.model import EntryState
-from mydata_like.core.views import View
-from mydata_like.engine.proving import DIFFERS, judge_entry
-from mydata_like.store.ledger import SqliteLedger
-from mydata_like.system.clock import SystemClock
+from mydata_like.core.queries import View
+from mydata_like.engine.local_cleanup import DIFFERS, judge_entry
+from mydata_like.hostos.clock import SystemClock
+from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from tests.builders import a_file
 from tests.invariants import check_carried
 from tests.site import kill_group, open_site, wait_for

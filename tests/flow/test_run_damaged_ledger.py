@@ -6,8 +6,8 @@ import pytest
 
 from mydata_like.core.events import RunStarted
 from mydata_like.core.model import DatasetId, Entry, EntryState
-from mydata_like.store.ledger import SqliteLedger
-from mydata_like.system.clock import SystemClock
+from mydata_like.hostos.clock import SystemClock
+from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from tests.invariants import check_carried
 from tests.site import make_data, open_site
 from tests.sshd_fixture import needs_sshd

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mydata_like.store.ledger import SqliteLedger
-from mydata_like.system.clock import SystemClock
+from mydata_like.hostos.clock import SystemClock
+from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from tests.invariants import check_carried
 from tests.mounts import MOUNTS, needs_mounts
 from tests.site import make_data, open_site

@@ -6,15 +6,15 @@ import subprocess
 
 import pytest
 
-from mydata_like.app.settings import find_places, ledger_file, load_settings
-from mydata_like.app.state import look_at_state
+from mydata_like.app.settings_service import find_places, ledger_file, load_settings
+from mydata_like.app.status_report import look_at_state
 from mydata_like.core.errors import UploaderError
 from mydata_like.core.events import FolderFailed
-from mydata_like.core.sources import Destination, Offer
-from mydata_like.core.views import FileRow, Table, View
+from mydata_like.core.extra_sources import Destination, SourceRequest
+from mydata_like.core.queries import FileRow, Table, View
 from mydata_like.demo.faults import Fault, Hang, Reset
-from mydata_like.store.listing import Listing
-from mydata_like.store.surveys import Survey
+from mydata_like.ledger.row_query import RowQuery
+from mydata_like.ledger.summaries import LedgerSummary
 from tests.invariants import check_carried
 from tests.site import finish_reading, kill_group, make_data, open_site, wait_for
 from tests.sshd_fixture import needs_sshd
@@ -51,7 +51,7 @@ def find_risk(site):
     places = find_places(site.config)
     root = os.fsencode(site.data)
     view = View(table=Table.PROBLEMS, states=frozenset({"found", "waiting", "failed"}))
-    with Listing.open(ledger_file(settings, places, root), root, view) as listing:
+    with RowQuery.open(ledger_file(settings, places, root), root, view) as listing:
         rows = [row for row in listing.first(100_000) if isinstance(row, FileRow)]
     named = {site.data / os.fsdecode(row.key) for row in rows}
     assert (at_risk.files, at_risk.bytes) == (len(rows), sum(it.size for it in rows))
@@ -65,7 +65,7 @@ def count_risk(site):
 def find_folder(site, path):
     settings = load_settings(site.config).settings
     root = os.fsencode(site.data)
-    survey = Survey(ledger_file(settings, find_places(site.config), root), root)
+    survey = LedgerSummary(ledger_file(settings, find_places(site.config), root), root)
     owners = survey.list_folders()
     titles = [it for o in owners for it in survey.list_folders(o.owner, o.group)]
     datasets = [it for t in titles for it in survey.list_folders(t.owner, t.group, t.title)]
@@ -228,7 +228,7 @@ def test_a_source_that_was_cut_off_is_carried_on_by_the_next_run(site, dropped):
 
 
 def test_a_source_is_remembered_though_the_server_is_away(site, dropped):
-    carry_in_vain(site, [Offer(os.fsencode(dropped), Destination("", "Mice", "1"))])
+    carry_in_vain(site, [SourceRequest(os.fsencode(dropped), Destination("", "Mice", "1"))])
     assert find_risk(site) == set(dropped.iterdir())
 
     assert site.carry().sums.verified == len(everything(site)) + 5

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from mydata_like.core.events import FilesKnown, FileStaged, FileVerified, Notice
-from mydata_like.demo.approval import STAGING_BOX
+from mydata_like.demo.uploaders import STAGING_BOX
 from tests.archives import MODIFIED_NS, NAME, members_of
 from tests.archives import write as write_archive
 from tests.embedded import Api, staged

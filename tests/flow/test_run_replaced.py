@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from mydata_like.app.reading import open_survey
-from mydata_like.app.settings import load_settings
+from mydata_like.app.row_queries import open_survey
+from mydata_like.app.settings_service import load_settings
 from mydata_like.core.events import FileFailed, FileVerified
 from mydata_like.demo.faults import Fault, Hang
 from tests.builders import a_file

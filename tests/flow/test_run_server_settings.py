@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from mydata_like.app.settings import load_settings
-from mydata_like.settings.policy import Source
+from mydata_like.app.settings_service import load_settings
+from mydata_like.settings.layers import Layer
 from tests.site import make_data, open_site
 from tests.sshd_fixture import needs_sshd
 
@@ -50,7 +50,7 @@ def test_a_change_on_the_server_counts_in_the_next_run(site):
     assert "no_such_key" in told["settings.server-ignored"]["message"]
     assert "settings.from-server" not in notices(again)
     winner = explain(site, "filters.excludes").winner
-    assert winner.source is Source.SERVER
+    assert winner.source is Layer.SERVER
     assert winner.origin.startswith("127.0.0.1:")
 
 

@@ -6,10 +6,10 @@ import subprocess
 
 import pytest
 
-from mydata_like.app.settings import load_settings
-from mydata_like.app.sources import find_unfinished_sources, remove_source
+from mydata_like.app.settings_service import load_settings
+from mydata_like.app.source_service import find_unfinished_sources, remove_source
 from mydata_like.core.errors import SourceError
-from mydata_like.core.sources import Destination, Offer
+from mydata_like.core.extra_sources import Destination, SourceRequest
 from tests.invariants import check_carried, check_law, check_untouched, find_falsehoods
 from tests.site import Picture, finish_reading, kill_group, make_data, open_site, wait_for
 from tests.sshd_fixture import needs_sshd
@@ -43,7 +43,7 @@ def write(path, text):
 
 
 def run(site, *folders, destination=None, settings=()):
-    offers = [Offer(os.fsencode(folder), destination) for folder in folders]
+    offers = [SourceRequest(os.fsencode(folder), destination) for folder in folders]
     return site.carry(*settings, sources=offers)
 
 

@@ -13,14 +13,14 @@ import pytest
 from mydata_like.core.errors import StagingError, TransientError
 from mydata_like.core.events import ChannelChanged
 from mydata_like.core.model import Payload
-from mydata_like.core.ports import Sent
-from mydata_like.transfer import crew
+from mydata_like.core.ports import SentFile
+from mydata_like.transfer import multi_stream
 from tests.fakes.place import checksum
 from tests.faults.tcpproxy import TcpProxy
 from tests.sshd_fixture import kill_commands, let_start_no_more, needs_limits
 from tests.staging import Staging, single, wanted
 
-LARGE = crew.LARGE - (1 << 20)  # for one stream, however far a busy machine seems to be
+LARGE = multi_stream.LARGE - (1 << 20)  # for one stream, however far a busy machine seems to be
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +88,7 @@ def test_a_broken_line_is_noticed_and_the_next_attempt_succeeds(
     assert time.monotonic() - started < 60  # seconds; TCP would wait for a quarter of an hour
     assert not place.there(member).exists()
     proxy.stall.clear()
-    assert channel.send(single(member), ignore) == [Sent(0, checksum(member))]
+    assert channel.send(single(member), ignore) == [SentFile(0, checksum(member))]
     assert place.arrived(member)
     states = [event.state for event in staging.events if isinstance(event, ChannelChanged)]
     assert states == ["open", "lost", "open"]
@@ -108,7 +108,7 @@ def test_an_sftp_server_that_dies_costs_an_attempt_and_no_file(place, tmp_path, 
             kill_commands(staging.sshd)
             with pytest.raises(TransientError):
                 channel.send(payload, ignore)
-            assert all(isinstance(fate, Sent) for fate in channel.send(payload, ignore))
+            assert all(isinstance(fate, SentFile) for fate in channel.send(payload, ignore))
         finally:
             transport.close()
 
@@ -117,7 +117,7 @@ def send_for_ever(channel, payload, before):
     """Send a payload again and again, until that fails."""
     while True:
         before()
-        assert all(isinstance(fate, Sent) for fate in channel.send(payload, ignore))
+        assert all(isinstance(fate, SentFile) for fate in channel.send(payload, ignore))
 
 
 @needs_limits
@@ -135,7 +135,7 @@ def test_a_host_that_runs_no_more_commands_for_now_ends_no_run(place, tmp_path, 
             channel = transport.open_channel()
             with pytest.raises(TransientError):
                 send_for_ever(channel, single(member), lambda: let_start_no_more(staging.sshd))
-            assert channel.send(single(member), ignore) == [Sent(0, checksum(member))]
+            assert channel.send(single(member), ignore) == [SentFile(0, checksum(member))]
         finally:
             transport.close()
 
@@ -156,8 +156,8 @@ def test_a_batch_cut_at_random_never_claims_what_is_not_there(place, proxy, tran
             fates = []
         proxy.cut_after = None
         for fate, member in zip(fates, members, strict=bool(fates)):
-            assert not isinstance(fate, Sent) or place.arrived(member)
-        proven += sum(isinstance(fate, Sent) for fate in fates)
+            assert not isinstance(fate, SentFile) or place.arrived(member)
+        proven += sum(isinstance(fate, SentFile) for fate in fates)
     assert proven
     fates = channel.send(batch(members), ignore)
     assert [fate.checksum for fate in fates] == [checksum(member) for member in members]
@@ -173,7 +173,7 @@ def test_what_arrived_before_a_cut_is_not_sent_again(place, proxy, transport):
         channel.send(single(member), ignore)
     proxy.cut_after = None
     before = proxy.passed
-    assert channel.send(single(member), ignore) == [Sent(0, checksum(member))]
+    assert channel.send(single(member), ignore) == [SentFile(0, checksum(member))]
     assert place.arrived(member)
     assert proxy.passed - before < LARGE // 2
 
@@ -253,7 +253,7 @@ def test_a_full_disk_is_told_and_leaves_room_for_others(place, staging, mounted,
         assert caught.value.problem_code == "staging.full"
         if kind == "single":
             assert list((place.location / "b").iterdir()) == []
-            assert channel.send(single(members[0]), ignore) == [Sent(0, checksum(members[0]))]
+            assert channel.send(single(members[0]), ignore) == [SentFile(0, checksum(members[0]))]
     finally:
         transport.close()
 
@@ -282,8 +282,8 @@ def test_a_server_that_grants_one_command_at_a_time_is_enough(place, tmp_path):
         try:
             channel = transport.open_channel()
             for _ in range(2):
-                assert all(isinstance(f, Sent) for f in channel.send(batch(members), ignore))
-                assert channel.send(single(large), ignore) == [Sent(0, checksum(large))]
+                assert all(isinstance(f, SentFile) for f in channel.send(batch(members), ignore))
+                assert channel.send(single(large), ignore) == [SentFile(0, checksum(large))]
         finally:
             transport.close()
 
@@ -314,5 +314,5 @@ def test_a_growing_file_in_a_batch_fails_alone(place, staging):
         fates = transport.open_channel().send(batch(members), ignore)
     finally:
         transport.close()
-    assert [n for n, fate in enumerate(fates) if not isinstance(fate, Sent)] == [15]
+    assert [n for n, fate in enumerate(fates) if not isinstance(fate, SentFile)] == [15]
     assert fates[15].problem.code == "file.changed"

@@ -4,11 +4,11 @@ import os
 
 import pytest
 
-from mydata_like.app.settings import find_places, ledger_file, load_settings
+from mydata_like.app.settings_service import find_places, ledger_file, load_settings
 from mydata_like.core.events import FileFailed, FileVerified
 from mydata_like.demo.faults import Cached, Fault, Reply, StoreHalf, StoreOtherChecksum
-from mydata_like.store.ledger import SqliteLedger
-from mydata_like.system.clock import SystemClock
+from mydata_like.hostos.clock import SystemClock
+from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from tests.invariants import check_carried, check_law
 from tests.site import make_data, open_site
 from tests.sshd_fixture import needs_sshd

@@ -10,21 +10,20 @@ from pathlib import Path
 from typing import Any, Final
 
 from mydata_like.core.errors import RejectedError, SettingsError, UploaderError
-from mydata_like.doctor.pump import count_there
-from mydata_like.server.wire import Request, Wire
+from mydata_like.hostos.clock import SystemClock
+from mydata_like.server.http import HttpClient, HttpRequest
 from mydata_like.settings.schema import Server
-from mydata_like.ssh import links, sftp_wire
+from mydata_like.speedtest.flood_worker import count_there
+from mydata_like.ssh import dialing, sftp_protocol
 from mydata_like.ssh.agent import Agent
-from mydata_like.ssh.remote import probe
-from mydata_like.ssh.session import Endpoint, Finished
+from mydata_like.ssh.capabilities import probe
+from mydata_like.ssh.session import CommandResult, Endpoint
 from mydata_like.ssh.sftp import Sftp
-from mydata_like.system.clock import SystemClock
-from mydata_like.transfer.ground import Ground
-from mydata_like.transfer.parts import Parts
-from mydata_like.transfer.proof import judge
-from mydata_like.transfer.protocol import Member, Move
-from mydata_like.transfer.replacing import replace_by_shell
-from mydata_like.transfer.shell import Shells, read_answer
+from mydata_like.transfer.batch_verification import judge
+from mydata_like.transfer.file_replacement import replace_by_shell
+from mydata_like.transfer.remote_shell import RemoteDirs, Shells, read_answer
+from mydata_like.transfer.single_file import PartialFiles
+from mydata_like.transfer.worker_messages import Member, RenameTask
 from tests.fuzz.target import Parse, Target, plain
 
 MEMBER_NAMES: Final = [b"a", b"b c", b"d"]
@@ -49,11 +48,11 @@ class _Answering:
     def read_ready(self) -> bytes:
         return self._said.read(1000)
 
-    def finish(self) -> Finished:
+    def finish(self) -> CommandResult:
         output = bytearray()
         while more := self.read(1 << 20):
-            links.keep_output(ENDPOINT, output, more)
-        return Finished(0, bytes(output), b"")
+            dialing.keep_output(ENDPOINT, output, more)
+        return CommandResult(0, bytes(output), b"")
 
     def close(self) -> None:
         """Do nothing."""
@@ -79,8 +78,8 @@ class _Session:
     def start(self, command: bytes) -> _Answering:
         return _Answering(self._said)
 
-    def run(self, command: bytes, stdin: bytes = b"") -> Finished:
-        return Finished(0, self._said, b"")
+    def run(self, command: bytes, stdin: bytes = b"") -> CommandResult:
+        return CommandResult(0, self._said, b"")
 
     def open_sftp(self) -> Any:
         raise RejectedError("There is no SFTP.")
@@ -93,7 +92,7 @@ def _use_sftp(data: bytes) -> bytes:
     sftp = Sftp(_Answering(data, ENDLESS))
     sftp.find_size(b"/a")
     content = sftp.read_file(b"/a")
-    sftp_wire.read_size(sftp.receive())
+    sftp_protocol.read_size(sftp.receive())
     return content
 
 
@@ -102,20 +101,23 @@ def _packet(kind: int, body: bytes) -> bytes:
 
 
 GREETING = _packet(
-    2, b"\0\0\0\3" + sftp_wire.pack(b"posix-rename@openssh.com") + sftp_wire.pack(b"1")
+    2, b"\0\0\0\3" + sftp_protocol.pack(b"posix-rename@openssh.com") + sftp_protocol.pack(b"1")
 )
 ATTRIBUTES = b"\0\0\0\1" + (12).to_bytes(8, "big")
 SFTP = GREETING + b"".join(
     _packet(kind, number.to_bytes(4, "big") + body)
     for number, (kind, body) in enumerate(
         (
-            (sftp_wire.ATTRIBUTES, ATTRIBUTES),
-            (sftp_wire.ATTRIBUTES, ATTRIBUTES),
-            (sftp_wire.HANDLE, sftp_wire.pack(b"h")),
-            (sftp_wire.DATA, sftp_wire.pack(b"content")),
-            (sftp_wire.STATUS, b"\0\0\0\1" + sftp_wire.pack(b"end") + sftp_wire.pack(b"")),
-            (sftp_wire.STATUS, b"\0\0\0\0" + sftp_wire.pack(b"") + sftp_wire.pack(b"")),
-            (sftp_wire.ATTRIBUTES, ATTRIBUTES),
+            (sftp_protocol.ATTRIBUTES, ATTRIBUTES),
+            (sftp_protocol.ATTRIBUTES, ATTRIBUTES),
+            (sftp_protocol.HANDLE, sftp_protocol.pack(b"h")),
+            (sftp_protocol.DATA, sftp_protocol.pack(b"content")),
+            (
+                sftp_protocol.STATUS,
+                b"\0\0\0\1" + sftp_protocol.pack(b"end") + sftp_protocol.pack(b""),
+            ),
+            (sftp_protocol.STATUS, b"\0\0\0\0" + sftp_protocol.pack(b"") + sftp_protocol.pack(b"")),
+            (sftp_protocol.ATTRIBUTES, ATTRIBUTES),
         ),
         1,
     )
@@ -146,11 +148,11 @@ MEMBER: Final = Member(b"/a", 20_000_000, 1, 1, 1, b"a/b")
 
 
 def _find_parts(data: bytes) -> object:
-    return Parts(Ground(Shells(_Session(data)), b"/data")).find(MEMBER) or True
+    return PartialFiles(RemoteDirs(Shells(_Session(data)), b"/data")).find(MEMBER) or True
 
 
 def _replace(data: bytes) -> object:
-    moves = [Move(b"a", b"b", 1), Move(b"c", b"", 1)]
+    moves = [RenameTask(b"a", b"b", 1), RenameTask(b"c", b"", 1)]
     return replace_by_shell(Shells(_Session(data)), b"/data", moves)
 
 
@@ -199,9 +201,11 @@ def _open_http(folder: Path) -> Parse:
             thread = threading.Thread(target=_answer, args=(listener, data))
             thread.start()
             url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-            wire = Wire(Server(url=url, read_timeout=2.0), "key", SystemClock(), threading.Event())
+            wire = HttpClient(
+                Server(url=url, read_timeout=2.0), "key", SystemClock(), threading.Event()
+            )
             try:
-                return wire.exchange(Request("GET", "dataset/"))
+                return wire.exchange(HttpRequest("GET", "dataset/"))
             finally:
                 wire.close()
                 thread.join()
@@ -210,9 +214,9 @@ def _open_http(folder: Path) -> Parse:
 
 
 REPLY: Final = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
-KEY: Final = sftp_wire.pack(sftp_wire.pack(b"ssh-ed25519") + sftp_wire.pack(bytes(32)))
-AGENT: Final = sftp_wire.pack(b"\x0c\0\0\0\1" + KEY + sftp_wire.pack(b"a comment")) + (
-    sftp_wire.pack(b"\x0e" + sftp_wire.pack(sftp_wire.pack(b"ssh-ed25519") + bytes(68)))
+KEY: Final = sftp_protocol.pack(sftp_protocol.pack(b"ssh-ed25519") + sftp_protocol.pack(bytes(32)))
+AGENT: Final = sftp_protocol.pack(b"\x0c\0\0\0\1" + KEY + sftp_protocol.pack(b"a comment")) + (
+    sftp_protocol.pack(b"\x0e" + sftp_protocol.pack(sftp_protocol.pack(b"ssh-ed25519") + bytes(68)))
 )
 FACTS: Final = b"""extracted 4096
 tar tar (GNU tar) 1.34
@@ -253,7 +257,7 @@ def _list_all() -> list[Target]:
         Target(
             name="SSH agent",
             samples=(AGENT,),
-            others=(sftp_wire.pack(b"\5"), sftp_wire.pack(b"\x0c\xff\xff\xff\xff")),
+            others=(sftp_protocol.pack(b"\5"), sftp_protocol.pack(b"\x0c\xff\xff\xff\xff")),
             open=_open_agent,
             declared=(OSError, SettingsError),
             slow=True,

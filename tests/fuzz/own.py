@@ -5,15 +5,14 @@ import pickle
 from typing import Final
 
 from mydata_like.core.errors import UploaderError
-from mydata_like.gui.engine import parse_line
-from mydata_like.gui.speed_test.report import read_reports
-from mydata_like.gui.tray.instance import parse_call
-from mydata_like.server.registering import is_from_the_application
-from mydata_like.server.wire import Reply
-from mydata_like.settings.legacy import translate
-from mydata_like.store.rows import moment, parse_archive, parse_entry, parse_run
-from mydata_like.transfer.pipe import Pipe
-from mydata_like.transfer.protocol import Done, Fate, Said
+from mydata_like.gui.engine_process import parse_line
+from mydata_like.gui.speed_test.speedtest_process import read_reports
+from mydata_like.gui.tray.single_instance import parse_call
+from mydata_like.ledger.sql import moment, parse_archive, parse_entry, parse_run
+from mydata_like.server.api import is_from_the_application
+from mydata_like.server.http import HttpResponse
+from mydata_like.settings.mydata_cfg import translate
+from mydata_like.transfer.worker_messages import ChannelReply, MemberResult, Pipe, TaskResult
 from tests.fuzz.target import MD5, TIME, Target, load_values, plain, to_json
 
 SPEED_TEST: Final = {
@@ -23,7 +22,9 @@ SPEED_TEST: Final = {
     "verdict": {"workloads": [], "advice": []},
     "proof": None,
 }
-MESSAGE: Final = pickle.dumps(Said(1, Done((Fate(0, MD5),))), pickle.HIGHEST_PROTOCOL)
+MESSAGE: Final = pickle.dumps(
+    ChannelReply(1, TaskResult((MemberResult(0, MD5),))), pickle.HIGHEST_PROTOCOL
+)
 RUN: Final = ["run-1", TIME, TIME, '{"found": 1}']
 MYDATA: Final = {
     "username": "me",
@@ -101,7 +102,7 @@ TARGETS: Final = (
     Target(
         name="registration replies",
         samples=(to_json({"error_message": "IntegrityError", "traceback": ""}),),
-        open=plain(lambda data: is_from_the_application(Reply(500, {}, data))),
+        open=plain(lambda data: is_from_the_application(HttpResponse(500, {}, data))),
         has_json=True,
     ),
     Target(

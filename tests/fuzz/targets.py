@@ -7,10 +7,14 @@ from typing import Any
 
 from mydata_like.core.commands import parse_command
 from mydata_like.core.errors import Problem, UploaderError
-from mydata_like.server.approval import build_area, parse_approval
-from mydata_like.server.marks import Mark
-from mydata_like.server.meaning import Meaning
-from mydata_like.server.records import (
+from mydata_like.hostos.clock import SystemClock
+from mydata_like.hostos.lock import LockHolder
+from mydata_like.hostos.logs import parse_line, read_end
+from mydata_like.ledger.sqlite_ledger import SqliteLedger
+from mydata_like.server.http import HttpResponse
+from mydata_like.server.machine_identity import MachineIdentity
+from mydata_like.server.responses import ResponseClassifier, find_server_address
+from mydata_like.server.serializers import (
     page_parser,
     parse_account,
     parse_datafile,
@@ -22,17 +26,14 @@ from mydata_like.server.records import (
     parse_set,
     parse_stats,
 )
-from mydata_like.server.replies import find_server_address
-from mydata_like.server.seat import Seat
-from mydata_like.server.wire import Reply
-from mydata_like.settings.checking import check_values
-from mydata_like.settings.file import read_settings_file
-from mydata_like.settings.legacy_file import read_legacy_file
-from mydata_like.ssh.hosts import known_keys
-from mydata_like.ssh.keys import PublicKey, create_key, load_key
+from mydata_like.server.uploader import build_area, parse_approval
+from mydata_like.server.uploader_mark import UploaderMark
+from mydata_like.settings.mydata_cfg import read_legacy_file
+from mydata_like.settings.settings_file import read_settings_file
+from mydata_like.settings.validate import check_values
+from mydata_like.ssh.keys import PublicKey, create_key, known_keys, load_key
 from mydata_like.ssh.session import Endpoint
-from mydata_like.store.ledger import SqliteLedger
-from mydata_like.store.state_files import (
+from mydata_like.state.state_files import (
     Heartbeat,
     PendingApproval,
     ServerSettings,
@@ -45,12 +46,9 @@ from mydata_like.store.state_files import (
     to_plain,
     to_utc,
 )
-from mydata_like.system.clock import SystemClock
-from mydata_like.system.holder import Holder
-from mydata_like.system.logreading import parse_line, read_end
 from mydata_like.transfer import tar
-from mydata_like.transfer.archive import INDEX_HEAD, INDEX_TAIL
-from mydata_like.transfer.unarchive import TarArchives
+from mydata_like.transfer.archive_reader import TarArchives
+from mydata_like.transfer.archive_writer import INDEX_HEAD, INDEX_TAIL
 from tests.fuzz.hosts import TARGETS as HOST_TARGETS
 from tests.fuzz.own import TARGETS as OWN_TARGETS
 from tests.fuzz.target import (
@@ -122,12 +120,12 @@ ANSWERS: Mapping[str, tuple[Callable[[Any], Any], object]] = {
 
 
 def _server(name: str, parse: Callable[[Any], Any], answer: object) -> Target:
-    meaning = Meaning("server", "secret", SystemClock())
+    meaning = ResponseClassifier("server", "secret", SystemClock())
     headers = {"Content-Type": "application/json"}
     return Target(
         name=f"server {name}",
         samples=(to_json(answer),),
-        open=plain(lambda data: meaning.decode(Reply(200, headers, data), parse)),
+        open=plain(lambda data: meaning.decode(HttpResponse(200, headers, data), parse)),
         declared=(UploaderError,),
         has_json=True,
     )
@@ -148,7 +146,9 @@ def _read_reply(data: bytes) -> object:
     headers = {"Retry-After": after.decode("latin-1"), "Location": target}
     find_server_address(target)
     code = int(status) if status.isdigit() and len(status) == 3 else 503
-    return Meaning("server", "secret", SystemClock()).check(Reply(code, headers, body), (200,))
+    return ResponseClassifier("server", "secret", SystemClock()).check(
+        HttpResponse(code, headers, body), (200,)
+    )
 
 
 # Archives
@@ -275,20 +275,20 @@ def _list_all() -> list[Target]:
         ),
         Target(
             name="uploader marks",
-            samples=(Mark(frozenset("a"), "me", "pc").format().encode(),),
-            open=of_text(Mark.parse),
+            samples=(UploaderMark(frozenset("a"), "me", "pc").format().encode(),),
+            open=of_text(UploaderMark.parse),
             has_json=True,
         ),
         Target(
             name="uploader seats",
-            samples=(Seat.of("u", "pc", "s", ["m"]).format(NOW).encode(),),
-            open=of_text(Seat.parse),
+            samples=(MachineIdentity.of("u", "pc", "s", ["m"]).format(NOW).encode(),),
+            open=of_text(MachineIdentity.parse),
             has_json=True,
         ),
         Target(
             name="lock holders",
-            samples=(Holder.here(SystemClock()).format().encode(),),
-            open=plain(Holder.parse),
+            samples=(LockHolder.here(SystemClock()).format().encode(),),
+            open=plain(LockHolder.parse),
             has_json=True,
         ),
         Target(

@@ -25,7 +25,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from mydata_like.gui.look.style import LEAST
+from mydata_like.gui.theme.colours import LEAST
 from tests.gui.contrast import contrast
 
 TARGETS = QAbstractButton | QComboBox | QLineEdit | QAbstractSpinBox

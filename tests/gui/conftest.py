@@ -10,12 +10,12 @@ import pytest
 from PySide6.QtCore import QCoreApplication, QEvent, QLocale, QTranslator
 from pytestqt.qtbot import QtBot
 
-from mydata_like.app.settings import save_settings
-from mydata_like.gui.controller import Controller
-from mydata_like.gui.look.language import speak
-from mydata_like.gui.memory import Memory
-from mydata_like.gui.pages.page import Desk
+from mydata_like.app.settings_service import save_settings
+from mydata_like.gui.base import AppContext
+from mydata_like.gui.controller import WindowController
 from mydata_like.gui.tasks import Tasks
+from mydata_like.gui.theme_settings import speak
+from mydata_like.gui.window_state import WindowState
 from tests.gui.ledgers import WrittenLedger
 from tests.gui.xvfb import open_screen
 from tests.site import make_data, open_site
@@ -57,10 +57,10 @@ def open_desk(qtbot):
 
     def open_it(config=None):
         tasks = Tasks()
-        controller = Controller(config, tasks)
+        controller = WindowController(config, tasks)
         opened.append((controller, tasks))
         controller.open()
-        return Desk(controller, tasks, Memory(controller))
+        return AppContext(controller, tasks, WindowState(controller))
 
     yield open_it
     for controller, tasks in opened:

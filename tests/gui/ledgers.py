@@ -5,13 +5,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
-from mydata_like.app.settings import find_places, ledger_file
+from mydata_like.app.settings_service import find_places, ledger_file
 from mydata_like.core.errors import Problem
 from mydata_like.core.model import DatasetId, Entry, EntryState, Outcome
-from mydata_like.core.views import View
+from mydata_like.core.queries import View
+from mydata_like.ledger.row_query import RowQuery
+from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from mydata_like.settings.schema import Settings
-from mydata_like.store.ledger import SqliteLedger
-from mydata_like.store.listing import Listing
 from tests.fakes.clock import FakeClock
 
 ROOT = b"/data"
@@ -47,9 +47,9 @@ class WrittenLedger:
         """Record so many verified files, each larger than the one before."""
         self.ledger.record([an_entry(name(number), size=number) for number in range(count)])
 
-    def open(self, view: View) -> Listing | None:
+    def open(self, view: View) -> RowQuery | None:
         self.opened += 1
-        return Listing.open(self.file, self.root, view)
+        return RowQuery.open(self.file, self.root, view)
 
     def close(self) -> None:
         self.ledger.close()

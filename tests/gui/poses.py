@@ -18,8 +18,8 @@ from mydata_like.core.events import (
 )
 from mydata_like.core.model import NO_RISK
 from mydata_like.engine.progress import NO_PROGRESS
-from mydata_like.gui.controller import Controller
-from mydata_like.gui.state import PastRun, Phase
+from mydata_like.gui.controller import WindowController
+from mydata_like.gui.run_state import PastRunState, Phase
 from tests.gui.scenes import Moment
 
 NOW = datetime(2027, 1, 31, 12, 0, tzinfo=UTC)
@@ -41,7 +41,7 @@ ENDED = Problem(
 STAGES = ("scan", "check", "send", "register", "verify")
 
 
-def pose(controller: Controller, moment: Moment, last: PastRun) -> None:
+def pose(controller: WindowController, moment: Moment, last: PastRunState) -> None:
     """Let the window believe that it is this moment; `last` is how the last run really ended."""
     controller._set(phase=Phase.IDLE, problem=None, last=last)
     match moment:
@@ -60,7 +60,7 @@ def pose(controller: Controller, moment: Moment, last: PastRun) -> None:
             pass
 
 
-def move(controller: Controller) -> None:
+def move(controller: WindowController) -> None:
     """Tell at once what goes on, which else comes four times a second."""
     controller._show()
 
@@ -122,6 +122,6 @@ def _progressed() -> RunProgressed:
     )
 
 
-def _tell(controller: Controller, events: list[Event]) -> None:
+def _tell(controller: WindowController, events: list[Event]) -> None:
     controller._take_events(events)
     move(controller)

@@ -23,31 +23,29 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from mydata_like.core.sources import Destination, KnownSource
-from mydata_like.gui.drop.settings_sheet import SettingsSheet
-from mydata_like.gui.drop.sheet import DropSheet
+from mydata_like.core.extra_sources import Destination, KnownSource
+from mydata_like.gui.base import AppContext, NavigationRequest
+from mydata_like.gui.drop.drop_dialog import DropDialog
+from mydata_like.gui.drop.import_dialog import ImportDialog
 from mydata_like.gui.dry_run import DryRunDialog
-from mydata_like.gui.help import HelpDialog
-from mydata_like.gui.logbook.bundle import BundleDialog
-from mydata_like.gui.look.palette import build_palette
-from mydata_like.gui.look.shades import DARK, LIGHT, Shades
-from mydata_like.gui.overview.set_by_server import SetByServer
-from mydata_like.gui.overview.unfinished import RemoveQuestion, UnfinishedList
-from mydata_like.gui.pages.catalogue import list_pages
-from mydata_like.gui.pages.page import Desk, Wish
-from mydata_like.gui.settings.connection_test import ConnectionTestDialog
-from mydata_like.gui.settings.dialog import SettingsDialog
-from mydata_like.gui.state import Phase, RunState
-from mydata_like.gui.tray.banner import Banner
-from mydata_like.gui.tray.emblem import Emblem, Shape, draw_emblem
-from mydata_like.gui.tray.herald import Kind, Message
-from mydata_like.gui.tray.leaving import Question
-from mydata_like.gui.where.free import FreeDialog
-from mydata_like.gui.window import Window
+from mydata_like.gui.help_menu import HelpDialog
+from mydata_like.gui.log_viewer.bundle_dialog import BundleDialog
+from mydata_like.gui.overview.overview_page import SetByServer
+from mydata_like.gui.overview.summary_cards import RemoveQuestion, UnfinishedList
+from mydata_like.gui.pages.page_registry import list_pages
+from mydata_like.gui.run_state import Phase, RunState
+from mydata_like.gui.settings_editor.connection_test_view import ConnectionTestDialog
+from mydata_like.gui.settings_editor.settings_dialog import SettingsDialog
+from mydata_like.gui.theme.colours import DARK, LIGHT, Shades, build_palette
+from mydata_like.gui.tray.app_shell import QuitPrompt
+from mydata_like.gui.tray.notifications import Banner, Notification, NotificationKind
+from mydata_like.gui.tray.tray_icon import TrayIcon, TrayState, draw_emblem
+from mydata_like.gui.where.free_dialog import FreeDialog
+from mydata_like.gui.window import MainWindow
 from mydata_like.gui.wizard import SetupWizard
-from mydata_like.gui.wizard.step import Readiness
-from mydata_like.gui.wizard.takeover import TakeoverSheet
-from mydata_like.settings.policy import ServerDecision, find_setting
+from mydata_like.gui.wizard.mydata_import_dialog import MyDataImportDialog
+from mydata_like.gui.wizard.step_base import Readiness
+from mydata_like.settings.layers import ServerDecision, find_setting
 from tests.gui.speed_records import a_record, costly_encryption, keep
 
 # Each on a tab of its own.
@@ -65,8 +63,8 @@ SETTINGS = (
 class Stage:
     """Where scenes are shown: the main window, and what it works with."""
 
-    window: Window
-    desk: Desk
+    window: MainWindow
+    desk: AppContext
 
 
 class Moment(Enum):
@@ -138,7 +136,7 @@ def _open_settings(key: str, stage: Stage) -> QWidget:
 
 
 def _open_page(name: str, stage: Stage) -> QWidget:
-    stage.window.show_page(Wish(name))
+    stage.window.show_page(NavigationRequest(name))
     return stage.window
 
 
@@ -146,8 +144,8 @@ def _compare_tests(stage: Stage) -> QWidget:
     """Two speed tests side by side, with advice, and what could not be measured."""
     before, now = costly_encryption(4.6e-9), costly_encryption()
     keep(stage.desk, a_record(0, before), a_record(1, now))
-    stage.window.show_page(Wish("overview"))
-    stage.window.show_page(Wish("speed"))
+    stage.window.show_page(NavigationRequest("overview"))
+    stage.window.show_page(NavigationRequest("speed"))
     _wait_until(lambda: not stage.desk.tasks.busy)
     others = stage.window.findChild(QComboBox, "earlier")
     assert others
@@ -157,7 +155,7 @@ def _compare_tests(stage: Stage) -> QWidget:
 
 def _find_file(stage: Stage) -> QWidget:
     """The journey of one file."""
-    stage.window.show_page(Wish("where", "part_3"))
+    stage.window.show_page(NavigationRequest("where", "part_3"))
     return stage.window
 
 
@@ -182,7 +180,9 @@ def _show_banner(stage: Stage) -> QWidget:
     window.resize(stage.window.width(), stage.window.height() // 4)
     banner = Banner(window)
     text = "The staging area is full, so nothing new is sent. Tell your administrator."
-    banner.tell(Message(Kind.PROBLEM, banner.tr("Something needs you"), text, "problems"))
+    banner.tell(
+        Notification(NotificationKind.PROBLEM, banner.tr("Something needs you"), text, "problems")
+    )
     window.show()
     return window
 
@@ -213,7 +213,7 @@ def _show_about(stage: Stage) -> QWidget:
 
 
 def _ask_about_quitting(stage: Stage) -> QWidget:
-    question = Question(stage.window)
+    question = QuitPrompt(stage.window)
     question.open()
     return question
 
@@ -274,7 +274,7 @@ def _drop_folders(stage: Stage) -> QWidget:
             path.write_bytes(b"tile" * 30_000)
             os.utime(path, (0, 1_700_000_000))
     paths = [os.fsencode(path) for path in sorted(stick.iterdir())]
-    sheet = DropSheet(stage.desk, paths, stage.window)
+    sheet = DropDialog(stage.desk, paths, stage.window)
     sheet.open()
     return sheet
 
@@ -282,7 +282,7 @@ def _drop_folders(stage: Stage) -> QWidget:
 def _drop_settings(stage: Stage) -> QWidget:
     """What the settings of another installation would change here."""
     other = _write_beside(stage, "other.toml", '[instrument]\nname = "Confocal 9"\n')
-    sheet = SettingsSheet(stage.desk, other, stage.window)
+    sheet = ImportDialog(stage.desk, other, stage.window)
     sheet.open()
     _wait_until(lambda: bool(sheet.notes.rowCount()))
     return sheet
@@ -291,7 +291,7 @@ def _drop_settings(stage: Stage) -> QWidget:
 def _take_over(stage: Stage) -> QWidget:
     """What would be taken over from MyData."""
     old = "[MyData]\nusername = ada\ninstrument_name = Confocal 9\nfolder_structure = Dataset\n"
-    sheet = TakeoverSheet(stage.desk, _write_beside(stage, "MyData.cfg", old), stage.window)
+    sheet = MyDataImportDialog(stage.desk, _write_beside(stage, "MyData.cfg", old), stage.window)
     sheet.open()
     _wait_until(lambda: bool(sheet.report.toPlainText()))
     return sheet
@@ -348,9 +348,9 @@ def _panel(shades: Shades) -> QWidget:
     panel.setPalette(build_palette(shades))
     panel.setAutoFillBackground(True)
     row = QHBoxLayout(panel)
-    for shape in Shape:
+    for shape in TrayState:
         picture = QLabel()
-        emblem = Emblem.of(shape, 0.65)
+        emblem = TrayIcon.of(shape, 0.65)
         picture.setPixmap(draw_emblem(emblem).pixmap(QSize(24, 24), 2.0))
         row.addWidget(picture)
         row.addWidget(QLabel(shape.value))

@@ -3,8 +3,8 @@
 from datetime import UTC, datetime
 
 from mydata_like.core.errors import Problem
-from mydata_like.gui.controller import Controller
-from mydata_like.gui.state import PastRun
+from mydata_like.gui.controller import WindowController
+from mydata_like.gui.run_state import PastRunState
 from mydata_like.gui.tasks import Tasks
 
 BEGAN = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
@@ -15,7 +15,7 @@ QUIET = Problem("limits.quiet-hours", "These are quiet hours.")
 NOT_APPROVED = Problem("uploader.not-approved", "The key awaits approval.")
 
 
-class ScriptedController(Controller):
+class ScriptedController(WindowController):
     """Stands as it is told to, and notes what it is asked for."""
 
     def __init__(self):
@@ -41,4 +41,4 @@ def run_that(**sums):
     found = sums.setdefault("found", 3)
     lost = sums.get("waiting", 0) + sums.get("failed", 0)
     sums.setdefault("verified", found - lost)
-    return PastRun(started=BEGAN, finished=ENDED, **sums)
+    return PastRunState(started=BEGAN, finished=ENDED, **sums)

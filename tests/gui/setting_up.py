@@ -5,19 +5,19 @@ from contextlib import ExitStack, contextmanager
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-from mydata_like.app.settings import (
+from mydata_like.app.onboarding import show_key
+from mydata_like.app.settings_service import (
     find_places,
     load_settings,
     open_secrets,
     save_settings,
     store_api_key,
 )
-from mydata_like.app.setup import show_key
-from mydata_like.demo.approval import ScpAddress
-from mydata_like.demo.server import EmbeddedServer
-from mydata_like.demo.sshd import PrivateSshd
+from mydata_like.demo.demo_server import EmbeddedServer
+from mydata_like.demo.ssh_servers import PrivateSshd
+from mydata_like.demo.uploaders import ScpAddress
 from mydata_like.gui.wizard import SetupWizard
-from mydata_like.gui.wizard.step import Readiness
+from mydata_like.gui.wizard.step_base import Readiness
 from mydata_like.ssh.keys import load_key
 from tests.gui.conftest import DEADLINE
 from tests.site import make_data

@@ -3,9 +3,10 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from mydata_like.app.settings import find_places, find_state
-from mydata_like.doctor.advice import judge
-from mydata_like.doctor.findings import (
+from mydata_like.app.settings_service import find_places, find_state
+from mydata_like.settings.transfer_sections import Transfer
+from mydata_like.speedtest.recommendations import judge
+from mydata_like.speedtest.results import (
     COMPRESSED,
     LARGE_FILES,
     MD5,
@@ -13,19 +14,18 @@ from mydata_like.doctor.findings import (
     RECORDS,
     ROUND_TRIP,
     TINY_FILES,
-    Cost,
-    Findings,
-    Machine,
-    Measured,
-    Stage,
+    CpuCost,
+    LocalMachine,
+    Measurement,
+    SpeedTestResult,
+    StageResult,
     Unit,
     carried,
     connected,
     flooded,
     local,
 )
-from mydata_like.settings.transfer import Transfer
-from mydata_like.store.state_files import add_speed_test
+from mydata_like.state.state_files import add_speed_test
 
 BEGAN = datetime(2026, 3, 2, 10, 0, tzinfo=UTC)
 AES, CHACHA = "aes256-gcm@openssh.com", "chacha20-poly1305@openssh.com"
@@ -34,32 +34,32 @@ UNKNOWN = "Something cannot be told."
 
 
 def of(stage, what, value, unit=Unit.BYTES, cost=(None, None)):
-    return Measured(stage, what, unit, (value * 0.95, value, value * 1.1), Cost(*cost))
+    return Measurement(stage, what, unit, (value * 0.95, value, value * 1.1), CpuCost(*cost))
 
 
 def findings(network=112e6):
     """Two computers on a fast network, whose server's API takes its time for each record."""
-    return Findings(
+    return SpeedTestResult(
         measured=(
-            of(Stage.HASH, MD5, 620e6),
-            of(Stage.HASH, MD5_ALL, 2.3e9),
-            of(Stage.SOURCE, LARGE_FILES, 480e6),
-            of(Stage.SOURCE, TINY_FILES, 2900.0, Unit.FILES),
-            of(Stage.SOURCE, COMPRESSED, 0.62, Unit.SHARE),
-            of(Stage.API, connected(2), 61.0, Unit.REQUESTS),
-            of(Stage.API, RECORDS, 190.0, Unit.FILES),
-            of(Stage.NETWORK, ROUND_TRIP, 0.0004, Unit.SECONDS),
-            of(Stage.CHANNELS, flooded(1), network * 0.9, cost=(1e-9, 1e-9)),
-            of(Stage.CHANNELS, flooded(4), network, cost=(1e-9, 1e-9)),
-            of(Stage.CIPHER, AES, network * 0.9, cost=(1e-9, 1e-9)),
-            of(Stage.CIPHER, CHACHA, network * 0.7, cost=(3e-9, 3e-9)),
-            of(Stage.CIPHER, local(AES), 2.1e9),
-            of(Stage.SERVER_DISK, LARGE_FILES, 310e6),
-            of(Stage.SERVER_DISK, TINY_FILES, 5200.0, Unit.FILES),
-            of(Stage.CHANNELS, carried(LARGE_FILES), network * 0.8),
+            of(StageResult.HASH, MD5, 620e6),
+            of(StageResult.HASH, MD5_ALL, 2.3e9),
+            of(StageResult.SOURCE, LARGE_FILES, 480e6),
+            of(StageResult.SOURCE, TINY_FILES, 2900.0, Unit.FILES),
+            of(StageResult.SOURCE, COMPRESSED, 0.62, Unit.SHARE),
+            of(StageResult.API, connected(2), 61.0, Unit.REQUESTS),
+            of(StageResult.API, RECORDS, 190.0, Unit.FILES),
+            of(StageResult.NETWORK, ROUND_TRIP, 0.0004, Unit.SECONDS),
+            of(StageResult.CHANNELS, flooded(1), network * 0.9, cost=(1e-9, 1e-9)),
+            of(StageResult.CHANNELS, flooded(4), network, cost=(1e-9, 1e-9)),
+            of(StageResult.CIPHER, AES, network * 0.9, cost=(1e-9, 1e-9)),
+            of(StageResult.CIPHER, CHACHA, network * 0.7, cost=(3e-9, 3e-9)),
+            of(StageResult.CIPHER, local(AES), 2.1e9),
+            of(StageResult.SERVER_DISK, LARGE_FILES, 310e6),
+            of(StageResult.SERVER_DISK, TINY_FILES, 5200.0, Unit.FILES),
+            of(StageResult.CHANNELS, carried(LARGE_FILES), network * 0.8),
         ),
-        here=Machine(4, aes=True, busy=0.1),
-        there=Machine(8, aes=True),
+        here=LocalMachine(4, aes=True, busy=0.1),
+        there=LocalMachine(8, aes=True),
         rung="shell",
         cipher=AES,
         unknown=(UNKNOWN,),
@@ -70,23 +70,26 @@ def costly_encryption(cost=3.3e-9):
     """Two computers on a network that is faster than the first cipher, which has no AES."""
     slow = {CHACHA: (cost, 2.5e-9), AES: (0.7e-9, 0.5e-9)}
     network = [
-        of(Stage.CIPHER, cipher, 0.9 / max(each), cost=each) for cipher, each in slow.items()
+        of(StageResult.CIPHER, cipher, 0.9 / max(each), cost=each) for cipher, each in slow.items()
     ]
     network += [
-        of(Stage.CHANNELS, flooded(count), count * 0.9 / cost, cost=slow[CHACHA])
+        of(StageResult.CHANNELS, flooded(count), count * 0.9 / cost, cost=slow[CHACHA])
         for count in (1, 2)
     ]
     others = [
         one
         for one in findings().measured
-        if one.stage not in (Stage.CIPHER, Stage.CHANNELS) and one.what != COMPRESSED
+        if one.stage not in (StageResult.CIPHER, StageResult.CHANNELS) and one.what != COMPRESSED
     ]
-    faster = {(Stage.SOURCE, LARGE_FILES): 1.1e9, (Stage.SERVER_DISK, LARGE_FILES): 760e6}
+    faster = {
+        (StageResult.SOURCE, LARGE_FILES): 1.1e9,
+        (StageResult.SERVER_DISK, LARGE_FILES): 760e6,
+    }
     others = [
         of(one.stage, one.what, faster.get((one.stage, one.what), one.value), one.unit)
         for one in others
     ]
-    here = Machine(2, aes=True, busy=0.0)
+    here = LocalMachine(2, aes=True, busy=0.0)
     return replace(
         findings(), measured=(*others, *network), here=here, cipher=CHACHA, unknown=(LATE,)
     )

@@ -6,10 +6,10 @@ import pytest
 from PySide6.QtCore import QLocale, QSize, QTranslator
 from PySide6.QtWidgets import QApplication, QWidget
 
-from mydata_like.gui.look import palette
-from mydata_like.gui.look.language import speak
-from mydata_like.gui.pages.page import Desk
-from mydata_like.gui.window import Window
+from mydata_like.gui.base import AppContext
+from mydata_like.gui.theme import colours
+from mydata_like.gui.theme_settings import speak
+from mydata_like.gui.window import MainWindow
 from tests.gui import audit
 from tests.gui.poses import move, pose
 from tests.gui.pseudo import PseudoTranslator
@@ -35,7 +35,7 @@ def desks(open_desk, site, tmp_path, qtbot):
 @pytest.fixture
 def look(desks, qapp, qtbot):
     """Return what the checks complain of in every scene, by scene."""
-    palette.apply(qapp, "light")
+    colours.apply(qapp, "light")
     font = qapp.font()
 
     def look_at(checks: list[Check], size: QSize) -> dict[str, list[str]]:
@@ -51,8 +51,8 @@ def look(desks, qapp, qtbot):
             stage.window.close()
         return {name: complaints for name, complaints in found.items() if complaints}
 
-    def open_stage(desk: Desk, size: QSize) -> Stage:
-        window = Window(desk)
+    def open_stage(desk: AppContext, size: QSize) -> Stage:
+        window = MainWindow(desk)
         qtbot.addWidget(window)
         window.resize(size)
         window.show()
@@ -60,7 +60,7 @@ def look(desks, qapp, qtbot):
 
     yield look_at
     qapp.setFont(font)
-    palette.apply(qapp, "light")
+    colours.apply(qapp, "light")
     for translator in qapp.findChildren(QTranslator):
         qapp.removeTranslator(translator)
     QLocale.setDefault(QLocale.c())
@@ -97,7 +97,7 @@ def test_nothing_stands_in_anybodys_way_in_light_and_dark(look, qapp):
         audit.find_clipped,
     ]
     assert look(checks, USUAL) == {}
-    palette.apply(qapp, "dark")
+    colours.apply(qapp, "dark")
     assert look([audit.find_faint, audit.find_clipped], SMALL) == {}
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from mydata_like.core.errors import Problem
 from mydata_like.core.events import CommandDone, CommandRefused, RunFinished, RunStarted
-from mydata_like.gui.added import Added, split_orders
-from mydata_like.gui.patience import FIRST, LONGEST, Patience
+from mydata_like.gui.engine_process import FIRST, LONGEST, RestartBackoff
+from mydata_like.gui.pending_sources import PendingSources, split_orders
 from tests.fakes.clock import FakeClock
 
 MICE = ("add_source", {"path": "/usb/day 1", "as": ["", "Mice", "day 1"]})
@@ -42,7 +42,7 @@ def refused(code):
     ],
 )
 def test_what_no_run_has_taken_is_taken_back(events, left):
-    added = Added()
+    added = PendingSources()
     added.tell(7, MICE)
     for event in events:
         added.follow(event)
@@ -52,7 +52,7 @@ def test_what_no_run_has_taken_is_taken_back(events, left):
 
 
 def test_what_an_engine_was_started_with_waits_for_its_run():
-    added = Added()
+    added = PendingSources()
     added.keep([MICE])
     assert added.waiting
 
@@ -84,7 +84,7 @@ def test_a_run_of_its_own_looks_at_nothing_else_where_that_can_be_said(orders, o
 
 def test_an_engine_that_dies_again_and_again_is_left_alone_for_longer():
     clock = FakeClock()
-    patience = Patience(clock.monotonic)
+    patience = RestartBackoff(clock.monotonic)
     assert patience.is_over
     waits = []
     for _ in range(12):

@@ -3,17 +3,17 @@
 import pytest
 from PySide6.QtCore import QLocale, QTranslator
 
-from mydata_like.app.settings import save_settings
-from mydata_like.gui.look import palette
-from mydata_like.gui.look.appearance import Appearance, dress
-from mydata_like.gui.look.shades import DARK, LIGHT
-from mydata_like.gui.memory import Memory
+from mydata_like.app.settings_service import save_settings
+from mydata_like.gui.theme import colours
+from mydata_like.gui.theme.colours import DARK, LIGHT
+from mydata_like.gui.theme_settings import ThemeSettings, dress
+from mydata_like.gui.window_state import WindowState
 
 
 @pytest.fixture(autouse=True)
 def undressed(qapp):
     yield
-    palette.apply(qapp, "light")
+    colours.apply(qapp, "light")
     for translator in qapp.findChildren(QTranslator):
         qapp.removeTranslator(translator)
         translator.deleteLater()
@@ -21,15 +21,15 @@ def undressed(qapp):
 
 
 def test_colours_follow_the_settings_at_once(qapp, open_desk, tmp_path, qtbot):
-    palette.apply(qapp, "light")
+    colours.apply(qapp, "light")
     config = tmp_path / "settings.toml"
     save_settings(config, {"window.theme": "dark"})
     desk = open_desk(config)
-    appearance = Appearance(desk.controller, desk.memory, desk.controller)
-    qtbot.waitUntil(lambda: palette.current_shades() == DARK)
+    appearance = ThemeSettings(desk.controller, desk.memory, desk.controller)
+    qtbot.waitUntil(lambda: colours.current_shades() == DARK)
     save_settings(config, {"window.theme": "light"})
     desk.controller.reload_settings()
-    qtbot.waitUntil(lambda: palette.current_shades() == LIGHT)
+    qtbot.waitUntil(lambda: colours.current_shades() == LIGHT)
     assert appearance.parent() is desk.controller
 
 
@@ -39,18 +39,18 @@ def test_the_next_start_has_the_colours_and_the_language_from_the_beginning(
     config = tmp_path / "settings.toml"
     save_settings(config, {"window.theme": "dark", "window.language": "de"})
     desk = open_desk(config)
-    Appearance(desk.controller, desk.memory, desk.controller)
-    qtbot.waitUntil(lambda: palette.current_shades() == DARK)
-    palette.apply(qapp, "light")
-    dress(qapp, Memory())
-    assert palette.current_shades() == DARK
+    ThemeSettings(desk.controller, desk.memory, desk.controller)
+    qtbot.waitUntil(lambda: colours.current_shades() == DARK)
+    colours.apply(qapp, "light")
+    dress(qapp, WindowState())
+    assert colours.current_shades() == DARK
     assert QLocale().language() == QLocale.Language.German
     assert not qapp.windowIcon().isNull()
 
 
 def test_what_is_remembered_wrongly_counts_as_nothing(qapp):
-    memory = Memory()
+    memory = WindowState()
     memory.setValue("look/theme", "purple")
     memory.setValue("look/language", 7)
     dress(qapp, memory)
-    assert palette.current_shades() in (LIGHT, DARK)
+    assert colours.current_shades() in (LIGHT, DARK)

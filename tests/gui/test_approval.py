@@ -2,11 +2,11 @@
 
 import pytest
 
-from mydata_like.app.settings import save_settings
+from mydata_like.app.settings_service import save_settings
 from mydata_like.core.errors import NotApprovedError
-from mydata_like.gui import approval
-from mydata_like.gui.approval import Approval
-from mydata_like.gui.state import Phase
+from mydata_like.gui import application
+from mydata_like.gui.application import ApprovalWatcher
+from mydata_like.gui.run_state import Phase
 from tests.gui.conftest import DEADLINE
 from tests.gui.setting_up import open_town
 from tests.sshd_fixture import needs_sshd
@@ -26,7 +26,7 @@ def town(tmp_path):
 def asked(town, open_desk, qtbot):
     """Return a controller that waits for approval, and what asks for it."""
     desk = open_desk(town.config)
-    one = Approval(desk)
+    one = ApprovalWatcher(desk)
     qtbot.waitUntil(lambda: desk.controller.state.can_start, timeout=DEADLINE)
     desk.controller.start()
     qtbot.waitUntil(
@@ -41,7 +41,7 @@ def test_an_approval_is_noticed_without_any_run(asked, town, qtbot):
     runs = controller.state.last
     assert controller.state.awaited.code == NotApprovedError.code
     assert one.timer.isActive()
-    assert one.timer.interval() == approval.ASK_AFTER
+    assert one.timer.interval() == application.ASK_AFTER
     one.timer.setInterval(50)
     town.approve()
 

@@ -15,8 +15,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from mydata_like.gui.look import palette
-from mydata_like.gui.look.icons import icon
+from mydata_like.gui.theme import colours
+from mydata_like.gui.theme.widgets import icon
 from tests.gui import audit
 from tests.gui.pseudo import PseudoTranslator, pseudo
 
@@ -33,7 +33,7 @@ CHECKS = (
 
 @pytest.fixture
 def window(qtbot, qapp):
-    palette.apply(qapp, "light")
+    colours.apply(qapp, "light")
     window = QWidget()
     qtbot.addWidget(window)
     return window

@@ -8,11 +8,11 @@ from datetime import timedelta
 
 import pytest
 
-from mydata_like.app.settings import save_settings
-from mydata_like.gui.engine import Engine
-from mydata_like.gui.look.sentences import overview_sentence
-from mydata_like.gui.standing import Standing
-from mydata_like.gui.state import Phase
+from mydata_like.app.settings_service import save_settings
+from mydata_like.gui.engine_process import Engine
+from mydata_like.gui.run_state import Phase
+from mydata_like.gui.status_service import StatusSnapshot
+from mydata_like.gui.status_text import overview_sentence
 from tests.gui.conftest import DEADLINE
 from tests.site import finish, finish_reading
 from tests.site import wait_for as wait_for_event
@@ -152,9 +152,9 @@ def test_a_look_at_the_ledger_never_brings_an_older_run_back(desk, site, qtbot):
     told = controller.state.last
     older = replace(told, finished=told.finished - timedelta(hours=1))
 
-    controller._take_standing(Standing(missing=(), running=False, watched=False, last=older))
+    controller._take_standing(StatusSnapshot(missing=(), running=False, watched=False, last=older))
     assert controller.state.last == told
-    controller._take_standing(Standing(missing=(), running=False, watched=False))
+    controller._take_standing(StatusSnapshot(missing=(), running=False, watched=False))
     assert controller.state.last == told
 
 

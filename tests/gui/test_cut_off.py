@@ -10,19 +10,18 @@ import psutil
 import pytest
 from PySide6.QtWidgets import QToolButton
 
-from mydata_like.app.settings import load_settings, save_settings
-from mydata_like.app.state import look_at_state
+from mydata_like.app.settings_service import load_settings, save_settings
+from mydata_like.app.status_report import look_at_state
+from mydata_like.core.deletion import Safety
 from mydata_like.core.errors import Problem
 from mydata_like.core.model import EntryState, Outcome
-from mydata_like.core.safety import Safety
-from mydata_like.gui.look.labels import PlainLabel
-from mydata_like.gui.overview.conservation import ConservationBar
-from mydata_like.gui.pages.page import Wish
-from mydata_like.gui.state import Phase
-from mydata_like.gui.tray.emblem import Shape
-from mydata_like.gui.tray.judgement import choose_emblem
-from mydata_like.gui.tray.tray import Tray
-from mydata_like.gui.window import Window
+from mydata_like.gui.base import NavigationRequest
+from mydata_like.gui.overview.charts import StatusBreakdownBar
+from mydata_like.gui.run_state import Phase
+from mydata_like.gui.theme.widgets import PlainLabel
+from mydata_like.gui.tray.tray_icon import TrayState, choose_emblem
+from mydata_like.gui.tray.tray_menu import Tray
+from mydata_like.gui.window import MainWindow
 from tests.gui.conftest import QUICK
 from tests.gui.ledgers import WrittenLedger
 from tests.sshd_fixture import needs_sshd
@@ -130,7 +129,7 @@ def window(open_desk, qtbot):
 
     def open_it(site):
         desk = open_desk(site.config)
-        window = Window(desk)
+        window = MainWindow(desk)
         qtbot.addWidget(window)
         opened.append((window, Tray(desk.controller, window, lambda: True)))
         window.show()
@@ -163,12 +162,12 @@ def test_after_a_kill_every_view_says_what_exists_only_here(cut_off, site, windo
     assert any("The oldest of them was made" in text for text in said)
     assert not any("safe" in text or text == "Nothing" for text in said)
     qtbot.waitUntil(lambda: "The last run was cut off" in tray.icon.toolTip())
-    assert choose_emblem(controller.state).shape is Shape.AT_RISK
+    assert choose_emblem(controller.state).shape is TrayState.AT_RISK
 
 
 def test_the_bar_after_a_kill_leads_to_what_waits(cut_off, site, window, qtbot):
     controller, window, _ = window(site)
-    bar = window.page.findChild(ConservationBar)
+    bar = window.page.findChild(StatusBreakdownBar)
     waiting = bar.findChild(QToolButton, "waiting")
     assert waiting.text() == f"{controller.state.interrupted.unsafe} waiting"
     assert waiting.isEnabled()
@@ -185,21 +184,21 @@ def test_the_bar_after_a_kill_leads_to_what_waits(cut_off, site, window, qtbot):
 
     qtbot.waitUntil(lambda: controller.state.safety is Safety.SAFE)
     assert controller.state.interrupted is None
-    assert choose_emblem(controller.state).shape is Shape.IDLE
+    assert choose_emblem(controller.state).shape is TrayState.IDLE
     assert site.find_wrongs() == []
-    window.show_page(Wish("overview"))
+    window.show_page(NavigationRequest("overview"))
     assert any("are safe on the server" in text for text in texts(window.page))
 
 
 def test_folders_and_history_after_a_kill(cut_off, site, window, qtbot):
     _, window, _ = window(site)
-    window.show_page(Wish("folders"))
+    window.show_page(NavigationRequest("folders"))
     model = window.page._model
     qtbot.waitUntil(lambda: model.rowCount() > 0)
     owners = dict(zip(cells(model, 0), cells(model, 1), strict=True))
     assert owners["alice"] in ("Unfinished", "Not sent yet")
 
-    window.show_page(Wish("history"))
+    window.show_page(NavigationRequest("history"))
     runs = window.page._runs.model
     qtbot.waitUntil(lambda: runs.rowCount() == 2 and not runs.busy)
     assert cells(runs, 7)[0].startswith("Cut off, ")
@@ -233,7 +232,7 @@ def test_after_a_stop_in_the_first_run_what_was_not_sent_is_at_risk(site, window
     assert any("stopped" in text and f"{len(unsafe)} file(s)" in text for text in said)
     assert not any("safe" in text or text == "Nothing" for text in said)
     qtbot.waitUntil(lambda: "exist only on this computer" in tray.icon.toolTip())
-    assert choose_emblem(controller.state).shape is Shape.AT_RISK
+    assert choose_emblem(controller.state).shape is TrayState.AT_RISK
 
 
 def test_an_engine_that_is_killed_in_the_first_run_leaves_nothing_green(site, window, qtbot):
@@ -251,10 +250,10 @@ def test_an_engine_that_is_killed_in_the_first_run_leaves_nothing_green(site, wi
     said = texts(window.page)
     assert f"{len(unsafe)} file(s)" in said
     assert not any("safe" in text or text == "Nothing" for text in said)
-    bar = window.page.findChild(ConservationBar)
+    bar = window.page.findChild(StatusBreakdownBar)
     assert bar.findChild(QToolButton, "waiting").isEnabled()
     assert not bar.findChild(QToolButton, "open").isEnabled()
-    assert choose_emblem(controller.state).shape in (Shape.PROBLEM, Shape.AT_RISK)
+    assert choose_emblem(controller.state).shape in (TrayState.PROBLEM, TrayState.AT_RISK)
 
 
 def test_a_data_folder_that_is_away_or_empty_is_told(site, window, qtbot):
@@ -269,7 +268,7 @@ def test_a_data_folder_that_is_away_or_empty_is_told(site, window, qtbot):
         said = texts(window.page)
         assert "Cannot be read" in said
         assert not any("safe" in text or text == "Nothing" for text in said)
-        assert choose_emblem(controller.state).shape is Shape.PROBLEM
+        assert choose_emblem(controller.state).shape is TrayState.PROBLEM
         assert look(site).safety == "problem"
         controller._set(data_problem=None)
         site.data.mkdir(exist_ok=True)

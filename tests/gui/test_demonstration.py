@@ -8,9 +8,9 @@ from contextlib import suppress
 import psutil
 from PySide6.QtWidgets import QApplication, QMessageBox, QWidget
 
-from mydata_like.gui.demonstration import Demonstration
+from mydata_like.gui.demo_launcher import DemoLauncher
 from mydata_like.gui.tasks import Tasks
-from mydata_like.system.program import find_program
+from mydata_like.hostos.process import find_program
 from tests.gui.conftest import DEADLINE
 from tests.site import kill_group, left_behind
 from tests.sshd_fixture import needs_sshd
@@ -40,7 +40,7 @@ def test_a_demonstration_that_cannot_be_started_is_told(qtbot, full):
     parent = QWidget()
     qtbot.addWidget(parent)
     find_program()  # loads what could not be loaded below
-    demonstration = Demonstration(tasks, parent)
+    demonstration = DemoLauncher(tasks, parent)
     with full():
         demonstration.open()
         qtbot.waitUntil(lambda: not tasks.busy)

@@ -9,18 +9,18 @@ from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent
 from PySide6.QtTest import QAbstractItemModelTester, QTest
 from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QMainWindow, QTreeView
 
-from mydata_like.app.settings import find_places, ledger_file, save_settings
-from mydata_like.core.sources import Destination
-from mydata_like.gui.drop.arrival import accept_drops
-from mydata_like.gui.drop.model import Column
-from mydata_like.gui.drop.settings_sheet import SettingsSheet
-from mydata_like.gui.drop.sheet import DropSheet
-from mydata_like.gui.drop.zone import DropFrame
-from mydata_like.gui.pages.catalogue import list_pages
-from mydata_like.gui.pages.page import Wish
-from mydata_like.gui.state import Phase
-from mydata_like.gui.window import Window
-from mydata_like.gui.wizard.takeover import TakeoverSheet
+from mydata_like.app.settings_service import find_places, ledger_file, save_settings
+from mydata_like.core.extra_sources import Destination
+from mydata_like.gui.base import NavigationRequest
+from mydata_like.gui.drop.drop_dialog import DropDialog
+from mydata_like.gui.drop.drop_model import SourceColumn
+from mydata_like.gui.drop.drop_target import accept_drops
+from mydata_like.gui.drop.import_dialog import ImportDialog
+from mydata_like.gui.pages.page_registry import list_pages
+from mydata_like.gui.run_state import Phase
+from mydata_like.gui.theme.file_drop import DropFrame
+from mydata_like.gui.window import MainWindow
+from mydata_like.gui.wizard.mydata_import_dialog import MyDataImportDialog
 
 DEADLINE = 60_000
 OLD = 1_600_000_000
@@ -94,7 +94,7 @@ def sheet(still_desk, qtbot):
     """Return a sheet over some folders that has looked at everything."""
 
     def open_it(*paths, desk=still_desk):
-        sheet = DropSheet(desk, list(map(os.fsencode, paths)))
+        sheet = DropDialog(desk, list(map(os.fsencode, paths)))
         sheet.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, on=False)
         qtbot.addWidget(sheet)
         QAbstractItemModelTester(sheet.model, sheet)
@@ -174,7 +174,7 @@ class Desktop:
 @pytest.fixture
 def desktop(still_desk, folder, qtbot):
     """A file manager, which says a path as text, too, over the main window."""
-    window = Window(still_desk)
+    window = MainWindow(still_desk)
     qtbot.addWidget(window)
     accept_drops(still_desk, window)
     window.show()
@@ -186,7 +186,7 @@ def desktop(still_desk, folder, qtbot):
 @pytest.mark.parametrize("name", [leaf.name for leaf in list_pages()])
 def test_fields_leave_files_to_the_window(desktop, name):
     window = desktop.window
-    window.show_page(Wish(name))
+    window.show_page(NavigationRequest(name))
     frame = window.findChild(DropFrame)
     for field in window.findChildren(QLineEdit):
         if field.isVisible():
@@ -197,7 +197,7 @@ def test_fields_leave_files_to_the_window(desktop, name):
 
 
 def test_a_file_on_the_field_of_the_page_that_looks_for_it_is_looked_for(desktop, folder, qtbot):
-    desktop.window.show_page(Wish("where"))
+    desktop.window.show_page(NavigationRequest("where"))
     field = desktop.window.page.findChild(QLineEdit)
     field.setText("before")
     desktop.enter(field)
@@ -229,7 +229,7 @@ def test_what_is_no_file_of_this_computer_is_not_taken(target):
 def test_a_drop_opens_the_sheet(target, folder):
     sheet = target.drop(folder, folder / "a.tif")
 
-    assert isinstance(sheet, DropSheet)
+    assert isinstance(sheet, DropDialog)
     assert not target.frame.isVisible()
     assert [row.path for row in sheet.model.rows] == [
         os.fsencode(folder),
@@ -241,9 +241,9 @@ def test_a_drop_opens_the_sheet(target, folder):
 @pytest.mark.parametrize(
     ("name", "text", "kind"),
     [
-        ("MyData.cfg", "[MyData]\nusername = ada\n", TakeoverSheet),
-        ("ours.toml", '[instrument]\nname = "Scope"\n', SettingsSheet),
-        ("camera.cfg", "gain = 3\n", DropSheet),
+        ("MyData.cfg", "[MyData]\nusername = ada\n", MyDataImportDialog),
+        ("ours.toml", '[instrument]\nname = "Scope"\n', ImportDialog),
+        ("camera.cfg", "gain = 3\n", DropDialog),
     ],
 )
 def test_a_settings_file_is_offered_for_import(target, tmp_path, name, text, kind):
@@ -267,10 +267,14 @@ def test_another_installations_settings_are_taken_over(target, tmp_path, still_d
 
 def test_the_sheet_tells_what_is_in_a_folder_and_what_it_becomes(sheet, folder):
     shown = sheet(folder)
-    top = shown.model.index(0, Column.NAME)
+    top = shown.model.index(0, SourceColumn.NAME)
 
-    assert texts(shown, 0, *Column)[0] == "day 1"
-    assert texts(shown, 0, Column.EXPERIMENT, Column.DATASET, Column.FILES) == ["usb", "day 1", "4"]
+    assert texts(shown, 0, *SourceColumn)[0] == "day 1"
+    assert texts(shown, 0, SourceColumn.EXPERIMENT, SourceColumn.DATASET, SourceColumn.FILES) == [
+        "usb",
+        "day 1",
+        "4",
+    ]
     assert [shown.model.index(row, 0, top).data() for row in range(2)] == ["raw", "other files"]
     assert "Thumbs.db" in notes(shown, "skipped")[0]
     assert not shown.upload.isEnabled()
@@ -280,21 +284,21 @@ def test_the_sheet_tells_what_is_in_a_folder_and_what_it_becomes(sheet, folder):
 def test_what_cannot_be_carried_cannot_be_chosen(sheet, folder, tmp_path):
     (tmp_path / "link").symlink_to(folder)
     shown = sheet(folder, tmp_path / "link")
-    index = shown.model.index(1, Column.NAME)
+    index = shown.model.index(1, SourceColumn.NAME)
 
     assert not index.flags() & Qt.ItemFlag.ItemIsUserCheckable
-    assert not shown.model.index(1, Column.DATASET).flags() & Qt.ItemFlag.ItemIsEditable
+    assert not shown.model.index(1, SourceColumn.DATASET).flags() & Qt.ItemFlag.ItemIsEditable
     assert any("link" in text for text in notes(shown, "problem"))
 
 
 def test_two_folders_that_would_mix_wait_for_a_decision(desk, sheet, folder, tmp_path, qtbot):
     write(tmp_path / "disk" / "day 1" / "a.tif")
     shown = sheet(folder, tmp_path / "disk" / "day 1", desk=desk)
-    rename(shown, 1, Column.EXPERIMENT, "usb")
+    rename(shown, 1, SourceColumn.EXPERIMENT, "usb")
     qtbot.waitUntil(lambda: not shown.upload.isEnabled(), timeout=DEADLINE)
     assert "same dataset" in notes(shown, "problem")[0]
 
-    checked = shown.model.index(1, Column.NAME)
+    checked = shown.model.index(1, SourceColumn.NAME)
     shown.model.setData(checked, Qt.CheckState.Unchecked, Qt.ItemDataRole.CheckStateRole)
     qtbot.waitUntil(shown.upload.isEnabled, timeout=DEADLINE)
     assert notes(shown, "problem") == []
@@ -307,11 +311,11 @@ def test_conflicts_are_looked_for_again_after_a_failure(still_desk, sheet, folde
     write(tmp_path / "disk" / "day 1" / "a.tif")
     shown = sheet(folder, tmp_path / "disk" / "day 1")
     write(ledger, "no ledger at all " * 999)
-    rename(shown, 1, Column.EXPERIMENT, "x")
+    rename(shown, 1, SourceColumn.EXPERIMENT, "x")
     qtbot.waitUntil(lambda: "ledger" in notes(shown, "problem")[0], timeout=DEADLINE)
 
     ledger.unlink()
-    rename(shown, 1, Column.EXPERIMENT, "usb")
+    rename(shown, 1, SourceColumn.EXPERIMENT, "usb")
     qtbot.waitUntil(lambda: "same dataset" in notes(shown, "problem")[-1], timeout=DEADLINE)
     assert not any("ledger" in text for text in notes(shown, "problem"))
 
@@ -319,7 +323,7 @@ def test_conflicts_are_looked_for_again_after_a_failure(still_desk, sheet, folde
 def test_a_name_that_the_server_cannot_hold_hinders_the_upload(desk, sheet, folder, qtbot):
     shown = sheet(folder, desk=desk)
     assert shown.upload.isEnabled()
-    rename(shown, 0, Column.DATASET, "  ")
+    rename(shown, 0, SourceColumn.DATASET, "  ")
 
     qtbot.waitUntil(lambda: not shown.upload.isEnabled(), timeout=DEADLINE)
     assert "dataset" in notes(shown, "problem")[0]
@@ -327,7 +331,7 @@ def test_a_name_that_the_server_cannot_hold_hinders_the_upload(desk, sheet, fold
 
 def test_a_drop_is_carried_and_the_next_one_knows_it(desk, site, sheet, folder, qtbot):
     first = sheet(folder, desk=desk)
-    rename(first, 0, Column.EXPERIMENT, "Mice")
+    rename(first, 0, SourceColumn.EXPERIMENT, "Mice")
     settle(first, qtbot, desk)
     QTest.mouseClick(first.upload, BUTTON)
     expected = {
@@ -347,7 +351,7 @@ def test_a_drop_is_carried_and_the_next_one_knows_it(desk, site, sheet, folder, 
 def test_a_sheet_that_is_closed_looks_no_further(still_desk, tmp_path, qtbot):
     for number in range(40):
         write(tmp_path / "many" / f"{number:02d}" / "a")
-    sheet = DropSheet(still_desk, [os.fsencode(tmp_path / "many")])
+    sheet = DropDialog(still_desk, [os.fsencode(tmp_path / "many")])
     sheet.reject()
 
     qtbot.waitUntil(lambda: not still_desk.tasks.busy, timeout=DEADLINE)

@@ -3,9 +3,9 @@
 from PySide6.QtCore import QCoreApplication, QEvent, Qt
 from shiboken6 import isValid
 
-from mydata_like.app.settings import save_settings
+from mydata_like.app.settings_service import save_settings
 from mydata_like.gui.dry_run import MISSING, DryRunDialog
-from mydata_like.gui.state import Phase
+from mydata_like.gui.run_state import Phase
 from tests.gui.conftest import DEADLINE
 
 

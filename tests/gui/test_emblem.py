@@ -5,9 +5,13 @@ import itertools
 import pytest
 from PySide6.QtGui import QColor
 
-from mydata_like.gui.tray.emblem import COLOURS, SIZES, Emblem, Shape, draw_emblem
+from mydata_like.gui.tray.tray_icon import COLOURS, SIZES, TrayIcon, TrayState, draw_emblem
 
-EMBLEMS = [*map(Emblem, Shape), Emblem(Shape.WORKING, 0), Emblem(Shape.WORKING, 50)]
+EMBLEMS = [
+    *map(TrayIcon, TrayState),
+    TrayIcon(TrayState.WORKING, 0),
+    TrayIcon(TrayState.WORKING, 50),
+]
 PANELS = ("#ffffff", "#1e1e1e")
 SEEN = 0.06  # of all pixels: so many have to differ at the smallest size
 
@@ -22,7 +26,7 @@ def test_states_differ_by_shape_and_not_only_by_colour(qapp, pair):
 
 
 @pytest.mark.parametrize("panel", PANELS)
-@pytest.mark.parametrize("shape", Shape)
+@pytest.mark.parametrize("shape", TrayState)
 def test_every_colour_stands_out_on_light_and_dark_panels(shape, panel):
     assert _contrast(COLOURS[shape], panel) >= 3
 
@@ -31,11 +35,11 @@ def test_every_colour_stands_out_on_light_and_dark_panels(shape, panel):
     ("share", "percent"), [(None, None), (0, 0), (0.049, 0), (0.5, 50), (0.999, 95), (2, 100)]
 )
 def test_a_ring_moves_in_steps_that_are_seen(share, percent):
-    assert Emblem.of(Shape.WORKING, share) == Emblem(Shape.WORKING, percent)
+    assert TrayIcon.of(TrayState.WORKING, share) == TrayIcon(TrayState.WORKING, percent)
 
 
 def test_only_work_has_a_share():
-    assert Emblem.of(Shape.PAUSED, 0.5) == Emblem(Shape.PAUSED)
+    assert TrayIcon.of(TrayState.PAUSED, 0.5) == TrayIcon(TrayState.PAUSED)
 
 
 def _opacities(emblem, size):

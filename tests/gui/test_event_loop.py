@@ -11,7 +11,10 @@ import mydata_like.gui
 SOURCES = sorted(Path(mydata_like.gui.__file__).parent.rglob("*.py"))
 BOXES = {"QFileDialog", "QMessageBox", "QInputDialog", "QColorDialog", "QFontDialog"}
 ASKING = ("get", "save", "about", "information", "question", "warning", "critical")
-LOOPS = {("app.py", "app"), ("start.py", "application")}  # each the only one of its program
+LOOPS = {
+    ("application.py", "app"),
+    ("launch.py", "application"),
+}  # each the only one of its program
 
 
 def test_no_question_keeps_its_caller_waiting():

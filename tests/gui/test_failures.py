@@ -7,13 +7,13 @@ import sys
 import pytest
 from PySide6.QtCore import QTimer
 
-from mydata_like.gui.tray.failures import LastResort
+from mydata_like.gui.tray.crash_handler import CrashHandler
 
 STALL = """
 import logging, sys, time
 from pathlib import Path
 from PySide6.QtCore import QCoreApplication, QTimer
-from mydata_like.gui.tray.watchdog import Watchdog
+from mydata_like.gui.tray.crash_handler import UiHangDetector
 
 def stand_still():
     end = time.monotonic() + 0.6
@@ -23,7 +23,7 @@ def stand_still():
 
 logging.basicConfig(level="ERROR")
 app = QCoreApplication([])
-dog = Watchdog(Path(sys.argv[1]), 0.3)
+dog = UiHangDetector(Path(sys.argv[1]), 0.3)
 QTimer.singleShot(100, stand_still)
 app.exec()
 dog.stop()
@@ -32,7 +32,7 @@ dog.stop()
 
 @pytest.fixture
 def last_resort(qapp):
-    last_resort = LastResort()
+    last_resort = CrashHandler()
     yield last_resort
     last_resort.stop()
 

@@ -10,13 +10,13 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QAbstractItemModelTester
 
 from mydata_like.core.model import FolderSums
-from mydata_like.core.views import FolderGroup
-from mydata_like.gui.look.sentences import overview_sentence
-from mydata_like.gui.pages.folders import FoldersPage
-from mydata_like.gui.pages.page import Wish
-from mydata_like.gui.state import Phase
-from mydata_like.gui.tables.bars import FRACTION
-from mydata_like.gui.tables.tree import TOP, FolderTree, Pace, Parents, mark_of_folder
+from mydata_like.core.queries import FolderGroup
+from mydata_like.gui.base import NavigationRequest
+from mydata_like.gui.pages.folders_page import FoldersPage
+from mydata_like.gui.run_state import Phase
+from mydata_like.gui.status_text import overview_sentence
+from mydata_like.gui.tables.columns import FRACTION
+from mydata_like.gui.tables.folder_tree import TOP, FolderPace, FolderTree, Parents, mark_of_folder
 from tests.gui.ledgers import an_entry, an_outcome
 
 ROOT = QModelIndex()
@@ -110,7 +110,10 @@ def test_a_folder_is_never_called_better_than_it_is(counts, at_rest, at_work, cu
     rest = dict.fromkeys(("waiting", "skipped", "failed"), 0)
     group = FolderGroup("", "", "x", "1", b"x", 1, **(rest | counts))
 
-    marks = [mark_of_folder(group, pace) for pace in (Pace.AT_REST, Pace.AT_WORK, Pace.CUT_OFF)]
+    marks = [
+        mark_of_folder(group, pace)
+        for pace in (FolderPace.AT_REST, FolderPace.AT_WORK, FolderPace.CUT_OFF)
+    ]
     assert [mark.word for mark in marks] == [at_rest, at_work, cut_off]
     good = {mark.status == "good" for mark in marks}
     assert good == {at_rest == "Verified"}
@@ -163,7 +166,7 @@ def test_the_files_of_a_folder_are_shown_on_their_page(qtbot, page):
     with qtbot.waitSignal(page.wanted) as wanted:
         page._files.trigger()
 
-    assert wanted.args == [Wish("transfers", "folder:ann/x/2")]
+    assert wanted.args == [NavigationRequest("transfers", "folder:ann/x/2")]
 
 
 def test_the_tree_is_a_sound_model_while_lines_come_and_go(qapp):
@@ -240,7 +243,7 @@ def test_a_folder_of_a_dataset_is_opened_copied_and_shown_but_not_uploaded_alone
     assert QGuiApplication.clipboard().text() == str(folder)
     with qtbot.waitSignal(page.wanted) as wanted:
         page._files.trigger()
-    assert wanted.args == [Wish("transfers", "folder:ann/x/2/raw")]
+    assert wanted.args == [NavigationRequest("transfers", "folder:ann/x/2/raw")]
 
 
 def test_after_a_failure_every_line_can_be_opened_again(qtbot, page, written):

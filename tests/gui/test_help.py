@@ -7,9 +7,9 @@ from PySide6.QtCore import Qt, qVersion
 from PySide6.QtGui import QAction, QGuiApplication, QKeySequence
 from PySide6.QtWidgets import QPushButton, QTabWidget, QTextBrowser
 
-from mydata_like.gui.help import HelpDialog
+from mydata_like.gui.help_menu import HelpDialog
 from mydata_like.gui.tasks import Tasks
-from mydata_like.system.versions import describe_versions
+from mydata_like.hostos.dependencies import describe_versions
 
 
 @pytest.fixture

@@ -3,9 +3,9 @@
 import pytest
 
 from mydata_like.core.errors import Problem
-from mydata_like.gui.state import Phase, RunState
-from mydata_like.gui.tray.herald import QUIET as SILENT
-from mydata_like.gui.tray.herald import Herald, Kind
+from mydata_like.gui.run_state import Phase, RunState
+from mydata_like.gui.tray.notifications import QUIET as SILENT
+from mydata_like.gui.tray.notifications import NotificationKind, NotificationPolicy
 from tests.gui.scripted import AWAY, FULL, NOT_APPROVED, QUIET, run_that
 
 RUNNING = RunState(phase=Phase.RUNNING)
@@ -14,7 +14,7 @@ SILENCE = Problem("monitor.silence", "For 24 hours no run has ended well.")
 
 
 def herald(*unwanted):
-    return Herald(lambda kind: kind not in unwanted)
+    return NotificationPolicy(lambda kind: kind not in unwanted)
 
 
 def ended(**sums):
@@ -28,18 +28,28 @@ def paused(problem):
 @pytest.mark.parametrize(
     ("before", "after", "kind", "page"),
     [
-        (RUNNING, ended(sent=3), Kind.FINISHED, "overview"),
+        (RUNNING, ended(sent=3), NotificationKind.FINISHED, "overview"),
         (RUNNING, ended(sent=0), None, ""),
-        (RUNNING, ended(sent=3, failed=1), Kind.PROBLEM, "problems"),
+        (RUNNING, ended(sent=3, failed=1), NotificationKind.PROBLEM, "problems"),
         (RUNNING, ended(sent=3, problem=FULL), None, ""),  # told when it is raised
-        (RunState(phase=Phase.ELSEWHERE), ended(sent=3), Kind.FINISHED, "overview"),
+        (RunState(phase=Phase.ELSEWHERE), ended(sent=3), NotificationKind.FINISHED, "overview"),
         (RunState(), ended(sent=3), None, ""),  # a run of the time before we began
-        (RUNNING, paused(FULL), Kind.PROBLEM, "problems"),
+        (RUNNING, paused(FULL), NotificationKind.PROBLEM, "problems"),
         (RUNNING, paused(AWAY), None, ""),  # passes by itself
         (RUNNING, paused(QUIET), None, ""),  # was wished for
         (RUNNING, paused(None), None, ""),
-        (IDLE, RunState(phase=Phase.IDLE, awaited=NOT_APPROVED), Kind.APPROVAL, "overview"),
-        (RunState(phase=Phase.IDLE, awaited=NOT_APPROVED), IDLE, Kind.APPROVAL, "overview"),
+        (
+            IDLE,
+            RunState(phase=Phase.IDLE, awaited=NOT_APPROVED),
+            NotificationKind.APPROVAL,
+            "overview",
+        ),
+        (
+            RunState(phase=Phase.IDLE, awaited=NOT_APPROVED),
+            IDLE,
+            NotificationKind.APPROVAL,
+            "overview",
+        ),
     ],
 )
 def test_a_change_is_told_or_not(before, after, kind, page):
@@ -53,8 +63,8 @@ def test_a_change_is_told_or_not(before, after, kind, page):
 @pytest.mark.parametrize(
     ("problem", "kind"),
     [
-        (FULL, Kind.PROBLEM),
-        (SILENCE, Kind.SILENCE),
+        (FULL, NotificationKind.PROBLEM),
+        (SILENCE, NotificationKind.SILENCE),
         (AWAY, None),
         (Problem("monitor.all-well", "All is well."), None),
         (Problem("schedule.manual", "No run starts by itself."), None),
@@ -100,7 +110,7 @@ def test_an_approval_is_told_however_short_the_wait_was():
     assert one.hear_state(IDLE, 1).title == "Approved"
 
 
-@pytest.mark.parametrize("kind", Kind)
+@pytest.mark.parametrize("kind", NotificationKind)
 def test_every_kind_can_be_switched_off(kind):
     one = herald(kind)
     one.hear_state(RUNNING, 0)
@@ -111,7 +121,7 @@ def test_every_kind_can_be_switched_off(kind):
         one.hear_state(RunState(phase=Phase.IDLE, awaited=NOT_APPROVED), 0),
     ]
 
-    assert {message.kind for message in told if message} == set(Kind) - {kind}
+    assert {message.kind for message in told if message} == set(NotificationKind) - {kind}
 
 
 def test_characters_that_would_deceive_are_shown():

@@ -5,13 +5,12 @@ import json
 
 import pytest
 
-from mydata_like.core.views import RunRow, View
-from mydata_like.gui.pages.history import HistoryPage
-from mydata_like.gui.state import Phase
-from mydata_like.gui.tables.export import export_rows
-from mydata_like.gui.tables.files import file_columns
-from mydata_like.gui.tables.runs import run_columns
-from mydata_like.store.rows import PastRun
+from mydata_like.core.queries import RunRow, View
+from mydata_like.gui.pages.history_page import HistoryPage
+from mydata_like.gui.run_state import Phase
+from mydata_like.gui.tables.columns import file_columns, run_columns
+from mydata_like.gui.tables.table_panel import export_rows
+from mydata_like.ledger.sql import PastRunRow
 from tests.gui.ledgers import an_entry
 
 SUMS = {"found": 3, "verified": 3, "waiting": 0, "failed": 0, "sent": 3, "bytes": 3000}
@@ -40,7 +39,7 @@ def record(written, name, **sums):
     written.clock.move(30)
     written.ledger.record([an_entry(f"{name}.tif".encode())])
     record = SUMS | {"seconds": 30.0, "reason": "daily", "problem": None} | sums
-    written.ledger.record_run(PastRun(name, began, written.clock.now(), record))
+    written.ledger.record_run(PastRunRow(name, began, written.clock.now(), record))
     written.clock.move(600)
 
 
@@ -93,21 +92,21 @@ def test_the_files_of_one_run_are_those_of_its_time(qtbot, still_desk, written, 
 
 
 def test_runs_without_any_sums_are_shown(still_desk, written, open_page):
-    written.ledger.record_run(PastRun("x", written.clock.now(), None, {}))
+    written.ledger.record_run(PastRunRow("x", written.clock.now(), None, {}))
 
     assert column(open_page(still_desk), 7) == ["Cut off"]
 
 
 def test_a_run_that_was_cut_off_says_what_stayed_open(still_desk, written, open_page):
     sums = {"found": 40, "verified": 5, "waiting": 1, "skipped": 1, "failed": 0}
-    written.ledger.record_run(PastRun("x", written.clock.now(), None, sums))
+    written.ledger.record_run(PastRunRow("x", written.clock.now(), None, sums))
 
     assert column(open_page(still_desk), 7) == ["Cut off, 34 file(s) open"]
 
 
 def test_only_the_run_at_work_is_not_finished(still_desk, written, open_page):
     for name in ("old", "new"):
-        written.ledger.record_run(PastRun(name, written.clock.now(), None, {}))
+        written.ledger.record_run(PastRunRow(name, written.clock.now(), None, {}))
         written.clock.move(60)
     still_desk.controller._set(phase=Phase.RUNNING, run="new")
 

@@ -11,11 +11,16 @@ from PySide6.QtGui import QColor, QIcon, QPixmap
 from PySide6.QtWidgets import QApplication
 
 import mydata_like
-from mydata_like.gui.look import palette
-from mydata_like.gui.look.icons import app_icon, drawing, icon, size_beside_text
-from mydata_like.gui.look.picture import Picture
-from mydata_like.gui.look.resources import find_resources
-from mydata_like.gui.look.shades import DARK, LIGHT
+from mydata_like.gui.theme import colours
+from mydata_like.gui.theme.colours import DARK, LIGHT
+from mydata_like.gui.theme.widgets import (
+    IconLabel,
+    app_icon,
+    drawing,
+    find_resources,
+    icon,
+    size_beside_text,
+)
 
 FOLDER = find_resources() / "icons"
 LINES = sorted(path for path in FOLDER.glob("*.svg") if path.stem != "app")
@@ -24,9 +29,9 @@ SOURCE = Path(mydata_like.__file__).parent / "gui"
 
 @pytest.fixture(autouse=True)
 def app(qapp):
-    palette.apply(qapp, "light")
+    colours.apply(qapp, "light")
     yield qapp
-    palette.apply(qapp, "light")
+    colours.apply(qapp, "light")
 
 
 def strongest(pixmap: QPixmap) -> str:
@@ -74,7 +79,7 @@ def test_an_icon_has_the_colour_of_text_and_follows_the_theme(app: QApplication)
     assert strongest(start.pixmap(QSize(32, 32), 2.0)) == LIGHT.text
     assert strongest(start.pixmap(QSize(32, 32), 2.0, QIcon.Mode.Disabled)) == LIGHT.disabled
     assert strongest(start.pixmap(QSize(32, 32), 2.0, QIcon.Mode.Selected)) == LIGHT.highlighted
-    palette.apply(app, "dark")
+    colours.apply(app, "dark")
     assert strongest(start.pixmap(QSize(32, 32), 2.0)) == DARK.text
 
 
@@ -82,7 +87,7 @@ def test_an_icon_of_a_status_has_its_colour_unless_it_is_selected(app: QApplicat
     check = icon("check", "good")
     assert strongest(check.pixmap(QSize(48, 48), 1.0)) == LIGHT.good
     assert strongest(check.pixmap(QSize(48, 48), 1.0, QIcon.Mode.Selected)) == LIGHT.highlighted
-    palette.apply(app, "dark")
+    colours.apply(app, "dark")
     assert strongest(check.pixmap(QSize(48, 48), 1.0)) == DARK.good
 
 
@@ -106,18 +111,18 @@ def test_the_icon_of_the_program_can_be_drawn_small_and_large():
 
 
 def test_a_picture_is_painted_anew_when_the_theme_changes(app: QApplication, qtbot):
-    picture = Picture(2.0)
+    picture = IconLabel(2.0)
     qtbot.addWidget(picture)
     picture.show_icon(icon("check", "good"))
     picture.show()
     assert picture.height() == 2 * size_beside_text(picture).height()
-    assert LIGHT.good in colours(picture.grab())
-    palette.apply(app, "dark")
-    assert DARK.good in colours(picture.grab())
-    assert LIGHT.good not in colours(picture.grab())
+    assert LIGHT.good in painted_colours(picture.grab())
+    colours.apply(app, "dark")
+    assert DARK.good in painted_colours(picture.grab())
+    assert LIGHT.good not in painted_colours(picture.grab())
 
 
-def colours(pixmap: QPixmap) -> set[str]:
+def painted_colours(pixmap: QPixmap) -> set[str]:
     image = pixmap.toImage()
     return {
         image.pixelColor(x, y).name() for x in range(image.width()) for y in range(image.height())

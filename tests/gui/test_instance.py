@@ -8,18 +8,23 @@ from pathlib import Path
 
 import pytest
 
-from mydata_like.gui.tray.instance import Call, Doorbell, Instance, UnresponsiveError
+from mydata_like.gui.tray.single_instance import (
+    InstanceServer,
+    LaunchRequest,
+    SingleInstance,
+    UnresponsiveError,
+)
 
 FIRST = """
 import sys
 from pathlib import Path
 from pathlib import Path
 from PySide6.QtCore import QCoreApplication
-from mydata_like.gui.tray.instance import Call, Doorbell, Instance
+from mydata_like.gui.tray.single_instance import LaunchRequest, InstanceServer, SingleInstance
 app = QCoreApplication([])
-instance = Instance(Path(sys.argv[1]), Path(sys.argv[2]))
-assert instance.claim(Call())
-door = Doorbell(instance.address)
+instance = SingleInstance(Path(sys.argv[1]), Path(sys.argv[2]))
+assert instance.claim(LaunchRequest())
+door = InstanceServer(instance.address)
 door.rung.connect(lambda call: print(call, flush=True))
 print("open", flush=True)
 app.exec()
@@ -43,33 +48,33 @@ def first(file, tmp_path):
 
 
 def test_a_second_start_rings_at_the_first_and_is_not_the_first(first, file, tmp_path):
-    call = Call(paths=("/data/a b", "/data/\udcff"), token="right")
+    call = LaunchRequest(paths=("/data/a b", "/data/\udcff"), token="right")
 
-    assert not Instance(file, tmp_path).claim(call)
+    assert not SingleInstance(file, tmp_path).claim(call)
     assert first.stdout.readline() == f"{call}\n"
 
 
 def test_the_same_file_by_another_way_is_the_same_instance(first, file, tmp_path):
     (tmp_path / "link").symlink_to(tmp_path)
 
-    assert not Instance(tmp_path / "link" / file.name, tmp_path).claim(Call())
+    assert not SingleInstance(tmp_path / "link" / file.name, tmp_path).claim(LaunchRequest())
 
 
 def test_another_settings_file_has_an_instance_of_its_own(first, tmp_path):
-    other = Instance(tmp_path / "other.toml", tmp_path)
+    other = SingleInstance(tmp_path / "other.toml", tmp_path)
 
-    assert other.claim(Call())
+    assert other.claim(LaunchRequest())
     other.release()
 
 
 def test_what_a_crash_left_behind_is_replaced(first, file, tmp_path, qtbot):
     first.send_signal(signal.SIGKILL)
     first.wait()
-    instance = Instance(file, tmp_path)
+    instance = SingleInstance(file, tmp_path)
 
     assert Path(instance.address).exists()
-    assert instance.claim(Call())
-    door = Doorbell(instance.address)
+    assert instance.claim(LaunchRequest())
+    door = InstanceServer(instance.address)
     assert door.listens
     door.close()
     instance.release()
@@ -79,19 +84,19 @@ def test_a_first_instance_that_hangs_is_told_of_within_the_deadline(first, file,
     first.send_signal(signal.SIGSTOP)
 
     with pytest.raises(UnresponsiveError, match="does not answer"):
-        Instance(file, tmp_path).claim(Call())
+        SingleInstance(file, tmp_path).claim(LaunchRequest())
 
 
 def test_only_the_owner_may_ring(first, file, tmp_path):
-    assert Path(Instance(file, tmp_path).address).stat().st_mode & 0o077 == 0
+    assert Path(SingleInstance(file, tmp_path).address).stat().st_mode & 0o077 == 0
 
 
 @pytest.mark.parametrize("line", [b"\xff\n", b"{}\n", b"[1]\n", b'{"show":1,"paths":3}\n'])
 def test_what_is_no_call_is_not_heard(first, file, tmp_path, line):
-    address = Instance(file, tmp_path).address
+    address = SingleInstance(file, tmp_path).address
     with socket.socket(socket.AF_UNIX) as stranger:
         stranger.connect(address)
         stranger.sendall(line)
         assert stranger.recv(10) == b""
 
-    assert not Instance(file, tmp_path).claim(Call())
+    assert not SingleInstance(file, tmp_path).claim(LaunchRequest())

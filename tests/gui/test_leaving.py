@@ -8,15 +8,14 @@ import pytest
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QPushButton
 
+from mydata_like.gui.base import AppContext
 from mydata_like.gui.launch_options import LaunchOptions
-from mydata_like.gui.memory import Memory
-from mydata_like.gui.pages.page import Desk
-from mydata_like.gui.state import Phase
-from mydata_like.gui.tray.instance import Call
-from mydata_like.gui.tray.leaving import PATIENCE, Question
-from mydata_like.gui.tray.presence import Presence
-from mydata_like.gui.tray.tray import Tray
-from mydata_like.gui.window import Window
+from mydata_like.gui.run_state import Phase
+from mydata_like.gui.tray.app_shell import PATIENCE, AppShell, QuitPrompt
+from mydata_like.gui.tray.single_instance import LaunchRequest
+from mydata_like.gui.tray.tray_menu import Tray
+from mydata_like.gui.window import MainWindow
+from mydata_like.gui.window_state import WindowState
 from tests.gui.scripted import FULL, ScriptedController, run_that
 
 LEAVE, STOP, STAY = "Quit and &leave the upload running", "Stop the &upload and quit", "&Stay"
@@ -29,11 +28,11 @@ class Stage:
         self.controller = ScriptedController()
         self.trays = [tray]
         start = start or LaunchOptions(None, tmp_path / "settings.toml", tmp_path, tmp_path)
-        desk = Desk(self.controller, self.controller.threads, Memory())
-        self.window = Window(desk)
+        desk = AppContext(self.controller, self.controller.threads, WindowState())
+        self.window = MainWindow(desk)
         qtbot.addWidget(self.window, before_close_func=self.close)
         self.tray = Tray(self.controller, is_available=lambda: self.trays[0])
-        self.presence = Presence(desk, self.window, start, self.tray)
+        self.presence = AppShell(desk, self.window, start, self.tray)
         self.said = []
         self.presence.leaving.said.connect(self.said.append)
         self.left = []
@@ -49,7 +48,7 @@ class Stage:
         return self
 
     def answer(self, words):
-        question = self.window.findChild(Question)
+        question = self.window.findChild(QuitPrompt)
         button = next(one for one in question.findChildren(QPushButton) if one.text() == words)
         button.click()
 
@@ -115,7 +114,7 @@ def test_quitting_asks_nothing_while_nothing_goes_on(stage):
     stage.tray.quit.trigger()
 
     assert stage.left
-    assert stage.window.findChild(Question) is None
+    assert stage.window.findChild(QuitPrompt) is None
 
 
 def test_an_upload_of_another_program_is_nothing_to_ask_about(stage):
@@ -169,7 +168,7 @@ def test_staying_changes_nothing(stage):
 def test_escape_means_to_stay(stage, qtbot):
     stage.controller.turn(phase=Phase.RUNNING)
     stage.tray.quit.trigger()
-    qtbot.keyClick(stage.window.findChild(Question), Qt.Key.Key_Escape)
+    qtbot.keyClick(stage.window.findChild(QuitPrompt), Qt.Key.Key_Escape)
 
     assert not stage.left
     stage.tray.quit.trigger()
@@ -186,7 +185,7 @@ def test_a_signal_ends_the_program_without_questions(stage, qtbot):
     for number, answer in before.items():
         signal.signal(number, answer)
 
-    assert stage.window.findChild(Question) is None
+    assert stage.window.findChild(QuitPrompt) is None
 
 
 def test_a_start_at_login_shows_no_window_where_there_is_a_tray(qtbot, tmp_path):
@@ -228,7 +227,7 @@ def test_settings_that_cannot_be_read_open_the_window(qtbot, tmp_path):
 
 def test_a_second_start_shows_the_window_and_hands_over_its_paths(stage):
     stage.window.hide()
-    stage.presence.answer(Call(paths=("/data/run 1",)))
+    stage.presence.answer(LaunchRequest(paths=("/data/run 1",)))
 
     assert stage.window.isVisible()
     assert stage.paths == [(Path("/data/run 1"),)]
@@ -236,7 +235,7 @@ def test_a_second_start_shows_the_window_and_hands_over_its_paths(stage):
 
 def test_a_second_start_at_login_shows_nothing(stage):
     stage.window.hide()
-    stage.presence.answer(Call(show=False))
+    stage.presence.answer(LaunchRequest(show=False))
 
     assert not stage.window.isVisible()
 

@@ -9,8 +9,8 @@ from mydata_like.core.events import (
     TransferStarted,
     event_record,
 )
-from mydata_like.core.format import format_json
-from mydata_like.gui.engine import parse_line
+from mydata_like.core.formatting import format_json
+from mydata_like.gui.engine_process import parse_line
 from mydata_like.gui.live_run import HISTORY_SECONDS, ChannelRates, LiveRun
 from tests.fakes.clock import FakeClock
 

@@ -19,16 +19,15 @@ from PySide6.QtWidgets import (
     QTableView,
 )
 
-from mydata_like.core.logbook import LogLine
-from mydata_like.gui.controller import Controller
-from mydata_like.gui.logbook.bundle import BundleDialog
-from mydata_like.gui.logbook.model import MOST, TEXT, LogModel
-from mydata_like.gui.logbook.source import Sieve, Sifted
-from mydata_like.gui.memory import Memory
-from mydata_like.gui.pages.log import LogPage
-from mydata_like.gui.pages.page import Desk
+from mydata_like.core.log_line import LogLine
+from mydata_like.gui.base import AppContext
+from mydata_like.gui.controller import WindowController
+from mydata_like.gui.log_viewer.bundle_dialog import BundleDialog
+from mydata_like.gui.log_viewer.log_model import MOST, TEXT, FilteredLines, LogFilter, LogModel
+from mydata_like.gui.pages.log_page import LogPage
 from mydata_like.gui.tasks import Tasks
-from mydata_like.system.logs import LogStyle, Redaction, logging_to
+from mydata_like.gui.window_state import WindowState
+from mydata_like.hostos.logs import LogStyle, Redaction, logging_to
 
 DEADLINE = 30_000
 logger = logging.getLogger("mydata_like.engine.send")
@@ -44,8 +43,8 @@ def log(home):
 @pytest.fixture
 def desk(home):
     tasks = Tasks()
-    controller = Controller(None, tasks)
-    yield Desk(controller, tasks, Memory(controller))
+    controller = WindowController(None, tasks)
+    yield AppContext(controller, tasks, WindowState(controller))
     tasks.close()
 
 
@@ -212,8 +211,8 @@ def a_line(number, level="INFO"):
 def test_the_oldest_lines_go_when_there_are_too_many():
     model = LogModel(most=10)
     QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal, model)
-    sieve = Sieve(level=2)
-    model.show(Sifted((), sieve, ()))
+    sieve = LogFilter(level=2)
+    model.show(FilteredLines((), sieve, ()))
     lines = [a_line(number, "ERROR" if number % 2 else "INFO") for number in range(30)]
     for start in range(0, 30, 6):
         model.append(lines[start : start + 6])

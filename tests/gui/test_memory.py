@@ -5,16 +5,16 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QSplitter, QTableView
 
 from mydata_like.core.model import FolderSums
-from mydata_like.gui.memory import KeptColumns
-from mydata_like.gui.pages.folders import FoldersPage
-from mydata_like.gui.pages.history import HistoryPage
-from mydata_like.gui.pages.log import LogPage
-from mydata_like.gui.pages.page import Wish
-from mydata_like.gui.pages.problems import ProblemsPage
-from mydata_like.gui.pages.transfers import TransfersPage
-from mydata_like.gui.pages.where import WherePage
-from mydata_like.gui.window import Window
-from mydata_like.store.rows import PastRun
+from mydata_like.gui.base import NavigationRequest
+from mydata_like.gui.pages.folders_page import FoldersPage
+from mydata_like.gui.pages.history_page import HistoryPage
+from mydata_like.gui.pages.log_page import LogPage
+from mydata_like.gui.pages.problems_page import ProblemsPage
+from mydata_like.gui.pages.transfers_page import TransfersPage
+from mydata_like.gui.pages.where_page import WherePage
+from mydata_like.gui.window import MainWindow
+from mydata_like.gui.window_state import KeptColumns
+from mydata_like.ledger.sql import PastRunRow
 from tests.gui.ledgers import an_entry
 
 
@@ -38,7 +38,7 @@ def open_page(qtbot, still_desk):
 @pytest.fixture
 def open_window(qtbot, still_desk):
     def open_it():
-        window = Window(still_desk)
+        window = MainWindow(still_desk)
         qtbot.addWidget(window)
         window.show()
         return window
@@ -74,7 +74,7 @@ def test_rows_are_sorted_as_a_person_left_them(qtbot, written, open_page, column
 
 
 def test_runs_are_sorted_as_a_person_left_them(qtbot, written, open_page):
-    written.ledger.record_run(PastRun("a", written.clock.now(), None, {}))
+    written.ledger.record_run(PastRunRow("a", written.clock.now(), None, {}))
     sort(qtbot, open_page(HistoryPage)._runs.table, 3)
 
     view = open_page(HistoryPage)._runs.model.view
@@ -146,7 +146,7 @@ def test_the_columns_of_folders_stay_as_a_person_left_them(qtbot, written, open_
 def test_the_window_opens_where_and_as_large_as_it_was(open_window):
     before = open_window()
     before.resize(before.width(), 655)
-    before.show_page(Wish("history"))
+    before.show_page(NavigationRequest("history"))
     before.close()
 
     after = open_window()

@@ -8,21 +8,26 @@ from PySide6.QtWidgets import QPushButton, QToolButton
 
 from mydata_like.core.errors import Problem
 from mydata_like.core.events import StagesMeasured
-from mydata_like.core.format import LIMITS
+from mydata_like.core.extra_sources import Destination, KnownSource
+from mydata_like.core.formatting import LIMITS
 from mydata_like.core.model import AtRisk
-from mydata_like.core.sources import Destination, KnownSource
 from mydata_like.engine.progress import NO_PROGRESS
-from mydata_like.gui.look import words
-from mydata_like.gui.look.labels import PlainLabel
-from mydata_like.gui.look.limits import limit_name, limit_word
-from mydata_like.gui.look.sentences import overview_sentence
-from mydata_like.gui.overview.conservation import ConservationBar
-from mydata_like.gui.overview.counts import Parts, Stage, parts_of_progress, stages_of
-from mydata_like.gui.overview.facts import FactRow
-from mydata_like.gui.overview.page import OverviewPage, _parts_of, _picture_of
-from mydata_like.gui.overview.pipeline import PipelineStrip
-from mydata_like.gui.pages.page import Wish
-from mydata_like.gui.state import Phase, RunState
+from mydata_like.gui.base import NavigationRequest
+from mydata_like.gui.overview.charts import (
+    PipelineStrip,
+    StageCount,
+    StatusBreakdownBar,
+    StatusCounts,
+    parts_of_progress,
+    stages_of,
+)
+from mydata_like.gui.overview.overview_page import OverviewPage, _parts_of, _picture_of
+from mydata_like.gui.overview.summary_cards import SummaryRow
+from mydata_like.gui.run_state import Phase, RunState
+from mydata_like.gui.status_text import overview_sentence
+from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.texts import limit_name, limit_word
+from mydata_like.gui.theme.widgets import PlainLabel
 from tests.gui.conftest import DEADLINE
 from tests.gui.scripted import run_that
 
@@ -48,17 +53,17 @@ MEASURED = StagesMeasured(
 def test_the_parts_of_a_run_add_up_to_what_was_found():
     parts = parts_of_progress(MIDWAY)
 
-    assert parts == Parts(found=100, verified=30, open=60, waiting=5, skipped=3, failed=2)
+    assert parts == StatusCounts(found=100, verified=30, open=60, waiting=5, skipped=3, failed=2)
     assert sum(parts[1:]) == parts.found
 
 
 def test_each_stage_tells_what_waits_before_it():
     assert stages_of(MIDWAY) == [
-        Stage("scan", 100, 0),
-        Stage("check", 90, 10),
-        Stage("send", 40, 20),
-        Stage("register", 25, 15),
-        Stage("verify", 8, 17),
+        StageCount("scan", 100, 0),
+        StageCount("check", 90, 10),
+        StageCount("send", 40, 20),
+        StageCount("register", 25, 15),
+        StageCount("verify", 8, 17),
     ]
 
 
@@ -68,7 +73,7 @@ def test_the_strip_marks_the_limit_and_says_what_it_is(qtbot):
 
     strip.show_sums(MIDWAY, MEASURED)
     texts = [label.text() for label in strip.findChildren(PlainLabel)]
-    assert f"The limit: the disk of this computer, at {words.rate(56e6)}" in texts
+    assert f"The limit: the disk of this computer, at {texts.rate(56e6)}" in texts
     assert [text for text in texts if "The limit: 20" in text]
 
     strip.show_sums(MIDWAY, None)
@@ -95,9 +100,9 @@ def test_one_sentence_says_how_things_stand(state, words):
 
 
 def test_a_part_of_the_bar_is_a_button_that_leads_to_its_files(qtbot):
-    bar = ConservationBar()
+    bar = StatusBreakdownBar()
     qtbot.addWidget(bar)
-    bar.show_parts(Parts(10, 7, 0, 0, 1, 2))
+    bar.show_parts(StatusCounts(10, 7, 0, 0, 1, 2))
     failed = bar.findChild(QToolButton, "failed")
 
     with qtbot.waitSignal(bar.chosen) as chosen:
@@ -118,10 +123,10 @@ def test_before_the_set_up_there_are_two_ways_to_begin(open_desk, qtbot):
     assert len(buttons) == 2
     with qtbot.waitSignal(page.wanted) as wanted:
         buttons[0].click()
-    assert wanted.args == [Wish("set-up")]
+    assert wanted.args == [NavigationRequest("set-up")]
     with qtbot.waitSignal(page.wanted) as wanted:
         buttons[1].click()
-    assert wanted.args == [Wish("demo")]
+    assert wanted.args == [NavigationRequest("demo")]
 
 
 def test_a_broken_engine_is_explained_and_the_button_goes_on(desk, site, qtbot):
@@ -151,7 +156,7 @@ def test_an_engine_that_dies_at_once_is_told_of_and_not_started_for_ever(desk, q
 
 
 def test_before_the_first_run_nobody_says_that_nothing_is_only_here(qtbot):
-    row = FactRow()
+    row = SummaryRow()
     qtbot.addWidget(row)
     row.show_state(RunState(phase=Phase.IDLE))
 
@@ -185,7 +190,7 @@ def test_a_file_that_fits_nowhere_is_told_before_what_is_safe(desk, site, qtbot)
     (button,) = [button for button in page.findChildren(QPushButton) if button.isVisible()]
     with qtbot.waitSignal(page.wanted) as wanted:
         button.click()
-    assert wanted.args == [Wish("problems", "skipped")]
+    assert wanted.args == [NavigationRequest("problems", "skipped")]
 
 
 def test_a_file_that_is_no_data_is_told_calmly(desk, site, qtbot):
@@ -217,7 +222,7 @@ def test_where_nothing_was_wanted_nothing_is_called_safe():
 
 
 def test_a_folder_that_was_not_read_is_only_here(qtbot):
-    row = FactRow()
+    row = SummaryRow()
     qtbot.addWidget(row)
     row.show_state(RunState(phase=Phase.IDLE, last=run_that(left_behind=1)))
 
@@ -227,7 +232,7 @@ def test_a_folder_that_was_not_read_is_only_here(qtbot):
 
 
 def said_of(qtbot, state):
-    row = FactRow()
+    row = SummaryRow()
     qtbot.addWidget(row)
     row.show_state(state)
     return [label.text() for label in row.findChildren(PlainLabel)]
@@ -269,10 +274,10 @@ def test_a_run_that_was_cut_off_is_said_with_what_exists_only_here(qtbot):
     state = RunState(phase=Phase.IDLE, last=run_that(), interrupted=CUT, at_risk=risk)
 
     assert overview_sentence(state) == (
-        f"The last run was cut off; 34 file(s), {words.size(170e6)}, exist only on this computer"
+        f"The last run was cut off; 34 file(s), {texts.size(170e6)}, exist only on this computer"
     )
     assert "34 file(s)" in said_of(qtbot, state)
-    assert _parts_of(state) == Parts(40, 6, 0, 34, 0, 0)
+    assert _parts_of(state) == StatusCounts(40, 6, 0, 34, 0, 0)
 
 
 def test_a_data_folder_that_cannot_be_read_is_not_empty(qtbot):

@@ -5,8 +5,8 @@ from PySide6.QtCore import QObject
 from PySide6.QtGui import QColor, QGuiApplication, QPalette
 from PySide6.QtWidgets import QApplication
 
-from mydata_like.gui.look import palette
-from mydata_like.gui.look.shades import ALL, DARK, LIGHT, STRONG_DARK, STRONG_LIGHT, Shades
+from mydata_like.gui.theme import colours
+from mydata_like.gui.theme.colours import ALL, DARK, LIGHT, STRONG_DARK, STRONG_LIGHT, Shades
 from tests.gui.contrast import contrast
 
 GROUNDS = ("window", "base", "alternate", "button")
@@ -16,7 +16,7 @@ TEXTS = ("text", "quiet", "accent", "good", "working", "waiting", "problem", "sk
 @pytest.fixture
 def app(qapp):
     yield qapp
-    palette.apply(qapp, "light")
+    colours.apply(qapp, "light")
 
 
 @pytest.mark.parametrize("shades", ALL)
@@ -32,7 +32,7 @@ def test_text_of_every_colour_can_be_read_on_everything_behind_it(shades: Shades
 
 @pytest.mark.parametrize("shades", ALL)
 def test_the_palette_has_the_colours_of_the_shades_in_every_group(app, shades: Shades):
-    built = palette.build_palette(shades)
+    built = colours.build_palette(shades)
     groups = QPalette.ColorGroup
     pairs = (
         (QPalette.ColorRole.WindowText, QPalette.ColorRole.Window),
@@ -49,28 +49,28 @@ def test_the_palette_has_the_colours_of_the_shades_in_every_group(app, shades: S
 
 
 def test_a_theme_is_applied_and_can_be_changed_at_any_time(app: QApplication):
-    palette.apply(app, "dark")
-    assert palette.current_shades() == DARK
-    assert palette.status_colour("problem") == QColor(DARK.problem)
-    palette.apply(app, "light")
-    assert palette.current_shades() == LIGHT
-    assert palette.accent() == QColor(LIGHT.accent)
+    colours.apply(app, "dark")
+    assert colours.current_shades() == DARK
+    assert colours.status_colour("problem") == QColor(DARK.problem)
+    colours.apply(app, "light")
+    assert colours.current_shades() == LIGHT
+    assert colours.accent() == QColor(LIGHT.accent)
 
 
 def test_the_system_theme_is_light_where_the_system_says_nothing(app: QApplication):
-    palette.apply(app, "system")
-    assert palette.current_shades() == LIGHT
+    colours.apply(app, "system")
+    assert colours.current_shades() == LIGHT
 
 
 def test_a_change_of_the_system_does_not_undo_what_the_person_chose(app: QApplication):
-    palette.apply(app, "dark")
+    colours.apply(app, "dark")
     app.styleHints().colorSchemeChanged.emit(app.styleHints().colorScheme())
-    assert palette.current_shades() == DARK
+    assert colours.current_shades() == DARK
 
 
 def test_a_program_has_one_follower_however_often_the_theme_changes(app: QApplication):
     for theme in ("dark", "light", "system", "dark"):
-        palette.apply(app, theme)
+        colours.apply(app, theme)
     followers = [child for child in app.children() if "Follower" in type(child).__name__]
     assert len(followers) == 1
     assert isinstance(followers[0], QObject)
@@ -80,4 +80,4 @@ def test_colours_are_found_for_a_palette_that_is_not_ours(app: QApplication):
     strange = QPalette(QColor("#202020"))
     app.setPalette(strange)
     assert QGuiApplication.palette().window().color().lightness() < 128
-    assert palette.current_shades() == DARK
+    assert colours.current_shades() == DARK

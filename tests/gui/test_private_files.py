@@ -5,11 +5,11 @@ import os
 import pytest
 from PySide6.QtCore import QByteArray
 
-from mydata_like.core.views import View
-from mydata_like.gui.memory import Memory
-from mydata_like.gui.tables.export import export_rows
-from mydata_like.gui.tray.instance import Call, Doorbell, Instance
-from mydata_like.gui.tray.watchdog import Watchdog
+from mydata_like.core.queries import View
+from mydata_like.gui.tables.table_panel import export_rows
+from mydata_like.gui.tray.crash_handler import UiHangDetector
+from mydata_like.gui.tray.single_instance import InstanceServer, LaunchRequest, SingleInstance
+from mydata_like.gui.window_state import WindowState
 from tests.umasks import modes_below, umask
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="only POSIX has modes")
@@ -24,11 +24,11 @@ def home(tmp_path, monkeypatch):
 
 def test_all_that_the_window_makes_is_private(qtbot, home):
     with umask(0o000):
-        instance = Instance(home / "settings.toml", home / "state")
-        assert instance.claim(Call())
-        bell = Doorbell(instance.address)
-        watchdog = Watchdog(home / "logs")
-        memory = Memory()
+        instance = SingleInstance(home / "settings.toml", home / "state")
+        assert instance.claim(LaunchRequest())
+        bell = InstanceServer(instance.address)
+        watchdog = UiHangDetector(home / "logs")
+        memory = WindowState()
         memory.setValue("page", QByteArray(b"x"))
         memory.sync()
         export_rows(home / "state" / "rows.csv", "Rows", (), lambda view: None, View())

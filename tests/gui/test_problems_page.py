@@ -9,14 +9,13 @@ from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QPushButton
 
 from mydata_like.core.errors import Problem
-from mydata_like.core.views import ProblemGroup
-from mydata_like.gui.pages.page import Wish
-from mydata_like.gui.pages.problems import ProblemsPage
-from mydata_like.gui.state import Phase
-from mydata_like.gui.tables.card import ProblemCard
-from mydata_like.gui.tables.groups import GroupsModel
-from mydata_like.gui.tables.marks import Mark
-from mydata_like.gui.window import Window
+from mydata_like.core.queries import ProblemGroup
+from mydata_like.gui.base import NavigationRequest
+from mydata_like.gui.pages.problems_page import ProblemsPage
+from mydata_like.gui.run_state import Phase
+from mydata_like.gui.tables.problem_groups import ProblemCard, ProblemGroupsModel
+from mydata_like.gui.theme.widgets import RowIcon
+from mydata_like.gui.window import MainWindow
 from tests.gui.ledgers import an_outcome
 from tests.gui.scripted import run_that
 
@@ -104,7 +103,7 @@ def test_the_button_opens_the_settings_at_the_key(qtbot, ill, open_page):
     with qtbot.waitSignal(page.wanted) as wanted:
         click(qtbot, page._card._button)
 
-    assert wanted.args == [Wish("settings", "data.layout")]
+    assert wanted.args == [NavigationRequest("settings", "data.layout")]
 
 
 def test_a_problem_is_copied_for_whoever_can_mend_it(qtbot, ill, open_page):
@@ -195,7 +194,7 @@ def test_what_the_engine_writes_appears_while_one_looks(qtbot, ill, open_page, s
 
 
 def test_the_list_of_kinds_is_a_sound_model(qapp):
-    model = GroupsModel()
+    model = ProblemGroupsModel()
     QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal, model)
     group = ProblemGroup("failed", 3, 10, 0, b"x", Problem("a.b", "Bad.", ""))
 
@@ -207,14 +206,14 @@ def test_the_list_of_kinds_is_a_sound_model(qapp):
 
 
 def test_what_the_button_asks_for_is_opened_by_the_window(qtbot, still_desk):
-    window = Window(still_desk)
+    window = MainWindow(still_desk)
     qtbot.addWidget(window)
 
     with qtbot.waitSignal(window.settings_wanted) as wanted:
-        window.show_page(Wish("settings", "data.layout"))
+        window.show_page(NavigationRequest("settings", "data.layout"))
     assert wanted.args == ["data.layout"]
     with qtbot.waitSignal(window.set_up_wanted):
-        window.show_page(Wish("set-up"))
+        window.show_page(NavigationRequest("set-up"))
 
 
 @pytest.mark.parametrize(
@@ -234,7 +233,9 @@ def test_a_card_names_settings_as_the_dialog_does(qtbot):
     card = ProblemCard()
     qtbot.addWidget(card)
     hint = "filters.settle_seconds says how long a file has to be still."
-    card.show_problem(Problem("waiting.settling", "It is new.", hint), Mark("Waits", "waiting", ""))
+    card.show_problem(
+        Problem("waiting.settling", "It is new.", hint), RowIcon("Waits", "waiting", "")
+    )
 
     assert "settle_seconds" not in card.as_text()
     assert "says how long a file has to be still." in card.as_text()

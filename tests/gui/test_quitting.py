@@ -2,10 +2,10 @@
 
 import pytest
 
-from mydata_like.app.settings import load_settings, save_settings
-from mydata_like.app.state import look_at_state
-from mydata_like.gui.memory import Memory
-from mydata_like.gui.tray.leaving import IN_TRAY
+from mydata_like.app.settings_service import load_settings, save_settings
+from mydata_like.app.status_report import look_at_state
+from mydata_like.gui.tray.app_shell import IN_TRAY
+from mydata_like.gui.window_state import WindowState
 from tests.gui.conftest import QUICK
 from tests.gui.test_screen import TITLE, running
 from tests.gui.xvfb import DEADLINE, needs_screen, patient
@@ -28,7 +28,7 @@ def is_at_work(site):
 def test_an_upload_goes_on_or_stops_as_the_person_wants(site, screen, answer, all_safe):
     save_settings(site.config, SLOW)
     site.server.hold_verification()  # so long the upload goes on, however long a person takes
-    memory = Memory()
+    memory = WindowState()
     memory.setValue(IN_TRAY, "yes")  # no balloon that looks like a menu from here
     memory.sync()
     with running(screen, "--config", str(site.config)) as process:

@@ -2,10 +2,9 @@
 
 from PySide6.QtWidgets import QLabel
 
-from mydata_like.gui.overview.page import OverviewPage
-from mydata_like.gui.overview.set_by_server import SetByServer
-from mydata_like.gui.state import Phase, RunState
-from mydata_like.settings.policy import ServerDecision, find_setting
+from mydata_like.gui.overview.overview_page import OverviewPage, SetByServer
+from mydata_like.gui.run_state import Phase, RunState
+from mydata_like.settings.layers import ServerDecision, find_setting
 from tests.gui.conftest import DEADLINE
 from tests.sshd_fixture import needs_sshd
 

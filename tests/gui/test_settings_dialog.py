@@ -7,16 +7,19 @@ from PySide6.QtCore import Qt
 
 from mydata_like.app.registration import register
 from mydata_like.app.run_request import RunObserver, RunRequest
-from mydata_like.app.settings import load_settings
-from mydata_like.gui.app import Program
+from mydata_like.app.settings_service import load_settings
+from mydata_like.gui.application import Program
 from mydata_like.gui.launch_options import LaunchOptions
-from mydata_like.gui.settings.connection_test import ConnectionTestDialog
-from mydata_like.gui.settings.dialog import SettingsDialog
-from mydata_like.gui.settings.drawer import Drawer
-from mydata_like.gui.settings.starts import describe_starts, find_starts
-from mydata_like.gui.window import Window
-from mydata_like.settings.draft import Draft
-from mydata_like.settings.policy import Sources, read_layers
+from mydata_like.gui.settings_editor.connection_test_view import ConnectionTestDialog
+from mydata_like.gui.settings_editor.dialog_opener import SettingsDialogOpener
+from mydata_like.gui.settings_editor.settings_dialog import (
+    SettingsDialog,
+    describe_starts,
+    find_starts,
+)
+from mydata_like.gui.window import MainWindow
+from mydata_like.settings.layers import LayerSources, read_layers
+from mydata_like.settings.pending_changes import PendingChanges
 from mydata_like.settings.schema import Schedule, Settings
 from tests.gui.conftest import DEADLINE
 
@@ -143,8 +146,8 @@ def test_a_reset_takes_the_setting_out_of_the_file(qtbot, dialog, config):
 def test_a_locked_setting_is_read_only_and_says_who_locked_it(qtbot, dialog, tmp_path):
     managed = tmp_path / "managed.toml"
     managed.write_text('[transfer]\nchannels = 3\n[locked]\nkeys = ["transfer.*"]\nby = "IT"\n')
-    sources = Sources(user=tmp_path / "none.toml", managed=managed, environment={})
-    dialog.panes.show_draft(Draft(read_layers(sources)))
+    sources = LayerSources(user=tmp_path / "none.toml", managed=managed, environment={})
+    dialog.panes.show_draft(PendingChanges(read_layers(sources)))
 
     row = dialog.panes.find_row("transfer.channels")
     assert row.source.startswith("Locked by IT (")
@@ -304,9 +307,9 @@ def test_a_wrong_file_opens_and_can_be_mended(qtbot, config, open_dialog):
 @pytest.fixture
 def drawer(qtbot, config, open_desk):
     """The drawer, after somebody has typed a name and saved nothing."""
-    window = Window(open_desk(config))
+    window = MainWindow(open_desk(config))
     qtbot.addWidget(window)
-    drawer = Drawer(window._desk, window)
+    drawer = SettingsDialogOpener(window._desk, window)
     dialog = open_drawer(qtbot, drawer, "instrument.name")
     qtbot.keyClicks(dialog.focusWidget(), "Scope 3")
     with qtbot.waitSignal(drawer.left_unsaved):

@@ -7,13 +7,13 @@ from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QWheelEvent
 from PySide6.QtWidgets import QApplication
 
-from mydata_like.gui.settings import terms
-from mydata_like.gui.settings.moments import make_editor
-from mydata_like.gui.settings.row import Row
-from mydata_like.settings.checking import check_values
-from mydata_like.settings.draft import Draft
+from mydata_like.gui.settings_editor import setting_labels
+from mydata_like.gui.settings_editor.editors import make_editor
+from mydata_like.gui.settings_editor.form import SettingRow
+from mydata_like.settings.fields import plain_value
+from mydata_like.settings.pending_changes import PendingChanges
 from mydata_like.settings.schema import iter_settings, settings_by_key
-from mydata_like.settings.text import plain_value
+from mydata_like.settings.validate import check_values
 
 SETTINGS = list(iter_settings())
 OTHERS = {  # values that are not the default, where they cannot be made from the schema
@@ -58,9 +58,9 @@ def test_a_value_comes_back_as_it_was_shown(qtbot, setting):
 
     for value in (other_value(setting), plain_value(setting.default)):
         editor.show_value(value)
-        shown = Draft()
+        shown = PendingChanges()
         shown.set(setting.key, editor.value() or None)
-        expected = Draft()
+        expected = PendingChanges()
         expected.set(setting.key, value or None)
         assert shown.value(setting.key) == expected.value(setting.key)
     problems = check_values({setting.key: other_value(setting)})[1]
@@ -69,16 +69,16 @@ def test_a_value_comes_back_as_it_was_shown(qtbot, setting):
 
 def test_every_choice_of_words_is_said_in_words(qtbot):
     for setting in SETTINGS:
-        names = [terms.name_choice(setting, choice) for choice in setting.choices]
+        names = [setting_labels.name_choice(setting, choice) for choice in setting.choices]
         assert len(set(names)) == len(names), setting.key
-    assert terms.name_choice(settings_by_key()["schedule.kind"], "timer") != "timer"
+    assert setting_labels.name_choice(settings_by_key()["schedule.kind"], "timer") != "timer"
 
 
 def test_every_section_is_in_one_tab_and_has_a_heading():
-    sections = [name for tab in terms.list_tabs() for name in tab.sections]
+    sections = [name for tab in setting_labels.list_tabs() for name in tab.sections]
 
     assert sorted(sections) == sorted({setting.section for setting in SETTINGS})
-    assert all(terms.name_section(name) for name in sections)
+    assert all(setting_labels.name_section(name) for name in sections)
 
 
 def test_showing_a_value_is_no_edit(qtbot):
@@ -144,9 +144,9 @@ def test_a_zero_that_is_no_amount_is_said_in_words(qtbot):
 
 
 def test_keys_of_other_settings_are_called_by_their_labels(qtbot):
-    row = Row(settings_by_key()["server.url"])
+    row = SettingRow(settings_by_key()["server.url"])
     qtbot.addWidget(row)
-    draft = Draft()
+    draft = PendingChanges()
     draft.set("server.url", "http://data.example.org")
 
     row.show_draft(draft)

@@ -7,21 +7,24 @@ from dataclasses import replace
 import pytest
 from PySide6.QtGui import QGuiApplication
 
-from mydata_like.app.settings import save_settings
-from mydata_like.doctor import examination
-from mydata_like.doctor.findings import LARGE_FILES, RECORDS, TINY_FILES, Stage
-from mydata_like.doctor.verdict import Workload
-from mydata_like.gui.engine import Engine
-from mydata_like.gui.pages.speed import COMING, EMPTY, RESULT, SpeedPage
-from mydata_like.gui.speed_test import interpreting, sentences, terms
-from mydata_like.gui.speed_test.chart import choose_scale
-from mydata_like.gui.speed_test.examiner import Examiner
-from mydata_like.gui.speed_test.report import STAGES, WORKLOADS, read_report
-from mydata_like.gui.speed_test.result import ResultView
+from mydata_like.app.settings_service import save_settings
+from mydata_like.gui.engine_process import Engine
+from mydata_like.gui.pages.speed_page import COMING, EMPTY, RESULT, SpeedPage
+from mydata_like.gui.speed_test import speedtest_texts
+from mydata_like.gui.speed_test.result_view import ResultView, choose_scale
+from mydata_like.gui.speed_test.speedtest_process import (
+    STAGES,
+    WORKLOADS,
+    SpeedTestProcess,
+    read_report,
+)
+from mydata_like.hostos.clock import SystemClock
+from mydata_like.hostos.lock import lock_data_directory
 from mydata_like.settings.schema import Settings
-from mydata_like.settings.transfer import Transfer
-from mydata_like.system.clock import SystemClock
-from mydata_like.system.lock import lock_data_directory
+from mydata_like.settings.transfer_sections import Transfer
+from mydata_like.speedtest import runner
+from mydata_like.speedtest.prediction import Workload
+from mydata_like.speedtest.results import LARGE_FILES, RECORDS, TINY_FILES, StageResult
 from tests.gui.speed_records import UNKNOWN, a_record, findings, keep
 from tests.sshd_fixture import needs_sshd
 
@@ -107,23 +110,25 @@ def test_each_stage_has_a_bar_and_the_limit_a_word(view):
 
 
 def test_without_the_way_to_the_server_it_says_what_is_known_before_it(view):
-    before_it = (Stage.SOURCE, Stage.HASH, Stage.API)
+    before_it = (StageResult.SOURCE, StageResult.HASH, StageResult.API)
     measured = tuple(one for one in findings().measured if one.stage in before_it)
 
     report = view(a_record(0, replace(findings(), measured=measured))).report
 
-    assert sentences.limit_sentence(report).startswith("The way to the server was not measured.")
+    assert speedtest_texts.limit_sentence(report).startswith(
+        "The way to the server was not measured."
+    )
     assert report.advice == ()
 
 
 def test_without_a_shell_it_says_what_is_not_told_apart(view):
-    unknown = {(Stage.SERVER_DISK, LARGE_FILES), (Stage.SERVER_DISK, TINY_FILES)}
-    unknown |= {(Stage.API, RECORDS)}
+    unknown = {(StageResult.SERVER_DISK, LARGE_FILES), (StageResult.SERVER_DISK, TINY_FILES)}
+    unknown |= {(StageResult.API, RECORDS)}
     measured = tuple(one for one in findings().measured if (one.stage, one.what) not in unknown)
 
     shown = view(a_record(0, replace(findings(), measured=measured, rung="sftp")))
 
-    assert sentences.limit_sentence(shown.report) == (
+    assert speedtest_texts.limit_sentence(shown.report) == (
         "The limit is the network or the disk of the server at 112.0 MB/s for large files. "
         "What it is for tiny ones cannot be told."
     )
@@ -211,23 +216,23 @@ def test_all_figures_are_in_a_table(view, qtmodeltester):
 
 
 def test_every_stage_and_workload_of_the_program_has_a_name():
-    assert set(STAGES) == set(Stage)
+    assert set(STAGES) == set(StageResult)
     assert set(WORKLOADS) == set(Workload)
-    for stage in Stage:
-        assert terms.stage_title(stage) != stage
-        assert terms.stage_phrase(stage, one_machine=True) != stage
-        assert terms.stage_phrase(stage, one_machine=False) != stage
+    for stage in StageResult:
+        assert speedtest_texts.stage_title(stage) != stage
+        assert speedtest_texts.stage_phrase(stage, one_machine=True) != stage
+        assert speedtest_texts.stage_phrase(stage, one_machine=False) != stage
 
 
 def test_sentences_that_the_test_always_says_alike_are_known():
     said = {
-        examination._WITHOUT_SHELL,
-        examination._NO_RECORDS,
-        examination._NO_PROOF,
-        examination._SCP_ONLY,
+        runner._WITHOUT_SHELL,
+        runner._NO_RECORDS,
+        runner._NO_PROOF,
+        runner._SCP_ONLY,
     }
 
-    assert said <= set(interpreting._SAID)
+    assert said <= set(speedtest_texts._SAID)
 
 
 @pytest.mark.parametrize(
@@ -258,7 +263,7 @@ def test_sentences_that_the_test_always_says_alike_are_known():
 def test_what_the_test_says_in_english_is_told_in_german(spoken, said, german):
     spoken("de")
 
-    assert interpreting.interpret(said) == german
+    assert speedtest_texts.interpret(said) == german
 
 
 @needs_sshd
@@ -311,7 +316,7 @@ def test_a_test_that_crashes_is_told_and_another_one_can_be_made(desk, open_page
 def test_beside_a_run_there_is_no_test(desk, site, open_page, qtbot):
     page = open_page(desk)
     told = []
-    examiner = Examiner(desk.controller)
+    examiner = SpeedTestProcess(desk.controller)
     examiner.ended.connect(told.append)
     with lock_data_directory(site.state, bytes(site.data), SystemClock()):
         qtbot.waitUntil(lambda: desk.controller.state.phase == "elsewhere")
@@ -345,7 +350,7 @@ def test_advice_is_applied_proven_and_undone(desk, site, open_page, qtbot):
 
 
 def test_a_test_that_cannot_be_started_ends_and_says_so(desk, full, qtbot):
-    examiner = Examiner(desk.controller)
+    examiner = SpeedTestProcess(desk.controller)
     with qtbot.waitSignal(examiner.ended) as ended, full():
         examiner.test(quick=True, anyway=False)
 

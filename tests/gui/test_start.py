@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mydata_like.gui.obstacles import PACKAGES, describe_obstacle, find_missing
+from mydata_like.gui.startup_errors import PACKAGES, describe_obstacle, find_missing
 
 NO_PLATFORM = "no Qt platform plugin could be initialized"
 

@@ -6,7 +6,7 @@ import signal
 import psutil
 import pytest
 
-from mydata_like.app.settings import load_settings, save_settings
+from mydata_like.app.settings_service import load_settings, save_settings
 from mydata_like.demo.faults import Fault, Reply
 from tests.gui.conftest import QUICK
 from tests.gui.person import open_person

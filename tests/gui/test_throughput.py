@@ -3,14 +3,14 @@
 import pytest
 
 from mydata_like.gui.live_run import ChannelRates
-from mydata_like.gui.look.palette import accent
-from mydata_like.gui.overview.throughput import (
+from mydata_like.gui.overview.charts import (
     MOST_BANDS,
     SHORTEST,
     ThroughputChart,
     choose_step,
     stack_samples,
 )
+from mydata_like.gui.theme.colours import accent
 
 MB = 1e6
 

@@ -5,15 +5,14 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QAbstractItemModelTester
 
-from mydata_like.app.settings import save_settings
+from mydata_like.app.settings_service import save_settings
 from mydata_like.core.errors import Problem
 from mydata_like.core.model import EntryState
 from mydata_like.engine.progress import ActiveTransfer
-from mydata_like.gui.pages.page import Wish
-from mydata_like.gui.pages.transfers import TransfersPage
-from mydata_like.gui.state import Phase
-from mydata_like.gui.tables.bars import FRACTION
-from mydata_like.gui.tables.travelling import TravellingModel
+from mydata_like.gui.base import NavigationRequest
+from mydata_like.gui.pages.transfers_page import TransfersModel, TransfersPage
+from mydata_like.gui.run_state import Phase
+from mydata_like.gui.tables.columns import FRACTION
 from tests.gui.ledgers import an_entry, an_outcome
 
 
@@ -212,7 +211,7 @@ def test_what_can_be_done_depends_on_what_is_selected(qtbot, still_desk, written
     assert actions._web.isEnabled()
     with qtbot.waitSignal(page.wanted) as wanted:
         actions._where.trigger()
-    assert wanted.args == [Wish("where", "b/one.dat")]
+    assert wanted.args == [NavigationRequest("where", "b/one.dat")]
 
 
 @pytest.mark.parametrize(
@@ -237,7 +236,7 @@ def test_enter_and_a_double_click_show_the_journey_of_a_file(qtbot, filled_page)
         qtbot.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=place)
         qtbot.mouseDClick(table.viewport(), Qt.MouseButton.LeftButton, pos=place)
 
-    assert entered.args == clicked.args == [Wish("where", "b/one.dat")]
+    assert entered.args == clicked.args == [NavigationRequest("where", "b/one.dat")]
 
 
 def test_tab_leads_from_the_table_to_what_can_be_done_with_a_row(qtbot, filled_page):
@@ -279,7 +278,7 @@ def test_cancelling_a_batch_leaves_all_of_its_files(qtbot, desk, site, open_page
 
 
 def test_transfers_keep_their_rows_until_they_end(qapp):
-    model = TravellingModel()
+    model = TransfersModel()
     QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal, model)
     one = ActiveTransfer(1, 1, b"a.tif", 1, 100)
     two = ActiveTransfer(

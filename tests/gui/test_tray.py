@@ -7,10 +7,9 @@ from PySide6.QtWidgets import QSystemTrayIcon
 
 from mydata_like.core.errors import Problem
 from mydata_like.engine.progress import NO_PROGRESS
-from mydata_like.gui.state import Phase, RunState
-from mydata_like.gui.tray.emblem import Emblem, Shape
-from mydata_like.gui.tray.judgement import choose_emblem
-from mydata_like.gui.tray.tray import Tray
+from mydata_like.gui.run_state import Phase, RunState
+from mydata_like.gui.tray.tray_icon import TrayIcon, TrayState, choose_emblem
+from mydata_like.gui.tray.tray_menu import Tray
 from tests.gui.scripted import AWAY, FULL, NOT_APPROVED, QUIET, ScriptedController, run_that
 
 GONE = Problem("data.unavailable", "The data directory cannot be read.")
@@ -32,34 +31,37 @@ def tray(controller):
 @pytest.mark.parametrize(
     ("state", "emblem"),
     [
-        (RunState(phase=Phase.IDLE), Emblem(Shape.AT_RISK)),
-        (RunState(phase=Phase.IDLE, last=run_that()), Emblem(Shape.IDLE)),
-        (RunState(phase=Phase.IDLE, last=run_that(waiting=1)), Emblem(Shape.AT_RISK)),
-        (RunState(phase=Phase.IDLE, last=run_that(left_behind=1)), Emblem(Shape.AT_RISK)),
-        (RunState(phase=Phase.IDLE, last=run_that(found=0)), Emblem(Shape.AT_RISK)),
+        (RunState(phase=Phase.IDLE), TrayIcon(TrayState.AT_RISK)),
+        (RunState(phase=Phase.IDLE, last=run_that()), TrayIcon(TrayState.IDLE)),
+        (RunState(phase=Phase.IDLE, last=run_that(waiting=1)), TrayIcon(TrayState.AT_RISK)),
+        (RunState(phase=Phase.IDLE, last=run_that(left_behind=1)), TrayIcon(TrayState.AT_RISK)),
+        (RunState(phase=Phase.IDLE, last=run_that(found=0)), TrayIcon(TrayState.AT_RISK)),
         (
             RunState(phase=Phase.IDLE, last=run_that(), interrupted=run_that()),
-            Emblem(Shape.AT_RISK),
+            TrayIcon(TrayState.AT_RISK),
         ),
-        (RunState(phase=Phase.IDLE, last=run_that(), data_problem=GONE), Emblem(Shape.PROBLEM)),
-        (RunState(phase=Phase.IDLE, last=run_that(problem=STOPPED)), Emblem(Shape.AT_RISK)),
-        (RunState(phase=Phase.IDLE, last=run_that(reason="source")), Emblem(Shape.AT_RISK)),
-        (RunState(phase=Phase.IDLE, last=run_that(failed=1)), Emblem(Shape.PROBLEM)),
-        (RunState(phase=Phase.IDLE, last=run_that(problem=FULL)), Emblem(Shape.PROBLEM)),
-        (RunState(phase=Phase.IDLE, last=run_that(problem=AWAY)), Emblem(Shape.OFFLINE)),
-        (RunState(phase=Phase.IDLE, awaited=NOT_APPROVED), Emblem(Shape.WAITING)),
-        (RunState(phase=Phase.UNSET), Emblem(Shape.WAITING)),
-        (RunState(phase=Phase.LOADING), Emblem(Shape.WORKING)),
-        (RunState(phase=Phase.STARTING), Emblem(Shape.WORKING)),
-        (RunState(phase=Phase.RUNNING), Emblem(Shape.WORKING)),
-        (RunState(phase=Phase.RUNNING, sums=HALF), Emblem(Shape.WORKING, 50)),
-        (RunState(phase=Phase.ELSEWHERE, sums=HALF), Emblem(Shape.WORKING, 50)),
-        (RunState(phase=Phase.PAUSED), Emblem(Shape.PAUSED)),
-        (RunState(phase=Phase.PAUSED, problem=QUIET), Emblem(Shape.PAUSED)),
-        (RunState(phase=Phase.PAUSED, problem=AWAY), Emblem(Shape.OFFLINE)),
-        (RunState(phase=Phase.PAUSED, problem=NOT_APPROVED), Emblem(Shape.WAITING)),
-        (RunState(phase=Phase.PAUSED, problem=FULL), Emblem(Shape.PROBLEM)),
-        (RunState(phase=Phase.BROKEN), Emblem(Shape.PROBLEM)),
+        (
+            RunState(phase=Phase.IDLE, last=run_that(), data_problem=GONE),
+            TrayIcon(TrayState.PROBLEM),
+        ),
+        (RunState(phase=Phase.IDLE, last=run_that(problem=STOPPED)), TrayIcon(TrayState.AT_RISK)),
+        (RunState(phase=Phase.IDLE, last=run_that(reason="source")), TrayIcon(TrayState.AT_RISK)),
+        (RunState(phase=Phase.IDLE, last=run_that(failed=1)), TrayIcon(TrayState.PROBLEM)),
+        (RunState(phase=Phase.IDLE, last=run_that(problem=FULL)), TrayIcon(TrayState.PROBLEM)),
+        (RunState(phase=Phase.IDLE, last=run_that(problem=AWAY)), TrayIcon(TrayState.OFFLINE)),
+        (RunState(phase=Phase.IDLE, awaited=NOT_APPROVED), TrayIcon(TrayState.WAITING)),
+        (RunState(phase=Phase.UNSET), TrayIcon(TrayState.WAITING)),
+        (RunState(phase=Phase.LOADING), TrayIcon(TrayState.WORKING)),
+        (RunState(phase=Phase.STARTING), TrayIcon(TrayState.WORKING)),
+        (RunState(phase=Phase.RUNNING), TrayIcon(TrayState.WORKING)),
+        (RunState(phase=Phase.RUNNING, sums=HALF), TrayIcon(TrayState.WORKING, 50)),
+        (RunState(phase=Phase.ELSEWHERE, sums=HALF), TrayIcon(TrayState.WORKING, 50)),
+        (RunState(phase=Phase.PAUSED), TrayIcon(TrayState.PAUSED)),
+        (RunState(phase=Phase.PAUSED, problem=QUIET), TrayIcon(TrayState.PAUSED)),
+        (RunState(phase=Phase.PAUSED, problem=AWAY), TrayIcon(TrayState.OFFLINE)),
+        (RunState(phase=Phase.PAUSED, problem=NOT_APPROVED), TrayIcon(TrayState.WAITING)),
+        (RunState(phase=Phase.PAUSED, problem=FULL), TrayIcon(TrayState.PROBLEM)),
+        (RunState(phase=Phase.BROKEN), TrayIcon(TrayState.PROBLEM)),
     ],
     ids=lambda value: value.phase.value if isinstance(value, RunState) else str(value.shape.value),
 )

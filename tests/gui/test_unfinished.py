@@ -5,14 +5,14 @@ import os
 import pytest
 from PySide6.QtWidgets import QLabel, QPushButton
 
-from mydata_like.app.settings import find_places, ledger_file
-from mydata_like.app.sources import find_unfinished_sources
-from mydata_like.core.sources import Destination, KnownSource, Source
-from mydata_like.gui.overview.page import OverviewPage
-from mydata_like.gui.overview.unfinished import MOST, RemoveQuestion, UnfinishedList
-from mydata_like.gui.state import Phase, RunState
-from mydata_like.store.ledger import SqliteLedger
-from mydata_like.system.clock import SystemClock
+from mydata_like.app.settings_service import find_places, ledger_file
+from mydata_like.app.source_service import find_unfinished_sources
+from mydata_like.core.extra_sources import Destination, ExtraSource, KnownSource
+from mydata_like.gui.overview.overview_page import OverviewPage
+from mydata_like.gui.overview.summary_cards import MOST, RemoveQuestion, UnfinishedList
+from mydata_like.gui.run_state import Phase, RunState
+from mydata_like.hostos.clock import SystemClock
+from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from tests.fakes.clock import FakeClock
 from tests.gui.conftest import DEADLINE
 from tests.site import kill_group, wait_for
@@ -83,7 +83,7 @@ def test_a_folder_that_is_removed_is_asked_about_once_and_forgotten(desk, site, 
     root = os.fsencode(settings.data.directory)
     file = ledger_file(settings, find_places(config), root)
     with SqliteLedger.open(file, root, SystemClock()) as ledger:
-        ledger.record_source(Source(b"/usb/Day 1", Destination("", "Mice", "Day 1")))
+        ledger.record_source(ExtraSource(b"/usb/Day 1", Destination("", "Mice", "Day 1")))
     desk.controller._look()
     page, shown = show(desk, qtbot)
 

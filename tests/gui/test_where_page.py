@@ -8,15 +8,14 @@ from PySide6.QtGui import QDropEvent, QGuiApplication
 from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QFileDialog, QLabel, QLineEdit, QListView, QPushButton, QTabWidget
 
-from mydata_like.app.settings import load_settings, save_settings
+from mydata_like.app.settings_service import load_settings, save_settings
 from mydata_like.demo.faults import EMPTY_LIST, Fault
-from mydata_like.gui.controller import Controller
-from mydata_like.gui.memory import Memory
-from mydata_like.gui.pages.page import Desk
-from mydata_like.gui.pages.where import WherePage
+from mydata_like.gui.base import AppContext
+from mydata_like.gui.controller import WindowController
+from mydata_like.gui.pages.where_page import WherePage
 from mydata_like.gui.tasks import Tasks
-from mydata_like.gui.where.free import FreeDialog
-from mydata_like.gui.where.models import FatesModel, SuggestionsModel
+from mydata_like.gui.where.free_dialog import CleanupResultsModel, FreeDialog, SuggestionsModel
+from mydata_like.gui.window_state import WindowState
 from tests.builders import a_file
 from tests.gui.conftest import DEADLINE, QUICK
 from tests.site import open_site
@@ -48,10 +47,10 @@ def page(site, qtbot):
 
 def open_page(site, qtbot, tasks):
     """Return the page, with a controller that knows the settings and has no engine."""
-    controller = Controller(site.config, tasks)
+    controller = WindowController(site.config, tasks)
     controller.loaded = load_settings(site.config)
     controller.settings = controller.loaded.settings
-    page = WherePage(Desk(controller, tasks, Memory(controller)))
+    page = WherePage(AppContext(controller, tasks, WindowState(controller)))
     qtbot.addWidget(page)
     page.resize(1000, 700)
     page.show()
@@ -217,7 +216,7 @@ def test_what_keeps_everything_is_told(page, site, qtbot):
 
 def test_the_models_keep_the_rules_of_qt():
     mode = QAbstractItemModelTester.FailureReportingMode.Fatal
-    for model in (SuggestionsModel(), FatesModel(reasons=True)):
+    for model in (SuggestionsModel(), CleanupResultsModel(reasons=True)):
         QAbstractItemModelTester(model, mode, model)
         model.show(())
 

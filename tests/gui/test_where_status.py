@@ -5,18 +5,18 @@ import os
 import pytest
 from PySide6.QtWidgets import QLabel, QLineEdit
 
-from mydata_like.app.settings import find_places, ledger_file, load_settings
+from mydata_like.app.settings_service import find_places, ledger_file, load_settings
+from mydata_like.core.data_directory import WHOLE, Shard
 from mydata_like.core.errors import Problem
 from mydata_like.core.model import DatasetId, Entry, EntryState, Outcome
-from mydata_like.core.shards import WHOLE, Shard
-from mydata_like.gui.controller import Controller
-from mydata_like.gui.memory import Memory
-from mydata_like.gui.pages.page import Desk
-from mydata_like.gui.pages.where import WherePage
+from mydata_like.gui.base import AppContext
+from mydata_like.gui.controller import WindowController
+from mydata_like.gui.pages.where_page import WherePage
 from mydata_like.gui.tasks import Tasks
-from mydata_like.gui.where.sentences import list_steps
-from mydata_like.store.ledger import SqliteLedger
-from mydata_like.system.clock import SystemClock
+from mydata_like.gui.where.status_sentences import list_steps
+from mydata_like.gui.window_state import WindowState
+from mydata_like.hostos.clock import SystemClock
+from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from tests.builders import a_file
 from tests.fakes.clock import FakeClock
 
@@ -37,10 +37,10 @@ class Seen:
             f'[server]\nurl = "https://data.example.org"\n[data]\ndirectory = "{self.data}"\n'
             f'[advanced]\nstate_directory = "{folder / "state"}"\n[filters]\nsymlinks = "within"\n'
         )
-        self.controller = Controller(config, self.tasks)
+        self.controller = WindowController(config, self.tasks)
         self.controller.loaded = load_settings(config)
         self.controller.settings = self.controller.loaded.settings
-        self.page = WherePage(Desk(self.controller, self.tasks, Memory(self.controller)))
+        self.page = WherePage(AppContext(self.controller, self.tasks, WindowState(self.controller)))
         qtbot.addWidget(self.page)
         self.page.show()
 

@@ -8,12 +8,11 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QContextMenuEvent
 from PySide6.QtWidgets import QApplication, QLineEdit, QMenu, QToolBar
 
-from mydata_like.app.settings import save_settings
+from mydata_like.app.settings_service import save_settings
 from mydata_like.core.errors import Problem
 from mydata_like.engine.progress import NO_PROGRESS
-from mydata_like.gui.contact import Contact, ContactSign, follow
-from mydata_like.gui.state import PastRun, Phase, RunState
-from mydata_like.gui.window import Window
+from mydata_like.gui.run_state import PastRunState, Phase, RunState
+from mydata_like.gui.window import MainWindow, ServerIndicator, ServerIndicatorLabel, follow
 
 AWAY = Problem("server.unreachable", "It does not answer.", "Wait.")
 REFUSED = Problem("server.forbidden", "It refuses.", "Ask.")
@@ -25,12 +24,12 @@ PAUSED = RunState(phase=Phase.PAUSED)
 
 def ended(problem=None, minute=0):
     started = datetime(2027, 1, 1, 12, minute, tzinfo=UTC)
-    return replace(IDLE, last=PastRun(started=started, finished=started, problem=problem))
+    return replace(IDLE, last=PastRunState(started=started, finished=started, problem=problem))
 
 
 @pytest.fixture
 def window(qtbot, still_desk):
-    window = Window(still_desk)
+    window = MainWindow(still_desk)
     qtbot.addWidget(window)
     window.show()
     return window
@@ -39,19 +38,22 @@ def window(qtbot, still_desk):
 @pytest.mark.parametrize(
     ("states", "expected"),
     [
-        ([IDLE], Contact.UNKNOWN),
-        ([ended(AWAY)], Contact.UNKNOWN),
-        ([RUNNING], Contact.ANSWERS),
-        ([RUNNING, ended()], Contact.ANSWERS),
-        ([RUNNING, replace(PAUSED, problem=AWAY)], Contact.AWAY),
-        ([RUNNING, replace(PAUSED, problem=AWAY), RUNNING], Contact.ANSWERS),
-        ([replace(PAUSED, problem=AWAY), replace(PAUSED, problem=BY_PERSON)], Contact.AWAY),
-        ([replace(PAUSED, problem=UNAPPROVED)], Contact.AWAITED),
-        ([replace(IDLE, awaited=UNAPPROVED)], Contact.AWAITED),
-        ([replace(IDLE, awaited=UNAPPROVED), IDLE], Contact.ANSWERS),
-        ([ended(), RUNNING, ended(AWAY, 1)], Contact.AWAY),
-        ([RUNNING, ended(REFUSED)], Contact.ANSWERS),
-        ([replace(RUNNING, phase=Phase.STARTING), replace(IDLE, problem=AWAY)], Contact.AWAY),
+        ([IDLE], ServerIndicator.UNKNOWN),
+        ([ended(AWAY)], ServerIndicator.UNKNOWN),
+        ([RUNNING], ServerIndicator.ANSWERS),
+        ([RUNNING, ended()], ServerIndicator.ANSWERS),
+        ([RUNNING, replace(PAUSED, problem=AWAY)], ServerIndicator.AWAY),
+        ([RUNNING, replace(PAUSED, problem=AWAY), RUNNING], ServerIndicator.ANSWERS),
+        ([replace(PAUSED, problem=AWAY), replace(PAUSED, problem=BY_PERSON)], ServerIndicator.AWAY),
+        ([replace(PAUSED, problem=UNAPPROVED)], ServerIndicator.AWAITED),
+        ([replace(IDLE, awaited=UNAPPROVED)], ServerIndicator.AWAITED),
+        ([replace(IDLE, awaited=UNAPPROVED), IDLE], ServerIndicator.ANSWERS),
+        ([ended(), RUNNING, ended(AWAY, 1)], ServerIndicator.AWAY),
+        ([RUNNING, ended(REFUSED)], ServerIndicator.ANSWERS),
+        (
+            [replace(RUNNING, phase=Phase.STARTING), replace(IDLE, problem=AWAY)],
+            ServerIndicator.AWAY,
+        ),
     ],
     ids=[
         "nothing yet",
@@ -70,7 +72,7 @@ def window(qtbot, still_desk):
     ],
 )
 def test_what_a_run_tells_is_what_is_known_of_the_server(states, expected):
-    known, was = Contact.UNKNOWN, RunState()
+    known, was = ServerIndicator.UNKNOWN, RunState()
 
     for state in states:
         known, was = follow(known, was, state), state
@@ -85,7 +87,7 @@ def test_the_status_line_tells_state_speed_time_left_and_the_server(window, stil
 
     assert window._said.whole == "Sending 12 file(s), 4 min left"
     assert window._speed.text() == "2.5 MB/s"
-    assert window.findChild(ContactSign).said == "Server reachable"
+    assert window.findChild(ServerIndicatorLabel).said == "Server reachable"
 
 
 def test_at_rest_the_status_line_tells_the_next_run_and_of_no_speed(window, still_desk):
@@ -95,29 +97,29 @@ def test_at_rest_the_status_line_tells_the_next_run_and_of_no_speed(window, stil
 
     assert window._next.text().startswith("Next run ")
     assert window._speed.text() == ""
-    assert window.findChild(ContactSign).said == "Server not asked yet"
+    assert window.findChild(ServerIndicatorLabel).said == "Server not asked yet"
 
 
 def test_of_another_server_nothing_is_known_yet(desk, site, qtbot):
-    window = Window(desk)
+    window = MainWindow(desk)
     qtbot.addWidget(window)
-    sign = window.findChild(ContactSign)
+    sign = window.findChild(ServerIndicatorLabel)
     desk.controller.run_changed.emit(RUNNING)
-    assert sign.contact is Contact.ANSWERS
+    assert sign.contact is ServerIndicator.ANSWERS
     assert desk.controller.settings.server.url in sign.toolTip()
     save_settings(site.config, {"server.url": "https://other.example"})
 
     with qtbot.waitSignal(desk.controller.settings_changed):
         desk.controller.reload_settings()
 
-    assert sign.contact is Contact.UNKNOWN
+    assert sign.contact is ServerIndicator.UNKNOWN
     assert "https://other.example" in sign.toolTip()
 
 
 def test_after_a_run_the_server_is_known_to_answer(desk, qtbot):
-    window = Window(desk)
+    window = MainWindow(desk)
     qtbot.addWidget(window)
-    sign = window.findChild(ContactSign)
+    sign = window.findChild(ServerIndicatorLabel)
     assert sign.said == "Server not asked yet"
 
     desk.controller.start()

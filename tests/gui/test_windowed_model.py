@@ -8,9 +8,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QAbstractItemModelTester
 
 from mydata_like.core.model import EntryState
-from mydata_like.core.views import View
-from mydata_like.gui.tables.files import file_columns
-from mydata_like.gui.tables.model import DOTS, WindowedModel
+from mydata_like.core.queries import View
+from mydata_like.gui.tables.columns import file_columns
+from mydata_like.gui.tables.table_view import DOTS, WindowedModel
 from mydata_like.gui.tasks import Tasks
 from tests.gui.ledgers import WrittenLedger, an_entry
 

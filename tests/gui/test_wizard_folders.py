@@ -7,12 +7,17 @@ import pytest
 from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QFileDialog, QPushButton
 
-from mydata_like.app.settings import load_settings, open_secrets, save_settings, store_api_key
+from mydata_like.app.settings_service import (
+    load_settings,
+    open_secrets,
+    save_settings,
+    store_api_key,
+)
 from mydata_like.core.model import Layout
-from mydata_like.demo.server import EmbeddedServer
+from mydata_like.demo.demo_server import EmbeddedServer
 from mydata_like.gui.wizard import SetupWizard
-from mydata_like.gui.wizard.step import Readiness
-from mydata_like.gui.wizard.takeover import TakeoverSheet
+from mydata_like.gui.wizard.mydata_import_dialog import MyDataImportDialog
+from mydata_like.gui.wizard.step_base import Readiness
 from tests.gui.setting_up import Person
 from tests.legacy import WINDOWS_PAIRS, write_legacy
 
@@ -200,7 +205,7 @@ def test_settings_of_mydata_are_chosen_while_the_program_goes_on(open_wizard, le
     assert dialog.isVisible()
     dialog.fileSelected.emit(str(legacy))
 
-    assert page.findChild(TakeoverSheet).isVisible()
+    assert page.findChild(MyDataImportDialog).isVisible()
 
 
 def test_what_mydata_left_is_found_by_itself(open_wizard, legacy):

@@ -2,11 +2,16 @@
 
 import pytest
 
-from mydata_like.app.settings import load_settings, open_secrets, save_settings, store_api_key
+from mydata_like.app.settings_service import (
+    load_settings,
+    open_secrets,
+    save_settings,
+    store_api_key,
+)
+from mydata_like.demo.demo_server import EmbeddedServer
 from mydata_like.demo.faults import HTML_PAGE, Fault, Hang, Reply
-from mydata_like.demo.server import EmbeddedServer
 from mydata_like.gui.wizard import SetupWizard
-from mydata_like.gui.wizard.step import Readiness
+from mydata_like.gui.wizard.step_base import Readiness
 from tests.embedded import Api
 from tests.gui.setting_up import Person
 

@@ -3,7 +3,7 @@
 import pytest
 
 from mydata_like.gui.wizard import SetupWizard
-from mydata_like.gui.wizard.step import Readiness
+from mydata_like.gui.wizard.step_base import Readiness
 from tests.gui.setting_up import Person, open_town
 from tests.sshd_fixture import needs_sshd
 

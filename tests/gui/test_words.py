@@ -4,14 +4,14 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QTextDocumentFragment
 
-from mydata_like.app.preview import Sample
+from mydata_like.app.onboarding import LayoutSample
+from mydata_like.core.deletion import DeletedFile
 from mydata_like.core.errors import SettingsError
 from mydata_like.core.file_status import Suggestion
-from mydata_like.core.freeing import Freed
-from mydata_like.gui.look import words
-from mydata_like.gui.look.labels import ElidedLabel
-from mydata_like.gui.where.models import FatesModel, SuggestionsModel
-from mydata_like.gui.wizard.samples import SampleModel
+from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.widgets import ElidedLabel
+from mydata_like.gui.where.free_dialog import CleanupResultsModel, SuggestionsModel
+from mydata_like.gui.wizard.folders_step import PreviewModel
 
 TIP = Qt.ItemDataRole.ToolTipRole
 ODD = ["O'Brien & R&D.tif", "<b>bold</b>", "a  b", "&lt;"]
@@ -25,20 +25,24 @@ def seen(tip):
 
 @pytest.mark.parametrize("text", ODD)
 def test_a_tool_tip_shows_a_text_as_it_is(text):
-    assert seen(words.tip(text)) == text
+    assert seen(texts.tip(text)) == text
 
 
 def test_there_is_no_tool_tip_of_nothing():
-    assert words.tip("") == ""
+    assert texts.tip("") == ""
 
 
 @pytest.mark.parametrize("text", ODD)
 def test_tool_tips_of_models_show_names_as_they_are(qapp, text):
     key = text.encode()
-    suggestions, fates, samples = SuggestionsModel(), FatesModel(reasons=False), SampleModel()
+    suggestions, fates, samples = (
+        SuggestionsModel(),
+        CleanupResultsModel(reasons=False),
+        PreviewModel(),
+    )
     suggestions.show([Suggestion(key, 1, "verified")])
-    fates.show([Freed(key, 1, None, 1)])
-    samples.append(Sample(key, "ada", "x", "y", 1, 1, False))
+    fates.show([DeletedFile(key, 1, None, 1)])
+    samples.append(LayoutSample(key, "ada", "x", "y", 1, 1, False))
 
     assert seen(suggestions.index(0, 0).data(TIP)).startswith(f"{text}, 1 byte")
     assert seen(fates.index(0, 0).data(TIP)) == text
@@ -56,5 +60,5 @@ def test_what_is_cut_short_is_whole_in_its_tool_tip(qtbot, text):
 
 
 def test_an_error_says_what_to_do_on_a_line_of_its_own():
-    assert words.told(SettingsError("No.", hint="Do\x1bthis.")) == "No.\nDo\\x1bthis."
-    assert words.told(SettingsError("No.")) == "No."
+    assert texts.told(SettingsError("No.", hint="Do\x1bthis.")) == "No.\nDo\\x1bthis."
+    assert texts.told(SettingsError("No.")) == "No."

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import mydata_like
-from mydata_like.settings.phrases import CONTEXT, list_phrases
+from mydata_like.settings.schema import CONTEXT, list_phrases
 
 ROOT = Path(mydata_like.__file__).parent / "gui"
 

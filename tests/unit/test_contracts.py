@@ -15,4 +15,4 @@ CONTRACTS = {
 def test_every_stage_is_in_the_contract_of_stages():
     stages = {stage.__module__ for stage in get_type_hints(Stages).values()}
 
-    assert stages == set(CONTRACTS["Stages do not know one another"]["modules"])
+    assert stages == set(CONTRACTS["Stages do not import one another"]["modules"])

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mydata_like.core.problems import PROBLEMS
-from mydata_like.settings.legacy import WITHOUT_SETTING
+from mydata_like.settings.mydata_cfg import WITHOUT_SETTING
 from mydata_like.settings.schema import iter_settings
 
 ROOT = Path(__file__).parents[2]

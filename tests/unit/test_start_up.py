@@ -48,12 +48,12 @@ def test_a_run_imports_no_window_and_nothing_that_few_runs_need(tmp_path):
 
     assert "mydata_like.app.run_service" in modules
     assert not modules & (HEAVY - {"typer"})
-    assert not modules & {"mydata_like.cli.watching", "mydata_like.app.setup"}
+    assert not modules & {"mydata_like.cli.watch_command", "mydata_like.app.onboarding"}
 
 
 @pytest.mark.process
 def test_a_channel_worker_imports_no_library_before_its_plan():
-    modules = imported("import mydata_like.transfer.process, mydata_like.transfer.worker")
+    modules = imported("import mydata_like.transfer.worker_process, mydata_like.transfer.worker")
 
     assert not modules & LIBRARIES
 
@@ -61,7 +61,10 @@ def test_a_channel_worker_imports_no_library_before_its_plan():
 @pytest.mark.process
 @pytest.mark.parametrize(
     "code",
-    ["import mydata_like.gui.app", "import mydata_like.app.state, mydata_like.app.reading"],
+    [
+        "import mydata_like.gui.application",
+        "import mydata_like.app.status_report, mydata_like.app.row_queries",
+    ],
     ids=["what the window shows", "what it is filled with"],
 )
 def test_the_window_opens_without_engine_and_ssh(code):
@@ -79,5 +82,5 @@ def test_a_command_imports_nothing_that_only_others_need(words, tmp_path):
     modules = imported(code, *words, "--config", str(tmp_path / "settings.toml"))
 
     assert "mydata_like.cli.main" in modules
-    assert "mydata_like.cli.explaining" not in modules
+    assert "mydata_like.cli.support_command" not in modules
     assert not [name for name in modules if name.startswith(CARRYING)]

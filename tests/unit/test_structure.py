@@ -1,13 +1,39 @@
-"""No modules import one another, directly or through others."""
+"""Names are unique, there are no circular imports, and the list of modules is current."""
 
 import pytest
 
-from tests.structure import Structure
+from tests.structure import ROOT, Structure, find_repeated, replace_module_list
+
+
+@pytest.fixture(scope="module")
+def house() -> Structure:
+    return Structure()
 
 
 @pytest.mark.slow
-def test_no_module_imports_itself_through_others():
-    assert Structure().find_circles() == []
+def test_no_module_imports_itself_through_others(house):
+    assert house.find_circles() == []
+
+
+@pytest.mark.slow
+def test_no_two_modules_share_a_name(house):
+    assert house.find_shared_modules() == {}
+
+
+@pytest.mark.slow
+def test_no_two_public_classes_share_a_name(house):
+    assert house.find_shared_classes() == {}
+
+
+def test_no_word_of_the_vocabulary_is_defined_twice(house):
+    assert find_repeated(house.vocabulary) == []
+
+
+@pytest.mark.slow
+def test_the_list_of_modules_is_what_make_pages_writes(house):
+    page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+
+    assert page == replace_module_list(page, house), "run make pages"
 
 
 @pytest.mark.parametrize(
@@ -25,10 +51,29 @@ def test_no_module_imports_itself_through_others():
     ids=["from the package", "by its name", "in a function", "for the type checker", "none"],
 )
 def test_a_circle_is_found_where_modules_run(tmp_path, text, circles):
-    package = tmp_path / "mydata_like"
-    package.mkdir()
-    texts = {"one": "from mydata_like.two import thing", "two": text, "three": ""}
-    for name, content in texts.items():
-        (package / f"{name}.py").write_text(content)
+    found = build_house(tmp_path, one="from mydata_like.two import thing", two=text, three="")
 
-    assert Structure(tmp_path).find_circles() == circles
+    assert found.find_circles() == circles
+
+
+def test_modules_of_one_name_are_found(tmp_path):
+    found = build_house(tmp_path, **{"first/files": "", "second/files": "", "second/names": ""})
+
+    assert found.find_shared_modules() == {
+        "files": ["mydata_like.first.files", "mydata_like.second.files"]
+    }
+
+
+def test_public_classes_of_one_name_are_found(tmp_path):
+    text = "class File: ...\nclass _Line: ..."
+    found = build_house(tmp_path, one=text, two=text)
+
+    assert found.find_shared_classes() == {"File": ["mydata_like.one", "mydata_like.two"]}
+
+
+def build_house(root, **modules):
+    for name, text in modules.items():
+        file = root / "mydata_like" / f"{name}.py"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    return Structure(root)

@@ -3,10 +3,16 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QCoreApplication, QModelIndex, QPersistentModelIndex, QRectF, QSize, Qt
+from PySide6.QtGui import QPainter, QPalette
+from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
-from mydata_like.gui.look import words
-from mydata_like.gui.tables.marks import Mark
+from mydata_like.core.parsing import moment_of
+from mydata_like.core.queries import FileRow, RunRow
+from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.colours import Status, status_colour
+from mydata_like.gui.theme.texts import limit_name, limit_word
+from mydata_like.gui.theme.widgets import RowIcon, mark_of
 
 # What a model is asked of a column; all else has no answer.
 ROLES = frozenset(
@@ -32,7 +38,7 @@ class Column(NamedTuple):
     order: str = ""
     width: int = 12
     number: bool = False  # aligned to the right
-    mark: Callable[[Any], Mark | None] | None = None
+    mark: Callable[[Any], RowIcon | None] | None = None
     tip: Callable[[Any], str] | None = None
     hidden: bool = False  # until a person wants it
 
@@ -49,5 +55,272 @@ class Column(NamedTuple):
             mark = self.mark(row)
             return mark.icon if mark else None
         if role == Qt.ItemDataRole.ToolTipRole and self.tip:
-            return words.tip(self.tip(row)) or None
+            return texts.tip(self.tip(row)) or None
         return None
+
+
+FRACTION = Qt.ItemDataRole.UserRole + 1  # of 1; none where there is nothing to show
+STATUS = Qt.ItemDataRole.UserRole + 2  # the colour's name, as of `look.palette`
+
+
+class BarDelegate(QStyledItemDelegate):
+    """Paints the text as ever, and a bar along the lower edge; the text says the same."""
+
+    def paint(
+        self,
+        painter: QPainter,
+        option: QStyleOptionViewItem,
+        index: QModelIndex | QPersistentModelIndex,
+    ) -> None:
+        super().paint(painter, option, index)
+        fraction = index.data(FRACTION)
+        if fraction is None:
+            return
+        thick = max(2.0, option.fontMetrics.height() / 6)
+        place = QRectF(option.rect)
+        side = thick * 2
+        bar = QRectF(
+            place.left() + side, place.bottom() - thick * 1.5, place.width() - 2 * side, thick
+        )
+        self._draw(painter, option, bar, fraction, index.data(STATUS) or "working")
+
+    def sizeHint(
+        self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
+    ) -> QSize:
+        size = super().sizeHint(option, index)
+        height = option.fontMetrics.height()
+        return QSize(size.width(), round(height * 1.9))
+
+    def _draw(
+        self,
+        painter: QPainter,
+        option: QStyleOptionViewItem,
+        bar: QRectF,
+        fraction: float,
+        status: Status,
+    ) -> None:
+        selected = option.state & QStyle.StateFlag.State_Selected
+        palette = option.palette
+        behind = QPalette.ColorRole.Highlight if selected else QPalette.ColorRole.Mid
+        colour = palette.color(QPalette.ColorRole.HighlightedText)
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(palette.color(behind))
+        painter.drawRoundedRect(bar, bar.height() / 2, bar.height() / 2)
+        painter.setBrush(colour if selected else status_colour(status))
+        done = QRectF(bar.left(), bar.top(), bar.width() * min(1.0, fraction), bar.height())
+        painter.drawRoundedRect(done, bar.height() / 2, bar.height() / 2)
+        painter.restore()
+
+
+translate = QCoreApplication.translate
+
+STOPPED_BY_PERSON = "run.interrupted"
+
+
+def run_columns(is_under_way: Callable[[str], bool]) -> list[Column]:
+    """Return what a table says of runs; which of them goes on is asked with its name."""
+
+    def mark(row: RunRow) -> RowIcon | None:
+        return _mark(row, under_way=is_under_way(row.key))
+
+    def outcome(row: RunRow) -> str:
+        return _mark(row, under_way=is_under_way(row.key)).word
+
+    return [
+        Column("at", translate("runs", "When"), _when, "at", 22),
+        Column("reason", translate("runs", "Why"), _why, "reason", 24),
+        Column("files", translate("runs", "Files sent"), _files, "files", 12, number=True),
+        Column("size", translate("runs", "Size"), _size, "size", 12, number=True),
+        Column("speed", translate("runs", "Speed"), _speed, width=13, number=True),
+        Column("span", translate("runs", "Duration"), _span, "span", 14, number=True),
+        Column("limit", translate("runs", "Limit"), _limit, width=17, tip=_tell_limit),
+        Column("outcome", translate("runs", "Outcome"), outcome, width=30, mark=mark, tip=_tip),
+    ]
+
+
+def number(row: RunRow, name: str) -> float:
+    """Return a sum of a run, 0 where it is not known."""
+    value = row.summary.get(name)
+    return value if isinstance(value, int | float) else 0
+
+
+def problem_code(row: RunRow) -> str:
+    """Return the code of what ended a run early, empty for none."""
+    return str(_problem(row).get("code", ""))
+
+
+def _problem(row: RunRow) -> dict[str, Any]:
+    problem = row.summary.get("problem")
+    return problem if isinstance(problem, dict) else {}
+
+
+def _when(row: RunRow) -> str:
+    return texts.moment(row.started) if row.started else ""
+
+
+def _why(row: RunRow) -> str:
+    reason = str(row.summary.get("reason", "person"))
+    known = {
+        "person": translate("runs", "Started by a person"),
+        "startup": translate("runs", "At the start"),
+        "saved": translate("runs", "Settings were saved"),
+        "once": translate("runs", "Schedule: once"),
+        "daily": translate("runs", "Schedule: daily"),
+        "weekly": translate("runs", "Schedule: weekly"),
+        "interval": translate("runs", "Schedule: every few minutes"),
+        "settled": translate("runs", "New files had settled"),
+        "folder": translate("runs", "One folder only"),
+        "retry": translate("runs", "Second try"),
+        "source": translate("runs", "Folders were added"),
+    }
+    return known.get(reason, texts.plain(reason))
+
+
+def _mark(row: RunRow, *, under_way: bool) -> RowIcon:
+    if row.finished is None:
+        if under_way:
+            return RowIcon(translate("runs", "Not finished"), "working", "working")
+        return _mark_cut_off(row)
+    if problem_code(row) == STOPPED_BY_PERSON:
+        return RowIcon(translate("runs", "Stopped"), "stop", "waiting")
+    if problem_code(row):
+        return RowIcon(translate("runs", "Ended early"), "error", "problem")
+    return _mark_of_files(row)
+
+
+def _mark_cut_off(row: RunRow) -> RowIcon:
+    left = int(number(row, "found") - number(row, "verified") - number(row, "skipped"))
+    word = translate("runs", "Cut off")
+    if left > 0:
+        word = translate("runs", "Cut off, %Ln file(s) open", None, left)
+    return RowIcon(word, "warning", "waiting")
+
+
+def _mark_of_files(row: RunRow) -> RowIcon:
+    failed, waiting = int(number(row, "failed")), int(number(row, "waiting"))
+    if failed:
+        return RowIcon(translate("runs", "%Ln file(s) failed", None, failed), "warning", "problem")
+    behind = int(number(row, "left_behind"))
+    if behind:
+        return RowIcon(translate("runs", "%Ln left out", None, behind), "warning", "waiting")
+    if waiting:
+        return RowIcon(translate("runs", "%Ln file(s) wait", None, waiting), "waiting", "waiting")
+    return _mark_of_verified(row)
+
+
+def _mark_of_verified(row: RunRow) -> RowIcon:
+    verified = int(number(row, "verified"))
+    if verified:
+        return RowIcon(translate("runs", "All %Ln file(s) safe", None, verified), "check", "good")
+    if number(row, "found"):
+        return RowIcon(translate("runs", "Nothing to send"), "skipped", "skipped")
+    return RowIcon(translate("runs", "No files found"), "skipped", "skipped")
+
+
+def _tip(row: RunRow) -> str:
+    problem = _problem(row)
+    return texts.plain(f"{problem.get('message', '')} {problem.get('hint', '')}".strip())
+
+
+def _files(row: RunRow) -> str:
+    return texts.count(int(number(row, "sent")))
+
+
+def _size(row: RunRow) -> str:
+    return texts.size(_bytes(row))
+
+
+def _bytes(row: RunRow) -> float:
+    # Sums of a run under way have another name for it.
+    return number(row, "bytes") or number(row, "sent_bytes")
+
+
+def _speed(row: RunRow) -> str:
+    seconds = number(row, "seconds")
+    return texts.rate(_bytes(row) / seconds) if seconds and _bytes(row) else ""
+
+
+def _limit(row: RunRow) -> str:
+    """Return what kept it from going faster, of a run that sent something."""
+    return limit_word(str(row.summary.get("limit", ""))) if _bytes(row) else ""
+
+
+def _tell_limit(row: RunRow) -> str:
+    return limit_name(str(row.summary.get("limit", "")))
+
+
+def _span(row: RunRow) -> str:
+    return texts.span(number(row, "seconds"))
+
+
+def file_columns() -> list[Column]:
+    """Return what a table says of local files."""
+    return [
+        Column("name", translate("files", "Name"), _name, "name", 34, tip=_path),
+        Column("state", translate("files", "State"), _state, "state", 18, mark=_file_icon),
+        Column("size", translate("files", "Size"), _file_size, "size", 11, number=True),
+        Column("at", translate("files", "When"), _file_time, "at", 18),
+        Column("folder", translate("files", "Folder"), _folder, "name", 34, tip=_path),
+        Column("message", translate("files", "What happened"), _message, width=34, tip=_whole),
+        Column("verified", translate("files", "Verified"), _verified, width=18, hidden=True),
+        Column("archive", translate("files", "In archive"), _archive, width=24, hidden=True),
+    ]
+
+
+def problem_columns() -> list[Column]:
+    """Return what a table says of files and folders that have the same problem."""
+    wanted = {"name": 24, "folder": 28, "size": 11, "at": 18, "message": 40}
+    columns = {column.name: column for column in file_columns()}
+    return [columns[name]._replace(width=width) for name, width in wanted.items()]
+
+
+def moment(seconds: int | None) -> str:
+    """Return a time of the ledger, in words; nothing where it is not known."""
+    return texts.moment(moment_of(seconds)) if seconds is not None else ""
+
+
+def _name(row: FileRow) -> str:
+    return texts.plain(row.key.rpartition(b"/")[2])
+
+
+def _folder(row: FileRow) -> str:
+    return texts.plain(row.key.rpartition(b"/")[0])
+
+
+def _path(row: FileRow) -> str:
+    return texts.plain(row.key)
+
+
+def _file_icon(row: FileRow) -> RowIcon | None:
+    return mark_of(row.state)
+
+
+def _state(row: FileRow) -> str:
+    mark = mark_of(row.state)
+    return mark.word if mark else translate("files", "Gone")
+
+
+def _file_size(row: FileRow) -> str:
+    return texts.size(row.size) if row.size is not None else ""
+
+
+def _file_time(row: FileRow) -> str:
+    return moment(row.at)
+
+
+def _verified(row: FileRow) -> str:
+    return moment(row.verified_at)
+
+
+def _archive(row: FileRow) -> str:
+    return texts.plain(row.archive)
+
+
+def _message(row: FileRow) -> str:
+    return texts.plain(row.message)
+
+
+def _whole(row: FileRow) -> str:
+    return texts.plain(f"{row.message} {row.hint}".strip())

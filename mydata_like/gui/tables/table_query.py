@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 from mydata_like.core.errors import Cancelled, UploaderError
-from mydata_like.core.views import Row, View
+from mydata_like.core.queries import Row, View
 
 
 class Listing(Protocol):

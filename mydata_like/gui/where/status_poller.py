@@ -1,18 +1,127 @@
 """Polls the status of the file or folder that is shown, as long as its page is visible."""
 
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from PySide6.QtWidgets import QWidget
 
-from mydata_like.core.errors import UploaderError
-from mydata_like.core.file_status import PathStatus
-from mydata_like.gui.look import words
-from mydata_like.gui.pages.page import Desk
+from mydata_like.core.deletion import DeletedFile, KeptFile
+from mydata_like.core.errors import Cancelled, UploaderError
+from mydata_like.core.file_status import FileStatus, LocalState, PathStatus, Suggestion
+from mydata_like.engine.pipeline import CancelFlag
+from mydata_like.gui.base import AppContext
 from mydata_like.gui.tasks import BackgroundTask
-from mydata_like.gui.where import source
-from mydata_like.gui.where.source import Place
+from mydata_like.gui.theme import texts
+from mydata_like.gui.where import status_poller
+from mydata_like.settings.schema import Settings
+
+if TYPE_CHECKING:
+    from mydata_like.app.cleanup_service import CleanupService
+
+
+MOST = 200  # suggestions
+
+
+class StatusAnswer(NamedTuple):
+    """What was found for a text: the very path, and all whose paths have it."""
+
+    text: str
+    status: PathStatus | None
+    suggestions: Sequence[Suggestion]
+
+
+class LedgerRef(NamedTuple):
+    """Whose files are asked about: the settings, and their file."""
+
+    settings: Settings
+    config: Path | None
+
+
+class CleanupResults(NamedTuple):
+    """What became of all files that were asked for, or would become."""
+
+    freed: Sequence[DeletedFile]
+    kept: Sequence[KeptFile]
+    stopped: bool = False  # before all were looked at
+
+    @property
+    def bytes(self) -> int:
+        return sum(file.size for file in self.freed)
+
+
+@dataclass
+class CleanupProgress:
+    """How far the work has come, for those who look from another thread."""
+
+    files: int = 0
+    bytes: int = 0
+
+
+def find(place: LedgerRef, text: str) -> StatusAnswer:
+    """Return what is known of a path or a part of one; raises `UploaderError`."""
+    from mydata_like.app.file_status_service import find_status, suggest
+
+    found = find_status(*place, Path(text))
+    gone = isinstance(found, FileStatus) and found.local is LocalState.GONE
+    suggestions = suggest(*place, text, MOST)
+    return StatusAnswer(text, None if gone and found.unknown else found, suggestions)
+
+
+def look_at(place: LedgerRef, path: Path) -> PathStatus:
+    """Return what is known of a path; raises `UploaderError`."""
+    from mydata_like.app.file_status_service import find_status
+
+    return find_status(*place, path)
+
+
+def look_into(
+    place: LedgerRef, paths: Sequence[Path], pace: CleanupProgress, cancel: CancelFlag
+) -> CleanupResults:
+    """Ask the server what of these files and folders may be deleted; nothing is."""
+    return _go_through(place, lambda freeing: freeing(paths), pace, cancel, delete=False)
+
+
+def delete(
+    place: LedgerRef, chosen: Sequence[DeletedFile], pace: CleanupProgress, cancel: CancelFlag
+) -> CleanupResults:
+    """Delete exactly these files, as far as they may still be."""
+    keys = [file.key for file in chosen]
+    return _go_through(place, lambda freeing: freeing.go_through(keys), pace, cancel, delete=True)
+
+
+def _go_through(
+    place: LedgerRef,
+    begin: Callable[["CleanupService"], Iterable[DeletedFile | KeptFile]],
+    pace: CleanupProgress,
+    cancel: CancelFlag,
+    *,
+    delete: bool,
+) -> CleanupResults:
+    from mydata_like.app.cleanup_service import open_freeing
+    from mydata_like.app.run_request import RunObserver
+
+    freed: list[DeletedFile] = []
+    kept: list[KeptFile] = []
+    observer = RunObserver(cancel=cancel)
+    # Who asks to stop may do so before the first file is looked at.
+    with (
+        suppress(Cancelled),
+        open_freeing(*place, observer, delete=delete) as freeing,
+    ):
+        for fate in begin(freeing):
+            if isinstance(fate, DeletedFile):
+                freed.append(fate)
+            else:
+                kept.append(fate)
+            pace.files += 1
+            pace.bytes += fate.size
+    return CleanupResults(freed, kept, cancel.is_set())
+
 
 RENEW_AFTER = 2000  # milliseconds between two polls of what is shown, at least
 
@@ -23,7 +132,7 @@ class FileStatusPoller(QObject):
     found = Signal(object)  # a PathStatus
     failed = Signal(object)  # why the status could not be found even once, as text
 
-    def __init__(self, desk: Desk, page: QWidget) -> None:
+    def __init__(self, desk: AppContext, page: QWidget) -> None:
         super().__init__(page)
         self._desk = desk
         self._controller = desk.controller
@@ -57,9 +166,9 @@ class FileStatusPoller(QObject):
         if self.polling or self._path is None or self._controller.loaded is None:
             return
         self._stale = False
-        path, place = self._path, Place(self._controller.settings, self._controller.config)
+        path, place = self._path, LedgerRef(self._controller.settings, self._controller.config)
         done, failed = partial(self._take, path), partial(self._fail, path)
-        self._task = self._desk.tasks.run(partial(source.look_at, place, path), done, failed)
+        self._task = self._desk.tasks.run(partial(status_poller.look_at, place, path), done, failed)
 
     @Slot()
     def _follow(self) -> None:
@@ -81,7 +190,7 @@ class FileStatusPoller(QObject):
         # What was seen before stays as it was.
         if self._rest(path) and not self._seen:
             self.keep(None)
-            self.failed.emit(words.told(error))
+            self.failed.emit(texts.told(error))
 
     def _rest(self, path: Path) -> bool:
         """Return whether a poll was of the path that is still wanted; else poll that now."""

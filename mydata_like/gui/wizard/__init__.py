@@ -1,5 +1,5 @@
 """The first start: five short pages from a server's address to a test file that arrived."""
 
-from mydata_like.gui.wizard.wizard import SetupWizard
+from mydata_like.gui.wizard.setup_wizard import SetupWizard
 
 __all__ = ["SetupWizard"]

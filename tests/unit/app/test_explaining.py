@@ -3,7 +3,7 @@
 import pytest
 from typer.testing import CliRunner
 
-from mydata_like.app.explaining import find_advice
+from mydata_like.app.support_bundle import find_advice
 from mydata_like.cli.main import build_app
 from mydata_like.core.problems import PROBLEMS
 

@@ -4,23 +4,23 @@ import os
 
 import pytest
 
-from mydata_like.app.preview import preview_layout
-from mydata_like.app.settings import open_secrets, save_settings, store_api_key
-from mydata_like.app.setup import (
-    Login,
-    Reached,
+from mydata_like.app.onboarding import (
+    Credentials,
+    ServerCheckResult,
     check_account,
     check_address,
     find_beginning,
     list_facilities,
     list_instruments,
+    preview_layout,
     show_key,
 )
+from mydata_like.app.settings_service import open_secrets, save_settings, store_api_key
 from mydata_like.core.errors import AccessDeniedError, Cancelled, UploaderError
 from mydata_like.core.model import Layout
+from mydata_like.demo.demo_server import EmbeddedServer
 from mydata_like.demo.faults import HTML_PAGE, Fault, Reply
-from mydata_like.demo.server import EmbeddedServer
-from mydata_like.engine.workers import CancelFlag
+from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.settings.schema import Data, Server, Settings
 from tests.embedded import Api
 
@@ -40,7 +40,7 @@ def home(tmp_path, monkeypatch):
 
 
 def login(server, key=None):
-    return Login(Server(url=server.url, username="demo"), key=key or server.api_key)
+    return Credentials(Server(url=server.url, username="demo"), key=key or server.api_key)
 
 
 def problem_of(address, server=None):
@@ -52,12 +52,12 @@ def problem_of(address, server=None):
 def test_an_address_is_found_without_its_scheme(server):
     address = server.url.removeprefix("http://")
 
-    assert check_address(Server(), address, CancelFlag()) == Reached(server.url)
+    assert check_address(Server(), address, CancelFlag()) == ServerCheckResult(server.url)
 
 
 @pytest.mark.parametrize("path", ["/api/v1/", "/", "/api/v1/dataset/?format=json"])
 def test_an_address_is_found_as_it_is_pasted(server, path):
-    assert check_address(Server(), server.url + path, CancelFlag()) == Reached(server.url)
+    assert check_address(Server(), server.url + path, CancelFlag()) == ServerCheckResult(server.url)
 
 
 def test_the_address_of_a_page_leads_to_its_server(server):
@@ -118,7 +118,7 @@ def test_the_key_that_is_kept_counts_where_none_is_typed(server, tmp_path):
     settings = Settings(server=Server(url=server.url, username="demo"))
     store_api_key(settings, open_secrets(config), server.api_key, "file")
 
-    assert check_account(Login(settings.server, config), CancelFlag()).username == "demo"
+    assert check_account(Credentials(settings.server, config), CancelFlag()).username == "demo"
 
 
 def test_facilities_and_instruments_are_those_of_the_account(server):
@@ -134,7 +134,7 @@ def test_facilities_and_instruments_are_those_of_the_account(server):
 
 
 def test_an_account_without_facilities_is_told_so(server):
-    visitor = Login(Server(url=server.url, username="visitor"), key=server.key_of("visitor"))
+    visitor = Credentials(Server(url=server.url, username="visitor"), key=server.key_of("visitor"))
 
     with pytest.raises(UploaderError, match="manages no facility"):
         list_facilities(visitor, CancelFlag())
@@ -226,7 +226,7 @@ def test_a_preview_is_not_disturbed_by_names_that_are_no_text(data, server):
 
 
 def test_a_preview_works_without_the_server(data):
-    nobody = Login(Server(url="http://127.0.0.1:9", username="demo"), key="0" * 40)
+    nobody = Credentials(Server(url="http://127.0.0.1:9", username="demo"), key="0" * 40)
 
     samples, found = look_at(data, Layout.USERNAME_EXPERIMENT_DATASET, nobody)
 

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from mydata_like.app.settings import find_places, ledger_file, load_settings
-from mydata_like.app.support import collect_documents, write_bundle
+from mydata_like.app.settings_service import find_places, ledger_file, load_settings
+from mydata_like.app.support_bundle import collect_documents, write_bundle
 from mydata_like.cli.main import build_app
 from mydata_like.core.errors import Problem, RunError
 from mydata_like.core.events import FileFailed
-from mydata_like.core.sources import Destination, Source
-from mydata_like.store.ledger import SqliteLedger
-from mydata_like.system.logs import LogStyle, Redaction, logging_to
+from mydata_like.core.extra_sources import Destination, ExtraSource
+from mydata_like.hostos.logs import LogStyle, Redaction, logging_to
+from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from tests.fakes.clock import FakeClock
 
 app = build_app()
@@ -87,7 +87,7 @@ def test_no_name_of_an_unfinished_source_gets_in_where_that_is_wished(config):
     settings = load_settings(config).settings
     root = os.fsencode(str(settings.data.directory))
     file = ledger_file(settings, find_places(config), root)
-    source = Source(b"/usb/patient 7", Destination("smith", "Secret study", "patient 7"))
+    source = ExtraSource(b"/usb/patient 7", Destination("smith", "Secret study", "patient 7"))
     with SqliteLedger.open(file, root, FakeClock()) as ledger:
         ledger.record_source(source)
 

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from mydata_like.cli.main import Commands, build_app
-from mydata_like.cli.settings import SettingsCommands
+from mydata_like.cli.settings_command import SettingsCommands
 
 
 def invoke(*words):

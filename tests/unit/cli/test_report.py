@@ -8,16 +8,16 @@ from datetime import UTC, datetime
 import pytest
 from rich.console import Console
 
-from mydata_like.cli.bars import _Picture
-from mydata_like.cli.report import (
+from mydata_like.cli.output import (
     NAMED_PROBLEMS,
+    DryRunOutput,
     EventLines,
     PlainLines,
-    Preview,
     describe_event,
     log_line,
     summarise,
 )
+from mydata_like.cli.progress_bars import _Picture
 from mydata_like.core.errors import Problem
 from mydata_like.core.events import (
     ChannelChanged,
@@ -178,7 +178,7 @@ def test_a_thousand_failures_do_not_fill_the_screen():
 
 
 def test_a_dry_run_tells_folder_by_folder_what_is_there():
-    preview, progress = Preview(), RunProgress(FakeClock())
+    preview, progress = DryRunOutput(), RunProgress(FakeClock())
     for event in (
         FolderFound(path=b"jo/Set 1", dataset="Set 1", title=None, owner="jo"),
         FilesSeen(folder=b"jo/Set 1", files=3, bytes=30),
@@ -197,7 +197,7 @@ def test_a_dry_run_tells_folder_by_folder_what_is_there():
 
 
 def look(*events):
-    preview, progress = Preview(), RunProgress(FakeClock())
+    preview, progress = DryRunOutput(), RunProgress(FakeClock())
     for event in events:
         preview.show(event)
         progress.add(event)

@@ -3,13 +3,13 @@
 import pytest
 from typer.testing import CliRunner
 
-from mydata_like.app.settings import find_places
-from mydata_like.app.shards import check_shards, telling_of_copies
+from mydata_like.app.directory_lock import check_shards, telling_of_copies
+from mydata_like.app.settings_service import find_places
 from mydata_like.cli.main import build_app
+from mydata_like.core.data_directory import WHOLE, Shard
 from mydata_like.core.errors import Problem, SettingsError
 from mydata_like.core.events import Notice
 from mydata_like.core.model import Layout
-from mydata_like.core.shards import WHOLE, Shard
 from mydata_like.settings.schema import Data, Instrument, Settings
 
 app = build_app()

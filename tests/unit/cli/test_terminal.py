@@ -2,7 +2,7 @@
 
 import io
 
-from mydata_like.cli.report import PlainLines
+from mydata_like.cli.output import PlainLines
 from mydata_like.cli.terminal import GuardedStream, drawing_stream
 from mydata_like.core.errors import Problem
 from mydata_like.core.events import FileFailed, Notice

@@ -6,12 +6,12 @@ import os
 import pytest
 from typer.testing import CliRunner
 
-from mydata_like.app.settings import find_places, ledger_file, load_settings
+from mydata_like.app.settings_service import find_places, ledger_file, load_settings
 from mydata_like.cli.main import build_app
+from mydata_like.core.extra_sources import Destination, ExtraSource
 from mydata_like.core.model import LocalFile
-from mydata_like.core.sources import Destination, Source
-from mydata_like.store.ledger import SqliteLedger
-from mydata_like.system.clock import SystemClock
+from mydata_like.hostos.clock import SystemClock
+from mydata_like.ledger.sqlite_ledger import SqliteLedger
 
 app = build_app()
 
@@ -27,7 +27,7 @@ def config(tmp_path):
     with SqliteLedger.open(ledger_file(settings, find_places(path), root), root, clock) as ledger:
         for name in (b"usb", b"away"):
             place = os.fsencode(tmp_path) + b"/" + name
-            ledger.record_source(Source(place, Destination("", "Mice", "Day 1")))
+            ledger.record_source(ExtraSource(place, Destination("", "Mice", "Day 1")))
         key = os.fsencode(tmp_path) + b"/away/a.tif"
         found = LocalFile(key, key, b"", b"a.tif", 2000, 7, 1, 2**64 - 1)
         ledger.record_found([found], clock.now())

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from mydata_like.core.commands import (
     LONGEST,
-    Asked,
     Cancel,
     CancelTransfer,
+    CommandLine,
     Pause,
     Resume,
     Retry,
@@ -20,7 +20,7 @@ from mydata_like.core.commands import (
     parse_command,
 )
 from mydata_like.core.errors import Problem
-from mydata_like.core.sources import Destination, Offer
+from mydata_like.core.extra_sources import Destination, SourceRequest
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_commands_are_understood(text, command):
 def test_an_id_is_sent_back(number):
     line = json.dumps({"command": "pause", "id": number}).encode()
 
-    assert parse_command(line) == Asked(number, "pause", Pause())
+    assert parse_command(line) == CommandLine(number, "pause", Pause())
 
 
 @pytest.mark.parametrize(
@@ -100,8 +100,12 @@ def test_the_problem_is_told(text, code, said):
 def test_a_source_is_offered_with_or_without_what_it_becomes():
     line = rb'{"command": "add_source", "path": "/a\udcff", "as": ["Mice", "Day 1"]}'
 
-    assert parse_command(line).command.offer == Offer(b"/a\xff", Destination("", "Mice", "Day 1"))
-    assert parse_command(b'{"command": "add_source", "path": "/a"}').command.offer == Offer(b"/a")
+    assert parse_command(line).command.offer == SourceRequest(
+        b"/a\xff", Destination("", "Mice", "Day 1")
+    )
+    assert parse_command(b'{"command": "add_source", "path": "/a"}').command.offer == SourceRequest(
+        b"/a"
+    )
 
 
 def test_the_nearest_name_is_suggested():

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from mydata_like.core.errors import Problem
 from mydata_like.core.events import Event, FileWanted, event_name, event_record, parse_event
-from mydata_like.core.format import format_json
+from mydata_like.core.formatting import format_json
 from mydata_like.core.parsing import moment_of, parse_json
 
 PROGRAM = Path(__file__).parents[3] / "mydata_like"

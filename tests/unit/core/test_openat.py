@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from mydata_like.core.openat import FOLDER, Folders, Listing, check_path, look
+from mydata_like.core.openat import FOLDER, FolderCache, OpenFolder, check_path, look
 
 READ = os.O_RDONLY | os.O_NOFOLLOW
 NOBODY = 65534
@@ -21,7 +21,7 @@ def by_descriptor(request):
 
 @pytest.fixture
 def folders(by_descriptor):
-    with Folders(by_descriptor=by_descriptor) as folders:
+    with FolderCache(by_descriptor=by_descriptor) as folders:
         yield folders
 
 
@@ -116,13 +116,13 @@ def test_no_descriptor_is_left(data, by_descriptor):
     before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - only their number counts
     (data / "link").symlink_to("a")
 
-    with Folders(by_descriptor=by_descriptor) as folders:
+    with FolderCache(by_descriptor=by_descriptor) as folders:
         read(folders, data / "a/b/file", data)
         for name in ("link/b/file", "gone", "a/gone/file"):
             with pytest.raises(OSError, match=r"link|No such"):
                 read(folders, data / name, data)
     with pytest.raises(OSError, match=r"link|No such"):
-        Listing.open(os.fsencode(data / "link"), len(os.fsencode(data)))
+        OpenFolder.open(os.fsencode(data / "link"), len(os.fsencode(data)))
 
     assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
 
@@ -130,7 +130,7 @@ def test_no_descriptor_is_left(data, by_descriptor):
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can take another identity")
 @pytest.mark.skipif(not hasattr(os, "O_PATH"), reason="Linux only")
 def test_folders_that_may_only_be_passed_are_passed():
-    with TemporaryDirectory() as name, Folders() as folders:
+    with TemporaryDirectory() as name, FolderCache() as folders:
         top = Path(name)
         (top / "a").mkdir()
         (top / "a/file").write_text("here")
@@ -145,7 +145,7 @@ def test_folders_that_may_only_be_passed_are_passed():
 
 def test_a_folder_is_listed_with_what_lies_below(data, by_descriptor):
     top = os.fsencode(data)
-    with Listing.open(top, len(top), by_descriptor=by_descriptor) as listing:
+    with OpenFolder.open(top, len(top), by_descriptor=by_descriptor) as listing:
         assert [os.fsencode(entry.name) for entry in listing.entries] == [b"a"]
         with listing.open_below(b"a") as below:
             assert below.path == os.fsencode(data / "a")
@@ -155,7 +155,7 @@ def test_a_folder_is_listed_with_what_lies_below(data, by_descriptor):
 
 def test_a_listed_folder_that_has_become_a_link_is_not_entered(data, by_descriptor):
     top = os.fsencode(data)
-    with Listing.open(top, len(top), by_descriptor=by_descriptor) as listing:
+    with OpenFolder.open(top, len(top), by_descriptor=by_descriptor) as listing:
         assert len(list(listing.entries)) == 1
         swap(data / "a", data.parent / "outside/a")
 
@@ -165,7 +165,7 @@ def test_a_listed_folder_that_has_become_a_link_is_not_entered(data, by_descript
 
 def test_an_open_folder_stays_the_one_that_was_opened(data):
     path = os.fsencode(data / "a/b")
-    with Listing.open(path, len(os.fsencode(data))) as listing:
+    with OpenFolder.open(path, len(os.fsencode(data))) as listing:
         expected = (data / "a/b/file").stat()
         swap(data / "a", data.parent / "outside/a")
 
@@ -186,6 +186,6 @@ def test_a_folder_is_no_longer_looked_at_through_a_link(data):
 
 
 def test_the_top_of_all_is_opened(by_descriptor):
-    with Folders(by_descriptor=by_descriptor) as folders:
+    with FolderCache(by_descriptor=by_descriptor) as folders:
         os.close(folders.open(b"/", 1, FOLDER))
         os.close(folders.open(os.fsencode(Path("/").joinpath(*Path.cwd().parts[1:2])), 1, FOLDER))

@@ -4,12 +4,12 @@ import itertools
 
 import pytest
 
+from mydata_like.core.deletion import STOPPED, RunSums, Safety, SafetyEvidence, judge_safety
 from mydata_like.core.errors import Problem
 from mydata_like.core.model import AtRisk
-from mydata_like.core.safety import STOPPED, Evidence, RunSums, Safety, judge_safety
 
 SAFE = RunSums(found=4, verified=3, skipped=1)
-WELL = Evidence(last=SAFE, whole=SAFE)
+WELL = SafetyEvidence(last=SAFE, whole=SAFE)
 GONE = Problem("data.unavailable", "It is gone.")
 DOUBTS = {
     "at_risk": AtRisk(files=1),
@@ -37,13 +37,13 @@ def test_no_doubt_and_no_several_together_are_called_safe(count):
 @pytest.mark.parametrize(
     ("evidence", "safety"),
     [
-        (Evidence(), Safety.UNKNOWN),
-        (Evidence(last=SAFE), Safety.UNKNOWN),  # it looked at one folder only
-        (Evidence(last=RunSums(), whole=RunSums()), Safety.UNKNOWN),  # nothing was found
-        (Evidence(whole=RunSums(found=2, skipped=2)), Safety.UNKNOWN),
-        (Evidence(whole=SAFE._replace(problem=STOPPED)), Safety.UNKNOWN),
-        (Evidence(cut_off=True), Safety.AT_RISK),
-        (Evidence(at_risk=AtRisk(files=1)), Safety.AT_RISK),
+        (SafetyEvidence(), Safety.UNKNOWN),
+        (SafetyEvidence(last=SAFE), Safety.UNKNOWN),  # it looked at one folder only
+        (SafetyEvidence(last=RunSums(), whole=RunSums()), Safety.UNKNOWN),  # nothing was found
+        (SafetyEvidence(whole=RunSums(found=2, skipped=2)), Safety.UNKNOWN),
+        (SafetyEvidence(whole=SAFE._replace(problem=STOPPED)), Safety.UNKNOWN),
+        (SafetyEvidence(cut_off=True), Safety.AT_RISK),
+        (SafetyEvidence(at_risk=AtRisk(files=1)), Safety.AT_RISK),
         (WELL._replace(sources=1), Safety.AT_RISK),
         (WELL._replace(whole=SAFE._replace(left_behind=1)), Safety.AT_RISK),
         (WELL._replace(last=SAFE._replace(failed=1)), Safety.PROBLEM),

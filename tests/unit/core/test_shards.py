@@ -4,8 +4,8 @@ import re
 
 import pytest
 
+from mydata_like.core.data_directory import WHOLE, Shard
 from mydata_like.core.model import DatasetFolder
-from mydata_like.core.shards import WHOLE, Shard
 
 
 def a_dataset(title="Exp", owner="", name="Scan"):

@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import requests
 
+from mydata_like.demo.demo_server import EmbeddedServer
 from mydata_like.demo.faults import (
     EMPTY_LIST,
     HTML_PAGE,
@@ -22,7 +23,6 @@ from mydata_like.demo.faults import (
     Truncate,
     parse_fault,
 )
-from mydata_like.demo.server import EmbeddedServer
 from tests.embedded import Api, record, staged
 
 

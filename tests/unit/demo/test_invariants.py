@@ -4,7 +4,7 @@ import hashlib
 
 import pytest
 
-from mydata_like.demo.server import EmbeddedServer
+from mydata_like.demo.demo_server import EmbeddedServer
 from tests.embedded import HELLO, Api, record, staged
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 import requests
 
-from mydata_like.demo.process import ServerProcess
+from mydata_like.demo.server_process import ServerProcess
 
 pytestmark = pytest.mark.process
 

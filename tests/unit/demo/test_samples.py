@@ -5,7 +5,7 @@ import unicodedata
 
 import pytest
 
-from mydata_like.demo.samples import MEBIBYTE, make_samples
+from mydata_like.demo.fixtures import MEBIBYTE, make_samples
 
 
 @pytest.fixture(scope="module")

@@ -7,9 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import xxhash
 
-from mydata_like.demo.approval import ScpAddress
-from mydata_like.demo.preset import Person
-from mydata_like.demo.server import EmbeddedServer
+from mydata_like.demo.demo_server import EmbeddedServer
+from mydata_like.demo.fixtures import Person
+from mydata_like.demo.uploaders import ScpAddress
 from tests.embedded import UUID, Api, record, registration, staged
 
 

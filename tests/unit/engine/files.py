@@ -7,11 +7,11 @@ from mydata_like.core.model import (
     DatasetFolder,
     DatasetId,
     FileGroup,
+    FileToSend,
     LocalFile,
     OwnerKind,
     Replica,
     Staged,
-    Wanted,
 )
 
 MODIFIED_NS = 1_700_000_000_123_456_000
@@ -38,8 +38,8 @@ def a_group(*files: LocalFile, folder: DatasetFolder | None = None) -> FileGroup
     return FileGroup(folder or a_folder(), files, last=True)
 
 
-def a_wanted(name: str = "a.txt", *, size: int = 3, datafile: Datafile | None = None) -> Wanted:
-    return Wanted(a_file(name, size=size), DATASET, f"Set%201-7/{name}", datafile)
+def a_wanted(name: str = "a.txt", *, size: int = 3, datafile: Datafile | None = None) -> FileToSend:
+    return FileToSend(a_file(name, size=size), DATASET, f"Set%201-7/{name}", datafile)
 
 
 def a_staged(name: str = "a.txt", checksum: str = CHECKSUM) -> Staged:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mydata_like.core.archives import Archive
+from mydata_like.core.archives import ArchiveRecord
 from mydata_like.core.errors import Problem, RejectedError, TransientError
 from mydata_like.core.events import (
     FileFailed,
@@ -22,18 +22,18 @@ from mydata_like.core.events import (
 from mydata_like.core.model import (
     ArchiveMember,
     EntryState,
+    FileToSend,
     LocalFile,
     Payload,
     Reading,
     Registered,
     Replica,
     Staged,
-    Wanted,
 )
-from mydata_like.core.ports import Sent, Unsent
-from mydata_like.engine.archives import Verdict, judge_archive
+from mydata_like.core.ports import SentFile, UnsentFile
+from mydata_like.engine.dataset_index import ArchiveState, judge_archive
 from mydata_like.transfer import tar
-from mydata_like.transfer.unarchive import TarArchives
+from mydata_like.transfer.archive_reader import TarArchives
 from tests.archives import members_of, write
 from tests.unit.engine import test_check, test_register, test_send, test_verify
 from tests.unit.engine.files import (
@@ -51,7 +51,7 @@ REMOTE = f"Set%201-7/{NAME}"
 CHANGED = Problem("file.changed", "The file changed while it was read.")
 
 
-def an_archive(*names: str, checksums: str = "", size: int = 4096) -> Wanted:
+def an_archive(*names: str, checksums: str = "", size: int = 4096) -> FileToSend:
     """A wanted archive; each letter of `checksums` makes a member's checksum."""
     sums = checksums.ljust(len(names))
     members = tuple(
@@ -59,12 +59,12 @@ def an_archive(*names: str, checksums: str = "", size: int = 4096) -> Wanted:
         for name, letter in zip(names, sums, strict=True)
     )
     file = LocalFile(b"", b"alice/Set 1/" + NAME.encode(), b"", NAME.encode(), size, 5, 0, 0)
-    return Wanted(file, DATASET, REMOTE, members=members)
+    return FileToSend(file, DATASET, REMOTE, members=members)
 
 
-def row(state=EntryState.VERIFIED, checksum=CHECKSUM, size=4096, **changes) -> Archive:
+def row(state=EntryState.VERIFIED, checksum=CHECKSUM, size=4096, **changes) -> ArchiveRecord:
     dataset = changes.pop("dataset", DATASET)
-    return Archive(dataset.id, NAME, size, 5, state, checksum, REMOTE, **changes)
+    return ArchiveRecord(dataset.id, NAME, size, 5, state, checksum, REMOTE, **changes)
 
 
 def record(verified=True, checksum=CHECKSUM, size=4096):
@@ -99,7 +99,7 @@ NO_REPLICA = record()._replace(replicas=())
     ],
 )
 def test_the_servers_record_says_how_far_an_archive_has_come(state, found, verdict):
-    assert judge_archive(row(EntryState(state)), found) is Verdict(verdict)
+    assert judge_archive(row(EntryState(state)), found) is ArchiveState(verdict)
 
 
 # Check.
@@ -345,7 +345,7 @@ def alone(wanted) -> Payload:
 
 
 def test_each_file_of_an_archive_is_staged_and_the_ledger_knows_which_archive():
-    bench = carrying(Sent(0, "f" * 32, inside=(Reading("a" * 32), Reading("b" * 32))))
+    bench = carrying(SentFile(0, "f" * 32, inside=(Reading("a" * 32), Reading("b" * 32))))
 
     (staged,) = bench(alone(an_archive("a", "b")))
 
@@ -361,7 +361,7 @@ def test_each_file_of_an_archive_is_staged_and_the_ledger_knows_which_archive():
 
 
 def test_a_file_that_moved_while_it_was_archived_is_not_part_of_it():
-    bench = carrying(Sent(0, "f" * 32, inside=(Reading("a" * 32), Reading("", CHANGED))))
+    bench = carrying(SentFile(0, "f" * 32, inside=(Reading("a" * 32), Reading("", CHANGED))))
 
     (staged,) = bench(alone(an_archive("a", "b")))
 
@@ -374,7 +374,7 @@ def test_a_file_that_moved_while_it_was_archived_is_not_part_of_it():
 
 def test_every_file_of_an_archive_that_is_refused_fails():
     denied = Problem("staging.denied", "No.")
-    bench = carrying(Unsent(0, denied, again=False))
+    bench = carrying(UnsentFile(0, denied, again=False))
 
     assert bench(alone(an_archive("a", "b"))) == []
     assert len(bench.of_kind(FileFailed)) == 2
@@ -382,8 +382,8 @@ def test_every_file_of_an_archive_that_is_refused_fails():
 
 def test_an_archive_that_is_sent_again_forgets_what_it_no_longer_holds():
     bench = carrying(
-        Sent(0, "f" * 32, inside=(Reading("a" * 32), Reading("b" * 32))),
-        Sent(0, "e" * 32, inside=(Reading("a" * 32), Reading("", CHANGED))),
+        SentFile(0, "f" * 32, inside=(Reading("a" * 32), Reading("b" * 32))),
+        SentFile(0, "e" * 32, inside=(Reading("a" * 32), Reading("", CHANGED))),
     )
     bench(alone(an_archive("a", "b")))
 

@@ -4,7 +4,7 @@ from math import inf
 
 import pytest
 
-from mydata_like.engine.bandwidth import Bandwidth, divide
+from mydata_like.engine.channels import Bandwidth, divide
 from tests.fakes.clock import FakeClock
 
 MB = 1_000_000

@@ -21,19 +21,17 @@ from mydata_like.core.model import (
     Dataset,
     Entry,
     EntryState,
-    Instrument,
+    FileToSend,
+    InstrumentRecord,
     Registered,
     Staged,
-    Wanted,
 )
-from mydata_like.engine.archives import Recall
-from mydata_like.engine.audit import Audit, AuditPolicy
 from mydata_like.engine.check import Check
+from mydata_like.engine.dataset_index import ArchiveRecovery, Audit, AuditPolicy, DatasetIndex
 from mydata_like.engine.datasets import Datasets, Identity
-from mydata_like.engine.knowledge import Knowledge
-from mydata_like.engine.retry import Gate
+from mydata_like.engine.gate import Gate
 from mydata_like.settings.schema import Data
-from mydata_like.transfer.unarchive import TarArchives
+from mydata_like.transfer.archive_reader import TarArchives
 from tests.fakes.clock import FakeClock
 from tests.fakes.ledger import MemoryLedger
 from tests.fakes.server import ACCOUNT, FACILITY, ScriptedServer
@@ -50,7 +48,7 @@ from tests.unit.engine.files import (
 IDENTITY = Identity(
     account=ACCOUNT,
     facility=FACILITY,
-    instrument=Instrument(1, "Scope"),
+    instrument=InstrumentRecord(1, "Scope"),
     uploader="0b6",
     origin="pc:/data",
 )
@@ -69,10 +67,10 @@ class Bench:
         datasets = Datasets(
             self.server, IDENTITY, Data(**data), self.events.append, dry_run=dry_run
         )
-        recall = Recall(self.server, self.ledger, gate, self.events.append, TarArchives())
+        recall = ArchiveRecovery(self.server, self.ledger, gate, self.events.append, TarArchives())
         policy = AuditPolicy(box="staging", full_check_days=full_check_days)
         audit = Audit(self.ledger, self.events.append, clock, policy)
-        knowledge = Knowledge(self.server, self.ledger, gate, recall, audit)
+        knowledge = DatasetIndex(self.server, self.ledger, gate, recall, audit)
         self.check = Check(knowledge, datasets, self.events.append, box="staging")
 
     def __call__(self, *groups):
@@ -94,7 +92,7 @@ class Bench:
 
 def entry(dataset, state=EntryState.VERIFIED, *, name="a.txt", checksum=CHECKSUM, size=3, id=None):
     file = a_file(name, size=size)
-    wanted = Wanted(file, dataset, f"Set%201-7/{name}")
+    wanted = FileToSend(file, dataset, f"Set%201-7/{name}")
     return Entry.of(wanted, state, checksum, id)
 
 
@@ -196,9 +194,9 @@ def test_a_lost_record_in_whose_stead_another_one_came_is_noticed():
 @pytest.mark.parametrize(
     ("change", "kind"),
     [
-        ({"checksum": "f" * 32}, Wanted),
-        ({"size": 4}, Wanted),
-        ({"replicas": ()}, Wanted),
+        ({"checksum": "f" * 32}, FileToSend),
+        ({"size": 4}, FileToSend),
+        ({"replicas": ()}, FileToSend),
         ({"replicas": a_record(verified=False).replicas}, Registered),
     ],
     ids=["other bytes", "other size", "no copy", "not verified"],
@@ -267,7 +265,7 @@ def test_the_ledger_alone_is_not_believed_when_the_server_lost_a_record():
 
     (wanted,) = bench(a_group(a_file("a.txt")))
 
-    assert isinstance(wanted, Wanted)
+    assert isinstance(wanted, FileToSend)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from mydata_like.core.events import (
     FolderFound,
 )
 from mydata_like.core.model import UNSENT, FolderSums, Outcome
-from mydata_like.engine.chronicle import Chronicle
+from mydata_like.engine.outcome_recorder import OutcomeRecorder
 
 WHY = Problem("file.unreadable", "It cannot be read.")
 FOUND = FolderFound(path=b"ada/set", dataset="set", title="mice", owner="ada")
@@ -34,7 +34,7 @@ class Shelf:
 
 def keep(*events):
     shelf = Shelf()
-    chronicle = Chronicle(shelf)
+    chronicle = OutcomeRecorder(shelf)
     for event in events:
         chronicle.add(event)
     chronicle.write()
@@ -113,10 +113,10 @@ def test_a_file_that_is_to_be_sent_after_all_exists_only_here_until_then():
 
 def test_what_could_not_be_written_is_written_the_next_time():
     shelf = Shelf()
-    chronicle = Chronicle(shelf)
+    chronicle = OutcomeRecorder(shelf)
     failing = Shelf()
     failing.record_outcomes = fail
-    broken = Chronicle(failing)
+    broken = OutcomeRecorder(failing)
     for each in (chronicle, broken):
         each.add(FOUND)
         each.add(FileFailed(path=b"ada/set/a", size=3, problem=WHY))

@@ -6,8 +6,7 @@ from statistics import mean
 
 import pytest
 
-from mydata_like.engine.climb import Climb
-from mydata_like.engine.gauge import Sight
+from mydata_like.engine.channel_tuner import ChannelTuner, ThroughputSample
 from tests.fakes.road import ARCHIVE, LARGE, MB, STRIPED, TINY, Road, Trip
 
 CAPACITY = 16
@@ -84,17 +83,17 @@ def test_a_short_run_stays_where_it_began():
     [(0, 16, 2), (0.002, 16, 2), (0.005, 16, 4), (0.028, 16, 8), (0.2, 16, 8), (0.028, 6, 6)],
 )
 def test_far_away_a_run_begins_with_more(round_trip, ceiling, channels):
-    climb = Climb()
+    climb = ChannelTuner()
     climb.begin(round_trip, ceiling)
 
     assert climb.channels == channels
 
 
 def test_only_the_first_round_trip_counts_and_no_number_that_was_given():
-    climb = Climb()
+    climb = ChannelTuner()
     assert climb.begin(0.01, 16) == "a round trip takes 10 ms: beginning with 4"
     assert climb.begin(0.1, 16) == ""
-    assert Climb(3).begin(0.1, 16) == ""
+    assert ChannelTuner(3).begin(0.1, 16) == ""
 
 
 def test_every_move_is_explained():
@@ -172,10 +171,12 @@ def test_what_a_host_grants_is_measured_and_taken_if_it_is_worth_it():
 
 @pytest.mark.parametrize(("idle", "moves"), [(0.1, []), (0.5, [4]), (None, [4])])
 def test_where_processors_are_full_no_more_channels_are_tried(idle, moves):
-    climb, moved = Climb(), []
+    climb, moved = ChannelTuner(), []
     for tick in range(12):
         seconds = tick / 2
-        sight = Sight(seconds, 100 * MB * seconds, 0, 2 * seconds, idle and idle * seconds)
+        sight = ThroughputSample(
+            seconds, 100 * MB * seconds, 0, 2 * seconds, idle and idle * seconds
+        )
         if climb.look(sight, 16):
             moved.append(climb.channels)
 
@@ -186,14 +187,14 @@ class Busy:
     """A climb that is shown half a second at a time, with so many idle processors."""
 
     def __init__(self, channels=0):
-        self.climb = Climb(channels)
-        self.sight = Sight(0, 0, 0, 0, 0)
+        self.climb = ChannelTuner(channels)
+        self.sight = ThroughputSample(0, 0, 0, 0, 0)
 
     def go(self, seconds, *, idle, rate=lambda channels: 100 * MB):
         for _ in range(seconds * 2):
             count = self.climb.channels
             now = self.sight
-            self.sight = Sight(
+            self.sight = ThroughputSample(
                 now.moment + 0.5,
                 now.bytes + rate(count) / 2,
                 0,
@@ -224,11 +225,14 @@ def test_what_a_long_way_begins_with_is_kept_where_processors_are_full():
 
 
 def test_a_line_that_stalls_is_not_judged():
-    climb = Climb()
+    climb = ChannelTuner()
     for tick in range(200):
-        assert climb.look(Sight(tick / 2, 0, 0, tick), 16) == ""
+        assert climb.look(ThroughputSample(tick / 2, 0, 0, tick), 16) == ""
 
-    assert climb.look(Sight(102, 300 * MB, 0, 204), 16) == "2 channels carry 100.0 MB/s: trying 4"
+    assert (
+        climb.look(ThroughputSample(102, 300 * MB, 0, 204), 16)
+        == "2 channels carry 100.0 MB/s: trying 4"
+    )
 
 
 def test_what_has_nothing_to_send_is_not_judged():
@@ -251,17 +255,17 @@ def test_a_limited_bandwidth_is_not_judged():
 
 
 def test_what_waits_in_the_midst_of_a_window_is_not_judged():
-    climb = Climb()
+    climb = ChannelTuner()
     for tick in range(200):
         if tick % 4 == 0:
             climb.interrupt()
-        assert climb.look(Sight(tick / 2, tick * MB, 0, tick), 16) == ""
+        assert climb.look(ThroughputSample(tick / 2, tick * MB, 0, tick), 16) == ""
 
 
 def test_more_at_work_than_there_should_be_are_not_judged():
-    climb = Climb()
+    climb = ChannelTuner()
     for tick in range(200):
-        assert climb.look(Sight(tick / 2, tick * MB, 0, 1.5 * tick), 16) == ""
+        assert climb.look(ThroughputSample(tick / 2, tick * MB, 0, 1.5 * tick), 16) == ""
 
 
 def test_when_the_road_changes_the_number_follows():

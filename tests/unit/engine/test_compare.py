@@ -15,11 +15,11 @@ from mydata_like.core.model import (
     Match,
     Registered,
 )
-from mydata_like.engine.choices import Choices
 from mydata_like.engine.compare import READERS, Compare
-from mydata_like.engine.retry import Gate
-from mydata_like.engine.workers import CancelFlag, WorkerGroup, feed, stage
-from mydata_like.system.clock import SystemClock
+from mydata_like.engine.gate import Gate
+from mydata_like.engine.pipeline import CancelFlag, WorkerGroup, feed, stage
+from mydata_like.engine.user_overrides import UserOverrides
+from mydata_like.hostos.clock import SystemClock
 from tests.fakes.ledger import MemoryLedger
 from tests.unit.engine.files import CHECKSUM, a_file, a_group, a_record, a_wanted
 
@@ -34,7 +34,7 @@ class Bench:
         self.events = []
         self.ledger = MemoryLedger()
         self.gate = Gate(SystemClock(), self.cancel, self.events.append, Random(1))
-        self.choices = Choices(self.events.append)
+        self.choices = UserOverrides(self.events.append)
         self.checksum = checksum
         self.read = []
         self.compare = Compare(self._read, self.ledger, self.events.append, self.gate, self.choices)

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mydata_like.core.errors import SettingsError
-from mydata_like.engine.filters import FileFilter, FolderFilter, directory_problem
 from mydata_like.engine.layout import Level
+from mydata_like.engine.walk import FileFilter, FolderFilter, directory_problem
 from mydata_like.settings.schema import Filters
 
 DAY = 86_400.0

@@ -3,7 +3,7 @@
 import pytest
 
 from mydata_like.core.model import Layout
-from mydata_like.engine.fit import Branch, Known, judge, suggest_layout
+from mydata_like.engine.layout import Branch, Known, judge, suggest_layout
 
 
 def branches(*paths):

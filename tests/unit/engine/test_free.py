@@ -5,11 +5,10 @@ from contextlib import contextmanager
 import pytest
 
 from mydata_like.core.archives import Indexed
+from mydata_like.core.deletion import CleanupCandidate, DeletedFile, KeptFile
 from mydata_like.core.errors import ArchiveError, RejectedError, ServerUnavailableError
-from mydata_like.core.freeing import Found, Freed, Spared
 from mydata_like.core.model import Datafile, DatafileId, DatasetId, Entry, EntryState, Replica
-from mydata_like.engine.free import AT_ONCE, Free
-from mydata_like.engine.proving import FRESH, LARGE, Proof
+from mydata_like.engine.local_cleanup import AT_ONCE, FRESH, LARGE, LocalCleanup, ServerCheck
 from mydata_like.engine.reverify import LASTS, Reverification, Reverify
 from tests.fakes.clock import FakeClock
 from tests.fakes.ledger import MemoryLedger
@@ -76,16 +75,18 @@ def add(server, ledger, name, *, numbered=False, size=5):
     key = f"alice/S/raw/{name}".encode()
     number = record.id if numbered else None
     ledger.record([Entry(key, size, 0, EntryState.VERIFIED, DATASET, CHECKSUM, "S-7/x", number)])
-    return Found(key, size)
+    return CleanupCandidate(key, size)
 
 
 def free(server, ledger, disk, clock, found, *, form=None):
     cancel, deeds = clock.cancel(), Deeds()
     reverify = Reverify(server, clock, cancel, Reverification("box", patience=PATIENCE))
-    proof = Proof(server, form, clock, cancel, 60.0, box="box", reverify=reverify)
-    fates = list(Free(proof, ledger, disk, deeds)(found))
-    assert deeds.noted == disk.deleted == [fate.key for fate in fates if isinstance(fate, Freed)]
-    return [fate.problem.code if isinstance(fate, Spared) else "freed" for fate in fates]
+    proof = ServerCheck(server, form, clock, cancel, 60.0, box="box", reverify=reverify)
+    fates = list(LocalCleanup(proof, ledger, disk, deeds)(found))
+    assert (
+        deeds.noted == disk.deleted == [fate.key for fate in fates if isinstance(fate, DeletedFile)]
+    )
+    return [fate.problem.code if isinstance(fate, KeptFile) else "freed" for fate in fates]
 
 
 def test_many_files_are_found_by_one_listing_and_few_by_their_names(server, ledger, clock):
@@ -283,7 +284,7 @@ def add_archive(server, ledger, names):
         key = f"alice/S/{name}".encode()
         row = Entry(key, 5, 0, EntryState.VERIFIED, DATASET, CHECKSUM, "S-7/x", record.id)
         ledger.record([row._replace(archive="S.tar")])
-    return [Found(f"alice/S/{name}".encode(), 5) for name in names]
+    return [CleanupCandidate(f"alice/S/{name}".encode(), 5) for name in names]
 
 
 def test_an_archive_is_read_and_asked_about_once_for_all_of_its_files(server, ledger, clock):
@@ -309,9 +310,9 @@ def test_a_damaged_archive_is_read_once_and_keeps_its_files(server, ledger, cloc
 
 def test_to_look_asks_for_no_verification(server, ledger, clock):
     found = add(server, ledger, "a.dat")
-    proof = Proof(server, None, clock, clock.cancel(), 60.0, box="box")
+    proof = ServerCheck(server, None, clock, clock.cancel(), 60.0, box="box")
 
-    (fate,) = Free(proof, ledger, SlowDisk(clock), None)([found])
+    (fate,) = LocalCleanup(proof, ledger, SlowDisk(clock), None)([found])
 
-    assert isinstance(fate, Freed)
+    assert isinstance(fate, DeletedFile)
     assert server.calls["request_verification"] == 0

@@ -3,7 +3,7 @@
 import pytest
 
 from mydata_like.core.model import Payload
-from mydata_like.engine.gauge import Gauge, Progress
+from mydata_like.engine.channel_tuner import ThroughputMeter, TransferProgress
 from tests.fakes.clock import FakeClock
 from tests.unit.engine.files import a_wanted
 
@@ -19,7 +19,7 @@ def payload(*sizes):
 
 
 def test_each_channel_counts_while_it_is_at_work(clock):
-    gauge = Gauge(clock)
+    gauge = ThroughputMeter(clock)
     with gauge.one_at_work():
         clock.move(1)
         with gauge.one_at_work():
@@ -30,8 +30,8 @@ def test_each_channel_counts_while_it_is_at_work(clock):
 
 
 def test_files_of_a_batch_go_with_its_bytes(clock):
-    gauge = Gauge(clock)
-    progress = Progress(gauge, payload(30, 10))
+    gauge = ThroughputMeter(clock)
+    progress = TransferProgress(gauge, payload(30, 10))
 
     progress.reach(10)
     progress.reach(10)
@@ -41,8 +41,8 @@ def test_files_of_a_batch_go_with_its_bytes(clock):
 
 
 def test_files_without_a_byte_count_once(clock):
-    gauge = Gauge(clock)
-    progress = Progress(gauge, payload(0, 0, 0))
+    gauge = ThroughputMeter(clock)
+    progress = TransferProgress(gauge, payload(0, 0, 0))
 
     progress.reach(0)
     progress.reach(0)

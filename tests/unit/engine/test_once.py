@@ -4,14 +4,14 @@ import threading
 from collections.abc import Iterable, Iterator
 
 from mydata_like.core.errors import TransientError
-from mydata_like.engine.once import KeyedOnce
-from mydata_like.engine.workers import CancelFlag, WorkerGroup, stage
+from mydata_like.engine.datasets import SingleFlight
+from mydata_like.engine.pipeline import CancelFlag, WorkerGroup, stage
 
 SOON = 5.0  # seconds no test should ever need
 
 
 def test_a_value_is_computed_once_however_many_ask() -> None:
-    once: KeyedOnce[str, int] = KeyedOnce()
+    once: SingleFlight[str, int] = SingleFlight()
     computed = []
     ready = threading.Barrier(8, timeout=SOON)
 
@@ -32,7 +32,7 @@ def test_a_value_is_computed_once_however_many_ask() -> None:
 
 
 def test_an_error_goes_to_all_who_wait_and_is_not_kept() -> None:
-    once: KeyedOnce[str, int] = KeyedOnce()
+    once: SingleFlight[str, int] = SingleFlight()
     entered, release = threading.Event(), threading.Event()
 
     def fail() -> int:
@@ -57,13 +57,13 @@ def test_an_error_goes_to_all_who_wait_and_is_not_kept() -> None:
 
 
 def test_keys_do_not_wait_for_one_another() -> None:
-    once: KeyedOnce[str, int] = KeyedOnce()
+    once: SingleFlight[str, int] = SingleFlight()
 
     assert once("outer", lambda: once("inner", lambda: 1) + 1) == 2
 
 
 def test_a_forgotten_key_is_computed_anew() -> None:
-    once: KeyedOnce[str, int] = KeyedOnce()
+    once: SingleFlight[str, int] = SingleFlight()
     once("key", lambda: 1)
 
     once.forget("key")
@@ -72,7 +72,7 @@ def test_a_forgotten_key_is_computed_anew() -> None:
 
 
 def test_what_is_forgotten_while_computed_is_not_kept() -> None:
-    once: KeyedOnce[str, int] = KeyedOnce()
+    once: SingleFlight[str, int] = SingleFlight()
 
     def compute() -> int:
         once.forget("key")

@@ -4,10 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mydata_like.core.model import Payload, Registered
-from mydata_like.engine.choices import Choices
 from mydata_like.engine.pack import Pack
+from mydata_like.engine.user_overrides import UserOverrides
 from mydata_like.settings.schema import Transfer
-from mydata_like.transfer.unarchive import TarArchives
+from mydata_like.transfer.archive_reader import TarArchives
 from tests.fakes.clock import FakeClock
 from tests.fakes.source import ListSource
 from tests.unit.engine.files import a_record, a_staged, a_wanted
@@ -18,14 +18,14 @@ SETTINGS = Transfer(batch_below=100, batch_bytes=300, batch_files=5, batch_age=2
 def pack(items, *, starving=False, clock=None):
     clock = clock or FakeClock()
     return list(
-        Pack(SETTINGS, clock, Choices(id), TarArchives())(
+        Pack(SETTINGS, clock, UserOverrides(id), TarArchives())(
             ListSource(items, clock, starving=starving)
         )
     )
 
 
 def test_what_is_wanted_again_joins_the_others():
-    choices = Choices(id)
+    choices = UserOverrides(id)
     choices.keep(a_wanted("again"), "failed")
     choices.retry("alice")
     clock = FakeClock()

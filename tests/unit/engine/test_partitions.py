@@ -3,7 +3,7 @@
 from math import inf
 
 from mydata_like.core.model import Dataset, DatasetId
-from mydata_like.engine.partitions import CROWD, Partitions
+from mydata_like.engine.dataset_writers import CROWD, DatasetQueues
 from tests.unit.engine.files import DATASET, a_staged
 
 OTHER = Dataset(DatasetId(8), "Set 2")
@@ -15,7 +15,7 @@ def staged(name, dataset=DATASET):
 
 
 def test_a_dataset_that_was_taken_is_given_to_nobody_else():
-    waiting = Partitions()
+    waiting = DatasetQueues()
     waiting.add([staged("a"), staged("b"), staged("c", OTHER)])
 
     taken = [waiting.take(0.0) for _ in range(3)]
@@ -26,7 +26,7 @@ def test_a_dataset_that_was_taken_is_given_to_nobody_else():
 
 
 def test_files_are_given_in_their_order_and_those_put_back_first():
-    waiting = Partitions()
+    waiting = DatasetQueues()
     first, second, third = staged("a"), staged("b"), staged("c")
     waiting.add([first, second, third])
 
@@ -39,7 +39,7 @@ def test_files_are_given_in_their_order_and_those_put_back_first():
 
 
 def test_what_was_put_off_is_due_in_its_time():
-    waiting = Partitions()
+    waiting = DatasetQueues()
     waiting.add([staged("a")])
     waiting.put_off(waiting.take(0.0), 5.0)
     waiting.release(DATASET.id)
@@ -51,7 +51,7 @@ def test_what_was_put_off_is_due_in_its_time():
 
 
 def test_it_is_crowded_until_enough_was_taken():
-    waiting = Partitions()
+    waiting = DatasetQueues()
     waiting.add([staged("a")] * CROWD)
 
     crowded = waiting.crowded

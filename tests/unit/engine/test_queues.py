@@ -3,8 +3,7 @@
 import pytest
 
 from mydata_like.core.errors import Cancelled
-from mydata_like.engine.queues import WorkQueue
-from mydata_like.engine.workers import CancelFlag
+from mydata_like.engine.pipeline import CancelFlag, WorkQueue
 
 
 @pytest.fixture

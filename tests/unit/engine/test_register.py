@@ -7,9 +7,9 @@ import pytest
 from mydata_like.core.errors import RejectedError, ServerUnavailableError, TransientError
 from mydata_like.core.events import FileFailed, FileRegistered
 from mydata_like.core.model import EntryState, Registered, Staged
-from mydata_like.engine.register import Filing, Pace, Register
-from mydata_like.engine.retry import Gate
-from mydata_like.engine.writes import Writes
+from mydata_like.engine.dataset_writers import WriteTracker
+from mydata_like.engine.gate import Gate
+from mydata_like.engine.register import BatchSizer, Register, RegisterOptions
 from tests.fakes.clock import FakeClock
 from tests.fakes.ledger import MemoryLedger
 from tests.fakes.server import ScriptedServer
@@ -28,9 +28,9 @@ class Bench:
         self.server = ScriptedServer()
         self.ledger = MemoryLedger()
         gate = Gate(self.clock, self.clock.cancel(), self.events.append, Random(1))
-        self.pace = Pace(first, self.clock)
-        self.writes = Writes(self.ledger, self.clock, LIMIT)
-        filing = Filing("staging", self.pace, self.writes)
+        self.pace = BatchSizer(first, self.clock)
+        self.writes = WriteTracker(self.ledger, self.clock, LIMIT)
+        filing = RegisterOptions("staging", self.pace, self.writes)
         self.register = Register(self.server, self.ledger, self.events.append, gate, filing)
 
     def __call__(self, *groups):
@@ -79,7 +79,7 @@ def test_requests_grow_while_the_server_is_fast():
 
 def test_requests_grow_slowly_while_the_server_might_be_slow():
     clock = FakeClock()
-    pace = Pace(10, clock)
+    pace = BatchSizer(10, clock)
 
     with pace.measured(10):
         clock.move(0.3)
@@ -89,7 +89,7 @@ def test_requests_grow_slowly_while_the_server_might_be_slow():
 
 def test_requests_shrink_when_the_server_is_slow():
     clock = FakeClock()
-    pace = Pace(100, clock)
+    pace = BatchSizer(100, clock)
 
     with pace.measured(100):
         clock.move(3.0)

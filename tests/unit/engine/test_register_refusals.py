@@ -3,9 +3,9 @@
 from random import Random
 
 from mydata_like.core.events import FileFailed, FileRegistered
-from mydata_like.engine.register import Filing, Pace, Register
-from mydata_like.engine.retry import Gate
-from mydata_like.engine.writes import Writes
+from mydata_like.engine.dataset_writers import WriteTracker
+from mydata_like.engine.gate import Gate
+from mydata_like.engine.register import BatchSizer, Register, RegisterOptions
 from tests.fakes.clock import FakeClock
 from tests.fakes.ledger import MemoryLedger
 from tests.fakes.server import ScriptedServer
@@ -20,7 +20,7 @@ def register(server, names):
     clock, events = FakeClock(), []
     gate = Gate(clock, clock.cancel(), events.append, Random(1))
     ledger = MemoryLedger()
-    filing = Filing("staging", Pace(25, clock), Writes(ledger, clock, 300.0))
+    filing = RegisterOptions("staging", BatchSizer(25, clock), WriteTracker(ledger, clock, 300.0))
     stage = Register(server, ledger, events.append, gate, filing)
     list(stage(ListSource([[a_staged(name) for name in names]], clock)))
     return events, clock.monotonic()

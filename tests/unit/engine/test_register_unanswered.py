@@ -9,10 +9,10 @@ import pytest
 from mydata_like.core.errors import Cancelled, RejectedError, UnansweredError
 from mydata_like.core.events import FileFailed, Notice
 from mydata_like.core.model import Dataset, DatasetId, EntryState
-from mydata_like.engine.bookkeeping import Step, record_steps
-from mydata_like.engine.register import Filing, Pace, Register, _registration
-from mydata_like.engine.retry import Gate
-from mydata_like.engine.writes import Writes
+from mydata_like.engine.dataset_writers import WriteTracker
+from mydata_like.engine.gate import Gate
+from mydata_like.engine.outcome_recorder import LedgerStep, record_steps
+from mydata_like.engine.register import BatchSizer, Register, RegisterOptions, _registration
 from tests.fakes.clock import FakeClock
 from tests.fakes.ledger import MemoryLedger
 from tests.fakes.server import ScriptedServer
@@ -66,9 +66,9 @@ class Bench:
         self.server = server or ScriptedServer()
         self.cancel = self.clock.cancel()
         self.gate = Gate(self.clock, self.cancel, self.events.append, Random(1))
-        self.pace = Pace(25, self.clock)
-        self.writes = Writes(self.ledger, self.clock, LIMIT)
-        filing = Filing("staging", self.pace, self.writes)
+        self.pace = BatchSizer(25, self.clock)
+        self.writes = WriteTracker(self.ledger, self.clock, LIMIT)
+        filing = RegisterOptions("staging", self.pace, self.writes)
         self.register = Register(self.server, self.ledger, self.events.append, self.gate, filing)
 
     def __call__(self, *groups):
@@ -176,8 +176,8 @@ def test_a_refusal_was_heard():
 def after_a_kill(items):
     """Return a ledger as a run leaves it that was killed while it registered these."""
     clock, ledger = FakeClock(), MemoryLedger()
-    record_steps(ledger, [Step(it.wanted, EntryState.STAGED, it.checksum) for it in items])
-    Writes(ledger, clock, LIMIT).begin(DATASET.id)
+    record_steps(ledger, [LedgerStep(it.wanted, EntryState.STAGED, it.checksum) for it in items])
+    WriteTracker(ledger, clock, LIMIT).begin(DATASET.id)
     return clock, ledger
 
 

@@ -9,11 +9,11 @@ import pytest
 from mydata_like.core.errors import Problem, TransientError
 from mydata_like.core.events import FileFailed, FileWaiting
 from mydata_like.core.model import Entry, EntryState, Registered, Staged
-from mydata_like.core.ports import Sent, Unsent
+from mydata_like.core.ports import SentFile, UnsentFile
+from mydata_like.engine.gate import Gate
 from mydata_like.engine.recover import WRITING, Recovery, Untold
 from mydata_like.engine.register import _registered, _registration
 from mydata_like.engine.replace import Replace
-from mydata_like.engine.retry import Gate
 from mydata_like.settings.schema import Advanced
 from tests.fakes.clock import FakeClock
 from tests.fakes.context import make_context
@@ -57,7 +57,7 @@ class Lines:
         for one in replacements if answer is None else ():
             self.replaced.append(one.key)
             self.server.bad.discard(one.key.decode().rpartition("/")[2])
-        return answer or [Sent(index, CHECKSUM) for index in range(len(replacements))]
+        return answer or [SentFile(index, CHECKSUM) for index in range(len(replacements))]
 
     def discard(self, replacements):
         self.discarded += [one.key for one in replacements]
@@ -220,7 +220,7 @@ def test_a_server_that_says_nothing_of_its_looks_is_not_taken_at_its_word(bench)
 def test_a_line_that_breaks_is_tried_again(bench):
     staged = bench.stage()
     bench.replace.note([staged])
-    bench.lines.script = [TransientError("It broke."), [Unsent(0, DENIED, again=True)]]
+    bench.lines.script = [TransientError("It broke."), [UnsentFile(0, DENIED, again=True)]]
 
     assert len(bench(bench.change(staged))) == 1
     assert bench.lines.replaced == [KEY]
@@ -229,7 +229,7 @@ def test_a_line_that_breaks_is_tried_again(bench):
 def test_what_a_host_refuses_fails_and_stays_noted(bench):
     staged = bench.stage()
     bench.replace.note([staged])
-    bench.lines.script = [[Unsent(0, DENIED, again=False)]]
+    bench.lines.script = [[UnsentFile(0, DENIED, again=False)]]
 
     assert bench(bench.change(staged)) == []
     assert bench.told(FileFailed) == ["staging.denied"]
@@ -239,7 +239,7 @@ def test_what_a_host_refuses_fails_and_stays_noted(bench):
 def test_what_is_not_aside_any_more_the_server_looks_for(bench):
     staged = bench.stage()
     bench.replace.note([staged])
-    bench.lines.script = [[Unsent(0, MISSING, again=False)]]
+    bench.lines.script = [[UnsentFile(0, MISSING, again=False)]]
 
     assert len(bench(bench.change(staged))) == 1
 
@@ -266,7 +266,7 @@ def test_what_lies_aside_takes_its_place_in_the_next_run(bench):
 def test_bytes_that_never_arrived_are_told_in_every_run(bench):
     cut_off(bench, bench.stage())
     for _ in range(2):
-        bench.lines.script = [[Unsent(0, MISSING, again=False)]]
+        bench.lines.script = [[UnsentFile(0, MISSING, again=False)]]
         recovery = bench.recovery()
         recovery.begin()
         recovery.end()
@@ -277,7 +277,7 @@ def test_bytes_that_never_arrived_are_told_in_every_run(bench):
 
 def test_an_outcome_in_the_run_is_enough(bench):
     cut_off(bench, bench.stage())
-    bench.lines.script = [[Unsent(0, MISSING, again=False)]]
+    bench.lines.script = [[UnsentFile(0, MISSING, again=False)]]
     untold = Untold(bench.ledger.find_replacements())
     recovery = Recovery(bench.context, bench.settings, untold)
 

@@ -9,10 +9,10 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from mydata_like.core.events import Event, Notice, RunPaused
-from mydata_like.engine.restraint import STEADY, Restraint, Strain, judge_hours
-from mydata_like.engine.retry import Gate
-from mydata_like.settings.limits import Limits
-from mydata_like.settings.timetable import parse_period
+from mydata_like.engine.gate import Gate
+from mydata_like.engine.load_guard import STEADY, LoadGuard, PressureFilter, judge_hours
+from mydata_like.settings.schedule_section import parse_period
+from mydata_like.settings.transfer_sections import Limits
 from tests.fakes.clock import FakeClock
 
 FRIDAY_NOON = datetime(2026, 11, 20, 12, 0, tzinfo=ZoneInfo("UTC"))
@@ -42,7 +42,7 @@ class Bench:
         self.load = FakeLoad()
         self.gate = Gate(self.clock, self.clock.cancel(), self.events.append, random.Random(1))
         settings = Limits(**limits)
-        self.restraint = Restraint(settings, self.load, self.gate, self.events.append)
+        self.restraint = LoadGuard(settings, self.load, self.gate, self.events.append)
 
     def look(self, seconds: float = 0.0) -> bool:
         """Look after so many seconds; return whether the run is held."""
@@ -145,7 +145,7 @@ def test_pressure_holds_the_run_until_it_has_eased() -> None:
 
 
 def test_a_verdict_on_pressure_lasts_a_while() -> None:
-    strain = Strain(20)
+    strain = PressureFilter(20)
 
     verdicts = [strain.update(share, now) for now, share in enumerate([50, 0] * 45)]
 

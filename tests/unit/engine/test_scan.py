@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mydata_like.core.data_directory import WHOLE, Shard
 from mydata_like.core.errors import Cancelled, SettingsError
 from mydata_like.core.events import (
     FileFailed,
@@ -22,11 +23,10 @@ from mydata_like.core.events import (
     FolderSkipped,
     Notice,
 )
+from mydata_like.core.extra_sources import Destination, ExtraSource
 from mydata_like.core.model import Layout
-from mydata_like.core.openat import Folders
-from mydata_like.core.shards import WHOLE, Shard
-from mydata_like.core.sources import Destination, Source
-from mydata_like.engine.levels import ALL, Part
+from mydata_like.core.openat import FolderCache
+from mydata_like.engine.layout_walk import ALL, ScanScope
 from mydata_like.engine.scan import Scan
 from mydata_like.settings.schema import Data, Filters, Instrument, Settings
 from tests.builders import a_file, a_tree
@@ -353,7 +353,7 @@ def test_what_a_followed_link_leads_to_can_be_opened_without_links(linked, polic
     link = linked.with_name("data-link")
     link.symlink_to(linked)
     for root in (linked, link):
-        with Folders() as folders:
+        with FolderCache() as folders:
             for file in scanned(root, symlinks=policy).files:
                 descriptor = folders.open(file.path, file.top, os.O_RDONLY | os.O_NOFOLLOW)
                 assert os.fstat(descriptor).st_ino == file.inode
@@ -572,7 +572,7 @@ def test_of_one_folder_nothing_beside_it_is_read(tmp_path, only, found):
         (tmp_path / name).write_bytes(b"1")
     events, clock = [], FakeClock(LATER)
     settings = settings_of(Layout.USERNAME_DATASET)
-    scan = Scan(settings, events.append, clock, clock.cancel(), Part(only))
+    scan = Scan(settings, events.append, clock, clock.cancel(), ScanScope(only))
 
     groups = list(scan.scan(tmp_path))
 
@@ -588,7 +588,7 @@ def test_all_shards_together_tell_what_the_whole_tells(tmp_path):
     a_file(tmp_path / "stray")
     (tmp_path / "beside").symlink_to(tmp_path / "nowhere")
     whole, *parts = [
-        scanned(tmp_path, Layout.EXPERIMENT_DATASET, part=Part(shard=shard))
+        scanned(tmp_path, Layout.EXPERIMENT_DATASET, part=ScanScope(shard=shard))
         for shard in (WHOLE, Shard(1, 3), Shard(2, 3), Shard(3, 3))
     ]
 
@@ -660,7 +660,7 @@ def test_a_source_that_has_become_a_link_is_not_read(tmp_path, alone):
     scan = Scan(settings_of(), events.append, clock, clock.cancel())
     destination = Destination("", "ex", "ds")
 
-    assert [*scan.read(Source(os.fsencode(source), destination, alone))] == []
+    assert [*scan.read(ExtraSource(os.fsencode(source), destination, alone))] == []
 
     (failed,) = of(FolderFailed, events)
     assert failed.problem.code == "source.gone"

@@ -24,10 +24,9 @@ from mydata_like.core.events import (
     TransferStarted,
 )
 from mydata_like.core.model import EntryState, Payload, Registered, Staged
-from mydata_like.core.ports import Sent, Unsent
-from mydata_like.engine.attempts import BLAMELESS, GAIN
-from mydata_like.engine.retry import Gate
-from mydata_like.engine.send import Send
+from mydata_like.core.ports import SentFile, UnsentFile
+from mydata_like.engine.gate import Gate
+from mydata_like.engine.send import BLAMELESS, GAIN, Send
 from tests.fakes.clock import FakeClock
 from tests.fakes.context import make_context
 from tests.fakes.ledger import MemoryLedger
@@ -95,7 +94,7 @@ class ScriptedChannel:
         if isinstance(answer, list):
             return answer
         return [
-            Unsent(index, *answer[index]) if index in answer else Sent(index, CHECKSUM)
+            UnsentFile(index, *answer[index]) if index in answer else SentFile(index, CHECKSUM)
             for index in range(len(payload.members))
         ]
 

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from mydata_like.engine.ticker import begin, repeated
+from mydata_like.engine.pipeline import begin, repeated
 
 SOON = 5.0  # seconds no test should ever need
 

@@ -7,13 +7,18 @@ import pytest
 from mydata_like.core.errors import Cancelled, RejectedError, ServerUnavailableError, TransientError
 from mydata_like.core.events import FileFailed, FileVerified, FileWaiting, RunPaused
 from mydata_like.core.model import DatasetStats, EntryState, Registered, Staged
-from mydata_like.engine.queues import WorkQueue
+from mydata_like.engine.gate import Gate
+from mydata_like.engine.pipeline import CancelFlag, WorkQueue
 from mydata_like.engine.record import Record
 from mydata_like.engine.register import _registration
-from mydata_like.engine.retry import Gate
-from mydata_like.engine.unverified import LOOK_AGAIN_AFTER, MANY
-from mydata_like.engine.verify import AT_LAST, RECORDS_LOST, Verification, Verify
-from mydata_like.engine.workers import CancelFlag
+from mydata_like.engine.verify import (
+    AT_LAST,
+    LOOK_AGAIN_AFTER,
+    MANY,
+    RECORDS_LOST,
+    Verification,
+    Verify,
+)
 from mydata_like.settings.schema import Advanced
 from tests.fakes.clock import FakeClock
 from tests.fakes.ledger import MemoryLedger

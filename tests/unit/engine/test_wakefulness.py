@@ -1,8 +1,8 @@
 """Keeping the computer awake while bytes move."""
 
 from mydata_like.core.events import TransferFinished, TransferProgressed, TransferStarted
+from mydata_like.engine.load_guard import RENEW_INTERVAL, SleepGuard
 from mydata_like.engine.progress import RunProgress
-from mydata_like.engine.wakefulness import LOOK, Vigil
 from tests.fakes.clock import FakeClock
 
 
@@ -24,15 +24,15 @@ class Night:
         self.clock = FakeClock()
         self.progress = RunProgress(self.clock)
         self.computer = FakeWakefulness()
-        self.vigil = Vigil(self.computer, self.progress, self.clock)
+        self.vigil = SleepGuard(self.computer, self.progress, self.clock)
         self.progress.add(
             TransferStarted(transfer=1, channel=1, name=b"a", files=1, bytes=1000, attempt=1)
         )
 
     def pass_by(self, seconds: float) -> bool:
         """Look as long as that; return whether the computer is kept awake at the end."""
-        for _ in range(int(seconds / LOOK)):
-            self.clock.move(LOOK)
+        for _ in range(int(seconds / RENEW_INTERVAL)):
+            self.clock.move(RENEW_INTERVAL)
             self.vigil()
         return self.computer.awake
 

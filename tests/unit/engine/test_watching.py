@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mydata_like.core.events import RunScheduled
 from mydata_like.engine.schedule import Rule, next_start
-from mydata_like.engine.watching import Ended, Plan
+from mydata_like.engine.scheduler import RunResult, ScheduleSnapshot
 from tests.fakes.watch import Computer, Life
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -28,7 +28,7 @@ RULES = [
 
 
 def plan(rule, settle=60.0):
-    return Plan(rule, settle)
+    return ScheduleSnapshot(rule, settle)
 
 
 def starts_between(rule, begin, end, zone):
@@ -158,7 +158,7 @@ def test_a_run_that_takes_too_long_is_followed_by_one_that_makes_up():
 
 
 def test_a_run_that_could_not_begin_is_tried_again_later_and_later():
-    ends = [Ended(complete=False)] * 3
+    ends = [RunResult(complete=False)] * 3
     life = Life(Computer(BEGIN, BEGIN + 24 * HOUR), plan(NIGHTLY), BERLIN, pace=10.0, ends=ends)
     life.live()
 
@@ -223,7 +223,7 @@ def test_files_that_never_settle_are_not_waited_for_for_ever():
 
 
 def test_files_that_a_run_left_waiting_are_looked_at_again():
-    life = watching(ends=[Ended(complete=True, waiting=2)])
+    life = watching(ends=[RunResult(complete=True, waiting=2)])
 
     assert life.reasons == ["settled"] * 2
 

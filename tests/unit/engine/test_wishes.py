@@ -1,13 +1,13 @@
 """What is wished of a watch from outside wakes it, once."""
 
-from mydata_like.engine.wishes import Wishes
-from mydata_like.engine.workers import CancelFlag
+from mydata_like.engine.pipeline import CancelFlag
+from mydata_like.engine.scheduler import RunRequests
 
 LONG = 60.0  # seconds that no test waits
 
 
 def test_a_wish_for_a_run_ends_the_rest_and_is_taken_once():
-    wishes = Wishes(CancelFlag())
+    wishes = RunRequests(CancelFlag())
     wishes.start()
 
     assert not wishes.wait(LONG)
@@ -17,7 +17,7 @@ def test_a_wish_for_a_run_ends_the_rest_and_is_taken_once():
 
 
 def test_a_watch_that_is_to_end_rests_no_more():
-    wishes = Wishes(CancelFlag())
+    wishes = RunRequests(CancelFlag())
     wishes.leave()
 
     assert wishes.wait(LONG)
@@ -27,7 +27,7 @@ def test_a_watch_that_is_to_end_rests_no_more():
 
 def test_a_request_to_stop_ends_the_rest():
     cancel = CancelFlag()
-    wishes = Wishes(cancel)
+    wishes = RunRequests(cancel)
     wishes.start()
     wishes.take()
     cancel.set("signal")
@@ -36,7 +36,7 @@ def test_a_request_to_stop_ends_the_rest():
 
 
 def test_a_run_over_everything_is_wished_for_rather_than_one_over_sources_alone():
-    wishes = Wishes(CancelFlag())
+    wishes = RunRequests(CancelFlag())
     wishes.start(alone=True)
     assert wishes.take() == "source"
 
@@ -46,7 +46,7 @@ def test_a_run_over_everything_is_wished_for_rather_than_one_over_sources_alone(
 
 
 def test_one_folder_is_wished_for_alone():
-    wishes = Wishes(CancelFlag())
+    wishes = RunRequests(CancelFlag())
     wishes.start_only("a/b")
 
     assert wishes.take() == "folder"
@@ -54,7 +54,7 @@ def test_one_folder_is_wished_for_alone():
 
 
 def test_of_two_folders_at_once_comes_a_run_over_everything():
-    wishes = Wishes(CancelFlag())
+    wishes = RunRequests(CancelFlag())
     wishes.start_only("a")
     wishes.start_only("b")
     assert wishes.take() == "person"

@@ -9,8 +9,7 @@ from collections.abc import Iterable, Iterator
 import pytest
 
 from mydata_like.core.errors import Cancelled, TransientError
-from mydata_like.engine.queues import Source
-from mydata_like.engine.workers import CancelFlag, WorkerGroup, stage
+from mydata_like.engine.pipeline import CancelFlag, StageInput, WorkerGroup, stage
 
 SOON = 5.0  # seconds no test should ever need
 
@@ -258,7 +257,7 @@ def test_what_is_heavy_is_bounded_by_its_weight(cancel: CancelFlag) -> None:
 
 
 def test_a_stage_learns_that_the_next_one_starves(cancel: CancelFlag) -> None:
-    def hold_back(source: Source[int]) -> Iterator[int]:
+    def hold_back(source: StageInput[int]) -> Iterator[int]:
         held = []
         while not source.finished:
             number = source.poll(0.01)

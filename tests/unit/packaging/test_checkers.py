@@ -9,13 +9,13 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from mydata_like.system.service import Errand, Folders, define_service
+from mydata_like.hostos.service import ServiceCommand, ServiceFolders, define_service
 
 pytestmark = pytest.mark.process
 
 LINUX = Path(__file__).parents[3] / "packaging" / "linux"
-PLACES = Folders(*map(PurePosixPath, ("/home/ann", "/home/ann/.config", "/state")))
-ERRAND = Errand(
+PLACES = ServiceFolders(*map(PurePosixPath, ("/home/ann", "/home/ann/.config", "/state")))
+ERRAND = ServiceCommand(
     words=(sys.executable, "watch", "--config", '/etc/my "own" 100%.toml'),
     environment={"MYDATA_LIKE_HOME": "/srv/100% mine"},
     uid=1000,

@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 from xml.etree import ElementTree
 
 from mydata_like import __version__
-from mydata_like.system.service import Errand, Folders, define_service
+from mydata_like.hostos.service import ServiceCommand, ServiceFolders, define_service
 
 ROOT = Path(__file__).parents[3]
 LINUX = ROOT / "packaging" / "linux"
@@ -37,8 +37,8 @@ def test_the_metadata_lead_to_the_desktop_file():
 
 
 def test_the_service_of_the_package_behaves_as_the_one_that_the_program_makes():
-    places = Folders(*map(PurePosixPath, ("/home/ann", "/home/ann/.config", "/state")))
-    errand = Errand(words=("/usr/bin/mydata-like", "watch"), uid=1000)
+    places = ServiceFolders(*map(PurePosixPath, ("/home/ann", "/home/ann/.config", "/state")))
+    errand = ServiceCommand(words=("/usr/bin/mydata-like", "watch"), uid=1000)
     made = read_ini(define_service("linux", errand, places).content.decode())["Service"]
     packaged = read_ini((LINUX / "mydata-like.service").read_text())["Service"]
 

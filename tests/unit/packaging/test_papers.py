@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mydata_like.system.components import list_components
+from mydata_like.hostos.dependencies import list_components
 
 pytestmark = pytest.mark.process
 

@@ -12,7 +12,7 @@ from mydata_like.core.errors import (
 )
 from mydata_like.core.model import Datafile, DatafileId, DatasetId
 from mydata_like.server.api import HttpServer
-from mydata_like.server.client import Client
+from mydata_like.server.client import ApiClient
 from mydata_like.settings.schema import Server
 from tests.fakes.clock import FakeClock
 from tests.fakes.web import raw, reply, web_server
@@ -33,7 +33,7 @@ def web():
 @pytest.fixture
 def server(web):
     clock = FakeClock()
-    client = Client(Server(url=web.url, username="facility"), "key", clock, clock.cancel())
+    client = ApiClient(Server(url=web.url, username="facility"), "key", clock, clock.cancel())
     yield HttpServer(client)
     client.close()
 

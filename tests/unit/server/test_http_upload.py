@@ -11,15 +11,15 @@ from itertools import count
 import pytest
 
 from mydata_like.core.errors import TransientError
-from mydata_like.core.model import Dataset, DatasetId, LocalFile, Payload, Wanted
-from mydata_like.core.ports import Sent
-from mydata_like.engine.writes import Writes
-from mydata_like.server.client import Client
+from mydata_like.core.model import Dataset, DatasetId, FileToSend, LocalFile, Payload
+from mydata_like.core.ports import SentFile
+from mydata_like.engine.dataset_writers import WriteTracker
+from mydata_like.server.client import ApiClient
+from mydata_like.server.get_or_create import number_of
 from mydata_like.server.http_upload import HttpTransport
-from mydata_like.server.once import number_of
-from mydata_like.server.records import parse_datafile
+from mydata_like.server.serializers import parse_datafile
 from mydata_like.settings.schema import Server
-from mydata_like.transfer.reading import open_source
+from mydata_like.transfer.file_source import open_source
 from tests.fakes.clock import FakeClock
 from tests.fakes.ledger import MemoryLedger
 from tests.fakes.web import page, reply, reset, web_server
@@ -77,7 +77,7 @@ def open_file(file):
 @pytest.fixture
 def transport(web):
     clock = FakeClock()
-    client = Client(Server(url=web.url, username="facility"), "key", clock, clock.cancel())
+    client = ApiClient(Server(url=web.url, username="facility"), "key", clock, clock.cancel())
     yield HttpTransport(client, lambda wanted: open_file(wanted.file))
     client.close()
 
@@ -99,7 +99,7 @@ def make(tmp_path):
             status.st_dev,
             status.st_ino,
         )
-        return Wanted(file, DATASET, "remote")
+        return FileToSend(file, DATASET, "remote")
 
     return make
 
@@ -117,7 +117,7 @@ def test_a_file_travels_with_its_record(web, shelf, transport, make):
 
     fates = send(transport, make(), progress=seen.append)
 
-    assert fates == [Sent(0, md5(b"hello"), registered=True)]
+    assert fates == [SentFile(0, md5(b"hello"), registered=True)]
     assert shelf.contents == [b"hello"]
     row = shelf.rows[0]
     assert (row["filename"], row["directory"], row["size"]) == ("a b.txt", "sub", 5)
@@ -133,7 +133,7 @@ def test_files_of_any_size_arrive_whole(shelf, transport, make, size):
 
     fates = send(transport, make(content=content))
 
-    assert fates == [Sent(0, md5(content), registered=True)]
+    assert fates == [SentFile(0, md5(content), registered=True)]
     assert shelf.contents == [content]
 
 
@@ -152,7 +152,7 @@ def test_a_file_that_changed_since_it_was_seen_fails_alone(web, shelf, transport
     first, second = send(transport, changed, sound)
 
     assert (first.index, first.problem.code, first.again) == (0, "file.changed", False)
-    assert second == Sent(1, md5(b"hello"), registered=True)
+    assert second == SentFile(1, md5(b"hello"), registered=True)
 
 
 def test_a_file_that_grows_while_it_is_sent_leaves_nothing_behind(
@@ -173,14 +173,14 @@ def test_a_file_that_grows_while_it_is_sent_leaves_nothing_behind(
 def test_a_lost_reply_is_settled_by_looking(web, shelf, transport, make):
     shelf.answers = [reset]
 
-    assert send(transport, make()) == [Sent(0, md5(b"hello"), registered=True)]
+    assert send(transport, make()) == [SentFile(0, md5(b"hello"), registered=True)]
     assert len(shelf.rows) == 1
 
 
 def test_a_duplicate_with_our_bytes_is_adopted(web, shelf, transport, make):
     shelf.answers = [reply(409, b"", "text/html")]
 
-    assert send(transport, make()) == [Sent(0, md5(b"hello"), registered=True)]
+    assert send(transport, make()) == [SentFile(0, md5(b"hello"), registered=True)]
 
 
 def test_a_failed_upload_may_be_tried_again(web, transport, make):
@@ -208,7 +208,7 @@ def existing(shelf, content, **more):
 def test_a_record_that_exists_with_our_bytes_is_taken_for_ours(web, shelf, transport, make):
     existing(shelf, b"hello")
 
-    assert send(transport, make()) == [Sent(0, md5(b"hello"), registered=True)]
+    assert send(transport, make()) == [SentFile(0, md5(b"hello"), registered=True)]
     assert web.count("POST") == 0
 
 
@@ -267,7 +267,7 @@ def test_a_limited_channel_is_not_faster(web, shelf, transport, make):
     fates = channel.send(Payload(1, (make(content=bytes(400_000)),), False), lambda size: None)
 
     assert time.monotonic() - begun >= 0.4 - 0.16
-    assert isinstance(fates[0], Sent)
+    assert isinstance(fates[0], SentFile)
     assert shelf.contents == [bytes(400_000)]
 
 
@@ -301,8 +301,8 @@ def test_a_file_whose_answer_was_lost_may_be_sent_again_only_when_that_must_be_o
 def test_a_file_that_a_killed_run_was_sending_is_looked_for_first(web, shelf, transport, make):
     ledger, clock = keep_notes(transport)
     wanted = make()
-    Writes(ledger, clock, 300.0).begin(number_of(("datafile", DATASET.id, "sub", "a b.txt")))
-    transport.client.writes = Writes(ledger, clock, 300.0)
+    WriteTracker(ledger, clock, 300.0).begin(number_of(("datafile", DATASET.id, "sub", "a b.txt")))
+    transport.client.writes = WriteTracker(ledger, clock, 300.0)
     row = {"dataset": "/api/v1/dataset/21/", "directory": "sub", "filename": "a b.txt"}
 
     def finish(asked):
@@ -313,12 +313,12 @@ def test_a_file_that_a_killed_run_was_sending_is_looked_for_first(web, shelf, tr
 
     (fate,) = send(transport, wanted)
 
-    assert fate == Sent(0, md5(b"hello"), registered=True)
+    assert fate == SentFile(0, md5(b"hello"), registered=True)
     assert shelf.contents == []
 
 
 def keep_notes(transport):
     """Let a transport note what it writes in a ledger; return this and its clock."""
     ledger, clock = MemoryLedger(), transport.client._clock
-    transport.client.writes = Writes(ledger, clock, 300.0)
+    transport.client.writes = WriteTracker(ledger, clock, 300.0)
     return ledger, clock

@@ -5,7 +5,7 @@ import pytest
 from mydata_like.core.errors import ServerUnavailableError, TransientError
 from mydata_like.core.model import DatasetId
 from mydata_like.server.api import HttpServer
-from mydata_like.server.client import Client
+from mydata_like.server.client import ApiClient
 from mydata_like.settings.schema import Server
 from tests.fakes.clock import FakeClock
 from tests.fakes.web import page, reply, web_server
@@ -20,7 +20,7 @@ def web():
 @pytest.fixture
 def server(web):
     clock = FakeClock()
-    client = Client(Server(url=web.url, username="facility"), "key", clock, clock.cancel())
+    client = ApiClient(Server(url=web.url, username="facility"), "key", clock, clock.cancel())
     yield HttpServer(client)
     client.close()
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from mydata_like.core.errors import StagingError
 from mydata_like.core.model import Datafile, Replica
-from mydata_like.server import records
-from mydata_like.server.approval import build_area, parse_approval
-from mydata_like.server.records import RecordError, ShapeError, page_parser, parse_datafile
+from mydata_like.server import serializers
+from mydata_like.server.serializers import RecordError, ShapeError, page_parser, parse_datafile
+from mydata_like.server.uploader import build_area, parse_approval
 
 DATAFILE = {
     "id": 301,
@@ -50,14 +50,14 @@ PARSERS = {
     "datafile": (page_parser(parse_datafile), DATAFILE),
     "approval": (page_parser(parse_approval), APPROVAL),
     "facility": (
-        page_parser(records.parse_facility),
+        page_parser(serializers.parse_facility),
         {"id": 1, "name": "F", "manager_group": {"id": 4, "name": "m"}},
     ),
     "account": (
-        page_parser(records.parse_account),
+        page_parser(serializers.parse_account),
         {"id": 7, "username": "u", "groups": [{"id": 4, "name": "m"}]},
     ),
-    "dataset": (page_parser(records.parse_dataset), {"id": 2, "description": "d"}),
+    "dataset": (page_parser(serializers.parse_dataset), {"id": 2, "description": "d"}),
 }
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),

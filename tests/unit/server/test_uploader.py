@@ -7,9 +7,9 @@ from datetime import date
 import pytest
 
 from mydata_like.core.errors import AccessDeniedError, NotApprovedError
-from mydata_like.core.model import Instrument
-from mydata_like.server.client import Client
-from mydata_like.server.uploader import Installation, Machine, PublicKey, Uploaders
+from mydata_like.core.model import InstrumentRecord
+from mydata_like.server.client import ApiClient
+from mydata_like.server.uploader import Installation, MachineRecord, RegisteredKey, Uploaders
 from mydata_like.settings.schema import Server
 from tests.fakes.clock import FakeClock
 from tests.fakes.web import page, reply, reset, web_server
@@ -46,10 +46,10 @@ INSTALLATION = Installation(
     contact_email="ann@example.org",
     data_path="D:\\" + "x" * 300,
     account="facility",
-    machine=Machine(processor="p" * 100, os_release="r" * 100),
+    machine=MachineRecord(processor="p" * 100, os_release="r" * 100),
 )
-SCOPE = Instrument(3, "Scope")
-KEY = PublicKey("ssh-ed25519 AAAA", ("SHA256:abc", "aa:bb"))
+SCOPE = InstrumentRecord(3, "Scope")
+KEY = RegisteredKey("ssh-ed25519 AAAA", ("SHA256:abc", "aa:bb"))
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def web():
 @pytest.fixture
 def uploaders(web):
     clock = FakeClock()
-    client = Client(Server(url=web.url, username="facility"), "key", clock, clock.cancel())
+    client = ApiClient(Server(url=web.url, username="facility"), "key", clock, clock.cancel())
     yield Uploaders(client)
     client.close()
 
@@ -120,7 +120,7 @@ def test_what_the_server_is_told_has_a_digest_that_changes_with_it(uploaders):
 
     assert digests[0] != digests[1]
     assert digests[0] == digests[2]
-    assert digests[0] != uploaders.digest(INSTALLATION, Instrument(4, "Scope"))
+    assert digests[0] != uploaders.digest(INSTALLATION, InstrumentRecord(4, "Scope"))
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,11 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mydata_like.settings.checking import check_values
-from mydata_like.settings.file import edit_settings_file, edit_text, read_settings_file
-from mydata_like.settings.policy import Sources, load_settings
-from mydata_like.settings.problems import InvalidSettingsError
+from mydata_like.settings.fields import InvalidSettingsError, format_value, parse_value, plain_value
+from mydata_like.settings.layers import LayerSources, load_settings
 from mydata_like.settings.schema import Settings, iter_settings, settings_by_key
-from mydata_like.settings.text import format_value, parse_value, plain_value
+from mydata_like.settings.settings_file import edit_settings_file, edit_text, read_settings_file
+from mydata_like.settings.validate import check_values
 
 LINES = st.text(st.characters(exclude_categories=("C", "Z")), max_size=12)
 FULL = """\
@@ -114,7 +113,7 @@ def load_text(content):
         path = Path(folder) / "settings.toml"
         path.write_bytes(content)
         try:
-            return load_settings(Sources(user=path, environment={})).settings, ()
+            return load_settings(LayerSources(user=path, environment={})).settings, ()
         except InvalidSettingsError as error:
             return None, error.problems
 

@@ -5,14 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mydata_like.core.model import Layout
-from mydata_like.settings.checking import check_values
-from mydata_like.settings.legacy import WITHOUT_SETTING, translate
-from mydata_like.settings.legacy_rules import Becoming
+from mydata_like.settings.mydata_cfg import WITHOUT_SETTING, Conversion, translate
 from mydata_like.settings.schema import iter_settings
+from mydata_like.settings.validate import check_values
 from tests.legacy import OF_MYDATA, WINDOWS_PAIRS
 
 OLD_KEYS = [*OF_MYDATA, "upload_invalid_user_or_group_folders"]
-CARRIED, CHANGED, LEFT, UNUSABLE = list(Becoming)[:4]
+CARRIED, CHANGED, LEFT, UNUSABLE = list(Conversion)[:4]
 
 
 def only(pairs, key):
@@ -149,7 +148,7 @@ def test_everything_but_what_is_carried_to_the_letter_has_its_reason(key):
 def test_a_key_mydata_does_not_have_is_told_with_the_one_that_was_meant():
     (old,) = translate({"instrument_nmae": "x"}).keys
 
-    assert old.becoming is Becoming.UNKNOWN
+    assert old.becoming is Conversion.UNKNOWN
     assert "instrument_name was perhaps meant" in old.reason
 
 

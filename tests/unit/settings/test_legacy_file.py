@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mydata_like.core.errors import SettingsError
-from mydata_like.settings.legacy_file import blank_key, key_places, read_legacy_file, usual_places
+from mydata_like.settings.mydata_cfg import blank_key, key_places, read_legacy_file, usual_places
 from tests.legacy import WINDOWS_PAIRS, write_legacy
 
 

@@ -1,16 +1,16 @@
 import pytest
 
 from mydata_like.core.errors import SettingsError
-from mydata_like.settings.policy import (
-    Given,
-    Source,
-    Sources,
+from mydata_like.settings.fields import InvalidSettingsError
+from mydata_like.settings.layers import (
+    Layer,
+    LayerSources,
+    ResolvedValue,
     load_settings,
     preview_settings,
+    variable_of,
 )
-from mydata_like.settings.problems import InvalidSettingsError
 from mydata_like.settings.schema import settings_by_key
-from mydata_like.settings.variables import variable_of
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def sources(tmp_path):
     def build(user="", managed="", environment=None, assignments=()):
         (tmp_path / "settings.toml").write_text(user)
         (tmp_path / "managed.toml").write_text(managed)
-        return Sources(
+        return LayerSources(
             user=tmp_path / "settings.toml",
             managed=tmp_path / "managed.toml",
             environment=environment or {},
@@ -39,13 +39,13 @@ ALL_LAYERS = {
 @pytest.mark.parametrize(
     ("layers", "value", "winner"),
     [
-        ([], 4, Source.DEFAULT),
-        (["managed"], 2, Source.MANAGED),
-        (["managed", "user"], 3, Source.USER),
-        (["managed", "user", "environment"], 5, Source.ENVIRONMENT),
-        (list(ALL_LAYERS), 6, Source.OPTION),
+        ([], 4, Layer.DEFAULT),
+        (["managed"], 2, Layer.MANAGED),
+        (["managed", "user"], 3, Layer.USER),
+        (["managed", "user", "environment"], 5, Layer.ENVIRONMENT),
+        (list(ALL_LAYERS), 6, Layer.OPTION),
     ],
-    ids=lambda value: str(value) if isinstance(value, Source) else "",
+    ids=lambda value: str(value) if isinstance(value, Layer) else "",
 )
 def test_the_later_layer_wins(sources, layers, value, winner):
     loaded = load_settings(sources(**{layer: ALL_LAYERS[layer] for layer in layers}))
@@ -58,11 +58,11 @@ def test_every_layer_is_explained_with_its_place(sources, tmp_path):
     entry = load_settings(sources(**ALL_LAYERS)).explain("server.requests")
 
     assert entry.given == (
-        Given(Source.DEFAULT, 4),
-        Given(Source.MANAGED, 2, str(tmp_path / "managed.toml"), 2),
-        Given(Source.USER, 3, str(tmp_path / "settings.toml"), 3),
-        Given(Source.ENVIRONMENT, 5, "MYDATA_LIKE_SERVER_REQUESTS"),
-        Given(Source.OPTION, 6, "--set"),
+        ResolvedValue(Layer.DEFAULT, 4),
+        ResolvedValue(Layer.MANAGED, 2, str(tmp_path / "managed.toml"), 2),
+        ResolvedValue(Layer.USER, 3, str(tmp_path / "settings.toml"), 3),
+        ResolvedValue(Layer.ENVIRONMENT, 5, "MYDATA_LIKE_SERVER_REQUESTS"),
+        ResolvedValue(Layer.OPTION, 6, "--set"),
     )
     assert entry.winner is entry.given[-1]
 

@@ -5,8 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mydata_like.settings.checking import check_values
-from mydata_like.settings.policy import Source, Sources, load_settings
+from mydata_like.settings.layers import Layer, LayerSources, load_settings
 from mydata_like.settings.schema import Settings, settings_by_key
 from mydata_like.settings.server_layer import (
     FORBIDDEN,
@@ -15,6 +14,7 @@ from mydata_like.settings.server_layer import (
     matches,
     read_server_layer,
 )
+from mydata_like.settings.validate import check_values
 
 NOON = datetime(2026, 6, 3, 12, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -32,7 +32,7 @@ def load(tmp_path, texts, user="", *, changed=HOUR, managed=None, **environment)
     os.utime(file, (moment, moment))
     rules = tmp_path / "managed.toml"
     rules.write_text(managed or "")
-    sources = Sources(user=file, managed=rules, server=layer(texts), environment=environment)
+    sources = LayerSources(user=file, managed=rules, server=layer(texts), environment=environment)
     return load_settings(sources)
 
 
@@ -103,12 +103,12 @@ def test_the_newer_one_of_server_and_user_counts(tmp_path):
     older = load(tmp_path, {"transfer.channels": "7"}, user, changed=-HOUR)
 
     assert newer.settings.transfer.channels == 7
-    assert newer.explain("transfer.channels").winner.source is Source.SERVER
+    assert newer.explain("transfer.channels").winner.source is Layer.SERVER
     assert older.settings.transfer.channels == 3
     assert [given.source for given in older.explain("transfer.channels").given] == [
-        Source.DEFAULT,
-        Source.SERVER,
-        Source.USER,
+        Layer.DEFAULT,
+        Layer.SERVER,
+        Layer.USER,
     ]
 
 
@@ -123,7 +123,7 @@ def test_where_nobody_knows_the_time_the_users_file_counts(tmp_path):
     file.write_text("[transfer]\nchannels = 3\n")
     unknown = layer({"transfer.channels": "7"}, changed_at=None)
 
-    loaded = load_settings(Sources(user=file, server=unknown, environment={}))
+    loaded = load_settings(LayerSources(user=file, server=unknown, environment={}))
     assert loaded.settings.transfer.channels == 3
 
 
@@ -208,7 +208,7 @@ def test_what_the_server_decides_otherwise_is_found_with_what_counts_without_it(
     here = load(tmp_path, {}, user).settings
     server = layer(texts, here)
     file = tmp_path / "settings.toml"
-    loaded = load_settings(Sources(user=file, server=server, environment={}))
+    loaded = load_settings(LayerSources(user=file, server=server, environment={}))
 
     assert [decision.as_record() for decision in loaded.find_server_decisions()] == [
         {

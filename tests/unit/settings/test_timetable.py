@@ -4,7 +4,7 @@ from datetime import datetime
 
 import pytest
 
-from mydata_like.settings.timetable import find_end, parse_period, parse_speed
+from mydata_like.settings.schedule_section import find_end, parse_period, parse_speed
 
 FRIDAY_NOON = datetime(2026, 11, 20, 12, 0)  # noqa: DTZ001  # local wall-clock time
 FRIDAY_NIGHT = datetime(2026, 11, 20, 23, 0)  # noqa: DTZ001

@@ -6,7 +6,7 @@ import stat
 import pytest
 
 from mydata_like.core.errors import SettingsError
-from mydata_like.settings.writing import (
+from mydata_like.settings.atomic_write import (
     make_private_file,
     make_private_folder,
     read_plain,

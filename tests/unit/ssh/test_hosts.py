@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from mydata_like.core.errors import HostKeyError
-from mydata_like.ssh.hosts import (
+from mydata_like.ssh.keys import (
+    PublicKey,
     accept_host_key,
     check_host_key,
     forget_host_keys,
     known_keys,
     preferred_types,
 )
-from mydata_like.ssh.keys import PublicKey
 from mydata_like.ssh.session import Endpoint
 
 

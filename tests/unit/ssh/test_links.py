@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mydata_like.core.errors import TransientError
-from mydata_like.ssh.links import dial_any
+from mydata_like.ssh.dialing import dial_any
 from mydata_like.ssh.session import Endpoint
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from mydata_like.core.errors import RejectedError, TransientError
-from mydata_like.ssh.session import Finished
+from mydata_like.ssh.session import CommandResult
 from mydata_like.ssh.sftp import Sftp
 
 VERSION = b"\x02\0\0\0\x03"
@@ -31,8 +31,8 @@ class Endless:
     def read_ready(self) -> bytes:
         return b""
 
-    def finish(self) -> Finished:
-        return Finished(0, b"", b"")
+    def finish(self) -> CommandResult:
+        return CommandResult(0, b"", b"")
 
     def close(self) -> None:
         """Do nothing."""

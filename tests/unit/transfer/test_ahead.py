@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from mydata_like.core.errors import FileChangedError
-from mydata_like.transfer.ahead import read_ahead
+from mydata_like.transfer.single_file import read_ahead
 
 
 def chunks(count: int, taken: list[int] | None = None):

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from mydata_like.core.model import StagingArea
-from mydata_like.settings.problems import InvalidSettingsError
+from mydata_like.settings.fields import InvalidSettingsError
 from mydata_like.settings.schema import Transfer
-from mydata_like.transfer.endpoints import build_endpoints
+from mydata_like.transfer.pool import build_endpoints
 
 OURS, THEIRS = "SHA256:" + "A" * 43, "SHA256:" + "B" * 43
 AREA = StagingArea(

@@ -10,21 +10,21 @@ from threading import Event
 import pytest
 
 from mydata_like.core.errors import FileChangedError
-from mydata_like.core.model import ArchiveMember, Dataset, DatasetId, Layout, Payload, Wanted
+from mydata_like.core.model import ArchiveMember, Dataset, DatasetId, FileToSend, Layout, Payload
 from mydata_like.engine.scan import Scan
-from mydata_like.server.client import Client
+from mydata_like.hostos.clock import SystemClock
+from mydata_like.server.client import ApiClient
 from mydata_like.server.http_upload import HttpTransport
 from mydata_like.settings.schema import Data, Server, Settings
-from mydata_like.system.clock import SystemClock
-from mydata_like.transfer.archive import open_content
+from mydata_like.transfer.archive_writer import open_content
 from mydata_like.transfer.channel import describe_member
-from mydata_like.transfer.crew import LARGE
-from mydata_like.transfer.reading import read_checksum
-from mydata_like.transfer.tiny import TINY
+from mydata_like.transfer.file_source import read_checksum
+from mydata_like.transfer.multi_stream import LARGE
+from mydata_like.transfer.small_files import TINY
 from tests.fakes.clock import FakeClock
 from tests.fakes.place import MODIFIED
 from tests.fakes.web import web_server
-from tests.unit.transfer import test_batch, test_sftp_striped, test_single, test_striped
+from tests.unit.transfer import test_batch_sender, test_sftp_striped, test_single, test_striped
 
 DATASET = Dataset(DatasetId(7), "Set 1")
 SMALL = 1000
@@ -53,11 +53,11 @@ def scanned(place):
 
 
 def member_of(file):
-    return describe_member(Wanted(file, DATASET, "Set%201-7/file"))
+    return describe_member(FileToSend(file, DATASET, "Set%201-7/file"))
 
 
 def send_batch(place, file, **options):
-    return test_batch.send(place, [member_of(file)], **options).fates[0]
+    return test_batch_sender.send(place, [member_of(file)], **options).fates[0]
 
 
 def send_whole(place, file):
@@ -107,9 +107,9 @@ def test_no_way_sends_it(place, scanned, send, size):
 def test_http_sends_nothing_of_it(place, scanned):
     clock = FakeClock()
     with web_server() as web:
-        client = Client(Server(url=web.url, username="facility"), "key", clock, clock.cancel())
+        client = ApiClient(Server(url=web.url, username="facility"), "key", clock, clock.cancel())
         transport = HttpTransport(client, lambda wanted: open_content(describe_member(wanted)))
-        wanted = Wanted(scanned(SMALL), DATASET, "remote")
+        wanted = FileToSend(scanned(SMALL), DATASET, "remote")
         (fate,) = transport.open_channel().send(
             Payload(1, (wanted,), batched=False), lambda _: None
         )
@@ -121,7 +121,7 @@ def test_http_sends_nothing_of_it(place, scanned):
 
 def test_an_archive_has_nothing_of_it(place, scanned):
     small = scanned(SMALL)
-    wanted = Wanted(small, DATASET, "Set%201-7/Set 1.tar")
+    wanted = FileToSend(small, DATASET, "Set%201-7/Set 1.tar")
     inside = (ArchiveMember(small, b"Set 1/file"),)
 
     with open_content(describe_member(wanted)._replace(inside=inside)) as source:

@@ -20,10 +20,10 @@ from mydata_like.core.errors import (
 )
 from mydata_like.core.events import ChannelChanged, Notice
 from mydata_like.core.model import Payload, StagingArea
-from mydata_like.core.ports import Sent, Unsent
+from mydata_like.core.ports import SentFile, UnsentFile
 from mydata_like.settings.schema import Transfer
 from mydata_like.transfer.pool import SshTransport
-from mydata_like.transfer.process import build_command
+from mydata_like.transfer.worker_process import build_command
 from tests.fakes.place import checksum
 from tests.staging import single, wanted
 
@@ -94,8 +94,8 @@ def test_batches_and_single_files_arrive(place, build):
     place.settle(*small, large)
     channel = build().open_channel()
     batch = Payload(1, tuple(map(wanted, small)), batched=True)
-    assert channel.send(batch, ignore) == [Sent(n, checksum(m)) for n, m in enumerate(small)]
-    assert channel.send(single(large), ignore) == [Sent(0, checksum(large))]
+    assert channel.send(batch, ignore) == [SentFile(n, checksum(m)) for n, m in enumerate(small)]
+    assert channel.send(single(large), ignore) == [SentFile(0, checksum(large))]
     assert all(map(place.arrived, [*small, large]))
 
 
@@ -106,7 +106,7 @@ def test_members_that_fail_are_told_in_their_order(place, build):
     Path(os.fsdecode(gone.path)).unlink()
     batch = Payload(1, tuple(map(wanted, [good, gone, bad, last])), batched=True)
     fates = build().open_channel().send(batch, ignore)
-    assert [type(fate) for fate in fates] == [Sent, Unsent, Unsent, Sent]
+    assert [type(fate) for fate in fates] == [SentFile, UnsentFile, UnsentFile, SentFile]
     assert [fate.index for fate in fates] == [0, 1, 2, 3]
     assert [fates[n].problem.code for n in (1, 2)] == ["file.vanished", "staging.name"]
 
@@ -128,7 +128,7 @@ def test_a_killed_worker_gives_its_payload_back_and_is_replaced(place, build, ev
     with pytest.raises(TransientError) as caught:
         channel.send(single(member), ignore)
     assert caught.value.problem_code == "channel.lost"
-    assert channel.send(single(member), ignore) == [Sent(0, checksum(member))]
+    assert channel.send(single(member), ignore) == [SentFile(0, checksum(member))]
     assert states(events) == ["open", "lost", "open"]
 
 
@@ -140,7 +140,7 @@ def test_a_silent_worker_is_killed_and_replaced(place, build, events, tmp_path):
     with pytest.raises(TransientError) as caught:
         channel.send(single(member), ignore)
     assert caught.value.problem_code == "channel.stalled"
-    assert channel.send(single(member), ignore) == [Sent(0, checksum(member))]
+    assert channel.send(single(member), ignore) == [SentFile(0, checksum(member))]
     assert states(events) == ["open", "lost", "open"]
 
 
@@ -175,7 +175,7 @@ def test_the_next_host_is_taken_when_one_is_away(place, build, events):
     member = place.write("a/0", 5)
     place.settle(member)
     channel = build("away", "here").open_channel()
-    assert channel.send(single(member), ignore) == [Sent(0, checksum(member))]
+    assert channel.send(single(member), ignore) == [SentFile(0, checksum(member))]
     assert [event.host for event in events] == ["here"]
 
 
@@ -211,7 +211,7 @@ def test_a_host_whose_session_ended_rests_while_the_other_works(place, build, ev
     channel = build(dying, "here").open_channel()
     with pytest.raises(TransientError):
         channel.send(single(member), ignore)
-    assert channel.send(single(member), ignore) == [Sent(0, checksum(member))]
+    assert channel.send(single(member), ignore) == [SentFile(0, checksum(member))]
     changes = [(event.state, event.host) for event in events if isinstance(event, ChannelChanged)]
     assert changes == [("open", dying), ("lost", dying), ("open", "here")]
 
@@ -231,7 +231,7 @@ def test_a_channel_too_many_is_refused_and_the_others_work_on(place, build, tmp_
     with pytest.raises(TransientError) as caught:
         transport.open_channel()
     assert caught.value.problem_code == "channel.refused"
-    assert channel.send(single(member), ignore) == [Sent(0, checksum(member))]
+    assert channel.send(single(member), ignore) == [SentFile(0, checksum(member))]
 
 
 def test_a_host_that_lets_us_in_and_runs_nothing_is_as_good_as_away(build):
@@ -350,7 +350,7 @@ def test_a_prepared_process_becomes_that_of_the_first_channel(place, build):
     transport.prepare()
 
     assert new_workers(before) == [prepared]
-    assert channel.send(single(member), ignore) == [Sent(0, checksum(member))]
+    assert channel.send(single(member), ignore) == [SentFile(0, checksum(member))]
 
 
 def test_a_prepared_process_that_nobody_needs_ends_with_the_others(build):
@@ -380,7 +380,7 @@ def test_more_channels_than_processors_share_sessions(place, build):
         fates[member] = channel.send(single(member), ignore)
 
     run_together(*(partial(send, *pair) for pair in zip(channels, members, strict=True)))
-    assert fates == {member: [Sent(0, checksum(member))] for member in members}
+    assert fates == {member: [SentFile(0, checksum(member))] for member in members}
     with pytest.raises(TransientError) as caught:
         transport.open_channel()
     assert caught.value.problem_code == "channel.refused"
@@ -417,7 +417,7 @@ def test_a_failure_ends_all_channels_of_a_session_which_open_again(place, build,
             channel.send(single(member), ignore)
         assert caught.value.problem_code == code
     for channel, member in ((second, small), (first, large)):
-        assert channel.send(single(member), ignore) == [Sent(0, checksum(member))]
+        assert channel.send(single(member), ignore) == [SentFile(0, checksum(member))]
     assert states(events) == ["open", "open", "lost", "lost", "open", "open"]
 
 
@@ -429,9 +429,9 @@ def test_what_is_cut_off_leaves_the_session_to_the_others(place, build, events):
     with pytest.raises(TransientError) as caught:
         channel.send(single(large), lambda moved: channel.cut())
     assert caught.value.problem_code == "file.cancelled"
-    assert other.send(single(small), ignore) == [Sent(0, checksum(small))]
+    assert other.send(single(small), ignore) == [SentFile(0, checksum(small))]
     channel.limit(0)
-    assert channel.send(single(large), ignore) == [Sent(0, checksum(large))]
+    assert channel.send(single(large), ignore) == [SentFile(0, checksum(large))]
     assert states(events) == ["open", "open"]
 
 
@@ -451,7 +451,7 @@ def test_a_host_without_tar_takes_batches_file_by_file_and_says_so_once(place, b
     channels = [transport.open_channel(), transport.open_channel()]
     batch = Payload(1, tuple(map(wanted, members)), batched=True)
     for channel in channels:
-        assert all(isinstance(fate, Sent) for fate in channel.send(batch, ignore))
+        assert all(isinstance(fate, SentFile) for fate in channel.send(batch, ignore))
     notices = [event for event in events if isinstance(event, Notice)]
     assert [notice.problem.code for notice in notices] == ["staging.no-tar"]
 
@@ -462,7 +462,7 @@ from pathlib import Path
 from mydata_like.core.model import StagingArea
 from mydata_like.settings.schema import Transfer
 from mydata_like.transfer.pool import SshTransport
-from mydata_like.transfer.process import build_command
+from mydata_like.transfer.worker_process import build_command
 if __name__ == "__main__":
     area = StagingArea(box="b", location="/nowhere", username="me", hosts=("here",))
     transport = SshTransport(area, Transfer(), key_file=Path("k"), known_hosts=Path("k"),

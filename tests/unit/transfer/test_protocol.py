@@ -9,27 +9,27 @@ from typing import get_args
 import pytest
 
 from mydata_like.core.errors import Problem
-from mydata_like.core.files import ArchiveMember, LocalFile, Reading
-from mydata_like.ssh.remote import Rung
+from mydata_like.core.local_files import ArchiveMember, LocalFile, Reading
+from mydata_like.ssh.capabilities import HostCapabilities
 from mydata_like.ssh.session import Endpoint
-from mydata_like.transfer.protocol import (
-    Allowance,
+from mydata_like.transfer.worker_messages import (
     Answer,
-    Cut,
-    Done,
-    Failed,
-    Fate,
-    Join,
-    Leave,
+    BytesSent,
+    CancelTask,
+    ChannelCommand,
+    ChannelOpened,
+    ChannelReply,
+    JoinChannel,
+    LeaveChannel,
     Member,
-    Moved,
-    Moves,
-    Opened,
+    MemberResult,
     Order,
-    Plan,
-    Said,
-    Task,
-    Told,
+    RateLimit,
+    RenameTasks,
+    SendTask,
+    TaskFailed,
+    TaskResult,
+    WorkerConfig,
 )
 
 FILE = LocalFile(b"/p", b"k", b"d", b"n", 3, 10**18, 1, 2)
@@ -37,7 +37,7 @@ FILE = LocalFile(b"/p", b"k", b"d", b"n", 3, 10**18, 1, 2)
 
 def test_a_task_arrives_with_its_members_by_name():
     inside = (ArchiveMember(FILE, b"n"),)
-    task = Task(
+    task = SendTask(
         (Member(b"/p", 3, 10**18, 1, 2, b"r"), Member(b"", 9, 0, 0, 0, b"a", True, inside)), True
     )
 
@@ -50,31 +50,34 @@ def test_a_task_arrives_with_its_members_by_name():
 
 def test_fates_arrive_with_their_problems_and_readings():
     problem = Problem("file.changed", "It changed.")
-    fates = (Fate(0, "0" * 32), Fate(1, "", problem, again=True, inside=(Reading("", problem),)))
+    fates = (
+        MemberResult(0, "0" * 32),
+        MemberResult(1, "", problem, again=True, inside=(Reading("", problem),)),
+    )
 
-    arrived = pickle.loads(pickle.dumps(Done(fates, broken=True)))
+    arrived = pickle.loads(pickle.dumps(TaskResult(fates, broken=True)))
 
-    assert arrived == Done(fates, broken=True)
+    assert arrived == TaskResult(fates, broken=True)
     assert [fate.again for fate in arrived.fates] == [False, True]
     assert arrived.fates[1].problem.code == arrived.fates[1].inside[0].problem.code
 
 
 MESSAGES = [
-    Plan(Endpoint("host", 22, "user", Path("key"), Path("known_hosts")), b"/area"),
-    Join(),
-    Leave(),
-    Cut(),
-    Task((), False),
-    Moves(()),
-    Allowance(0),
-    Opened(Rung("sftp"), "", ""),
-    Moved(0),
-    Done(()),
-    Done((), broken=True),
-    Failed("", Problem("", "")),
-    Told(0, Join()),
-    Told(0, Leave()),
-    Said(0, Moved(0)),
+    WorkerConfig(Endpoint("host", 22, "user", Path("key"), Path("known_hosts")), b"/area"),
+    JoinChannel(),
+    LeaveChannel(),
+    CancelTask(),
+    SendTask((), False),
+    RenameTasks(()),
+    RateLimit(0),
+    ChannelOpened(HostCapabilities("sftp"), "", ""),
+    BytesSent(0),
+    TaskResult(()),
+    TaskResult((), broken=True),
+    TaskFailed("", Problem("", "")),
+    ChannelCommand(0, JoinChannel()),
+    ChannelCommand(0, LeaveChannel()),
+    ChannelReply(0, BytesSent(0)),
 ]
 
 
@@ -92,7 +95,7 @@ def test_any_message_is_true_and_arrives_as_what_it_was(message):
 
 
 def test_the_messages_tried_are_all_there_are():
-    kinds = {*get_args(Order), *get_args(Answer), Plan, Told, Said}
+    kinds = {*get_args(Order), *get_args(Answer), WorkerConfig, ChannelCommand, ChannelReply}
 
     assert {type(message) for message in MESSAGES} == kinds
 

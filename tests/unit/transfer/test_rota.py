@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from mydata_like.ssh.session import Endpoint
-from mydata_like.transfer.rota import REST, Rota
+from mydata_like.transfer.sessions import REST, HostRotation
 
 
 def endpoint(host: str) -> Endpoint:
@@ -22,7 +22,7 @@ def time():
 
 @pytest.fixture
 def rota(time):
-    return Rota([A, B], lambda: time[0])
+    return HostRotation([A, B], lambda: time[0])
 
 
 def test_the_host_with_the_fewest_channels_is_next(rota):
@@ -52,6 +52,6 @@ def test_no_host_is_tried_twice_in_one_attempt(rota):
 
 
 def test_a_single_host_never_rests(time):
-    rota = Rota([A], lambda: time[0])
+    rota = HostRotation([A], lambda: time[0])
     rota.leave(A, failed=True)
     assert rota.take() == A

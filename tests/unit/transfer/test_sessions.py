@@ -3,12 +3,14 @@
 import pytest
 
 from mydata_like.core.errors import TransientError
-from mydata_like.ssh.remote import Rung
-from mydata_like.transfer.protocol import Opened
+from mydata_like.ssh.capabilities import HostCapabilities
 from mydata_like.transfer.sessions import Sessions
+from mydata_like.transfer.worker_messages import ChannelOpened
 from tests.fakes.clock import FakeClock
 
-FAR = Opened(Rung("shell", cpus=1), "libssh", "aes128-gcm@openssh.com", round_trip=0.05)
+FAR = ChannelOpened(
+    HostCapabilities("shell", cpus=1), "libssh", "aes128-gcm@openssh.com", round_trip=0.05
+)
 REFUSED = TransientError("No further session.", code="link.refused")
 
 

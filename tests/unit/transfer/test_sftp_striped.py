@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from mydata_like.core.errors import TransientError
-from mydata_like.ssh.links import NO_CHANNEL
+from mydata_like.ssh.dialing import NO_CHANNEL
 from mydata_like.ssh.sftp import Sftp
-from mydata_like.transfer.crew import BLOCK, FAR, LARGE, Room
-from mydata_like.transfer.protocol import Task
-from mydata_like.transfer.sealed import part_name
-from mydata_like.transfer.sftp import SftpSender
+from mydata_like.transfer.held_back_tail import part_name
+from mydata_like.transfer.multi_stream import BLOCK, FAR, LARGE, StreamLimit
+from mydata_like.transfer.sftp_sender import SftpSender
+from mydata_like.transfer.worker_messages import SendTask
 from tests.fakes.place import MODIFIED, checksum
 from tests.fakes.session import LocalSession, SlowToAnswer
 
@@ -51,9 +51,9 @@ def ignore(_: int) -> None: ...
 
 def send(place, member, session, moving=ignore):
     place.location.mkdir(exist_ok=True)
-    sender = SftpSender(session, os.fsencode(place.location), Room(4))
+    sender = SftpSender(session, os.fsencode(place.location), StreamLimit(4))
     try:
-        (fate,) = sender.send(Task((member,), batched=False), moving).fates
+        (fate,) = sender.send(SendTask((member,), batched=False), moving).fates
         return fate
     finally:
         sender.close()
@@ -169,12 +169,12 @@ def test_a_server_that_refuses_blocks_gets_the_next_files_by_one_stream(place, m
     place.there(member).parent.mkdir(parents=True)
     part_of(place, member).symlink_to("/dev/full")
     session = far()
-    sender = SftpSender(session, os.fsencode(place.location), Room(4))
-    assert sender.send(Task((member,), batched=False), ignore).fates[0].again
+    sender = SftpSender(session, os.fsencode(place.location), StreamLimit(4))
+    assert sender.send(SendTask((member,), batched=False), ignore).fates[0].again
     opened = session.opened
     maps = []
     look = lambda _: maps.append(map_of(place, member).exists())  # noqa: E731
-    (fate,) = sender.send(Task((member,), batched=False), look).fates
+    (fate,) = sender.send(SendTask((member,), batched=False), look).fates
     sender.close()
     assert fate.checksum == checksum(member)
     assert place.arrived(member)

@@ -9,19 +9,19 @@ from pathlib import Path
 import pytest
 
 from mydata_like.core.errors import StagingError, TransientError
-from mydata_like.ssh.remote import Rung
-from mydata_like.transfer import crew
-from mydata_like.transfer.protocol import Task
-from mydata_like.transfer.scp import ScpSender
-from mydata_like.transfer.sealed import part_name
-from mydata_like.transfer.shell import Shells
-from mydata_like.transfer.single import SingleSender
+from mydata_like.ssh.capabilities import HostCapabilities
+from mydata_like.transfer import multi_stream
+from mydata_like.transfer.held_back_tail import part_name
+from mydata_like.transfer.remote_shell import Shells
+from mydata_like.transfer.scp_sender import ScpSender
+from mydata_like.transfer.single_file import SingleSender
+from mydata_like.transfer.worker_messages import SendTask
 from tests.fakes.place import MODIFIED, checksum
 from tests.fakes.session import LocalSession
 
 pytestmark = pytest.mark.process
 
-SHELL = Rung("shell", tar="gnu", checksum=b"md5sum")
+SHELL = HostCapabilities("shell", tar="gnu", checksum=b"md5sum")
 LARGE = 20 << 20
 
 
@@ -39,7 +39,7 @@ def send(place, member, session=None, rung=SHELL, moving=ignore, *, spare=False)
 
 def send_by_scp(place, *members, session=None):
     sender = ScpSender(session or LocalSession(), os.fsencode(place.location))
-    return sender.send(Task(members, batched=True), ignore).fates
+    return sender.send(SendTask(members, batched=True), ignore).fates
 
 
 def part_of(place, member) -> Path:
@@ -114,7 +114,9 @@ def is_read_ahead() -> bool:
     return any(thread.name == "ahead" for thread in threading.enumerate())
 
 
-@pytest.mark.parametrize(("size", "ahead"), [(crew.LARGE - 1, False), (crew.LARGE + 1, True)])
+@pytest.mark.parametrize(
+    ("size", "ahead"), [(multi_stream.LARGE - 1, False), (multi_stream.LARGE + 1, True)]
+)
 def test_with_a_processor_to_spare_a_large_file_is_hashed_beside_its_sending(place, size, ahead):
     member = place.write("a/file", size)
     place.settle(member)
@@ -127,7 +129,7 @@ def test_with_a_processor_to_spare_a_large_file_is_hashed_beside_its_sending(pla
 
 
 def test_what_was_left_is_gone_on_with_when_hashed_beside(place):
-    member = place.write("a/file", crew.LARGE)
+    member = place.write("a/file", multi_stream.LARGE)
     place.settle(member)
     with pytest.raises(TransientError):
         send(place, member, LocalSession(limit=15 << 20), spare=True)
@@ -138,7 +140,7 @@ def test_what_was_left_is_gone_on_with_when_hashed_beside(place):
 
 
 def test_a_file_that_changes_while_it_is_hashed_beside_never_gets_its_name(place):
-    member = place.write("a/file", crew.LARGE)
+    member = place.write("a/file", multi_stream.LARGE)
     place.settle(member)
     path = Path(os.fsdecode(member.path))
 

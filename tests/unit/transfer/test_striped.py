@@ -7,20 +7,20 @@ from pathlib import Path
 import pytest
 
 from mydata_like.core.errors import StagingError, TransientError
-from mydata_like.ssh.links import NO_CHANNEL
-from mydata_like.ssh.remote import Rung
-from mydata_like.transfer import crew
-from mydata_like.transfer.crew import Room
-from mydata_like.transfer.sealed import part_name
-from mydata_like.transfer.shell import Shells
-from mydata_like.transfer.single import SingleSender
+from mydata_like.ssh.capabilities import HostCapabilities
+from mydata_like.ssh.dialing import NO_CHANNEL
+from mydata_like.transfer import multi_stream
+from mydata_like.transfer.held_back_tail import part_name
+from mydata_like.transfer.multi_stream import StreamLimit
+from mydata_like.transfer.remote_shell import Shells
+from mydata_like.transfer.single_file import SingleSender
 from tests.fakes.place import MODIFIED, checksum
 from tests.fakes.session import LocalSession, SlowToAnswer
 
 pytestmark = pytest.mark.process
 
-SHELL = Rung("shell", tar="gnu", checksum=b"md5sum")
-SIZE = crew.LARGE + (9 << 20) + 12_345
+SHELL = HostCapabilities("shell", tar="gnu", checksum=b"md5sum")
+SIZE = multi_stream.LARGE + (9 << 20) + 12_345
 
 
 class FarSession(LocalSession):
@@ -36,13 +36,13 @@ class FarSession(LocalSession):
         self._streams = []
 
     def start(self, command: bytes):
-        threading.Event().wait(2.2 * crew.FAR)
+        threading.Event().wait(2.2 * multi_stream.FAR)
         self._streams = [stream for stream in self._streams if stream._process.returncode is None]
         if len(self._streams) >= self._at_once:
             raise TransientError("There are too many.", code=NO_CHANNEL)
         stream = super().start(command)
         self._streams.append(stream)
-        return stream if self._busy else SlowToAnswer(stream, 1.1 * crew.FAR)
+        return stream if self._busy else SlowToAnswer(stream, 1.1 * multi_stream.FAR)
 
 
 def ignore(_: int) -> None: ...
@@ -52,7 +52,7 @@ def send(place, member, session, moving=ignore):
     shells = Shells(session)
     shells.open()
     try:
-        sender = SingleSender(shells, os.fsencode(place.location), SHELL, Room(4))
+        sender = SingleSender(shells, os.fsencode(place.location), SHELL, StreamLimit(4))
         return sender.send(0, member, moving)
     finally:
         shells.close()
@@ -101,7 +101,7 @@ def test_what_a_broken_line_left_is_not_sent_again(place, member):
 
 
 def test_much_that_is_left_goes_over_several_streams_again(place):
-    member = place.write("a/very large", 2 * crew.LARGE)
+    member = place.write("a/very large", 2 * multi_stream.LARGE)
     place.settle(member)
     with pytest.raises(TransientError):
         send(place, member, FarSession(limit=26 << 20))

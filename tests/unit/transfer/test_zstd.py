@@ -8,13 +8,12 @@ from pathlib import Path
 import pytest
 
 from mydata_like.core.errors import StagingError, TransientError
-from mydata_like.ssh.remote import Rung
-from mydata_like.transfer.batch import BatchSender
-from mydata_like.transfer.compression import Compression
-from mydata_like.transfer.sealed import part_name
-from mydata_like.transfer.shell import Shells
-from mydata_like.transfer.single import SingleSender
-from mydata_like.transfer.zstd import Feed, fill, store
+from mydata_like.ssh.capabilities import HostCapabilities
+from mydata_like.transfer.batch_sender import BatchSender
+from mydata_like.transfer.compression import CompressedWriter, Compression, fill, store
+from mydata_like.transfer.held_back_tail import part_name
+from mydata_like.transfer.remote_shell import Shells
+from mydata_like.transfer.single_file import SingleSender
 from tests.fakes.place import MODIFIED, checksum
 from tests.fakes.session import LocalSession
 
@@ -23,7 +22,7 @@ pytestmark = [
     pytest.mark.skipif(not shutil.which("zstd"), reason="needs zstd"),
 ]
 
-SHELL = Rung("shell", tar="gnu", checksum=b"md5sum", zstd=True)
+SHELL = HostCapabilities("shell", tar="gnu", checksum=b"md5sum", zstd=True)
 MIB = 1 << 20
 NUMBERS = b"".join(b"%d,%d;" % (n, n * n % 1013) for n in range(MIB // 8)) * 20
 
@@ -91,7 +90,7 @@ def test_a_stored_piece_is_what_zstd_unpacks(size):
 
 def test_a_frame_that_would_be_too_small_is_filled_up_with_what_zstd_skips():
     sink = Sink()
-    feed = Feed(sink, slow(), 0.1)
+    feed = CompressedWriter(sink, slow(), 0.1)
     for _ in range(3):
         feed.write(bytes(MIB))
     assert {len(piece) for piece in sink.pieces} == {MIB // 16 + 8}
@@ -101,7 +100,7 @@ def test_a_frame_that_would_be_too_small_is_filled_up_with_what_zstd_skips():
 
 def test_pieces_are_compressed_as_long_as_they_shrink_and_tried_again_later():
     sink = Sink()
-    feed = Feed(sink, slow(), 0.3)
+    feed = CompressedWriter(sink, slow(), 0.3)
     noise = [os.urandom(MIB // 4) for _ in range(3)]
     pieces = [text(MIB // 4), *noise, *[text(MIB // 4)] * 16]
     for piece in pieces:
@@ -113,7 +112,7 @@ def test_pieces_are_compressed_as_long_as_they_shrink_and_tried_again_later():
 
 def test_what_is_excused_does_not_make_a_line_slow():
     compression = Compression(available=True)
-    feed = Feed(Sink(), compression, None, excused=1e6)
+    feed = CompressedWriter(Sink(), compression, None, excused=1e6)
     for _ in range(80):
         feed.write(bytes(MIB // 4))
     feed.finish()

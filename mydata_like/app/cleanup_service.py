@@ -1,0 +1,190 @@
+"""Freeing space on the instrument's disk, put together from its parts."""
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from mydata_like.app.connection import Connection, open_connection, require_complete
+from mydata_like.app.directory_lock import occupied
+from mydata_like.app.run_request import RunObserver, ignore
+from mydata_like.app.settings_service import (
+    find_api_key,
+    find_places,
+    find_state,
+    ledger_file,
+    open_secrets,
+    prepare_places,
+)
+from mydata_like.app.staging_service import open_petition
+from mydata_like.core.deletion import CleanupCandidate, DeletedFile, KeptFile
+from mydata_like.core.errors import NotApprovedError, Problem, RunError, SettingsError
+from mydata_like.engine.local_cleanup import LocalCleanup, ServerCheck
+from mydata_like.engine.reverify import Reverification, Reverify
+from mydata_like.hostos.clock import SystemClock
+from mydata_like.hostos.safe_delete import SafeDirectories, SafeDirectory
+from mydata_like.ledger.sqlite_ledger import SqliteLedger
+from mydata_like.settings.schema import Settings
+from mydata_like.settings.values import is_loopback
+from mydata_like.state.paths import StatePaths
+from mydata_like.state.state_files import DELETIONS, DeletionLogFile, find_file
+from mydata_like.transfer.archive_reader import TarArchives
+
+OUTSIDE = Problem(
+    "free.outside",
+    "This does not lie below the data directory.",
+    "Only files that the program has uploaded from there can be freed.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CleanupService:
+    """Ready to go through local files."""
+
+    root: Path
+    sources: Sequence[bytes]
+    grounds: SafeDirectories
+    free: LocalCleanup
+
+    def __call__(self, paths: Iterable[Path]) -> Iterator[DeletedFile | KeptFile]:
+        """Yield what becomes of each of these files, and of each that is in these folders."""
+        return self.free(file for path in paths for file in self._find(path))
+
+    def go_through(self, keys: Iterable[bytes]) -> Iterator[DeletedFile | KeptFile]:
+        """Yield what becomes of exactly these files, by their keys."""
+        return self.free(file for key in keys for file in self.grounds.find(key))
+
+    def _find(self, path: Path) -> Iterator[CleanupCandidate]:
+        key = find_key(self.root, path)
+        if key is None:
+            key = find_source_key(self.sources, path)
+        if key is None:
+            return iter([CleanupCandidate(os.fsencode(path), 0, OUTSIDE)])
+        return self.grounds.find(key)
+
+
+def find_key(root: Path, path: Path) -> bytes | None:
+    """Return a path below the data directory as the ledger has it, None for one outside.
+
+    No link is looked through: what a path is called is what counts.
+    """
+    try:
+        below = Path(os.path.normpath(Path.cwd() / path)).relative_to(os.path.normpath(root))
+    except ValueError:
+        return None
+    return b"" if below == Path() else os.fsencode(below.as_posix())
+
+
+def find_source_key(sources: Iterable[bytes], path: Path) -> bytes | None:
+    """Return a path in another source as the ledger has it, None for one that is in none."""
+    key = os.fsencode(Path(os.path.normpath(Path.cwd() / path)).as_posix())
+    inside = any(key == source or key.startswith(source + b"/") for source in sources)
+    return key if inside else None
+
+
+@contextmanager
+def open_freeing(
+    settings: Settings, config: Path | None, observer: RunObserver, *, delete: bool
+) -> Iterator[CleanupService]:
+    """Prove the server, and yield what asks it about files; with `delete` they go where they may.
+
+    Raises a `RunError` where nothing can be proven, or a run is at work (deleting only).
+    """
+    require_complete(settings, config)
+    _require_encryption(settings)
+    places, clock = find_places(config), SystemClock()
+    prepare_places(settings, places)
+    root = settings.data.directory or Path()
+    with ExitStack() as stack:
+        state = find_state(settings, places)
+        if delete:
+            stop = observer.cancel.set
+            stack.enter_context(occupied(state, os.fsencode(root), clock, stop))
+        ledger = stack.enter_context(_open_ledger(settings, places, root))
+        key, _ = find_api_key(settings, open_secrets(config))
+        observer.hide(key.reveal())
+        # As in a dry run: nothing is made on the server.
+        connection = open_connection(settings, key, clock, observer.cancel, dry_run=True)
+        stack.callback(connection.close)
+        box = _require_box(connection, settings, places)
+        how = Reverification(
+            box,
+            settings.advanced.verify_patience,
+            settings.advanced.verify_interval,
+            settings.server.requests,
+        )
+        server, cancel = connection.server, observer.cancel
+        proof = ServerCheck(
+            server,
+            TarArchives(),
+            clock,
+            cancel,
+            settings.filters.settle_seconds,
+            box=box,
+            reverify=Reverify(server, clock, cancel, how) if delete else None,
+        )
+        file = find_file(state, DELETIONS)
+        deeds = stack.enter_context(DeletionLogFile(file, clock)) if delete else None
+        sources = [source.path for source in ledger.find_sources()]
+        grounds = _open_grounds(os.fsencode(root), sources, stack)
+        yield CleanupService(root, sources, grounds, LocalCleanup(proof, ledger, grounds, deeds))
+
+
+def _open_grounds(root: bytes, sources: Iterable[bytes], stack: ExitStack) -> SafeDirectories:
+    """Open the data directory, and what is still there of the other sources."""
+    premises = [stack.enter_context(SafeDirectory(root))]
+    for source in sources:
+        # The folder of a source that is a single file has other files, which are unknown.
+        folder = source if Path(os.fsdecode(source)).is_dir() else source.rpartition(b"/")[0]
+        with suppress(SettingsError):
+            premises.append(stack.enter_context(SafeDirectory(folder, folder + b"/")))
+    return SafeDirectories(premises)
+
+
+def _open_ledger(settings: Settings, places: StatePaths, root: Path) -> SqliteLedger:
+    name = os.fsencode(root)
+    ledger = SqliteLedger.open_to_read(ledger_file(settings, places, name), name, SystemClock())
+    if ledger is None:
+        raise RunError(
+            "Nothing has been sent from here yet, as far as this computer knows.",
+            hint="After a run, what is safe on the server can be freed.",
+            code="free.nothing-sent",
+        )
+    if not ledger.outdated:
+        return ledger
+    ledger.close()
+    raise RunError(
+        "The ledger was written by an older version of this program.",
+        hint="The next run brings it up to date.",
+        code="ledger.outdated",
+    )
+
+
+def _require_encryption(settings: Settings) -> None:
+    """Refuse where anybody on the way could speak for the server."""
+    address = urlsplit(settings.server.url)
+    if address.scheme == "http" and not is_loopback(address.hostname or ""):
+        raise RunError(
+            "The connection to the server is not encrypted: anybody on the way could say that "
+            "files are safe.",
+            hint="Nothing is deleted over http://. Use the server's https:// address.",
+            code="free.unproven-server",
+        )
+
+
+def _require_box(connection: Connection, settings: Settings, places: StatePaths) -> str:
+    """Return the storage box in which files stay; refuse where nobody gave us one."""
+    try:
+        approved = open_petition(connection, settings, places, ignore).look()
+    except NotApprovedError:
+        approved = None
+    if approved is None or settings.transfer.method == "http":
+        raise RunError(
+            "Files go to the server over HTTP only: no storage box was approved for them.",
+            hint="Nothing is deleted until then: set transfer.method to auto, and ask for "
+            "approval with: mydata-like register",
+            code="free.http-only",
+        )
+    return approved.area.box

@@ -1,0 +1,366 @@
+"""A watch, put together: the schedule's loop, its signs of life, and a run for each start."""
+
+import os
+from collections.abc import Mapping
+from contextlib import closing
+from datetime import datetime
+from math import inf
+from pathlib import Path
+from typing import Final
+
+from mydata_like import __version__
+from mydata_like.app.connection import require_complete
+from mydata_like.app.ledger_status import look_at_ledger
+from mydata_like.app.registration import load_trusting
+from mydata_like.app.run_request import RunObserver, RunRequest, WatchRequest
+from mydata_like.app.run_service import open_run
+from mydata_like.app.settings_service import (
+    correct_places,
+    find_places,
+    find_sources,
+    find_state,
+    heartbeat_file,
+    ledger_file,
+    prepare_places,
+    server_settings_file,
+)
+from mydata_like.core.errors import Cancelled, Problem, UploaderError
+from mydata_like.core.events import (
+    Event,
+    Notice,
+    RunFinished,
+    RunPaused,
+    RunResumed,
+    RunScheduled,
+    RunStarted,
+    event_record,
+)
+from mydata_like.core.ports import CancelSignal, Clock, Emit
+from mydata_like.engine.health_reports import HealthReporter, Week
+from mydata_like.engine.layout_walk import ALL, ScanScope
+from mydata_like.engine.pipeline import WorkerGroup
+from mydata_like.engine.run import INTERRUPTED, RunEnd
+from mydata_like.engine.schedule import Rule
+from mydata_like.engine.scheduler import (
+    FOLDER,
+    RunRequests,
+    RunResult,
+    Scheduler,
+    SchedulerDeps,
+    ScheduleSnapshot,
+)
+from mydata_like.hostos.clock import SystemClock
+from mydata_like.hostos.folder_watcher import FolderWatcher
+from mydata_like.hostos.healthcheck_ping import call_signal, write_signal
+from mydata_like.hostos.lock import lock_watch
+from mydata_like.ledger.sql import PastRunRow
+from mydata_like.ledger.sqlite_ledger import SqliteLedger
+from mydata_like.settings.layers import Loaded
+from mydata_like.settings.schema import Settings
+from mydata_like.state.paths import StatePaths
+from mydata_like.state.state_files import (
+    SCHEDULE,
+    Heartbeat,
+    TimestampStore,
+    find_file,
+    save_record,
+)
+
+BEAT: Final = 30.0  # seconds between two signs of life
+_RUNS: Final = 10_000  # more than a week can hold
+_WANTED: Final = "limits."  # codes of pauses that somebody asked for
+
+
+def look_back(settings: Settings, places: StatePaths, since: datetime, clock: Clock) -> Week:
+    """Return what the runs since a moment brought, and how the data is now."""
+    root = os.fsencode(settings.data.directory or "")
+    found = look_at_ledger(settings, places, clock)
+    problem = found.data_problem.message if found.data_problem else ""
+    past: list[PastRunRow] = []
+    ledger = SqliteLedger.open_to_read(ledger_file(settings, places, root), root, clock)
+    if ledger is not None:
+        with ledger:
+            past = [run for run in ledger.find_runs(_RUNS) if run.started >= since]
+    records = [run.summary if run.finished else {} for run in reversed(past)]
+    return Week.of(records, found.safety, found.at_risk.files, problem)
+
+
+def send_signals(settings: Settings, finished: RunFinished) -> list[Problem]:
+    """Tell the dead man's switch that a run ended well; return what went wrong with that."""
+    if finished.problem or finished.failed:
+        return []
+    problems = []
+    if settings.monitor.signal_file:
+        problems.append(write_signal(settings.monitor.signal_file, event_record(finished)))
+    if settings.monitor.signal_url:
+        problems.append(call_signal(settings.monitor.signal_url))
+    return [problem for problem in problems if problem]
+
+
+class HeartbeatWriter:
+    """Follows what happens, writes the heartbeat and tells the notices of the monitor."""
+
+    def __init__(self, file: Path, clock: Clock, emit: Emit) -> None:
+        self._file = file
+        self._clock = clock
+        self._emit = emit
+        self._monitor: HealthReporter | None = None
+        now = clock.now()
+        self._beat = Heartbeat(now, os.getpid(), __version__, "waiting", now)
+
+    def follow(self, monitor: HealthReporter) -> None:
+        """Let this monitor decide on notices from now on."""
+        self._monitor = monitor
+
+    def show(self, event: Event) -> None:
+        """Take note of an event."""
+        match event:
+            case RunStarted() | RunResumed():
+                self._turn("running")
+            case RunPaused(problem=problem):
+                self._turn("paused", problem._asdict())
+                if not problem.code.startswith(_WANTED):
+                    self._note(well=False)
+            case RunFinished():
+                self._beat = self._beat._replace(last=event_record(event))
+                self._turn("waiting", event.problem and event.problem._asdict())
+                self._note(well=not event.problem and not event.failed)
+            case RunScheduled(at=at):
+                self._beat = self._beat._replace(next_start=at)
+            case _:
+                return
+        self.beat()
+
+    def note_failure(self, problem: Problem) -> None:
+        """Take note of a run that could not begin."""
+        self._turn("waiting", problem._asdict())
+        self._note(well=False)
+        self.beat()
+
+    def beat(self) -> None:
+        """Write a sign of life."""
+        self._beat = self._beat._replace(at=self._clock.now())
+        save_record(self._file, self._beat)
+
+    def keep_beating(self, cancel: CancelSignal) -> None:
+        """Give signs of life, and tell what is due, until asked to stop."""
+        while True:
+            self.beat()
+            for problem in self._monitor.find_notices(self._clock.now()) if self._monitor else ():
+                self._emit(Notice(problem=problem))
+            if cancel.wait(BEAT):
+                break
+        self._turn("stopped")
+        self.beat()
+
+    def _turn(self, state: str, problem: Mapping[str, str] | None = None) -> None:
+        since = self._beat.since if state == self._beat.state else self._clock.now()
+        self._beat = self._beat._replace(state=state, since=since, problem=problem)
+
+    def _note(self, *, well: bool) -> None:
+        if self._monitor:
+            self._monitor.note(self._clock.now(), well=well)
+
+
+SIGNS_AGAIN = 300.0  # seconds after which signs that the system did not give are asked for again
+
+
+def keep_watch(order: WatchRequest, observer: RunObserver, wishes: RunRequests) -> None:
+    """Start runs as the settings say, until asked to stop.
+
+    Raises a `RunError` where the watch cannot begin. Once it has, nothing ends it but the
+    request to stop: what goes wrong is told, and tried again.
+    """
+    lookout = SettingsWatcher(order, observer.emit)
+    settings, places = lookout.settings, find_places(order.config)
+    require_complete(settings, order.config)
+    prepare_places(settings, places)
+    correct_places(settings, places, observer.emit)
+    clock = SystemClock()
+    state = find_state(settings, places)
+    with lock_watch(state, clock):
+        pulse = HeartbeatWriter(heartbeat_file(settings, places), clock, observer.emit)
+        memory = TimestampStore(find_file(state, SCHEDULE))
+        pulse.follow(
+            HealthReporter(
+                settings.monitor,
+                memory,
+                lambda since: look_back(lookout.settings, places, since, clock),
+            )
+        )
+        runner = Runner(observer, wishes, lookout, pulse)
+        with closing(ChangeSignals(lookout, clock)) as signs:
+            _tell_start(settings, signs.problem, runner.emit, attended=order.attended)
+            duties = SchedulerDeps(
+                look=lookout.look,
+                run=runner.run,
+                memory=memory,
+                hints=signs,
+                wished=wishes.take,
+            )
+            watch = Scheduler(duties, clock, wishes, runner.emit)
+            ended = observer.cancel.part()
+            with WorkerGroup(observer.cancel) as group:
+                group.start("heartbeat", lambda: pulse.keep_beating(ended))
+                watch.keep()
+                ended.set("the watch has ended")
+
+
+class SettingsWatcher:
+    """The settings as they are now; wrong ones are told, and the last right ones count on."""
+
+    def __init__(self, order: WatchRequest, emit: Emit) -> None:
+        self._order = order
+        self._emit = emit
+        self.settings = self.load().settings
+        self._stamp: object = None  # so that a change meanwhile is not overlooked
+
+    def look(self) -> ScheduleSnapshot:
+        """Return what the schedule is now."""
+        stamp = self._read_stamp()
+        if stamp != self._stamp:
+            self._stamp = stamp
+            try:
+                self.settings = self.load().settings
+            except UploaderError as error:
+                message = f"The settings were changed and are wrong now. {error.message}"
+                hint = f"{error.hint} Until then the ones before count.".strip()
+                self._emit(Notice(problem=Problem(error.problem_code, message, hint)))
+        schedule = self.settings.schedule
+        return ScheduleSnapshot(
+            Rule.of(schedule), self.settings.filters.settle_seconds, self.settings
+        )
+
+    @property
+    def config(self) -> Path | None:
+        """The settings file, None for the usual one."""
+        return self._order.config
+
+    def load(self) -> Loaded:
+        """Return the settings as they are now; raises as loading does."""
+        order = self._order
+        return load_trusting(order.config, order.assignments, order.host_keys)
+
+    def _read_stamp(self) -> tuple[tuple[int, int], ...]:
+        """Return what changes whenever a settings file does."""
+        sources, places = find_sources(self._order.config), find_places(self._order.config)
+        files = [sources.user, sources.managed]
+        files.append(server_settings_file(self.settings, places))
+        return tuple(_stamp(file) for file in files if file)
+
+
+class Runner:
+    """Carries out the runs of a watch."""
+
+    def __init__(
+        self,
+        observer: RunObserver,
+        wishes: RunRequests,
+        lookout: SettingsWatcher,
+        pulse: HeartbeatWriter,
+    ) -> None:
+        self._observer = observer
+        self._wishes = wishes
+        self._lookout = lookout
+        self._pulse = pulse
+
+    def emit(self, event: Event) -> None:
+        """Tell everybody of an event."""
+        self._observer.emit(event)
+        self._pulse.show(event)
+
+    def run(self, reason: str) -> RunResult:
+        """Carry out a run; what keeps it from its end is told, and never raised."""
+        settings = self._lookout.settings
+        try:
+            end = self._carry(settings, reason)
+        except UploaderError as error:
+            self._tell_failure(error.problem)
+            return RunResult(complete=False)
+        except Cancelled:
+            if self._observer.cancel.is_set():
+                raise
+            self._tell_failure(INTERRUPTED)  # of this run alone, before it had begun
+            return RunResult(complete=True)
+        if reason != FOLDER:  # one folder is no sign that all is well
+            for problem in send_signals(settings, end.finished):
+                self.emit(Notice(problem=problem))
+        # What a person stopped is not tried again by itself.
+        complete = end.finished.problem in (None, INTERRUPTED)
+        return RunResult(complete=complete, waiting=end.finished.waiting)
+
+    def _tell_failure(self, problem: Problem) -> None:
+        """Tell the end of a run that could not begin."""
+        self._pulse.note_failure(problem)
+        self._observer.emit(RunFinished.of_nothing(SystemClock().now(), problem))
+
+    def _carry(self, settings: Settings, reason: str) -> RunEnd:
+        watcher = self._observer
+        observer = RunObserver(
+            emit=self.emit,
+            cancel=watcher.cancel.part(),
+            hide=watcher.hide,
+            controller=watcher.controller,
+        )
+        request = RunRequest(
+            settings=settings,
+            config=self._lookout.config,
+            patience=inf,
+            reason=reason,
+            reload=self._lookout.load,
+            part=ScanScope(self._wishes.only) if reason == FOLDER else ALL,
+        )
+        with open_run(request, observer) as run:
+            return run.execute()
+
+
+class ChangeSignals:
+    """The signs of change in the data directory, also when that is another one, or comes back."""
+
+    def __init__(self, lookout: SettingsWatcher, clock: Clock) -> None:
+        self._lookout = lookout
+        self._clock = clock
+        self._open()
+
+    @property
+    def problem(self) -> str:
+        """Why the system gives no signs; empty where it does."""
+        return self._changes.problem
+
+    def take(self) -> bool:
+        """Return whether there was a sign since this was asked last."""
+        moved = self._directory != self._lookout.settings.data.directory
+        overdue = self.problem and self._clock.monotonic() - self._opened > SIGNS_AGAIN
+        if moved or overdue:
+            self.close()
+            self._open()
+            return not self.problem  # what came meanwhile gave none
+        return self._changes.take()
+
+    def close(self) -> None:
+        """Look for signs no longer."""
+        self._changes.close()
+
+    def _open(self) -> None:
+        self._directory = self._lookout.settings.data.directory
+        self._opened = self._clock.monotonic()
+        self._changes = FolderWatcher(self._directory or Path())
+
+
+def _tell_start(settings: Settings, no_signs: str, emit: Emit, *, attended: bool) -> None:
+    kind = settings.schedule.kind
+    if kind == "manual" and not attended:
+        message = "No run starts by itself: schedule.kind is manual."
+        hint = "Set one with, for example: mydata-like settings set schedule.kind watch"
+        emit(Notice(problem=Problem("schedule.manual", message, hint)))
+    if kind == "watch" and no_signs:
+        hint = "New files are found by scans, every schedule.minutes."
+        emit(Notice(problem=Problem("schedule.no-signs", no_signs, hint)))
+
+
+def _stamp(file: Path) -> tuple[int, int]:
+    try:
+        found = file.stat()
+    except OSError:
+        return (0, 0)
+    return (found.st_mtime_ns, found.st_size)

@@ -1,0 +1,5 @@
+"""The embedded server for the front ends; importable only where the extra `demo` is installed."""
+
+from mydata_like.demo.demo_site import DemoSite, open_place
+
+__all__ = ["DemoSite", "open_place"]

@@ -1,0 +1,72 @@
+"""The locks of a data directory, held and renewed for as long as something works on it."""
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from mydata_like.app.connection import find_uuid
+from mydata_like.core.data_directory import WHOLE, Shard
+from mydata_like.core.errors import SettingsError
+from mydata_like.core.events import Event, Notice
+from mydata_like.core.model import Layout
+from mydata_like.core.ports import Clock, Emit
+from mydata_like.engine.pipeline import repeated
+from mydata_like.hostos.lock import RENEWAL, Lease, lock_data_directory
+from mydata_like.settings.schema import Settings
+from mydata_like.state.paths import StatePaths
+
+logger = logging.getLogger(__name__)
+
+
+@contextmanager
+def occupied(
+    state: Path,
+    root: bytes,
+    clock: Clock,
+    stop: Callable[[str], None],
+    shard: Shard = WHOLE,
+) -> Iterator[Lease]:
+    """Hold the locks, yield the lease; `stop` is called where another computer took it over.
+
+    Raises as `lock_data_directory` does.
+    """
+    with lock_data_directory(state, root, clock, shard) as lease:
+
+        def renew() -> None:
+            if not lease.renew():
+                logger.warning("Another run has taken over the data directory")
+                stop("another run has taken over the data directory")
+
+        with repeated(renew, RENEWAL):
+            yield lease
+
+
+def check_shards(settings: Settings, places: StatePaths) -> None:
+    """Raise `SettingsError` where the data directory cannot be split among runs."""
+    if settings.data.layout is Layout.DATASET:
+        raise SettingsError(
+            f'With the layout "{Layout.DATASET}" all of the data directory is one experiment, '
+            "which cannot be split into shards.",
+            hint="Use a layout that has owners or experiments, or run without --shard.",
+            code="shard.one-experiment",
+        )
+    if not find_uuid(settings, places):
+        raise SettingsError(
+            "The shards have no identity yet that they could share.",
+            hint="Before the first of them starts, run once: mydata-like register. Or set "
+            "instrument.uuid, which all computers share then.",
+            code="shard.no-identity",
+        )
+
+
+def telling_of_copies(emit: Emit, shard: Shard) -> Emit:
+    """Return what passes events on; that another computer has a shard's identity is no news."""
+    if shard == WHOLE:
+        return emit
+
+    def tell(event: Event) -> None:
+        if not (isinstance(event, Notice) and event.problem.code == "uploader.copied"):
+            emit(event)
+
+    return tell

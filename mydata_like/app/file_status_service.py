@@ -1,0 +1,317 @@
+"""What is known of local files and folders: the disk as a scan sees it, and every ledger.
+
+The window's page and `mydata-like where` both ask here. The server is not asked.
+"""
+
+import heapq
+import os
+import stat
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import cached_property
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import NamedTuple
+
+from mydata_like.app.cleanup_service import find_key
+from mydata_like.app.settings_service import find_places, find_state, ledger_file
+from mydata_like.app.source_service import find_sources
+from mydata_like.core.data_directory import WHOLE
+from mydata_like.core.errors import Problem, SettingsError
+from mydata_like.core.extra_sources import lies_in
+from mydata_like.core.file_status import (
+    NO_EVIDENCE,
+    Amount,
+    FileEvidence,
+    FileStatus,
+    FolderStatus,
+    KnownOutcome,
+    LocalFacts,
+    LocalState,
+    PathStatus,
+    Suggestion,
+    UnknownReason,
+    choose_evidence,
+    compare,
+)
+from mydata_like.core.local_files import bounded_ns
+from mydata_like.core.openat import is_link
+from mydata_like.engine.data_root import Links, Root
+from mydata_like.hostos.lock import find_shards
+from mydata_like.ledger.file_queries import FileQueries
+from mydata_like.settings.schema import Settings
+
+
+def suggest(settings: Settings, config: Path | None, text: str, most: int) -> list[Suggestion]:
+    """Return files and dataset folders whose paths have this text; folders come first."""
+    if settings.data.directory is None:
+        return []
+    with _opened(settings, config) as lookup:
+        folders = lookup.find_folders(text, most // 4)
+        return folders + lookup.find_files_with(text, most - len(folders))
+
+
+def find_status(settings: Settings, config: Path | None, path: Path) -> PathStatus:
+    """Return what is known of a path, given in full or below the data directory.
+
+    Raises `UploaderError` where a ledger cannot be read.
+    """
+    root = settings.data.directory
+    path = Path(os.path.normpath((root or Path()) / path))
+    if root is None:
+        return _describe_outside(path)
+    key = _key_of(root, path)
+    with _opened(settings, config) as lookup:
+        status = lookup.describe(path, key)
+    known = status.states if isinstance(status, FolderStatus) else status.evidence != NO_EVIDENCE
+    if known or not os.path.isabs(key):  # noqa: PTH117 - of bytes
+        return status
+    in_source = any(lies_in(key, source.path) for source in find_sources(settings, config))
+    return status if in_source else _describe_outside(path)
+
+
+def find_files(settings: Settings, config: Path | None, text: str) -> list[FileStatus]:
+    """Return what is known of a file, of all files in a folder, of a name or of an archive.
+
+    Raises `SettingsError` where no data directory is set, `RunError` where a ledger cannot be
+    read.
+    """
+    root = settings.data.directory
+    if root is None:
+        raise SettingsError(
+            "No data directory is set.",
+            hint="`mydata-like settings set data.directory FOLDER` sets it.",
+        )
+    with _opened(settings, config) as lookup:
+        for path in (Path.cwd() / text, root / text):
+            if found := lookup.list_below(_key_of(root, path)):
+                return found
+        return lookup.list_named(os.fsencode(text))
+
+
+def _key_of(root: Path, path: Path) -> bytes:
+    """Return what the ledgers call a path; one outside of the data directory may be in a source."""
+    key = find_key(root, path)
+    return os.fsencode(Path(os.path.normpath(path)).as_posix()) if key is None else key
+
+
+def _describe_outside(path: Path) -> FileStatus:
+    local = LocalState.NEW if os.path.lexists(path) else LocalState.GONE
+    return FileStatus(
+        path, os.fsencode(path.as_posix()), local, 0, 0, unknown=UnknownReason.OUTSIDE
+    )
+
+
+class _Look(NamedTuple):
+    """What the disk says of a path; `problem` is why a scan would not follow a link on the way."""
+
+    state: LocalState
+    facts: LocalFacts | None = None
+    folder: bool = False
+    problem: Problem | None = None
+
+
+_GONE = _Look(LocalState.GONE)
+_UNREADABLE = _Look(LocalState.UNREADABLE)
+
+
+class _Disk:
+    """The disk as a scan with these settings sees it."""
+
+    def __init__(self, settings: Settings, config: Path | None, root: Path) -> None:
+        self._settings = settings
+        self._config = config
+        self._path = os.fsencode(root)
+        self._roots: dict[bytes, Root | None] = {}
+
+    def look(self, key: bytes) -> _Look:
+        """Return what lies at the place of a ledger's key."""
+        top, below = self._split(key)
+        root = self._open(top)
+        if root is None:
+            return _UNREADABLE
+        try:
+            return self._walk(root, below)
+        except (FileNotFoundError, NotADirectoryError):
+            return _GONE
+        except (OSError, ValueError):  # a name that the system does not know, such as one with NUL
+            return _UNREADABLE
+
+    def _split(self, key: bytes) -> tuple[bytes, bytes]:
+        """Return the folder that a scan begins at, and what is below it."""
+        if not os.path.isabs(key):  # noqa: PTH117 - of bytes
+            return self._path, key
+        source = next((path for path in self._sources if lies_in(key, path)), key)
+        if key == source:  # a single file, or the folder itself
+            top, _, name = key.rpartition(b"/")
+            return top or b"/", name
+        return source, key[len(source) + 1 :]
+
+    @cached_property
+    def _sources(self) -> list[bytes]:
+        return [source.path for source in find_sources(self._settings, self._config)]
+
+    def _open(self, top: bytes) -> Root | None:
+        if top not in self._roots:
+            try:
+                self._roots[top] = Root(top)
+            except SettingsError:
+                self._roots[top] = None
+        return self._roots[top]
+
+    def _walk(self, root: Root, below: bytes) -> _Look:
+        links = Links(self._settings.filters.symlinks, root)
+        path, status, problem = root.path, Path(os.fsdecode(root.path)).stat(), None
+        for name in below.split(b"/") if below else ():
+            path = os.path.join(path, name)  # noqa: PTH118 - of bytes
+            status = os.lstat(path)
+            if problem is None and is_link(status):
+                target = links.resolve(path)
+                if isinstance(target, Problem):
+                    problem = target  # what follows is looked at all the same, and not by a scan
+                else:
+                    path, status = target.path, target.status
+        facts = LocalFacts(
+            status.st_size, bounded_ns(status.st_mtime_ns), status.st_ctime_ns, status.st_ino
+        )
+        return _Look(LocalState.NEW, facts, stat.S_ISDIR(status.st_mode), problem)
+
+
+class _Lookup:
+    """Joins what the disk says and what all ledgers know."""
+
+    def __init__(self, settings: Settings, disk: _Disk, ledgers: Sequence[FileQueries]) -> None:
+        self._settings = settings
+        self._disk = disk
+        self._ledgers = ledgers
+
+    def describe(self, path: Path, key: bytes) -> PathStatus:
+        """Return what is known of a file or folder."""
+        found = [known for ledger in self._ledgers if (known := ledger.find(key))]
+        look = self._disk.look(key)
+        if not found and (look.folder or (look.facts is None and self._sum(key))):
+            return self._describe_folder(path, key)
+        return self._describe_file(path, key, found, look)
+
+    def list_below(self, key: bytes) -> list[FileStatus]:
+        """Return what is known of all files at and below a path."""
+        return self._list([ledger.iter_below(key) for ledger in self._ledgers])
+
+    def list_named(self, name: bytes) -> list[FileStatus]:
+        """Return what is known of files of a name, or of those in an archive of this name."""
+        return self._list([ledger.iter_named(name) for ledger in self._ledgers])
+
+    def find_folders(self, text: str, most: int) -> list[Suggestion]:
+        """Return the dataset folders whose path has this text."""
+        found = {
+            one.key: one for ledger in self._ledgers for one in ledger.find_folders(text, most)
+        }
+        return [found[key] for key in sorted(found)[:most]]
+
+    def find_files_with(self, text: str, most: int) -> list[Suggestion]:
+        """Return the files whose path has this text, with how they stand now."""
+        keys = {key for ledger in self._ledgers for key in ledger.find_keys(text, most)}
+        return [self._suggest(key) for key in sorted(keys)[:most]]
+
+    def _suggest(self, key: bytes) -> Suggestion:
+        found = [known for ledger in self._ledgers if (known := ledger.find(key))]
+        status = self._describe_file(Path(), key, found, self._disk.look(key))
+        return Suggestion(key, status.size, status.state)
+
+    def _list(self, parts: Iterable[Iterator[tuple[bytes, FileEvidence]]]) -> list[FileStatus]:
+        root = self._settings.data.directory or Path()
+        return [
+            self._describe_file(root / os.fsdecode(key), key, found, self._disk.look(key))
+            for key, found in _join(parts)
+        ]
+
+    def _describe_file(
+        self, path: Path, key: bytes, found: Sequence[FileEvidence], look: _Look
+    ) -> FileStatus:
+        evidence = choose_evidence(found, look.facts)
+        entry, local = evidence.entry, look.state
+        if look.facts is not None:
+            local = compare(entry, look.facts)
+        above = self._find_above(key, look) if evidence == NO_EVIDENCE or look.problem else None
+        unknown = None
+        if evidence == NO_EVIDENCE and above is None:
+            unknown = UnknownReason.ABSENT if local is LocalState.GONE else UnknownReason.UNSEEN
+        size, modified_ns = _measure(evidence, look.facts)
+        web = self._page_of(entry.dataset) if entry else ""
+        return FileStatus(path, key, local, size, modified_ns, evidence, above, unknown, web)
+
+    def _describe_folder(self, path: Path, key: bytes) -> FolderStatus:
+        sums = self._sum(key)
+        ends = {number for ledger in self._ledgers for number in ledger.find_datasets(key)}
+        web = self._page_of(ends.pop()) if len(ends) == 1 else ""
+        above = _latest(ledger.find_outcome_above(key) for ledger in self._ledgers)
+        return FolderStatus(path, key, sums, above, None if sums else UnknownReason.UNSEEN, web)
+
+    def _find_above(self, key: bytes, look: _Look) -> KnownOutcome | None:
+        """Return what is not well with the way to a file: a link, or a folder above it."""
+        if look.problem is not None:
+            return KnownOutcome("skipped", look.problem, 0, key)
+        return _latest(
+            ledger.find_outcome_above(key.rpartition(b"/")[0]) for ledger in self._ledgers
+        )
+
+    def _sum(self, key: bytes) -> dict[str, Amount]:
+        knowing = [ledger for ledger in self._ledgers if any(True for _ in ledger.iter_states(key))]
+        if len(knowing) == 1:
+            return knowing[0].sum_folder(key)
+        # What several know must not count twice: after runs over all, or another number of shards.
+        return _sum_states(heapq.merge(*(ledger.iter_states(key) for ledger in knowing)))
+
+    def _page_of(self, dataset: int) -> str:
+        return f"{self._settings.server.url}/dataset/{dataset}"
+
+
+def _join(
+    parts: Iterable[Iterator[tuple[bytes, FileEvidence]]],
+) -> Iterator[tuple[bytes, list[FileEvidence]]]:
+    """Yield what several ledgers know of each file, by their keys in order."""
+    merged = heapq.merge(*parts, key=itemgetter(0))
+    for key, found in groupby(merged, key=itemgetter(0)):
+        yield key, [evidence for _, evidence in found]
+
+
+def _measure(evidence: FileEvidence, facts: LocalFacts | None) -> tuple[int, int]:
+    """Return size and time of a file: those of the disk, else the latest that are known."""
+    known = facts or evidence.entry or evidence.outcome
+    return (known.size, known.modified_ns) if known else (0, 0)
+
+
+def _sum_states(rows: Iterable[tuple[bytes, int, int, str, int]]) -> dict[str, Amount]:
+    """Return how many files are in each state; of the rows of one file the last one counts."""
+    files, sizes = Counter[str](), Counter[str]()
+    before: tuple[bytes, int, int, str, int] | None = None
+    for row in rows:
+        if before is not None and row[0] != before[0]:
+            files[before[3]] += 1
+            sizes[before[3]] += before[4]
+        before = row
+    if before is not None:
+        files[before[3]] += 1
+        sizes[before[3]] += before[4]
+    return {state: Amount(number, sizes[state]) for state, number in files.items()}
+
+
+def _latest(found: Iterable[KnownOutcome | None]) -> KnownOutcome | None:
+    known = [outcome for outcome in found if outcome is not None]
+    return max(known, key=lambda outcome: outcome.at, default=None)
+
+
+@contextmanager
+def _opened(settings: Settings, config: Path | None) -> Iterator[_Lookup]:
+    """Open the ledgers of all runs over this data directory, those of shards as well."""
+    directory = settings.data.directory or Path()
+    root, places = os.fsencode(directory), find_places(config)
+    with ExitStack() as stack:
+        ledgers = []
+        for shard in (WHOLE, *find_shards(find_state(settings, places))):
+            file = ledger_file(settings, places, root, shard)
+            queries = stack.enter_context(FileQueries.opened(file, root))
+            ledgers += [queries] if queries else []
+        yield _Lookup(settings, _Disk(settings, config, directory), ledgers)

@@ -1,0 +1,36 @@
+"""What spares the instrument: a low priority, holds while it is at work, sleep when it may."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+from mydata_like.core.ports import Emit
+from mydata_like.engine import load_guard
+from mydata_like.engine.gate import Gate
+from mydata_like.engine.load_guard import LoadGuard, SleepGuard
+from mydata_like.engine.pipeline import repeated
+from mydata_like.engine.progress import RunProgress
+from mydata_like.hostos.load import HostLoad
+from mydata_like.hostos.process import lower_priority
+from mydata_like.hostos.sleep_inhibitor import SystemWakefulness
+from mydata_like.settings.schema import Limits, Settings
+
+
+def go_second(settings: Settings) -> None:
+    """Let other programs go first, from the start of this process to its end, if so set."""
+    if settings.limits.low_priority:
+        lower_priority()
+
+
+@contextmanager
+def spared(limits: Limits, gate: Gate, emit: Emit, progress: RunProgress) -> Iterator[None]:
+    """Spare the instrument while a run carries."""
+    with ExitStack() as stack:
+        if limits.quiet_hours or limits.pause_while_running or limits.pause_under_pressure:
+            look = LoadGuard(limits, HostLoad(), gate, emit)
+            stack.enter_context(repeated(look, load_guard.LOOK))
+        if limits.keep_awake:
+            keeper = SystemWakefulness()
+            stack.callback(keeper.end)
+            vigil = SleepGuard(keeper, progress, gate.clock)
+            stack.enter_context(repeated(vigil, load_guard.RENEW_INTERVAL))
+        yield

@@ -1,0 +1,199 @@
+"""What the ledger, the locks and the data directory say of how safe the data is."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from mydata_like.app.settings_service import find_state, ledger_file
+from mydata_like.core.deletion import PARTIAL_REASONS, RunSums, Safety, SafetyEvidence, judge_safety
+from mydata_like.core.errors import Problem, UploaderError
+from mydata_like.core.extra_sources import KnownSource
+from mydata_like.core.formatting import format_path
+from mydata_like.core.model import NO_RISK, AtRisk
+from mydata_like.core.ports import Clock
+from mydata_like.engine.availability import Availability
+from mydata_like.engine.data_root import Root, reason
+from mydata_like.hostos.lock import find_shards, is_locked
+from mydata_like.ledger.sql import PastRunRow
+from mydata_like.ledger.sqlite_ledger import SqliteLedger
+from mydata_like.settings.schema import Settings
+from mydata_like.state.paths import StatePaths
+from mydata_like.state.state_files import DELETIONS, find_file, load_deletions
+
+RUNS_LOOKED_AT = 100  # for the newest one over everything, and those that were cut off since
+
+
+class ShardState(NamedTuple):
+    """How a shard stands that was carried from here; `last` is its last run."""
+
+    shard: str
+    running: bool
+    last: PastRunRow | None
+    at_risk: AtRisk = NO_RISK
+
+    def as_record(self) -> Mapping[str, object]:
+        """Return the state as plain values for JSON."""
+        last = self.last and run_record(self.last)
+        return {"shard": self.shard, "running": self.running, "last": last}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerState:
+    """How the data stands.
+
+    `runs` are the latest, newest first; `whole` is the newest over everything that has ended.
+    `interrupted` is the newest run that was cut off, unless one that looked at as much has ended
+    since. `at_risk` is what exists only here, `sources` the added folders that are unfinished.
+    `data_problem` is why the data directory cannot be read.
+    """
+
+    running: bool
+    runs: tuple[PastRunRow, ...] = ()
+    whole: PastRunRow | None = None
+    interrupted: PastRunRow | None = None
+    at_risk: AtRisk = NO_RISK
+    sources: tuple[KnownSource, ...] = ()
+    data_problem: Problem | None = None
+    shards: tuple[ShardState, ...] = ()
+
+    @property
+    def safety(self) -> Safety:
+        """How safe the data is."""
+        last = next((past for past in self.runs if past.finished is not None), None)
+        return judge_safety(
+            SafetyEvidence(
+                at_risk=self.at_risk,
+                last=last and RunSums.of(last.summary),
+                whole=self.whole and RunSums.of(self.whole.summary),
+                cut_off=self.interrupted is not None,
+                sources=len(self.sources),
+                data_problem=self.data_problem,
+            )
+        )
+
+
+def run_record(past: PastRunRow) -> dict[str, object]:
+    """Return a run as plain values for JSON."""
+    return dict(past.summary) | {"started": past.started.isoformat()}
+
+
+def look_at_ledger(settings: Settings, places: StatePaths, clock: Clock) -> LedgerState:
+    """Return how the data stands; raises `UploaderError` where the ledger cannot be read."""
+    root = os.fsencode(settings.data.directory or "")
+    state = find_state(settings, places)
+    shards = tuple(_look_at_shards(settings, places, clock))
+    ledger = SqliteLedger.open_to_read(ledger_file(settings, places, root), root, clock)
+    if ledger is None:
+        return LedgerState(
+            running=is_locked(state, root, clock),
+            at_risk=_add_risks([shard.at_risk for shard in shards]),
+            data_problem=find_data_problem(root, state, None),
+            shards=shards,
+        )
+    with ledger:
+        running, runs = _find_runs(ledger, state, root, clock)
+        at_work = runs[:1] if running and runs and runs[0].finished is None else ()
+        ended = runs[len(at_work) :]
+        whole = next((past for past in ended if past.finished and not _is_partial(past)), None)
+        return LedgerState(
+            running=running,
+            runs=runs,
+            whole=None if ledger.outdated else whole,
+            interrupted=_find_interrupted(ended),
+            at_risk=_add_risks([ledger.measure_risk(), *_risks_since(whole, shards)]),
+            sources=tuple(_find_unfinished(ledger)),
+            data_problem=find_data_problem(root, state, ledger),
+            shards=shards,
+        )
+
+
+def find_data_problem(root: bytes, state: Path, ledger: SqliteLedger | None) -> Problem | None:
+    """Return why the data directory cannot be read, or seems to be without its drive."""
+    try:
+        folder = Root(root)
+        with os.scandir(folder.path) as entries:
+            empty = next(entries, None) is None
+    except UploaderError as error:
+        return error.problem
+    except OSError as error:
+        return folder.unavailable(reason(error)).problem
+    if ledger is None or ledger.outdated:
+        return None
+    availability = Availability(ledger, lambda: load_deletions(find_file(state, DELETIONS)))
+    missing = availability.find_missing(root, empty=empty)
+    if missing is None:
+        return None
+    why = f"nothing is left in {format_path(missing)}, where files were found before"
+    return folder.unavailable(why).problem
+
+
+def _find_runs(
+    ledger: SqliteLedger, state: Path, root: bytes, clock: Clock
+) -> tuple[bool, tuple[PastRunRow, ...]]:
+    """Return whether a run is at work, and the latest runs.
+
+    A run may begin or end between two looks: one without an end was cut off only if it still has
+    none after nobody was at work.
+    """
+    runs = tuple(ledger.find_runs(RUNS_LOOKED_AT))
+    running = is_locked(state, root, clock)
+    if running or not runs or runs[0].finished is not None:
+        return running, runs
+    first = runs[0].run
+    runs = tuple(ledger.find_runs(RUNS_LOOKED_AT))
+    return runs[0].run != first and runs[0].finished is None, runs
+
+
+def _find_interrupted(runs: Sequence[PastRunRow]) -> PastRunRow | None:
+    """Return the newest run that was cut off and that no later one covers."""
+    whole_since = ended_since = False
+    for past in runs:
+        if past.finished is not None:
+            ended_since = True
+            whole_since = whole_since or not _is_partial(past)
+        elif not whole_since and not (ended_since and _is_partial(past)):
+            return past
+    return None
+
+
+def _is_partial(past: PastRunRow) -> bool:
+    return past.summary.get("reason") in PARTIAL_REASONS
+
+
+def _find_unfinished(ledger: SqliteLedger) -> Iterator[KnownSource]:
+    """Yield the sources that are not finished, with how much of each is open."""
+    known = [] if ledger.outdated else ledger.find_sources()
+    return (ledger.measure_source(source) for source in known if source.finished is None)
+
+
+def _look_at_shards(settings: Settings, places: StatePaths, clock: Clock) -> Iterator[ShardState]:
+    root, state = os.fsencode(settings.data.directory or ""), find_state(settings, places)
+    for shard in find_shards(state):
+        file = ledger_file(settings, places, root, shard)
+        ledger = SqliteLedger.open_to_read(file, root, clock)
+        if ledger is not None:
+            with ledger:
+                last = next(iter(ledger.find_runs(1)), None)
+                at_risk = ledger.measure_risk()
+            yield ShardState(str(shard), is_locked(state, root, clock, shard), last, at_risk)
+
+
+def _risks_since(whole: PastRunRow | None, shards: Sequence[ShardState]) -> list[AtRisk]:
+    """Return what shards left only here after the last run over everything."""
+    return [
+        shard.at_risk
+        for shard in shards
+        if shard.last is not None and (whole is None or shard.last.started > whole.started)
+    ]
+
+
+def _add_risks(risks: Sequence[AtRisk]) -> AtRisk:
+    oldest: list[datetime] = [risk.oldest for risk in risks if risk.oldest is not None]
+    return AtRisk(
+        sum(risk.files for risk in risks),
+        sum(risk.bytes for risk in risks),
+        min(oldest, default=None),
+    )

@@ -1,0 +1,421 @@
+"""What the first start asks, each question by itself, before the settings are whole."""
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from mydata_like.app.settings_service import (
+    find_api_key,
+    find_legacy,
+    find_places,
+    load_settings,
+    open_secrets,
+    prepare_places,
+)
+from mydata_like.core.errors import (
+    AccessDeniedError,
+    Cancelled,
+    Problem,
+    SettingsError,
+    UploaderError,
+)
+from mydata_like.core.events import Event, FileWaiting
+from mydata_like.core.model import DatasetFolder, Facility, Layout, OwnerKind, User
+from mydata_like.core.ports import CancelSignal
+from mydata_like.engine.data_root import Root
+from mydata_like.engine.layout import (
+    DEEPEST,
+    Branch,
+    Known,
+    Level,
+    judge,
+    levels_of,
+    suggest_layout,
+)
+from mydata_like.engine.scan import Scan
+from mydata_like.engine.walk import FileFilter, Walk
+from mydata_like.hostos.clock import SystemClock
+from mydata_like.server.api import HttpServer
+from mydata_like.server.client import ApiClient
+from mydata_like.server.responses import MovedError
+from mydata_like.settings.layers import Loaded
+from mydata_like.settings.schema import Filters, Server, Settings
+from mydata_like.settings.values import complete_address, is_loopback
+from mydata_like.ssh.keys import ensure_key
+from mydata_like.state.secrets import Secret
+
+ATTEMPTS = 2  # of each request: somebody waits for the answer, and can ask again
+_ELSEWHERE = ("server.not-mytardis", "server.web-page", "server.strange-answer", "server.address")
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """The server and the account with its API key; an empty one stands for the one kept here."""
+
+    server: Server
+    config: Path | None = None
+    key: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class SetupState:
+    """How far the set-up has come: the settings that there are, and whether the key is kept."""
+
+    loaded: Loaded
+    has_key: bool
+    legacy: Path | None  # MyData's settings, where MyData has been used here
+
+
+@dataclass(frozen=True, slots=True)
+class ServerCheckResult:
+    """Where a MyTardis server with the MyData app is.
+
+    `problem` says why that is not the address which was asked about; behind a redirect nothing
+    has been looked at yet.
+    """
+
+    url: str
+    problem: Problem | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PublicKeyInfo:
+    """The public half of this installation's key, as an administrator wants to see it."""
+
+    path: Path
+    fingerprint: str
+    md5_fingerprint: str
+    line: str
+
+
+def find_beginning(config: Path | None) -> SetupState:
+    """Return what is set already; raises SettingsError where the settings are wrong."""
+    loaded = load_settings(config, must_exist=False)
+    try:
+        find_api_key(loaded.settings, open_secrets(config))
+    except SettingsError:
+        return SetupState(loaded, has_key=False, legacy=find_legacy())
+    return SetupState(loaded, has_key=True, legacy=find_legacy())
+
+
+def check_address(server: Server, text: str, cancel: CancelSignal) -> ServerCheckResult:
+    """Look whether a MyTardis server with the MyData app answers at an address as it was typed.
+
+    Raises `UploaderError` with what is wrong with it.
+    """
+    try:
+        url = complete_address(text)
+    except ValueError as error:
+        hint = "It looks like https://mytardis.example.org."
+        raise SettingsError(f"The address {error}.", hint=hint, code="server.address") from None
+    try:
+        return _look_at(server, url, cancel)
+    except MovedError as error:
+        if not error.address:
+            raise
+        return ServerCheckResult(error.address, error.problem)
+    except UploaderError as error:
+        better = _guess_better(url) if error.problem_code in _ELSEWHERE else ""
+        if better and _answers(server, better, cancel):
+            return ServerCheckResult(better, error.problem)
+        raise
+
+
+def check_account(login: Credentials, cancel: CancelSignal) -> User:
+    """Return who we are to the server; raises `AccessDeniedError` where it does not know us."""
+    with _asked(login, cancel) as server:
+        return server.fetch_account()
+
+
+def list_facilities(login: Credentials, cancel: CancelSignal) -> list[Facility]:
+    """Return the facilities that the account manages; raises SettingsError if there are none."""
+    with _asked(login, cancel) as server:
+        facilities = server.fetch_facilities()
+    if not facilities:
+        raise SettingsError(
+            f"The account {login.server.username} manages no facility.",
+            hint="Ask the server's administrator to make it a manager of yours.",
+        )
+    return facilities
+
+
+def list_instruments(login: Credentials, facility: Facility, cancel: CancelSignal) -> list[str]:
+    """Return the names of a facility's instruments, sorted."""
+    with _asked(login, cancel) as server:
+        return sorted(instrument.name for instrument in server.list_instruments(facility))
+
+
+def find_strangers(
+    login: Credentials, kind: OwnerKind | None, names: Iterable[str], cancel: CancelSignal
+) -> tuple[str, ...]:
+    """Return those of these owners whom the server does not know; without a kind, of groups."""
+    with _asked(login, cancel) as server:
+        find = {
+            OwnerKind.USERNAME: server.find_user,
+            OwnerKind.EMAIL: server.find_user_by_email,
+        }.get(kind or OwnerKind.ACCOUNT, server.find_group)
+        return tuple(name for name in names if find(name) is None)
+
+
+def show_key(settings: Settings, config: Path | None) -> PublicKeyInfo:
+    """Return this installation's key, made now where there is none."""
+    places = find_places(config)
+    prepare_places(settings, places)
+    pair = ensure_key(settings.transfer.key_file or places.key_file)
+    key = pair.public
+    line = key.line(f"mydata-like {settings.instrument.name}")
+    return PublicKeyInfo(pair.path, key.fingerprint, key.md5_fingerprint, line)
+
+
+def _look_at(server: Server, url: str, cancel: CancelSignal) -> ServerCheckResult:
+    """Look for the API, which is there for everybody."""
+    there = server.changed(url=url, username="")
+    with _opened(there, "", cancel) as asked:
+        try:
+            resources = asked.fetch_resources()
+        except AccessDeniedError as error:
+            raise SettingsError(
+                f"{url} wants a login before it says anything, which MyTardis does not.",
+                hint="Check the server address.",
+                code="server.not-mytardis",
+            ) from error
+    if "mydata_uploader" not in resources:
+        raise SettingsError(
+            f"{urlsplit(url).netloc} is a MyTardis server, but it lacks the MyData app, which "
+            "approves uploaders.",
+            hint="Ask the server's administrator to install it.",
+            code="server.no-mydata",
+        )
+    return ServerCheckResult(url)
+
+
+def _guess_better(url: str) -> str:
+    """Return what may have been meant: with encryption, and without the path of a page."""
+    parts = urlsplit(url)
+    plain = parts.scheme == "http" and not is_loopback(parts.hostname or "")
+    guess = f"{'https' if plain else parts.scheme}://{parts.netloc}"
+    return "" if guess == url else guess
+
+
+def _answers(server: Server, url: str, cancel: CancelSignal) -> bool:
+    try:
+        _look_at(server, url, cancel)
+    except UploaderError:
+        return False
+    return True
+
+
+@contextmanager
+def _asked(login: Credentials, cancel: CancelSignal) -> Iterator[HttpServer]:
+    """Yield the server as this account sees it."""
+    if login.key:
+        secret = Secret(login.key)
+    else:
+        settings = Settings(server=login.server)
+        secret, _ = find_api_key(settings, open_secrets(login.config))
+    with _opened(login.server, secret.reveal(), cancel) as server:
+        yield server
+
+
+@contextmanager
+def _opened(server: Server, key: str, cancel: CancelSignal) -> Iterator[HttpServer]:
+    client = ApiClient(server, key, SystemClock(), cancel)
+    client.attempts = ATTEMPTS
+    try:
+        yield HttpServer(client)
+    finally:
+        client.close()
+
+
+SHOWN = 50  # dataset folders that are shown with the number of their files
+_MOST_FOLDERS = 10_000  # dataset folders that are looked for
+_MOST_BRANCHES = 2_000  # folders from which the layout is guessed
+_MOST_FILES = 20_000  # of one folder that are counted
+_MOST_ASKED = 20  # names that the server is asked about
+
+
+class LayoutSample(NamedTuple):
+    """What one dataset folder would become; `more` says that not all its files were counted."""
+
+    path: bytes
+    owner: str
+    experiment: str
+    dataset: str
+    files: int
+    size: int
+    more: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayoutPreview:
+    """What a layout makes of a data directory as a whole.
+
+    `complete` says that all folders were looked at. `strangers` are owners whom the server does
+    not know, None where it could not be asked.
+    """
+
+    folders: int
+    complete: bool
+    misfits: tuple[str, ...]
+    strangers: tuple[str, ...] | None
+    suggestion: Layout | None
+
+
+def preview_layout(
+    settings: Settings,
+    login: Credentials,
+    tell: Callable[[LayoutSample], object],
+    cancel: CancelSignal,
+) -> LayoutPreview:
+    """Tell of the first dataset folders one by one, then return the whole.
+
+    Raises `SettingsError` where the folder cannot be read, `Cancelled` when asked to stop.
+    """
+    assert settings.data.directory is not None
+    root = Root(settings.data.directory)
+    folders = _find_folders(settings, root, cancel)
+    for folder in folders[:SHOWN]:
+        tell(_sample(settings, root, folder, cancel))
+    branches = list(_find_branches(root, cancel))
+    instrument = settings.instrument.name
+    fit = judge(settings.data.layout, branches, instrument)
+    known, strangers = _ask_for_owners(settings, login, branches, cancel)
+    return LayoutPreview(
+        folders=len(folders),
+        complete=len(folders) < _MOST_FOLDERS and len(branches) < _MOST_BRANCHES,
+        misfits=tuple("/".join(names) for names in fit.misfits),
+        strangers=strangers,
+        suggestion=suggest_layout(settings.data.layout, branches, instrument, known),
+    )
+
+
+def _find_folders(settings: Settings, root: Root, cancel: CancelSignal) -> list[DatasetFolder]:
+    scan = Scan(settings, lambda event: None, SystemClock(), cancel)
+    found: list[DatasetFolder] = []
+    for folder in scan.find_folders(root.path):
+        if cancel.is_set():
+            raise Cancelled
+        found.append(folder)
+        if len(found) == _MOST_FOLDERS:
+            break
+    return found
+
+
+def _sample(
+    settings: Settings, root: Root, folder: DatasetFolder, cancel: CancelSignal
+) -> LayoutSample:
+    files, size, more = _count(settings.filters, root, folder, cancel)
+    owner = folder.owner or settings.data.group_prefix + folder.group_folder
+    if not folder.owner and not folder.group_folder:
+        owner = settings.server.username
+    experiment = folder.title or f"{settings.instrument.name} - {folder.owner}"
+    return LayoutSample(folder.path, owner, experiment, folder.name, files, size, more)
+
+
+def _count(
+    filters: Filters, root: Root, folder: DatasetFolder, cancel: CancelSignal
+) -> tuple[int, int, bool]:
+    """Return files and bytes that a run would take by and by, and whether there are more."""
+    waiting: list[int] = []
+
+    def note(event: Event) -> None:
+        if isinstance(event, FileWaiting):
+            waiting.append(event.size)
+
+    walk = Walk(root, filters, note, SystemClock(), cancel)
+    files = size = 0
+    try:
+        for group in walk.open(folder, os.path.join(root.path, folder.path)):  # noqa: PTH118
+            files += len(group.files)
+            size += sum(file.size for file in group.files)
+            if files + len(waiting) >= _MOST_FILES:
+                return files + len(waiting), size + sum(waiting), True
+    except OSError:  # a folder that cannot be read has no files for us
+        return 0, 0, False
+    return files + len(waiting), size + sum(waiting), False
+
+
+def _find_branches(root: Root, cancel: CancelSignal) -> Iterator[Branch]:
+    """Yield the folders down to the deepest layout's level, the upper ones first."""
+    refuse = FileFilter(Filters()).refuse
+    waiting: deque[tuple[bytes, tuple[str, ...]]] = deque([(root.path, ())])
+    given = 0
+    while waiting and given < _MOST_BRANCHES:
+        if cancel.is_set():
+            raise Cancelled
+        path, names = waiting.popleft()
+        folders, files = _list(root, path)
+        taken = [name for name in files if refuse(name, name) is None]
+        if names:
+            yield Branch(names, len(taken))
+            given += 1
+        if len(names) < DEEPEST:
+            below = ((os.path.join(path, name), name) for name in sorted(folders))  # noqa: PTH118
+            waiting += ((place, (*names, os.fsdecode(name))) for place, name in below)
+
+
+def _list(root: Root, path: bytes) -> tuple[list[bytes], list[bytes]]:
+    """Return the names of a folder's folders and files; of one that cannot be read, none."""
+    folders: list[bytes] = []
+    files: list[bytes] = []
+    try:
+        with root.open(path) as listing:
+            for entry in listing.entries:
+                kind = folders if entry.is_dir(follow_symlinks=False) else files
+                kind.append(os.fsencode(entry.name))
+    except OSError:
+        return [], []
+    return folders, files
+
+
+def _ask_for_owners(
+    settings: Settings, login: Credentials, branches: Iterable[Branch], cancel: CancelSignal
+) -> tuple[Known, tuple[str, ...] | None]:
+    """Return whom of the uppermost folders the server knows, and who is a stranger to it.
+
+    Whether they are users or groups is asked as the layout says; if nobody is known, as the
+    other kind as well, which may be what was meant.
+    """
+    names = sorted({branch.names[0] for branch in branches if _is_text(branch.names[0])})
+    names = names[:_MOST_ASKED]
+    prefix = settings.data.group_prefix
+    top = levels_of(settings.data.layout)[0]
+    try:
+        if top is Level.GROUP:
+            groups = _find_groups(login, prefix, names, cancel)
+            users = frozenset() if groups else _find_users(login, names, cancel)
+        else:
+            users = _find_users(login, names, cancel)
+            groups = frozenset() if users else _find_groups(login, prefix, names, cancel)
+    except UploaderError:
+        return Known(), None
+    acquainted = {Level.OWNER: users, Level.GROUP: groups}.get(top, frozenset(names))
+    strangers = tuple(name for name in names if name not in acquainted)
+    return Known(frozenset(names), users, groups), strangers
+
+
+def _is_text(name: str) -> bool:
+    """Return whether a name can be said to a server."""
+    return name.isprintable()
+
+
+def _find_users(login: Credentials, names: Iterable[str], cancel: CancelSignal) -> frozenset[str]:
+    emails = {name for name in names if "@" in name}
+    others = set(names) - emails
+    strange = {
+        *find_strangers(login, OwnerKind.EMAIL, emails, cancel),
+        *find_strangers(login, OwnerKind.USERNAME, others, cancel),
+    }
+    return frozenset(names) - strange
+
+
+def _find_groups(
+    login: Credentials, prefix: str, names: Iterable[str], cancel: CancelSignal
+) -> frozenset[str]:
+    strange = set(find_strangers(login, None, [prefix + name for name in names], cancel))
+    return frozenset(name for name in names if prefix + name not in strange)

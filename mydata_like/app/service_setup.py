@@ -1,0 +1,179 @@
+"""The service that runs `watch`, and the start at a login: made and removed on this computer."""
+
+import getpass
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from mydata_like.app.run_request import WatchRequest
+from mydata_like.app.settings_service import find_places, find_state, load_settings
+from mydata_like.core.errors import SettingsError
+from mydata_like.hostos.lock import is_local
+from mydata_like.hostos.process import find_program, find_window
+from mydata_like.hostos.service import (
+    Autostart,
+    InstallStep,
+    ServiceCommand,
+    ServiceDefinition,
+    ServiceFolders,
+    carry_out,
+    define_service,
+    find_autostart,
+    make_folders_as,
+    remove_definition,
+    write_definition,
+)
+from mydata_like.settings.schema import Settings
+from mydata_like.state.paths import HOME, StatePaths
+
+
+class ServiceRequest(NamedTuple):
+    """Which service is wanted: of the whole computer or not, and with whose rights."""
+
+    everyone: bool = False
+    account: str = ""  # the one who asks by default, also where that is through sudo
+    as_root: bool = False  # root is meant
+
+
+class Service:
+    """The service of this installation, for one account or for the whole computer."""
+
+    def __init__(self, order: WatchRequest, wanted: ServiceRequest) -> None:
+        """Raises SettingsError for wrong settings, and for an account that is refused."""
+        program, config = find_program(), order.config
+        chosen: tuple[str, ...] = ("--config", str(config.absolute())) if config else ()
+        chosen += tuple(word for text in order.assignments for word in ("--set", text))
+        chosen += tuple(word for key in order.host_keys for word in ("--accept-host-key", key))
+        home = os.environ.get(HOME)
+        account = _choose_account(wanted)
+        places = _find_places_of(account, order) if wanted.everyone else find_places(config)
+        settings = load_settings(
+            config or (places.config_file if places.config_file.is_file() else None),
+            order.assignments,
+        ).settings
+        errand = ServiceCommand(
+            words=(*program, "watch", *chosen),
+            environment={HOME: str(Path(home).absolute())} if home else {},
+            account=account,
+            uid=os.getuid() if sys.platform != "win32" else 0,
+            everyone=wanted.everyone,
+            writable=tuple(map(str, _find_writable(settings, places))),
+            as_root=_is_root(account),
+        )
+        self._program = Path(program[0])
+        self._needed = places.folders(find_state(settings, places)) if wanted.everyone else ()
+        self._account = account
+        folders = _find_folders(find_state(settings, places))
+        self.definition: ServiceDefinition = define_service(sys.platform, errand, folders)
+
+    @property
+    def warning(self) -> str:
+        """What may keep the service from lasting; empty where nothing does."""
+        if self._program.is_relative_to(tempfile.gettempdir()):
+            return f"The program lies among temporary files, which may vanish: {self._program}"
+        return ""
+
+    def install(self) -> Iterator[InstallStep]:
+        """Put the definition into its place and make it count, command by command."""
+        write_definition(self.definition)
+        if self._needed and sys.platform != "win32":
+            make_folders_as(self._account, self._needed)
+        return carry_out(self.definition.install)
+
+    def uninstall(self) -> Iterator[InstallStep]:
+        """Stop the service and take the definition away; raises SettingsError if it is not ours.
+
+        The file goes even where the system's own commands do not work.
+        """
+        if not Path(self.definition.file).exists():
+            return
+        yield from carry_out(self.definition.uninstall)
+        remove_definition(self.definition)
+
+
+def apply_autostart(settings: Settings) -> str:
+    """Make or remove the start at a login as the settings say; return where that is written."""
+    entry = open_autostart()
+    entry.turn(on=settings.window.start_at_login)
+    return entry.place
+
+
+def open_autostart() -> Autostart:
+    """Return the entry that starts this program when the person logs in."""
+    state = find_places().state
+    return find_autostart(sys.platform, (*find_window(), "--hidden"), _find_folders(state))
+
+
+def _find_folders(state: Path) -> ServiceFolders:
+    home = Path.home()
+    configuration = Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config")
+    return ServiceFolders(home, configuration, state)
+
+
+def _choose_account(wanted: ServiceRequest) -> str:
+    """Return whose rights the service gets; root only where it is named, and meant."""
+    account = wanted.account or _account()
+    if not wanted.everyone or sys.platform == "win32":
+        return account
+    _find_home(account)
+    if _is_root(account) and not wanted.as_root:
+        raise SettingsError(
+            "The service would run as root, with all rights on this computer.",
+            hint="Name the account that may read the data: --user NAME. Root, if it must be: "
+            "--as-root.",
+        )
+    return account
+
+
+def _is_root(account: str) -> bool:
+    if sys.platform == "win32":
+        return False
+    import pwd
+
+    try:
+        return pwd.getpwnam(account).pw_uid == 0
+    except KeyError:
+        return False
+
+
+def _find_home(account: str) -> Path:
+    import pwd
+
+    try:
+        return Path(pwd.getpwnam(account).pw_dir)
+    except KeyError:
+        raise SettingsError(
+            f"This computer has no account named {account}.",
+            hint="Name one that may read the data: --user NAME.",
+        ) from None
+
+
+def _find_places_of(account: str, order: WatchRequest) -> StatePaths:
+    """Return where the service finds its files, which is the home of its account."""
+    if sys.platform != "linux" or os.environ.get(HOME):
+        return find_places(order.config)
+    places = StatePaths.in_home(_find_home(account))
+    return places.with_config(order.config.absolute()) if order.config else places
+
+
+def _find_writable(settings: Settings, places: StatePaths) -> Iterator[Path]:
+    """Yield the folders in which a watch has to write.
+
+    The data directory is one only where other computers may reach it: there a lock file lies.
+    """
+    yield from (find_state(settings, places), places.logs, places.known_hosts.parent)
+    if settings.monitor.signal_file:
+        yield settings.monitor.signal_file.absolute().parent
+    data = settings.data.directory
+    if data and not is_local(os.fsencode(data)):
+        yield data.absolute()
+
+
+def _account() -> str:
+    """Return whose rights the service gets: of who asks, also where that is through sudo."""
+    name = os.environ.get("SUDO_USER") or getpass.getuser()
+    domain = os.environ.get("USERDOMAIN") if sys.platform == "win32" else None
+    return f"{domain}\\{name}" if domain else name

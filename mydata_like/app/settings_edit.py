@@ -1,0 +1,167 @@
+"""The settings as a person changes them in a dialog: read once, shown for long, written once."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from mydata_like.app.mydata_import import MyDataImport, plan_takeover
+from mydata_like.app.service_setup import open_autostart
+from mydata_like.app.settings_service import (
+    find_api_key,
+    find_sources,
+    load_settings,
+    open_secrets,
+    save_settings,
+    store_api_key,
+)
+from mydata_like.core.errors import SettingsError
+from mydata_like.settings.atomic_write import write_private
+from mydata_like.settings.fields import format_value
+from mydata_like.settings.layers import read_layers
+from mydata_like.settings.mydata_cfg import Conversion
+from mydata_like.settings.pending_changes import ApiKeyChange, PendingChanges
+from mydata_like.settings.schema import Settings, settings_by_key
+from mydata_like.settings.settings_file import edit_text, read_settings_file
+from mydata_like.state.secrets import Owner, Secret
+
+AUTOSTART: Final = "window.start_at_login"  # which takes effect when it is saved
+CHANGED_ELSEWHERE: Final = "settings.changed-elsewhere"
+# What belongs to this installation, or opens something to whoever knows it.
+PERSONAL: Final = frozenset(
+    {"instrument.uuid", "transfer.key_file", "monitor.signal_url", "advanced.state_directory"}
+)
+_HEADER: Final = "# Settings of mydata-like, without secrets and what is this computer's alone.\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettingsEdit:
+    """What a person wants to save: the changes of a draft, and what becomes of the API key.
+
+    `seen` is the content of the file which the changes were made to; `settings` name server and
+    account of the key.
+    """
+
+    changes: Mapping[str, object]
+    seen: bytes
+    settings: Settings | None = None
+    key: ApiKeyChange | None = None
+
+
+class SettingsProposal(NamedTuple):
+    """What a file would set here; nothing is done yet. `remarks` are sentences for a person."""
+
+    changes: Mapping[str, object]
+    secret: Secret | None = None
+    remarks: tuple[str, ...] = ()
+
+
+def open_draft(config: Path | None) -> PendingChanges:
+    """Return the settings for editing; what is wrong in the files is part of the draft."""
+    sources = find_sources(config)
+    seen = _read(sources.user)
+    # Settings that are wrong are shown and mended without what the server sets.
+    with suppress(SettingsError):
+        sources = load_settings(config).sources
+    return PendingChanges(read_layers(sources), seen)
+
+
+def save_edition(config: Path | None, edition: SettingsEdit) -> None:
+    """Keep the API key and write the changes, in this order; the start at a login follows.
+
+    Raises SettingsError, with nothing written to the file, where it was changed by somebody
+    else meanwhile, where the key cannot be kept, and as `save_settings` does.
+    """
+    file = find_sources(config).user
+    if _read(file) != edition.seen:
+        raise SettingsError(
+            f"{file} was changed by another program or person meanwhile.",
+            hint="Look at what is there now, and save again.",
+            code=CHANGED_ELSEWHERE,
+        )
+    if edition.key:
+        apply_key_change(edition.settings or Settings(), edition.key, config)
+    if edition.changes:
+        save_settings(config, edition.changes)
+    if AUTOSTART in edition.changes:
+        open_autostart().turn(on=bool(open_draft(config).value(AUTOSTART)))
+
+
+def locate_api_key(settings: Settings, config: Path | None) -> str:
+    """Return in words where the account's API key is kept, or nothing where it is nowhere."""
+    try:
+        return find_api_key(settings, open_secrets(config))[1]
+    except SettingsError as error:
+        if error.problem_code == "settings.no-key":
+            return ""
+        raise
+
+
+def read_proposal(source: Path, config: Path | None) -> SettingsProposal:
+    """Return what a MyData.cfg or a settings file would change here.
+
+    Raises SettingsError where the file cannot be read, or says nothing of use.
+    """
+    if source.suffix.lower() == ".toml":
+        return _read_own(source)
+    takeover = plan_takeover(source, config)
+    return SettingsProposal(takeover.changes, takeover.secret, tuple(_remark(takeover)))
+
+
+def export_settings(values: Mapping[str, object], target: Path) -> None:
+    """Write settings for another computer: no secrets, and nothing that is this one's own."""
+    left_out = {key for key in values if key in PERSONAL or settings_by_key()[key].about.secret}
+    kept = {key: value for key, value in values.items() if key not in left_out}
+    write_private(target, (_HEADER + edit_text("", kept)).encode())
+
+
+def _read(file: Path) -> bytes:
+    """Return what is in a file, nothing where it cannot be read: that is told elsewhere."""
+    try:
+        return file.read_bytes()
+    except OSError:
+        return b""
+
+
+def apply_key_change(settings: Settings, change: ApiKeyChange, config: Path | None) -> None:
+    """Store or delete the API key of the settings' account; raises SettingsError."""
+    secrets = open_secrets(config)
+    if change.text is not None:
+        store_api_key(settings, secrets, change.text, change.store)
+        return
+    owner = Owner.of(settings.server.url, settings.server.username)
+    was_in_file = secrets.file.find(owner) is not None
+    secrets.file.forget(owner)
+    try:
+        secrets.keyring.forget(owner)
+    except SettingsError:
+        if not was_in_file:
+            raise
+
+
+def _read_own(source: Path) -> SettingsProposal:
+    file = read_settings_file(source)
+    # A key that is unknown is left out; a file that is no TOML says nothing at all.
+    if not file.values:
+        problems = file.problems or ("It holds no settings.",)
+        raise SettingsError(
+            f"{source} cannot be used. {problems[0]}",
+            hint="Choose a settings file of mydata-like (.toml) or of MyData (.cfg).",
+        )
+    changes = {key: value for key, value in file.values.items() if key not in PERSONAL}
+    return SettingsProposal(changes, None, tuple(map(str, file.problems)))
+
+
+def _remark(takeover: MyDataImport) -> Iterator[str]:
+    for kept in takeover.kept:
+        setting = settings_by_key()[kept.key]
+        now, offered = (format_value(setting, value) for value in (kept.value, kept.offered))
+        yield f"{kept.key} stays {now or '(empty)'}; MyData has {offered or '(empty)'}."
+    for old in takeover.keys:
+        if old.becoming in (Conversion.UNUSABLE, Conversion.UNKNOWN):
+            yield f"{old.name} is left out: {old.reason}."
+    if takeover.secret is None and takeover.secret_problem:
+        yield takeover.secret_problem
+    if takeover.ssh_key and takeover.ssh_key.problem:
+        yield takeover.ssh_key.problem

@@ -1,0 +1,212 @@
+"""Settings and secrets, from where this installation keeps them."""
+
+import hashlib
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from mydata_like.core.data_directory import WHOLE, Shard
+from mydata_like.core.errors import Problem, SettingsError, UploaderError
+from mydata_like.core.events import Event, Notice
+from mydata_like.settings.fields import InvalidSettingsError, SettingProblem
+from mydata_like.settings.layers import LayerSources, Loaded, preview_settings
+from mydata_like.settings.layers import load_settings as load_layers
+from mydata_like.settings.pending_changes import KeyStore
+from mydata_like.settings.schema import Settings, find_missing, iter_settings
+from mydata_like.settings.server_layer import ServerLayer, read_server_layer
+from mydata_like.settings.settings_file import edit_settings_file
+from mydata_like.state.paths import HOME as HOME
+from mydata_like.state.paths import StatePaths, environment, is_protected
+from mydata_like.state.paths import hand_over as hand_over
+from mydata_like.state.secrets import (
+    FileSecrets,
+    KeyringSecrets,
+    Owner,
+    SecretSources,
+    correct_modes,
+    load_api_key,
+)
+from mydata_like.state.secrets import Secret as Secret
+from mydata_like.state.state_files import (
+    APPROVAL,
+    HEARTBEAT,
+    SERVER_SETTINGS,
+    ServerSettings,
+    find_file,
+    load_record,
+)
+
+
+def find_places(config: Path | None = None) -> StatePaths:
+    """Return where this installation's files are."""
+    return StatePaths.chosen(os.environ, config)
+
+
+def find_state(settings: Settings, places: StatePaths) -> Path:
+    """Return the folder of the ledger, the locks and our identity."""
+    return settings.advanced.state_directory or places.state
+
+
+def ledger_file(settings: Settings, places: StatePaths, root: bytes, shard: Shard = WHOLE) -> Path:
+    """Return the ledger of this server and data directory, which the directory's lock guards.
+
+    Runs over two data directories or shards write two files: a ledger has one writer, always.
+    """
+    host = urlsplit(settings.server.url).netloc.replace(":", "_")
+    directory = hashlib.sha256(os.path.realpath(root)).hexdigest()[:8]
+    return find_state(settings, places) / shard.place / f"ledger-{host}-{directory}.db"
+
+
+def prepare_places(settings: Settings, places: StatePaths) -> None:
+    """Make the folders of this installation, that of its state included."""
+    places.make_private(find_state(settings, places))
+
+
+def correct_places(settings: Settings, places: StatePaths, emit: Callable[[Event], object]) -> None:
+    """Take the rights of others from what is there already, and tell of it."""
+    if problem := correct_modes(places, find_state(settings, places)):
+        emit(Notice(problem=problem))
+
+
+def report_former_values(
+    reload: Callable[[], Loaded] | None, emit: Callable[[Event], object]
+) -> None:
+    """Report which settings have a value of an earlier version, and what counts instead."""
+    try:
+        former = reload().former if reload else ()
+    except UploaderError:  # the settings that were right when the run began count on
+        return
+    for warning in former:
+        hint = "Reset the setting, or choose another value: then this message ends."
+        emit(Notice(problem=Problem("settings.former", warning, hint)))
+
+
+def load_settings(
+    config: Path | None = None, assignments: Sequence[str] = (), *, must_exist: bool = True
+) -> Loaded:
+    """Return the settings of a file (the usual one by default), checked.
+
+    Raises SettingsError with all that is wrong, and where a named file does not exist, unless
+    it is still to be made.
+    """
+    if must_exist and config is not None and not config.exists():
+        raise SettingsError(
+            f"The settings file {config} does not exist.",
+            hint="Check the path after --config.",
+        )
+    loaded = load_layers(find_sources(config, assignments))
+    file = server_settings_file(loaded.settings, find_places(config))
+    kept = load_record(file, ServerSettings)
+    if kept is not None and kept.texts:
+        loaded = load_layers(replace(loaded.sources, server=_read_layer(kept, loaded.settings)))
+    return _warn_of_open_locks(loaded)
+
+
+def heartbeat_file(settings: Settings, places: StatePaths) -> Path:
+    """Return where a watch leaves its signs of life."""
+    return find_file(find_state(settings, places), HEARTBEAT)
+
+
+def standing_file(settings: Settings, places: StatePaths) -> Path:
+    """Return where it is remembered how we stand with the server of the settings."""
+    return find_file(find_state(settings, places), APPROVAL, settings.server.url)
+
+
+def server_settings_file(settings: Settings, places: StatePaths) -> Path:
+    """Return where it is kept what the server of the settings sets for this uploader."""
+    return find_file(find_state(settings, places), SERVER_SETTINGS, settings.server.url)
+
+
+def _read_layer(kept: ServerSettings, here: Settings) -> ServerLayer:
+    origin = urlsplit(here.server.url).netloc
+    if kept.changed_at:
+        origin += f", changed {kept.changed_at.astimezone():%Y-%m-%d %H:%M}"
+    return read_server_layer(kept.texts, here, origin, kept.changed_at)
+
+
+def find_legacy() -> Path | None:
+    """Return the MyData.cfg of this computer, if MyData has been used here."""
+    from mydata_like.settings.mydata_cfg import usual_places
+
+    places = usual_places(os.environ, sys.platform, Path.home())
+    return next((place for place in places if place.is_file()), None)
+
+
+def offer_takeover(settings: Settings, config: Path | None) -> str:
+    """Return the sentence that leads on from MyData while nothing is set yet, else nothing."""
+    required = [setting for setting in iter_settings() if setting.about.required]
+    place = find_legacy() if len(find_missing(settings)) == len(required) else None
+    if place is None:
+        return ""
+    option = f' --config "{config}"' if config else ""
+    return f"MyData's settings are in {place}; take them over: mydata-like settings import{option}"
+
+
+def save_settings(config: Path | None, changes: Mapping[str, object]) -> tuple[SettingProblem, ...]:
+    """Change the user's settings file (None removes a key); return what is still wrong there.
+
+    Nothing is written, and SettingsError raised, for locked keys and where a change would
+    make anything wrong that was right.
+    """
+    sources = find_sources(config)
+    before = _find_problems(sources, {})
+    after = _find_problems(sources, changes)
+    known = {(problem.key, problem.message) for problem in before if problem.key not in changes}
+    if added := [entry for entry in after if (entry.key, entry.message) not in known]:
+        raise InvalidSettingsError(added)
+    edit_settings_file(sources.user, changes)
+    return after
+
+
+def _find_problems(
+    sources: LayerSources, changes: Mapping[str, object]
+) -> tuple[SettingProblem, ...]:
+    try:
+        preview_settings(sources, changes)
+    except InvalidSettingsError as error:
+        return error.problems
+    return ()
+
+
+def open_secrets(config: Path | None = None) -> SecretSources:
+    """Return the places where the API key may be; nothing is asked yet."""
+    places = find_places(config)
+    return SecretSources(environment(), FileSecrets(places.secrets_file), KeyringSecrets())
+
+
+def find_api_key(settings: Settings, secrets: SecretSources) -> tuple[Secret, str]:
+    """Return the API key and the words for where it was found; raises SettingsError."""
+    return load_api_key(secrets, Owner.of(settings.server.url, settings.server.username))
+
+
+def store_api_key(settings: Settings, secrets: SecretSources, text: str, store: KeyStore) -> Owner:
+    """Keep the API key of the settings' account; the file forgets one that the keyring has."""
+    owner = Owner.of(settings.server.url, settings.server.username)
+    if store == "file":
+        secrets.file.save(owner, Secret(text))
+    else:
+        secrets.keyring.save(owner, Secret(text))
+        secrets.file.forget(owner)
+    return owner
+
+
+def _warn_of_open_locks(loaded: Loaded) -> Loaded:
+    managed = loaded.sources.managed
+    if not managed or not loaded.locked_by or is_protected(managed):
+        return loaded
+    warning = f"{managed} locks settings, but others than administrators can change it."
+    return replace(loaded, warnings=(*loaded.warnings, warning))
+
+
+def find_sources(config: Path | None, assignments: Sequence[str] = ()) -> LayerSources:
+    """Return where the settings of this installation come from."""
+    places = find_places(config)
+    return LayerSources(
+        user=places.config_file,
+        managed=places.managed_file,
+        environment=environment(),
+        assignments=assignments,
+    )

@@ -1,0 +1,322 @@
+"""Folders from outside of the data directory: what they would become, and what is left of them."""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from mydata_like.app.settings_service import find_places, find_state, ledger_file
+from mydata_like.core.errors import Problem, SourceError
+from mydata_like.core.events import (
+    Event,
+    FileFailed,
+    FileSkipped,
+    FilesSeen,
+    FileWaiting,
+    FolderFailed,
+    FolderSkipped,
+)
+from mydata_like.core.extra_sources import (
+    Destination,
+    ExtraSource,
+    KnownSource,
+    SourceRequest,
+    lies_in,
+)
+from mydata_like.core.formatting import format_path
+from mydata_like.core.model import Entry, EntryState, FileGroup, LocalFile
+from mydata_like.core.ports import CancelSignal
+from mydata_like.engine.scan import Scan
+from mydata_like.engine.source_store import check_source
+from mydata_like.hostos.clock import SystemClock
+from mydata_like.hostos.lock import lock_data_directory
+from mydata_like.ledger.sqlite_ledger import SqliteLedger
+from mydata_like.settings.schema import Settings
+
+PARTS_SHOWN = 500  # sub-folders of a source that are told apart
+RUNS_ASKED = 20  # of which the latest that sent something tells how fast the next one will be
+
+
+class SourcePart(NamedTuple):
+    """A folder right in a source, with all below it; the nameless one has all others' files."""
+
+    name: bytes
+    files: int = 0
+    bytes: int = 0
+
+
+class SkippedSource(NamedTuple):
+    """So many files or folders that stay here for one reason, and the first of them."""
+
+    problem: Problem
+    number: int
+    example: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourcePreview:
+    """What is known by now of a folder or file that is to be carried.
+
+    found = safe + waiting + left + what will be sent; `left` and `waiting` are by code.
+    """
+
+    path: bytes
+    destination: Destination
+    remembered: bool = False  # it became this before
+    alone: bool = False
+    refusal: Problem | None = None  # why it cannot be carried
+    complete: bool = False  # nothing of it is still to be looked at
+    found: int = 0
+    found_bytes: int = 0
+    safe: int = 0  # the server has verified them, as they are now
+    safe_bytes: int = 0
+    waiting: int = 0
+    waiting_bytes: int = 0
+    left: int = 0
+    left_bytes: int = 0
+    reasons: Mapping[str, SkippedSource] = field(default_factory=dict)
+    parts: tuple[SourcePart, ...] = ()  # in the order in which they were found
+
+    @property
+    def wanted(self) -> int:
+        """How many files would be sent."""
+        return self.found - self.safe - self.waiting - self.left
+
+    @property
+    def wanted_bytes(self) -> int:
+        return self.found_bytes - self.safe_bytes - self.waiting_bytes - self.left_bytes
+
+
+class Conflict(NamedTuple):
+    """Something about a source that a person should know before it is carried.
+
+    Of two of them: one lies in the other (`inside`), or both become one dataset (`same`). Of
+    one: the server has it under another name (`elsewhere`), or has `other`'s files under this
+    one (`taken`). The first two keep both from being carried.
+    """
+
+    kind: Literal["inside", "same", "elsewhere", "taken"]
+    path: bytes
+    other: bytes = b""
+    before: Destination | None = None
+
+    @property
+    def hinders(self) -> bool:
+        return self.kind in ("inside", "same")
+
+
+def find_sources(settings: Settings, config: Path | None) -> list[KnownSource]:
+    """Return all sources that were ever added, in the order of their paths."""
+    with ExitStack() as stack:
+        ledger = _open_ledger(settings, config, stack)
+        return ledger.find_sources() if ledger else []
+
+
+def find_unfinished_sources(settings: Settings, config: Path | None) -> list[KnownSource]:
+    """Return the sources of which something is not safe yet, and how much that is."""
+    with ExitStack() as stack:
+        ledger = _open_ledger(settings, config, stack)
+        known = ledger.find_sources() if ledger else []
+        unfinished = [source for source in known if source.finished is None]
+        return [ledger.measure_source(source) for source in unfinished] if ledger else []
+
+
+def remove_source(settings: Settings, config: Path | None, path: bytes) -> None:
+    """Forget a source, by its key: no run carries on with it, and nothing in it is at risk.
+
+    Nothing of it is deleted, here or on the server. Raises `AlreadyRunningError` while a run is
+    at work, `SourceError` where no such source is unfinished, `RunError` where the ledger fails.
+    """
+    if path not in [known.path for known in find_unfinished_sources(settings, config)]:
+        raise SourceError(
+            f"{format_path(path)} is no folder or file that a run is to carry on with.",
+            hint="`mydata-like sources` lists them.",
+            code="source.unknown",
+        )
+    places, clock = find_places(config), SystemClock()
+    root = os.fsencode(settings.data.directory or "")
+    with (
+        lock_data_directory(find_state(settings, places), root, clock),
+        SqliteLedger.open(ledger_file(settings, places, root), root, clock) as ledger,
+    ):
+        ledger.remove_source(path)
+
+
+def find_source_of(settings: Settings, config: Path | None, path: bytes) -> bytes | None:
+    """Return the source in which something lies, by its key."""
+    known = find_sources(settings, config)
+    return next((source.path for source in known if lies_in(path, source.path)), None)
+
+
+def find_speed(settings: Settings, config: Path | None) -> float:
+    """Return how many bytes a second the last run sent that sent anything; 0 for none."""
+    with ExitStack() as stack:
+        ledger = _open_ledger(settings, config, stack)
+        runs = ledger.find_runs(RUNS_ASKED) if ledger else []
+    for run in runs:
+        sent, seconds = run.summary.get("bytes"), run.summary.get("seconds")
+        if isinstance(sent, int) and isinstance(seconds, float) and sent and seconds:
+            return sent / seconds
+    return 0.0
+
+
+def preview_sources(
+    settings: Settings, config: Path | None, paths: Iterable[bytes], cancel: CancelSignal
+) -> Iterator[SourcePreview]:
+    """Look at folders and files as a run would; yield what is known of one, again and again.
+
+    Nothing is changed, and nobody is asked. Raises `Cancelled` when asked to stop,
+    `SettingsError` where a pattern is wrong, `RunError` where the ledger cannot be read.
+    """
+    with ExitStack() as stack:
+        ledger = _open_ledger(settings, config, stack)
+        for path in paths:
+            yield from _preview(settings, path, ledger, cancel)
+
+
+def find_conflicts(
+    settings: Settings, config: Path | None, sources: Sequence[ExtraSource]
+) -> list[Conflict]:
+    """Return what would be lost or mixed if these were carried as they are."""
+    conflicts = [
+        found for one, other in combinations(sources, 2) if (found := _compare(one, other))
+    ]
+    with ExitStack() as stack:
+        ledger = _open_ledger(settings, config, stack)
+        if ledger is not None:
+            for source in sources:
+                conflicts += _find_past(ledger, source)
+    return conflicts
+
+
+def _open_ledger(settings: Settings, config: Path | None, stack: ExitStack) -> SqliteLedger | None:
+    """Return the ledger to be read; None where there is none that knows of sources yet."""
+    if settings.data.directory is None:
+        return None
+    root = os.fsencode(settings.data.directory)
+    file = ledger_file(settings, find_places(config), root)
+    ledger = SqliteLedger.open_to_read(file, root, SystemClock())
+    if ledger is None:
+        return None
+    stack.callback(ledger.close)
+    return None if ledger.outdated else ledger
+
+
+def _preview(
+    settings: Settings, path: bytes, ledger: SqliteLedger | None, cancel: CancelSignal
+) -> Iterator[SourcePreview]:
+    offer = SourceRequest(path)
+    try:
+        source = check_source(settings, offer)
+    except SourceError as error:
+        yield SourcePreview(
+            path=path,
+            destination=Destination("", "", ""),
+            refusal=error.problem,
+            complete=True,
+        )
+        return
+    known = ledger.find_destination(source.path) if ledger else None
+    look = _Look(
+        SourcePreview(
+            path=source.path,
+            destination=known or source.destination,
+            remembered=known is not None,
+            alone=source.alone,
+        )
+    )
+    yield look.preview
+    for group in Scan(settings, look.add, SystemClock(), cancel).read(source):
+        look.add_group(group, _find_safe(ledger, group))
+        yield look.preview
+    yield replace(look.preview, complete=True)
+
+
+def _find_safe(ledger: SqliteLedger | None, group: FileGroup) -> set[bytes]:
+    """Return the keys of the files that the ledger calls verified, as they are now."""
+    known = ledger.find_entries([file.key for file in group.files]) if ledger else {}
+    return {file.key for file in group.files if _is_safe(known.get(file.key), file)}
+
+
+def _is_safe(entry: Entry | None, file: LocalFile) -> bool:
+    return (
+        entry is not None
+        and entry.state is EntryState.VERIFIED
+        and (entry.size, entry.modified_ns) == (file.size, file.modified_ns)
+    )
+
+
+class _Look:
+    """Counts what a scan tells of one source."""
+
+    def __init__(self, preview: SourcePreview) -> None:
+        self.preview = preview
+        self._reasons: dict[str, SkippedSource] = {}
+        self._parts: dict[bytes, SourcePart] = {}
+
+    def add(self, event: Event) -> None:
+        """Take an event of the scan into account."""
+        preview = self.preview
+        match event:
+            case FilesSeen(files=files, bytes=size):
+                found, found_bytes = preview.found + files, preview.found_bytes + size
+                self.preview = replace(preview, found=found, found_bytes=found_bytes)
+            case FileWaiting(size=size):
+                waiting, waiting_bytes = preview.waiting + 1, preview.waiting_bytes + size
+                self.preview = replace(preview, waiting=waiting, waiting_bytes=waiting_bytes)
+                self._note(event)
+            case FileSkipped(size=size) | FileFailed(size=size):
+                left, left_bytes = preview.left + 1, preview.left_bytes + size
+                self.preview = replace(preview, left=left, left_bytes=left_bytes)
+                self._note(event)
+            case FolderSkipped() | FolderFailed():
+                self._note(event)
+            case _:
+                pass
+
+    def add_group(self, group: FileGroup, safe: set[bytes]) -> None:
+        """Take the files of a group into account that a run would take."""
+        size = sum(file.size for file in group.files if file.key in safe)
+        for file in group.files:
+            self._count(file)
+        self.preview = replace(
+            self.preview,
+            safe=self.preview.safe + len(safe),
+            safe_bytes=self.preview.safe_bytes + size,
+            reasons=dict(self._reasons),
+            parts=tuple(self._parts.values()),
+        )
+
+    def _note(
+        self, event: FileWaiting | FileSkipped | FileFailed | FolderSkipped | FolderFailed
+    ) -> None:
+        left = self._reasons.get(event.problem.code, SkippedSource(event.problem, 0, event.path))
+        self._reasons[event.problem.code] = left._replace(number=left.number + 1)
+
+    def _count(self, file: LocalFile) -> None:
+        name = file.directory.partition(b"/")[0]
+        if name not in self._parts and len(self._parts) >= PARTS_SHOWN:
+            name = b""
+        part = self._parts.get(name, SourcePart(name))
+        self._parts[name] = SourcePart(name, part.files + 1, part.bytes + file.size)
+
+
+def _compare(one: ExtraSource, other: ExtraSource) -> Conflict | None:
+    if lies_in(one.path, other.path) or lies_in(other.path, one.path):
+        return Conflict("inside", one.path, other.path)
+    if one.destination == other.destination and one.folder != other.folder:
+        return Conflict("same", one.path, other.path)
+    return None
+
+
+def _find_past(ledger: SqliteLedger, source: ExtraSource) -> Iterator[Conflict]:
+    before = ledger.find_destination(source.path)
+    if before is not None and before != source.destination:
+        yield Conflict("elsewhere", source.path, before=before)
+    for path in ledger.find_folders(source.destination):
+        if path not in (source.path, source.folder):
+            yield Conflict("taken", source.path, path)
+            return

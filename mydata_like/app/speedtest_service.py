@@ -1,0 +1,312 @@
+"""A speed test, put together: what it may touch, when it may run, and what it changes."""
+
+import os
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import Any, Final
+
+from mydata_like.app.approval import ApprovalRequest
+from mydata_like.app.connection import Connection, require_complete
+from mydata_like.app.directory_lock import occupied
+from mydata_like.app.run_request import RunObserver, RunRequest, build_gate, connected
+from mydata_like.app.settings_service import (
+    find_places,
+    find_state,
+    ledger_file,
+    load_settings,
+    prepare_places,
+    save_settings,
+)
+from mydata_like.app.staging_service import list_endpoints, open_petition, open_transport
+from mydata_like.core.errors import NotApprovedError, Problem, RunError
+from mydata_like.core.formatting import format_size
+from mydata_like.core.ports import CancelSignal, Clock
+from mydata_like.engine.load_guard import judge_hours, judge_program
+from mydata_like.engine.run_limits import Planned, find_planned
+from mydata_like.hostos.clock import SystemClock
+from mydata_like.hostos.load import HostLoad
+from mydata_like.ledger.sqlite_ledger import SqliteLedger
+from mydata_like.server.client import Query
+from mydata_like.settings.layers import Layer
+from mydata_like.settings.schedule_section import parse_period
+from mydata_like.settings.schema import Settings
+from mydata_like.settings.transfer_sections import Limits, Transfer
+from mydata_like.speedtest.recommendations import Diagnosis, judge, reorder
+from mydata_like.speedtest.results import (
+    FULL,
+    LATENCIES,
+    QUICK,
+    LocalMachine,
+    Measurement,
+    SpeedTestEffort,
+    SpeedTestResult,
+)
+from mydata_like.speedtest.runner import SpeedTestRunner
+from mydata_like.speedtest.target import ProbeFiles, Questions, SpeedTestTarget
+from mydata_like.state.paths import StatePaths
+from mydata_like.state.state_files import SPEED_TESTS, add_speed_test, find_file, read_speed_tests
+
+
+def require_quiet(limits: Limits, clock: Clock) -> None:
+    """Raise `RunError` where a run would hold, or send slowly, so as not to disturb others."""
+    hours, local = tuple(map(parse_period, limits.quiet_hours)), clock.now().astimezone()
+    found = judge_hours(hours, local)
+    if not found and limits.pause_while_running:
+        found = judge_program(HostLoad().find_program(limits.pause_while_running))
+    if found := found or _judge_bandwidth(find_planned(limits, local)):
+        raise _unwelcome(found)
+
+
+def _judge_bandwidth(planned: Planned) -> Problem | None:
+    """Return that less may be sent now than the line carries, which is what a test finds out."""
+    if not planned.rate:
+        return None
+    allowed = f"{format_size(planned.rate)}/s ({planned.reason})"
+    return Problem(
+        "limits.bandwidth",
+        f"All that is sent may take {allowed} now, and a test sends as fast as it can.",
+    )
+
+
+def _unwelcome(problem: Problem) -> RunError:
+    return RunError(
+        f"A speed test would disturb the instrument or its network now. {problem.message}",
+        hint="Try again later; --anyway makes the test all the same.",
+        code=problem.code,
+    )
+
+
+FOLDER: Final = ".mydata-like-doctor-"  # in the staging area, with the uploader's uuid behind it
+_PAGE: Final = 100  # rows
+_RUNS: Final = 50  # of which records are recalled
+_MANY: Final = 500  # files; a run that sent fewer says little of the pace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpeedTestRequest:
+    """What a speed test is asked to be: short, or in spite of an acquisition that is going on."""
+
+    config: Path | None = None
+    effort: SpeedTestEffort = FULL
+    anyway: bool = False
+
+
+class SpeedTest:
+    """A speed test that may begin: the data directory is locked and the server was reached.
+
+    `measure` first, or `recall`, then all the rest.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        order: SpeedTestRequest,
+        subject: SpeedTestTarget,
+        cancel: CancelSignal,
+    ) -> None:
+        self._settings = settings
+        self._order = order
+        self._subject = subject
+        self._examination = SpeedTestRunner(subject, order.effort, cancel)
+
+    def measure(self) -> Generator[Measurement, None, None]:
+        """Yield what is measured, one after the other; raises `Cancelled`."""
+        return self._examination.measure()
+
+    def recall(self) -> dict[str, Any]:
+        """Return the record of the latest test, and go on from there instead of measuring.
+
+        Raises `RunError` where there is none that can be read.
+        """
+        tests = load_speed_tests(self._settings, self._order.config)
+        try:
+            latest = dict(tests[-1])
+            found = latest["findings"]
+            here, stages = LocalMachine(**found["here"]), found["stages"]
+            measured = tuple(Measurement.from_record(one) for one in stages)
+            unknown = tuple(found["unknown"])
+            self._examination.recall(
+                SpeedTestResult(measured=measured, here=here, rung=found["rung"], unknown=unknown)
+            )
+        except (LookupError, TypeError, ValueError) as error:
+            raise RunError(
+                "There is no earlier speed test to go on from.",
+                hint="Make a new one.",
+                code="speed.no-test",
+            ) from error
+        return latest
+
+    @property
+    def obstacle(self) -> str:
+        """Why the way to the server will not be measured; empty where it will."""
+        return self._subject.why
+
+    @property
+    def findings(self) -> SpeedTestResult:
+        return self._examination.findings
+
+    def judge(self) -> Diagnosis:
+        """Return what the findings mean for the settings as they are."""
+        archives = bool(self._settings.archive.rules)
+        return judge(self.findings, self._settings.transfer, archives=archives)
+
+    def find_applicable(self, record: Mapping[str, Any]) -> dict[str, object]:
+        """Return what a test's record advises and is not in force: nothing that is locked."""
+        loaded = load_settings(self._order.config)
+        advised = dict(chain(*(each["changes"].items() for each in record["verdict"]["advice"])))
+        if order := advised.get("transfer.ciphers"):
+            advised["transfer.ciphers"] = reorder(loaded.settings.transfer.ciphers, order)
+        return {
+            key: value
+            for key, value in advised.items()
+            if key not in loaded.locked_by and not _is_set(loaded.settings, key, value)
+        }
+
+    def find_replaced(self, changes: Mapping[str, object]) -> dict[str, object]:
+        """Return what the person's file says of these settings; None where it says nothing."""
+        given = load_settings(self._order.config).given
+        by_source = {key: {one.source: one.value for one in given.get(key, ())} for key in changes}
+        return {key: values.get(Layer.USER) for key, values in by_source.items()}
+
+    def carry(self) -> Iterator[Measurement]:
+        """Yield how fast files go with the settings as they are."""
+        return self._examination.prove(self._settings.transfer)
+
+    def apply(self, changes: Mapping[str, object]) -> Iterator[Measurement]:
+        """Write settings to the person's file, then yield how fast files go with them."""
+        save_settings(self._order.config, changes)
+        values = {key.removeprefix("transfer."): value for key, value in changes.items()}
+        transfer = Transfer(**self._settings.transfer.values() | values)
+        return self._examination.prove(transfer)
+
+    def as_record(self, verdict: Diagnosis) -> dict[str, object]:
+        """Return all of it as plain values for JSON; docs/doctor.md describes them."""
+        return {
+            "at": SystemClock().now().isoformat(timespec="seconds"),
+            "quick": self._order.effort == QUICK,
+            "findings": self.findings.as_record(),
+            "verdict": verdict.as_record(),
+        }
+
+    def keep(self, record: Mapping[str, object]) -> None:
+        """Keep a test, to be compared with later ones, or what came of its advice."""
+        add_speed_test(_file(self._settings, self._order.config), record)
+
+
+def _is_set(settings: Settings, key: str, value: object) -> bool:
+    now = settings.value(key)
+    return (list(now) if isinstance(now, tuple) else now) == value
+
+
+def load_speed_tests(settings: Settings, config: Path | None) -> list[Mapping[str, Any]]:
+    """Return the speed tests of this installation, the latest last, as `doctor --json` prints."""
+    return read_speed_tests(_file(settings, config))
+
+
+@contextmanager
+def open_speed_test(
+    settings: Settings, order: SpeedTestRequest, observer: RunObserver
+) -> Iterator[SpeedTest]:
+    """Yield a speed test that may begin; nothing runs beside it on the same data directory.
+
+    Raises a `RunError` where it may not: an acquisition is under way, a run is at work, the
+    server cannot be reached.
+    """
+    require_complete(settings, order.config)
+    places, clock = find_places(order.config), SystemClock()
+    prepare_places(settings, places)
+    if not order.anyway:
+        require_quiet(settings.limits, clock)
+    state, root = find_state(settings, places), settings.data.directory or Path()
+    request = RunRequest(settings=settings, config=order.config, dry_run=True)
+    gate = build_gate(request, observer, clock)
+    with (
+        occupied(state, os.fsencode(root), clock, observer.cancel.set),
+        connected(request, observer, gate) as connection,
+    ):
+        petition = open_petition(connection, settings, places, observer.emit)
+        staging, why = _find_staging(petition, settings, order.config)
+        subject = SpeedTestTarget(
+            root=root,
+            state=state,
+            transfer=settings.transfer,
+            questions=_ask(connection),
+            staging=staging,
+            why=why,
+            records=tuple(_recall_records(settings, places)),
+        )
+        yield SpeedTest(settings, order, subject, observer.cancel)
+
+
+def _file(settings: Settings, config: Path | None) -> Path:
+    return find_file(find_state(settings, find_places(config)), SPEED_TESTS)
+
+
+def _find_staging(
+    petition: ApprovalRequest, settings: Settings, config: Path | None
+) -> tuple[ProbeFiles | None, str]:
+    """Return the way into the staging area; without one, a sentence on why there is none."""
+    if settings.transfer.method == "http":
+        return None, "The way to the server was not measured: files are sent over HTTP."
+    try:
+        approved = petition.look()
+    except NotApprovedError as error:
+        return None, f"The way to the server was not measured: {error.message}"
+    if approved is None:
+        return None, "The way to the server was not measured: ask for approval first (register)."
+    area, places = approved.area, find_places(config)
+    endpoints = list_endpoints(petition, area, settings, places)
+    if not endpoints:
+        return None, "The way to the server was not measured: the staging area has no host."
+    return ProbeFiles(
+        endpoint=endpoints[0],
+        location=os.fsencode(area.location),
+        folder=FOLDER + petition.applicant.installation.uuid,
+        open_transport=lambda transfer: open_transport(
+            petition, area, settings.changed(transfer=transfer), places
+        ),
+    ), ""
+
+
+def _recall_records(settings: Settings, places: StatePaths) -> Iterator[float]:
+    """Yield how many files a second each run brought to the server that waited for its API."""
+    root = os.fsencode(settings.data.directory or Path())
+    ledger = SqliteLedger.open_to_read(ledger_file(settings, places, root), root, SystemClock())
+    if ledger is None:
+        return
+    with ledger:
+        summaries = [past.summary for past in ledger.find_runs(_RUNS)]
+    for sums in summaries:
+        sent, seconds = sums.get("sent"), sums.get("seconds")
+        if not (isinstance(sent, int) and isinstance(seconds, float)):
+            continue  # a run of an older version
+        if sent >= _MANY and seconds > 0 and sums.get("limit") in ("API", "verification"):
+            yield sent / seconds
+
+
+def _ask(connection: Connection) -> Questions:
+    """Return what the API is asked: what each run asks, one request each, nothing that changes.
+
+    Listing and statistics are of one dataset, whose size makes no difference: it is one page.
+    """
+    client = connection.client
+    listing: Query = {"limit": _PAGE}
+
+    def ask(path: str, query: Query | None = None) -> object:
+        return client.fetch(path, lambda answer: answer, query)
+
+    datasets: Any = ask("dataset/", {"limit": 1})
+    questions = {LATENCIES["root"]: partial(ask, "")}
+    if not datasets["objects"]:
+        return questions | {LATENCIES["listing"]: partial(ask, "dataset/", listing)}
+    number = int(datasets["objects"][0]["id"])
+    return questions | {
+        LATENCIES["listing"]: partial(
+            ask, "mydata_dataset_file/", {**listing, "dataset__id": number}
+        ),
+        LATENCIES["statistics"]: partial(ask, f"mydata_dataset_stats/{number}/"),
+    }

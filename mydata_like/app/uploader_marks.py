@@ -1,0 +1,151 @@
+"""Tells the server that a run is at work, where the data directory takes no lock file."""
+
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from mydata_like.app.approval import describe_applicant
+from mydata_like.app.connection import Connection
+from mydata_like.app.server_settings_cache import ServerSettingsCache, open_mirror
+from mydata_like.core.data_directory import Shard
+from mydata_like.core.errors import AlreadyRunningError, Cancelled, ItemError, UploaderError
+from mydata_like.core.formatting import format_path
+from mydata_like.engine.pipeline import repeated
+from mydata_like.hostos.clock import SystemClock
+from mydata_like.hostos.lock import Lease, LockHolder
+from mydata_like.server.uploader import Installation, UploaderRecord
+from mydata_like.server.uploader_mark import EXPIRY, UploaderMark, digest_folders
+from mydata_like.settings.schema import Settings
+from mydata_like.state.paths import StatePaths
+from mydata_like.state.state_files import parse_naive
+
+logger = logging.getLogger(__name__)
+
+RENEWAL = 60.0  # seconds
+
+
+class Marker:
+    """Keeps the mark of one run with the server."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        installation: Installation,
+        mirror: ServerSettingsCache,
+        mark: UploaderMark,
+    ) -> None:
+        self._uploaders = connection.uploaders
+        self._instrument = connection.instrument
+        self._installation = installation
+        self._mirror = mirror
+        self._mark = mark
+        self._written: UploaderRecord | None = None
+
+    def take(self, directory: bytes) -> None:
+        """Keep the mark, unless another run is at work; raises `AlreadyRunningError`.
+
+        Two that look at once, and then see each other, both give up.
+        """
+        before = self._uploaders.find_uploader(self._installation.uuid)
+        if before is None:  # nothing can be kept for one that the server does not know
+            return
+        try:
+            self.renew()
+        except ItemError as error:
+            logger.warning("The server keeps no mark of this run: %s", error)
+            return
+        try:
+            self._refuse(directory, before)
+        except AlreadyRunningError:
+            self.release()
+            raise
+
+    def renew(self) -> None:
+        """Say that we are still at work."""
+        mark = self._mark = self._mark._replace(renewals=self._mark.renewals + 1)
+        self._keep(mark.format())
+
+    def release(self) -> None:
+        """Say that we are no longer at work."""
+        if self._written:
+            try:
+                self._keep("")
+            except (UploaderError, Cancelled) as error:  # it ends of itself in a while
+                logger.warning("The server still has our mark: %s", error)
+
+    def _keep(self, text: str) -> None:
+        uuid = self._installation.uuid
+        before = self._uploaders.find_uploader(uuid)
+        if before is None:
+            return
+        self._uploaders.keep_setting(
+            before, self._installation, self._instrument, (self._mark.key, text)
+        )
+        written = self._written = self._uploaders.find_uploader(uuid)
+        # Nobody has changed a setting but we: none counts as newer for that.
+        if written and written.settings == before.settings:
+            self._mirror.learn_clock(before, written)
+
+    def _refuse(self, directory: bytes, before: UploaderRecord) -> None:
+        """Raise where another one is at work, by the server's clock; `before` was ours till now."""
+        now = parse_naive(self._written.settings_updated) if self._written else None
+        others = [it for it in self._uploaders.list_uploaders() if it.id != before.id]
+        for record in (before, *others):
+            updated = parse_naive(record.settings_updated)
+            if now is None or updated is None or now - updated > EXPIRY:
+                continue
+            for key, mark in record.marks:
+                ours = record is before and (key, mark.host) == (self._mark.key, self._mark.host)
+                if mark.overlaps(self._mark) and not ours:
+                    raise _already_running(directory, mark)
+
+
+def _already_running(directory: bytes, mark: UploaderMark) -> AlreadyRunningError:
+    return AlreadyRunningError(
+        f"Another run is at work on {format_path(directory)}{mark.who}.",
+        hint="Wait until it has ended, or stop it there. The mark of one that was killed ends "
+        "after five minutes.",
+    )
+
+
+@contextmanager
+def marked(
+    lease: Lease | None,
+    connection: Connection,
+    settings: Settings,
+    places: StatePaths,
+    shard: Shard,
+) -> Iterator[None]:
+    """Keep a mark with the server while this lasts, where a lease is missing and it can keep one.
+
+    Raises `AlreadyRunningError` where another run over the same data has one there.
+    """
+    root = os.fsencode(settings.data.directory or "")
+    folders = _find_folders(root)
+    wanted = lease is not None and lease.missing and folders
+    if not wanted or "mydata_uploader" not in connection.resources:
+        yield
+        return
+    clock = SystemClock()
+    holder = LockHolder.here(clock)
+    mark = UploaderMark(folders, holder.describe(), holder.host, shard)
+    installation = describe_applicant(connection, settings, places).installation
+    marker = Marker(connection, installation, open_mirror(settings, places, clock), mark)
+    marker.take(root)
+    try:
+        with repeated(marker.renew, RENEWAL):
+            yield
+    finally:
+        marker.release()
+
+
+def _find_folders(root: bytes) -> frozenset[str]:
+    """Return what tells the data directory from others, wherever it is looked at from."""
+    try:
+        with os.scandir(root) as entries:
+            inside = [(it.name, it.inode()) for it in entries if it.is_dir(follow_symlinks=False)]
+        return digest_folders(Path(os.fsdecode(root)).stat().st_ino, inside)
+    except OSError:
+        return frozenset()

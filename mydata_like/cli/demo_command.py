@@ -1,0 +1,124 @@
+"""`mydata-like demo`: everything from nothing, with proof."""
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from mydata_like.app.demo_service import DemoSite, open_place
+from mydata_like.app.settings_service import HOME
+from mydata_like.cli.output import Shape, print_lines, tell_failure
+from mydata_like.cli.run_command import RunArguments, carry_out
+from mydata_like.cli.stdin_commands import stopped_by_signals
+from mydata_like.core.errors import UploaderError
+from mydata_like.core.formatting import format_size
+from mydata_like.engine.pipeline import CancelFlag
+from mydata_like.hostos.process import find_program
+from mydata_like.settings.layers import PREFIX
+
+_LOOK_AFTER = 0.2  # seconds after which it is looked again whether the window was quit
+
+
+def demonstrate(*, as_json: bool) -> int:
+    """Upload the sample data; the exit code is 0 only if every byte arrived."""
+    shape = Shape.JSON if as_json else Shape.TEXT
+    try:
+        with open_place() as place:
+            # Keys, logs and state of a demonstration vanish with it; the person's stay as they are.
+            os.environ[HOME] = str(place.folder / "home")
+            return _demonstrate(place, shape)
+    except UploaderError as error:
+        tell_failure(error, shape)
+        return error.exit_code
+
+
+def open_demonstration() -> int:
+    """Show the window of settings for the sample data; all of it vanishes when that is quit."""
+    cancel = CancelFlag()
+    try:
+        with open_place() as place, stopped_by_signals(cancel):
+            config = place.folder / "settings.toml"
+            place.write_settings(config)
+            words = (*find_program(), "gui", "--config", str(config))
+            # What the environment sets is meant for the person's own installation.
+            kept = {name: text for name, text in os.environ.items() if not name.startswith(PREFIX)}
+            home = {HOME: str(place.folder / "home")}
+            window = subprocess.Popen(words, env=kept | home)  # noqa: S603 - our own program
+            while window.poll() is None:
+                if cancel.wait(_LOOK_AFTER):
+                    window.terminate()
+                    return window.wait()
+            return window.returncode
+    except UploaderError as error:
+        tell_failure(error, Shape.TEXT)
+        return error.exit_code
+
+
+def serve_forever(write_config: str) -> int:
+    """Leave the embedded server running until a signal comes."""
+    try:
+        with open_place() as place:
+            return _serve(place, Path(write_config) if write_config else None)
+    except UploaderError as error:
+        tell_failure(error, Shape.TEXT)
+        return error.exit_code
+
+
+def _serve(place: DemoSite, file: Path | None) -> int:
+    config = file or place.folder / "settings.toml"
+    place.write_settings(config)
+    cancel = CancelFlag()
+    with stopped_by_signals(cancel):
+        print_lines(
+            [
+                f"Embedded MyTardis server: {place.server.url}",
+                f"Sample data: {place.data}",
+                f"Settings: {config}",
+                f"Upload with: mydata-like run --config {config}",
+                "Stop with Ctrl+C.",
+            ]
+        )
+        sys.stdout.flush()
+        while not cancel.wait(3600):
+            pass
+    return 0
+
+
+def _demonstrate(place: DemoSite, shape: Shape) -> int:
+    config = place.folder / "settings.toml"
+    place.write_settings(config)
+    # With --json the last line on standard output is the summary, so all else goes aside.
+    console = Console(stderr=shape is Shape.JSON, markup=False, highlight=False)
+    console.print(f"Embedded MyTardis server: {place.server.url}", soft_wrap=True)
+    address = f"{place.sshd.username}@{place.sshd.host} port {place.sshd.port}"
+    console.print(f"Staging host: {address}", soft_wrap=True)
+    console.print(f"Sample data: {place.data}", soft_wrap=True)
+    # Where host keys are pinned for this computer, the server's word on its own does not count.
+    code = carry_out(RunArguments(config, (), shape, host_keys=(place.sshd.fingerprint,)))
+    losses = place.find_losses()
+    console.print(_build_table(place))
+    for loss in losses:
+        console.print(f"Not as it should be: {loss}", soft_wrap=True)
+    if not losses:
+        console.print("Every file on the server is equal to its local file, byte for byte.")
+    return code or (1 if losses else 0)
+
+
+def _build_table(place: DemoSite) -> Table:
+    """Return what the server has, dataset by dataset."""
+    files, sizes, verified = Counter[str](), Counter[str](), Counter[str]()
+    for datafile in place.server.datafiles():
+        files[datafile.dataset_name] += 1
+        sizes[datafile.dataset_name] += datafile.size
+        verified[datafile.dataset_name] += datafile.verified
+    table = Table("dataset", box=None, pad_edge=False)
+    for column in ("files", "verified", "size"):
+        table.add_column(column, justify="right")
+    for name in sorted(files):
+        numbers = (f"{files[name]:,}", f"{verified[name]:,}", format_size(sizes[name]))
+        table.add_row(name, *numbers)
+    return table

@@ -1,0 +1,301 @@
+"""`mydata-like doctor`: the speed test, which says what is the limit and what would be faster."""
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from functools import partial
+from typing import Annotated, Any, Final, NamedTuple
+
+import typer
+
+from mydata_like.app.logging_setup import open_log
+from mydata_like.app.registration import load_trusting
+from mydata_like.app.run_request import RunObserver
+from mydata_like.app.speedtest_service import SpeedTest, SpeedTestRequest, open_speed_test
+from mydata_like.cli.options import AcceptOption, ConfigOption, JsonOption, SetOption
+from mydata_like.cli.output import (
+    Shape,
+    choose_shape,
+    log_event,
+    print_json,
+    print_lines,
+    tell_failure,
+)
+from mydata_like.cli.stdin_commands import follow_standard_input, stopped_by_signals
+from mydata_like.core.errors import Cancelled, UploaderError
+from mydata_like.core.formatting import format_size
+from mydata_like.engine.pipeline import CancelFlag
+from mydata_like.engine.run import INTERRUPTED_EXIT
+from mydata_like.speedtest.prediction import SIZES, Prediction, Workload
+from mydata_like.speedtest.recommendations import Diagnosis, Recommendation
+from mydata_like.speedtest.results import (
+    FULL,
+    QUICK,
+    LocalMachine,
+    Measurement,
+    SpeedTestResult,
+    StageResult,
+    Unit,
+)
+
+_UNSURE = 0.25  # of the median: a wider spread is shown
+
+
+class SpeedTestArguments(NamedTuple):
+    """What was asked for on the command line.
+
+    `latest` takes up the latest test instead of a new one; `attended` ends with the program that
+    gives the orders.
+    """
+
+    order: SpeedTestRequest
+    assignments: tuple[str, ...]
+    host_keys: tuple[str, ...]
+    shape: Shape
+    apply: bool
+    latest: bool
+    attended: bool
+
+
+class SpeedTestOutput(NamedTuple):
+    """What becomes known: lines for a person, and for programs an event with its fields."""
+
+    lines: Sequence[str]
+    event: str = ""
+    fields: Mapping[str, object] = {}
+
+
+Tell = Callable[[SpeedTestOutput], None]
+
+
+def examine(  # noqa: PLR0913, PLR0917 - the options of a command
+    config: ConfigOption = None,
+    assignments: SetOption = None,
+    accept: AcceptOption = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Take about 15 seconds; figures are less sure.")
+    ] = False,
+    apply: Annotated[
+        bool,
+        typer.Option("--apply", help="Write the advised settings, and measure what they gain."),
+    ] = False,
+    latest: Annotated[
+        bool,
+        typer.Option("--latest", help="With --apply: what the latest test advised; no new one."),
+    ] = False,
+    anyway: Annotated[
+        bool,
+        typer.Option("--anyway", help="Test although instrument or network are to be spared now."),
+    ] = False,
+    as_json: JsonOption = False,
+    events: Annotated[
+        bool, typer.Option("--events", help="Print each figure as a line of JSON at once.")
+    ] = False,
+    attended: Annotated[
+        bool, typer.Option("--attended", help="With --events: end with standard input.")
+    ] = False,
+) -> None:
+    """Measure each stage of an upload, name the one that limits it, and say what would be faster.
+
+    Takes at most a minute and sends at most 1 GB, of which nothing stays on the server.
+    """
+    if latest and not apply:
+        raise typer.BadParameter("--latest goes with --apply.")
+    asked = SpeedTestArguments(
+        order=SpeedTestRequest(config=config, effort=QUICK if quick else FULL, anyway=anyway),
+        assignments=tuple(assignments or ()),
+        host_keys=tuple(accept or ()),
+        shape=choose_shape(events=events, brief=False, as_json=as_json),
+        apply=apply,
+        latest=latest,
+        attended=attended and events,
+    )
+    try:
+        _carry_out(asked)
+    except UploaderError as error:
+        tell_failure(error, asked.shape)
+        raise typer.Exit(error.exit_code) from None
+    except Cancelled:
+        raise typer.Exit(INTERRUPTED_EXIT) from None
+
+
+def _carry_out(asked: SpeedTestArguments) -> None:
+    order = asked.order
+    loaded = load_trusting(order.config, asked.assignments, asked.host_keys)
+    settings, cancel = loaded.settings, CancelFlag()
+    if asked.attended:
+        follow_standard_input(lambda _: None, partial(cancel.set, "Nobody attends any more"))
+    with (
+        open_log(settings, order.config) as redaction,
+        stopped_by_signals(cancel),
+    ):
+        observer = RunObserver(emit=log_event, cancel=cancel, hide=redaction.add)
+        with open_speed_test(settings, order, observer) as test:
+            record = _examine(test, asked)
+    if asked.shape is not Shape.TEXT:
+        event = {"event": "test_finished"} if asked.shape is Shape.EVENTS else {}
+        print_json(event | record)
+
+
+def _examine(test: SpeedTest, asked: SpeedTestArguments) -> dict[str, Any]:
+    """Measure or recall, and apply what is advised; return the record of it, which is kept."""
+    tell = _TELLERS[asked.shape]
+    if test.obstacle:
+        tell(SpeedTestOutput([test.obstacle, ""]))
+    record = test.recall() if asked.latest else _measure(test, tell)
+    known = len(test.findings.unknown)
+    try:
+        if asked.apply:
+            _apply(test, record, tell, afresh=asked.latest)
+    finally:
+        unknown = test.findings.unknown
+        record["findings"]["unknown"] = list(unknown)
+        test.keep(record)
+        tell(SpeedTestOutput(unknown[known:]))
+    return record
+
+
+def _measure(test: SpeedTest, tell: Tell) -> dict[str, Any]:
+    with closing(test.measure()) as parts:
+        for measured in parts:
+            tell(SpeedTestOutput([describe(measured)], "stage_measured", measured.as_record()))
+    verdict = test.judge()
+    tell(SpeedTestOutput(list(conclude(verdict, test.findings))))
+    return test.as_record(verdict)
+
+
+def _apply(test: SpeedTest, record: dict[str, Any], tell: Tell, *, afresh: bool) -> None:
+    """Write what may be written, and say what was and what is now; `afresh` measures both.
+
+    What was replaced is kept before anything is measured, whatever ends the test meanwhile; and
+    what an earlier `_apply` replaced stays, so that all of it can be taken back.
+    """
+    earlier = record.setdefault("proof", None) or {}
+    changes = test.find_applicable(record)
+    if not changes:
+        said = "Nothing was changed: no setting is left that may be changed here and is faster."
+        tell(SpeedTestOutput(["", said]))
+        return
+    before = {one.what: one for one in (test.carry() if afresh else test.findings.measured)}
+    applied = {"changes": changes, "replaced": test.find_replaced(changes)}
+    gains = test.apply(changes)
+    measured: list[object] = []
+    record["proof"] = {name: earlier.get(name, {}) | new for name, new in applied.items()}
+    record["proof"]["measured"] = measured
+    test.keep(record)
+    lines = [f"Set {key} to {_tell_value(value)}." for key, value in changes.items()]
+    tell(SpeedTestOutput(["", *lines], "settings_applied", applied))
+    for after in gains:
+        was = before.get(after.what)
+        first = f"{format_value(was)} before, " if was else ""
+        fields = {"before": was and was.as_record(), "after": after.as_record()}
+        tell(
+            SpeedTestOutput(
+                [f"{after.what}: {first}{format_value(after)} now"], "gain_measured", fields
+            )
+        )
+        measured.append(fields)
+
+
+def _tell_value(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _tell_person(told: SpeedTestOutput) -> None:
+    """Print lines at once, also to whoever reads them through a pipe."""
+    print_lines(told.lines)
+    sys.stdout.flush()
+
+
+def _tell_program(told: SpeedTestOutput) -> None:
+    if told.event:
+        print_json({"event": told.event, **told.fields})
+
+
+_TELLERS: Final[Mapping[Shape, Tell]] = {
+    Shape.TEXT: _tell_person,
+    Shape.EVENTS: _tell_program,
+    Shape.JSON: lambda _: None,
+}
+
+
+def describe(measured: Measurement) -> str:
+    """Return a row of the table: stage, what was measured, its median, and its spread if wide."""
+    spread = ""
+    if measured.spread > _UNSURE:
+        low, high = min(measured.looks), max(measured.looks)
+        spread = f"  ({_format(low, measured.unit)} to {_format(high, measured.unit)})"
+    note = f"  {measured.note}" if measured.note else ""
+    return f"{measured.stage:<12} {measured.what:<38} {format_value(measured):>14}{spread}{note}"
+
+
+def format_value(measured: Measurement) -> str:
+    """Return the median as a person reads it."""
+    return _format(measured.value, measured.unit)
+
+
+def _format(value: float, unit: Unit) -> str:
+    match unit:
+        case Unit.BYTES:
+            return f"{format_size(value)}/s"
+        case Unit.SECONDS:
+            return f"{value * 1000:.1f} ms"
+        case Unit.SHARE:
+            return f"{value:.0%}"
+        case _:
+            return f"{value:,.0f} {unit}"
+
+
+def conclude(verdict: Diagnosis, findings: SpeedTestResult) -> Iterator[str]:
+    """Yield what all of it means: the table of stages, the sentence, what would help."""
+    yield from ("", _describe_machines(findings), "", *_tabulate(verdict.predictions))
+    yield from ("", verdict.sentence)
+    yield from (_advise(advice) for advice in verdict.advice)
+    if others := _tell_others(findings.here):
+        yield others
+    yield from findings.unknown
+
+
+def _tell_others(here: LocalMachine) -> str:
+    """Say how much others took, before or after, where that was much."""
+    moments = (("began", here.busy), ("ended", here.busy_after))
+    shares = [f"{busy:.0%} when the test {word}" for word, busy in moments if (busy or 0) > _UNSURE]
+    return f"Other programs took of this computer: {', '.join(shares)}." if shares else ""
+
+
+def _describe_machines(findings: SpeedTestResult) -> str:
+    """Return what the two computers are, as far as they tell."""
+    here = _describe_machine(findings.here)
+    if findings.one_machine:
+        return f"This computer, which is the staging host as well, has {here}."
+    if findings.there.cpus is None:
+        return f"This computer has {here}."
+    return f"This computer has {here}, the staging host {_describe_machine(findings.there)}."
+
+
+def _describe_machine(machine: LocalMachine) -> str:
+    aes = {True: ", encrypting by AES", False: " without AES", None: ""}[machine.aes]
+    return f"{machine.cpus or 1} core{'s' * (machine.cpus != 1)}{aes}"
+
+
+def _tabulate(predictions: Sequence[Prediction]) -> Iterator[str]:
+    """Yield a row for each stage: how fast it would be alone, and where it is the limit."""
+    yield f"{'alone':<12}" + "".join(f"{one.workload + ' files':>24}" for one in predictions)
+    for stage in StageResult:
+        cells = [_tell_rate(one, stage) for one in predictions]
+        if any(cells):
+            yield (f"{stage:<12}" + "".join(f"{cell:>24}" for cell in cells)).rstrip()
+
+
+def _tell_rate(prediction: Prediction, stage: StageResult) -> str:
+    if stage not in prediction.rates:
+        return ""
+    rate = prediction.rates[stage]
+    mark = "limit: " if stage is prediction.limit else ""
+    if prediction.workload is Workload.LARGE:
+        return f"{mark}{format_size(rate)}/s"
+    return f"{mark}{rate / SIZES[prediction.workload]:,.0f} files/s"
+
+
+def _advise(advice: Recommendation) -> str:
+    return f"- {advice.text} ({advice.workload} files: x {advice.gain:.1f})"

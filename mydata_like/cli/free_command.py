@@ -1,0 +1,177 @@
+"""`mydata-like free`: deletes local files of which the server has every byte."""
+
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mydata_like.app.cleanup_service import open_freeing
+from mydata_like.app.logging_setup import open_log
+from mydata_like.app.run_request import RunObserver
+from mydata_like.app.settings_service import load_settings
+from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
+from mydata_like.cli.output import Shape, print_json, print_lines, tell_failure
+from mydata_like.cli.stdin_commands import stopped_by_signals
+from mydata_like.core.deletion import DeletedFile, KeptFile
+from mydata_like.core.errors import Cancelled, Problem, UploaderError
+from mydata_like.core.formatting import format_path, format_size
+from mydata_like.engine.pipeline import CancelFlag
+from mydata_like.engine.run import INTERRUPTED_EXIT
+from mydata_like.settings.schema import Settings
+
+KEPT_EXIT = 1
+NAMED = 5  # files of each reason that are named
+
+
+@dataclass
+class Sums:
+    """What became of all files: asked = freed + kept."""
+
+    freed: list[DeletedFile] = field(default_factory=list)
+    kept: list[KeptFile] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, fates: Iterable[DeletedFile | KeptFile]) -> "Sums":
+        sums = cls()
+        for fate in fates:
+            if isinstance(fate, DeletedFile):
+                sums.freed.append(fate)
+            else:
+                sums.kept.append(fate)
+        return sums
+
+    @property
+    def bytes(self) -> int:
+        return sum(file.size for file in self.freed)
+
+    def as_record(self) -> dict[str, object]:
+        """Return all of it as plain values for JSON."""
+        return {
+            "asked": len(self.freed) + len(self.kept),
+            "freed": len(self.freed),
+            "kept": len(self.kept),
+            "bytes": self.bytes,
+            "files": [
+                *(_record(file, None) for file in self.freed),
+                *(_record(file, file.problem) for file in self.kept),
+            ],
+        }
+
+
+def free(  # noqa: PLR0913 - each is an option of its own
+    paths: Annotated[
+        list[Path], typer.Argument(metavar="PATH...", help="Files, and folders with all in them.")
+    ],
+    *,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run", help="Only report what would be deleted; nothing is verified again."
+        ),
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Delete without asking.")] = False,
+    config: ConfigOption = None,
+    assignments: SetOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Delete local files that are safe on the server, to free space; empty folders stay.
+
+    A file goes only when the server, asked to verify its copy again, has done so and found the
+    same size and checksum, and when the local file, read once more, still has that checksum.
+    Every deletion is noted in freed.jsonl, in the folder of the program's state.
+    """
+    if as_json and not (dry_run or yes):
+        raise typer.BadParameter("--json needs --dry-run or --yes: nobody can be asked.")
+    shape = Shape.JSON if as_json else Shape.TEXT
+    cancel = CancelFlag()
+    try:
+        settings = load_settings(config, assignments or ()).settings
+        work = _Work(settings, config, cancel)
+        with stopped_by_signals(cancel):
+            sums = work.look(paths) if dry_run else work.free(paths, sure=yes)
+    except UploaderError as error:
+        tell_failure(error, shape)
+        raise typer.Exit(error.exit_code) from None
+    except Cancelled:
+        raise typer.Exit(INTERRUPTED_EXIT) from None
+    if as_json:
+        print_json({**sums.as_record(), "dry_run": dry_run})
+    else:
+        print_lines(_describe(sums, deleted=not dry_run))
+    if cancel.is_set():
+        raise typer.Exit(INTERRUPTED_EXIT)
+    raise typer.Exit(KEPT_EXIT if sums.kept else 0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What the command is asked to do, and where."""
+
+    settings: Settings
+    config: Path | None
+    cancel: CancelFlag
+
+    def look(self, paths: list[Path]) -> Sums:
+        """Tell what would be deleted."""
+        return self._go(paths, delete=False)
+
+    def free(self, paths: list[Path], *, sure: bool) -> Sums:
+        """Delete what may be; where nobody is sure yet, a person is asked."""
+        if sure:
+            return self._go(paths, delete=True)
+        sums = self.look(paths)
+        if self.cancel.is_set() or not sums.freed:
+            return sums
+        print_lines(_describe(sums, deleted=False))
+        if not sys.stdin.isatty():
+            raise typer.BadParameter("Nobody can be asked here: give --yes, or --dry-run.")
+        typer.confirm(f"Delete {_amount(sums)} for ever?", abort=True)
+        root = self.settings.data.directory or Path()
+        # What was shown is what goes; what has come into the folders meanwhile stays.
+        freed = self._go([root / os.fsdecode(file.key) for file in sums.freed], delete=True)
+        return Sums(freed.freed, [*sums.kept, *freed.kept])
+
+    def _go(self, paths: list[Path], *, delete: bool) -> Sums:
+        with open_log(self.settings, self.config) as redaction:
+            observer = RunObserver(cancel=self.cancel, hide=redaction.add)
+            opened = open_freeing(self.settings, self.config, observer, delete=delete)
+            with opened as freeing:
+                return Sums.of(freeing(paths))
+
+
+def _describe(sums: Sums, *, deleted: bool) -> Iterator[str]:
+    by_code = Counter(file.problem.code for file in sums.kept)
+    for code, count in by_code.most_common():
+        files = [file for file in sums.kept if file.problem.code == code]
+        yield f"{count:,} kept: {_generalise(files)}"
+        yield from (f"  {format_path(file.key)}" for file in files[:NAMED])
+        if count > NAMED:
+            yield f"  and {count - NAMED:,} more"
+    if sums.freed and not deleted:
+        yield "The server has not verified its copies again: it is asked before files are deleted."
+    verb = "deleted" if deleted else "can be deleted"
+    yield f"{_amount(sums)} {verb}; {len(sums.kept):,} kept."
+
+
+def _generalise(files: list[KeptFile]) -> str:
+    """Return why these are kept; the words about one file stand for a few."""
+    problem = files[0].problem
+    return " ".join(filter(None, (problem.message, problem.hint)))
+
+
+def _amount(sums: Sums) -> str:
+    files = "1 file" if len(sums.freed) == 1 else f"{len(sums.freed):,} files"
+    return f"{files}, {format_size(sums.bytes)}"
+
+
+def _record(file: DeletedFile | KeptFile, problem: Problem | None) -> dict[str, Any]:
+    return {
+        "path": format_path(file.key),
+        "size": file.size,
+        "problem": problem and problem._asdict(),
+    }

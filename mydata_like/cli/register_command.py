@@ -1,0 +1,181 @@
+"""`mydata-like register`: ask for approval, and get to know the staging host."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from math import inf
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mydata_like.app import registration
+from mydata_like.app.approval import renew_identity
+from mydata_like.app.connection_test import StepResult, TestStep, try_out
+from mydata_like.app.logging_setup import open_log
+from mydata_like.app.registration import HostKey, load_trusting, trust_host
+from mydata_like.app.run_request import RunObserver, RunRequest, ignore
+from mydata_like.app.settings_service import load_settings
+from mydata_like.cli.options import AcceptOption, ConfigOption, JsonOption, SetOption
+from mydata_like.cli.output import PlainLines, Shape, print_json, print_lines, tell_failure
+from mydata_like.cli.stdin_commands import stopped_by_signals
+from mydata_like.core.errors import Cancelled, HostKeyError, UploaderError
+from mydata_like.core.ports import Emit
+from mydata_like.engine.pipeline import CancelFlag
+from mydata_like.engine.run import INTERRUPTED_EXIT
+from mydata_like.settings.schema import Settings
+
+_CONCLUSIONS = {
+    StepResult.OK: "The way is open; the first run proves registering and verifying.",
+    StepResult.UNPROVEN: "Nothing failed, but not all could be proved.",
+    StepResult.FAILED: "Something is wrong.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterArguments:
+    """What was asked for on the command line."""
+
+    config: Path | None
+    assignments: tuple[str, ...]
+    accept: tuple[str, ...]
+    wait: bool
+    here: bool = False
+
+
+def register(  # noqa: PLR0913, PLR0917 - the options of a command
+    config: ConfigOption = None,
+    assignments: SetOption = None,
+    accept: AcceptOption = None,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Wait until the key is approved; Ctrl+C stops it.")
+    ] = False,
+    new_identity: Annotated[
+        bool,
+        typer.Option(
+            "--new-identity", help="Make a new uuid and key first: for a copied installation."
+        ),
+    ] = False,
+    keep_identity: Annotated[
+        bool,
+        typer.Option(
+            "--keep-identity", help="Say that this computer has taken the place of another."
+        ),
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Ask nothing before a new identity.")] = False,
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Only prove the way to the server, with one small file."),
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Tell the server about this installation and ask for the approval of its key."""
+    if new_identity + keep_identity + check > 1:
+        raise typer.BadParameter("--new-identity, --keep-identity and --check exclude each other.")
+    shape = Shape.JSON if as_json else Shape.TEXT
+    values = tuple(assignments or ())
+    asked = RegisterArguments(config, values, tuple(accept or ()), wait, keep_identity)
+    try:
+        if check:
+            raise typer.Exit(_check(asked, shape))
+        if new_identity:
+            _renew_identity(asked, shape, sure=yes)
+        _register(asked, shape)
+    except UploaderError as error:
+        tell_failure(error, shape)
+        raise typer.Exit(error.exit_code) from None
+    except Cancelled:
+        raise typer.Exit(INTERRUPTED_EXIT) from None
+
+
+def _register(asked: RegisterArguments, shape: Shape) -> None:
+    reload = partial(load_settings, asked.config, asked.assignments)
+    settings, patience = reload().settings, inf if asked.wait else None
+    request = RunRequest(settings=settings, config=asked.config, patience=patience, reload=reload)
+    told = PlainLines(sys.stderr.write if shape is Shape.JSON else sys.stdout.write)
+    with _attending(settings, asked.config, told.show) as observer:
+        place = registration.register(request, observer, here=asked.here)
+    accept = asked.accept
+    for key in place.unknown_host_keys:
+        if key.fingerprint in accept or (not accept and _asks(key, shape)):
+            trust_host(key)
+        else:
+            raise HostKeyError(
+                f"The key of {key.host} port {key.port} is not trusted yet: {key.fingerprint}",
+                hint="Compare it with what the facility's administrator tells you, then run "
+                f"again with --accept-host-key {key.fingerprint}",
+            )
+    if shape is Shape.JSON:
+        print_json({"approved": True, "box": place.area.box, "hosts": list(place.area.hosts)})
+        return
+    hosts = ", ".join(place.area.hosts)
+    print_lines([f"Approved: files go to the storage box {place.area.box} by way of {hosts}."])
+
+
+@contextmanager
+def _attending(settings: Settings, config: Path | None, emit: Emit) -> Iterator[RunObserver]:
+    """Yield an observer whose signals stop what is at work, and whose log shows no secret."""
+    cancel = CancelFlag()
+    with (
+        open_log(settings, config) as redaction,
+        stopped_by_signals(cancel),
+    ):
+        yield RunObserver(emit=emit, cancel=cancel, hide=redaction.add)
+
+
+def _check(asked: RegisterArguments, shape: Shape) -> int:
+    """Tell of each step whether it is well; return the exit code of the first that is not."""
+    settings = load_trusting(asked.config, asked.assignments, asked.accept).settings
+    request = RunRequest(settings=settings, config=asked.config, dry_run=True)
+    steps = []
+    with _attending(settings, asked.config, ignore) as observer:
+        for step in try_out(request, observer):
+            steps.append(step)
+            if shape is Shape.TEXT:
+                print_lines([_describe_step(step)])
+    worst = max((step.result for step in steps), key=list(StepResult).index)
+    if shape is Shape.JSON:
+        print_json({"result": worst, "steps": [step.as_record() for step in steps]})
+    else:
+        print_lines([_CONCLUSIONS[worst]])
+    return next((step.exit_code for step in steps if step.exit_code), 0)
+
+
+def _describe_step(step: TestStep) -> str:
+    told = " ".join(filter(None, (step.message, step.hint)))
+    return f"{step.result.value:9} {step.name}: {told}"
+
+
+def _renew_identity(asked: RegisterArguments, shape: Shape, *, sure: bool) -> None:
+    """Make a new identity, if the person is sure."""
+    settings = load_settings(asked.config, asked.assignments).settings
+    if not sure:
+        if shape is not Shape.TEXT or not sys.stdin.isatty():
+            raise typer.BadParameter("--new-identity needs --yes where nobody can be asked.")
+        print_lines(
+            [
+                "This installation becomes a new uploader: it has to be approved again before",
+                "files go over SSH. What is on the server stays there and is found again.",
+            ]
+        )
+        if not typer.confirm("Make a new identity?"):
+            raise Cancelled
+    uuid = renew_identity(settings, asked.config)
+    if shape is Shape.TEXT:
+        print_lines([f"The new identity is {uuid}."])
+
+
+def _asks(key: HostKey, shape: Shape) -> bool:
+    """Ask the person on the terminal; where there is none the answer is no."""
+    if shape is not Shape.TEXT or not sys.stdin.isatty():
+        return False
+    print_lines(
+        [
+            f"This is the first contact with {key.host} port {key.port}.",
+            f"Its key has the fingerprint {key.fingerprint}",
+            "Compare it with what the facility's administrator tells you.",
+        ]
+    )
+    return typer.confirm("Trust this host?")

@@ -1,0 +1,281 @@
+"""Carries out a run for a command: who watches it, how it is stopped, how it ends."""
+
+import logging
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import typer
+from typer import BadParameter
+
+from mydata_like.app.daemon import send_signals
+from mydata_like.app.host_impact import go_second
+from mydata_like.app.logging_setup import open_log
+from mydata_like.app.registration import load_trusting
+from mydata_like.app.run_request import RunObserver, RunRequest
+from mydata_like.app.run_service import open_run
+from mydata_like.app.status_report import look_at_state
+from mydata_like.cli.options import (
+    AcceptEmptyOption,
+    AcceptOption,
+    AsOption,
+    BriefOption,
+    ConfigOption,
+    EventsOption,
+    JsonOption,
+    OnlyOption,
+    SetOption,
+    ShardOption,
+    SourceOption,
+)
+from mydata_like.cli.output import (
+    DryRunOutput,
+    EventLines,
+    PlainLines,
+    RunOutput,
+    Shape,
+    choose_shape,
+    describe_safety,
+    end_of_nothing,
+    log_event,
+    print_json,
+    print_lines,
+    summarise,
+    tell_failure,
+)
+from mydata_like.cli.stdin_commands import follow_commands, stopped_by_signals
+from mydata_like.cli.terminal import drawing_stream
+from mydata_like.core.data_directory import WHOLE, Shard
+from mydata_like.core.deletion import Safety
+from mydata_like.core.errors import Cancelled, UploaderError
+from mydata_like.core.events import (
+    Event,
+    RunFinished,
+    event_record,
+)
+from mydata_like.core.extra_sources import SourceRequest, parse_destination
+from mydata_like.core.formatting import format_path
+from mydata_like.engine.command_handler import CommandHandler
+from mydata_like.engine.layout_walk import ScanScope
+from mydata_like.engine.pipeline import CancelFlag
+from mydata_like.engine.progress import RunProgress
+from mydata_like.engine.run import INTERRUPTED, INTERRUPTED_EXIT
+from mydata_like.engine.scheduler import FOLDER, SOURCE
+from mydata_like.hostos.clock import SystemClock
+from mydata_like.settings.layers import Loaded
+from mydata_like.settings.schema import Settings
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class RunArguments:
+    """A run as it was asked for on the command line."""
+
+    config: Path | None
+    assignments: tuple[str, ...]
+    shape: Shape
+    host_keys: tuple[str, ...] = ()
+    dry_run: bool = False
+    sources: tuple[SourceRequest, ...] = ()
+    only: str = ""  # one folder below the data directory, as a person writes it
+    shard: Shard = WHOLE
+    accept_empty: bool = False
+
+
+def carry_out(
+    arguments: RunArguments, sources: Sequence[str] = (), becoming: Sequence[str] = ()
+) -> int:
+    """Run, show it, and return the exit code; of `sources` only, where there are any."""
+    try:
+        return _carry_out(replace(arguments, sources=read_offers(sources, becoming)))
+    except UploaderError as error:
+        tell_failure(error, arguments.shape)
+        return error.exit_code
+    except (Cancelled, KeyboardInterrupt):
+        if arguments.shape is not Shape.TEXT:
+            print_json(event_record(end_of_nothing(INTERRUPTED)))
+        return INTERRUPTED_EXIT
+
+
+def read_shard(text: str) -> Shard:
+    """Return the shard that a command line asks for: the whole where it names none."""
+    try:
+        return Shard.parse(text) if text else WHOLE
+    except ValueError:
+        raise BadParameter("--shard takes I/N with I from 1 to N: 1/4 is the first of 4.") from None
+
+
+def read_offers(sources: Sequence[str], becoming: Sequence[str]) -> tuple[SourceRequest, ...]:
+    """Return the sources of a command line with what each is to become, if that is said."""
+    if becoming and len(becoming) != len(sources):
+        raise BadParameter("--as goes with every --source, or with none.")
+    destinations = map(parse_destination, becoming)
+    return tuple(SourceRequest(os.fsencode(path), next(destinations, None)) for path in sources)
+
+
+def _carry_out(arguments: RunArguments) -> int:
+    reload = partial(load_trusting, arguments.config, arguments.assignments, arguments.host_keys)
+    settings = reload().settings
+    go_second(settings)
+    request = _build_request(arguments, settings, reload)
+    cancel, preview = CancelFlag(), DryRunOutput()
+    with ExitStack() as stack:
+        redaction = stack.enter_context(open_log(settings, arguments.config, arguments.shard))
+        stack.enter_context(stopped_by_signals(cancel))
+        progress = RunProgress(SystemClock())
+        report = stack.enter_context(_open_report(arguments, progress))
+
+        def emit(event: Event) -> None:
+            report.show(event)
+            if arguments.dry_run:
+                preview.show(event)
+            log_event(event)
+
+        controller = CommandHandler(cancel, emit)
+        observer = RunObserver(
+            emit=emit,
+            cancel=cancel,
+            hide=redaction.add,
+            progress=progress,
+            controller=controller,
+        )
+        follow_commands(arguments.shape, controller.obey)
+        with open_run(request, observer) as run:
+            end = run.execute()
+        _send_signals(arguments, settings, end.finished)
+    _tell_end(arguments, settings, end.finished, preview.lines(progress.totals))
+    return end.exit_code
+
+
+def _build_request(
+    arguments: RunArguments, settings: Settings, reload: Callable[[], Loaded]
+) -> RunRequest:
+    reason = "person"
+    if arguments.sources or arguments.only:
+        reason = SOURCE if arguments.sources else FOLDER
+    return RunRequest(
+        settings=settings,
+        config=arguments.config,
+        dry_run=arguments.dry_run,
+        reason=reason,
+        reload=reload,
+        sources=arguments.sources,
+        part=ScanScope(_find_folder(settings, arguments.only), arguments.shard),
+        accept_empty=arguments.accept_empty,
+    )
+
+
+def _find_folder(settings: Settings, text: str) -> str:
+    """Return a folder's path below the data directory, as events print it."""
+    if not text:
+        return ""
+    root = settings.data.directory or Path()
+    path = Path(os.path.normpath(root / text))
+    if path == root or not path.is_relative_to(root):
+        raise BadParameter("--only takes a folder below the data directory.")
+    return format_path(os.fsencode(path.relative_to(root).as_posix()))
+
+
+def _send_signals(arguments: RunArguments, settings: Settings, finished: RunFinished) -> None:
+    """Tell the dead man's switch; the run's sums stay the last that is said."""
+    part = arguments.only or arguments.shard != WHOLE  # which is no sign that all is well
+    if not arguments.dry_run and not part:
+        for problem in send_signals(settings, finished):
+            logger.warning("%s", problem)
+
+
+@contextmanager
+def _open_report(arguments: RunArguments, progress: RunProgress) -> Iterator[RunOutput]:
+    shape = arguments.shape
+    if shape in (Shape.EVENTS, Shape.BRIEF):
+        yield EventLines(sys.stdout, brief=shape is Shape.BRIEF, dry_run=arguments.dry_run)
+    elif shape is Shape.JSON:
+        yield PlainLines(sys.stderr.write)
+    elif sys.stdout.isatty():
+        from mydata_like.cli.progress_bars import (
+            live_bars,  # here: a run that nobody watches needs none
+        )
+
+        with live_bars(progress, drawing_stream(sys.stdout)) as report:
+            yield report
+    else:
+        yield PlainLines(sys.stdout.write)
+
+
+def _tell_end(
+    arguments: RunArguments, settings: Settings, finished: RunFinished, preview: list[str]
+) -> None:
+    if arguments.shape is Shape.JSON:
+        print_json(event_record(finished))
+    elif arguments.shape is Shape.TEXT:
+        looked = arguments.dry_run and not finished.problem
+        print_lines(preview if looked else _summarise(arguments, settings, finished))
+
+
+def _summarise(arguments: RunArguments, settings: Settings, finished: RunFinished) -> list[str]:
+    """Return the end of a run; where other files are not safe, that is told, too."""
+    if finished.problem or finished.shard or arguments.dry_run:
+        return summarise(finished)
+    try:
+        found = look_at_state(settings, arguments.config)
+    except UploaderError as error:
+        return [*summarise(finished, partial=True), error.message]
+    partial = bool(arguments.sources or arguments.only)
+    lines = summarise(finished, partial=partial or found.safety is not Safety.SAFE)
+    return lines if found.safety is Safety.SAFE else [*lines, *describe_safety(found)]
+
+
+def run(  # noqa: PLR0913 - each is an option of its own
+    *,
+    config: ConfigOption = None,
+    assignments: SetOption = None,
+    accept: AcceptOption = None,
+    sources: SourceOption = None,
+    becoming: AsOption = None,
+    only: OnlyOption = "",
+    shard: ShardOption = "",
+    accept_empty: AcceptEmptyOption = False,
+    events: EventsOption = False,
+    brief: BriefOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Scan the data directory and upload what the server lacks, until all is verified."""
+    shape = choose_shape(events=events, brief=brief, as_json=as_json)
+    if sum(map(bool, (only, sources, shard))) > 1:
+        raise typer.BadParameter("--only, --source and --shard exclude each other.")
+    arguments = RunArguments(
+        config,
+        tuple(assignments or ()),
+        shape,
+        tuple(accept or ()),
+        only=only,
+        shard=read_shard(shard),
+        accept_empty=accept_empty,
+    )
+    raise typer.Exit(carry_out(arguments, sources or (), becoming or ()))
+
+
+def scan(  # noqa: PLR0913 - each is an option of its own
+    *,
+    config: ConfigOption = None,
+    assignments: SetOption = None,
+    sources: SourceOption = None,
+    becoming: AsOption = None,
+    shard: ShardOption = "",
+    events: EventsOption = False,
+    brief: BriefOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Do a dry run: tell what would be uploaded; nothing is sent and nothing is made."""
+    shape = choose_shape(events=events, brief=brief, as_json=as_json)
+    if sources and shard:
+        raise typer.BadParameter("--source and --shard exclude each other.")
+    arguments = RunArguments(
+        config, tuple(assignments or ()), shape, dry_run=True, shard=read_shard(shard)
+    )
+    raise typer.Exit(carry_out(arguments, sources or (), becoming or ()))

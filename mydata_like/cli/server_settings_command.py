@@ -1,0 +1,48 @@
+"""`mydata-like settings fetch`: what the server sets for this uploader."""
+
+from pathlib import Path
+
+import typer
+
+from mydata_like.app.logging_setup import open_log
+from mydata_like.app.registration import fetch_server_settings
+from mydata_like.app.run_request import RunObserver, RunRequest
+from mydata_like.app.settings_service import load_settings
+from mydata_like.cli.options import ConfigOption, SetOption
+from mydata_like.cli.output import print_line
+from mydata_like.cli.settings_command import problems_told, source_text, tell_warnings
+from mydata_like.cli.stdin_commands import stopped_by_signals
+from mydata_like.core.errors import UploaderError
+from mydata_like.engine.pipeline import CancelFlag
+from mydata_like.settings.fields import format_value
+from mydata_like.settings.layers import Layer
+from mydata_like.settings.schema import Settings
+
+
+def fetch(config: ConfigOption = None, assignments: SetOption = None) -> None:
+    """Ask the server what it sets for this uploader, and show it."""
+    try:
+        with problems_told():
+            settings = load_settings(config, assignments or ()).settings
+            changed = _fetch(settings, config)
+            loaded = load_settings(config, assignments or ())
+    except UploaderError as error:
+        for line in filter(None, (error.message, error.hint)):
+            print_line(line, err=True)
+        raise typer.Exit(error.exit_code) from None
+    print_line("The server's settings were changed." if changed else "Nothing is new.")
+    layer = loaded.sources.server
+    for key in sorted(layer.values) if layer else ():
+        entry = loaded.explain(key)
+        theirs = next(given for given in entry.given if given.source is Layer.SERVER)
+        counts = "" if entry.winner is theirs else f" (does not count: {source_text(entry)})"
+        print_line(f"{key} = {format_value(entry.setting, theirs.value)}{counts}")
+    tell_warnings(loaded)
+
+
+def _fetch(settings: Settings, config: Path | None) -> bool:
+    cancel = CancelFlag()
+    with open_log(settings, config) as redaction, stopped_by_signals(cancel):
+        request = RunRequest(settings=settings, config=config, dry_run=True)
+        observer = RunObserver(cancel=cancel, hide=redaction.add)
+        return fetch_server_settings(request, observer)

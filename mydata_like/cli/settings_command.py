@@ -1,0 +1,228 @@
+"""`mydata-like settings`: show, explain, check and change settings."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from typing import Annotated, ClassVar
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from mydata_like.app.service_setup import apply_autostart
+from mydata_like.app.settings_service import (
+    load_settings,
+    offer_takeover,
+    open_secrets,
+    save_settings,
+    store_api_key,
+)
+from mydata_like.cli.lazy_group import LazyGroup
+from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
+from mydata_like.cli.output import describe_decision, print_line, print_lines
+from mydata_like.core.errors import SettingsError
+from mydata_like.core.formatting import format_json, format_text
+from mydata_like.settings.fields import format_value, parse_value, plain_value
+from mydata_like.settings.layers import Layer, Loaded, ResolvedValue, SettingSource, find_setting
+from mydata_like.settings.schema import find_missing, iter_settings
+
+
+class SettingsCommands(LazyGroup):
+    """The commands of settings; those that go to a server or to another program are lazy."""
+
+    lazy_commands: ClassVar = {
+        "fetch": ("server_settings_command", "fetch"),
+        "import": ("import_command", "import_settings"),
+    }
+
+
+app = typer.Typer(
+    name="settings", cls=SettingsCommands, help="Show, explain, check and change settings."
+)
+
+AUTOSTART = "window.start_at_login"  # which takes effect when it is set
+
+KeyArgument = Annotated[str, typer.Argument(metavar="SECTION.KEY")]
+
+
+class SettingsTarget(StrEnum):
+    """Where the API key can be kept."""
+
+    KEYRING = "keyring"
+    FILE = "file"
+
+
+StoreOption = Annotated[
+    SettingsTarget,
+    typer.Option(help="The system's keyring, or a file (not encrypted) that only you can read."),
+]
+StdinOption = Annotated[bool, typer.Option("--stdin", help="Read the key from standard input.")]
+
+
+@app.command("show")
+def show(
+    config: ConfigOption = None,
+    assignments: SetOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show all settings, and where each value comes from."""
+    with problems_told():
+        loaded = load_settings(config, assignments or ())
+        explained = [loaded.explain(setting.key) for setting in iter_settings()]
+        if as_json:
+            rows = {entry.setting.key: _as_json(entry) for entry in explained}
+            sys.stdout.write(format_json(rows, indent=2) + "\n")
+            return
+        tell_warnings(loaded)
+        for decision in loaded.find_server_decisions():
+            print_line(describe_decision(decision), err=True)
+        table = Table("setting", "value", "source", box=None, pad_edge=False)
+        for entry in explained:
+            table.add_row(
+                entry.setting.key, *map(format_text, (_value_text(entry), source_text(entry)))
+            )
+        Console(markup=False, highlight=False, soft_wrap=not sys.stdout.isatty()).print(table)
+
+
+@app.command("get")
+def print_value(
+    key: KeyArgument, config: ConfigOption = None, assignments: SetOption = None
+) -> None:
+    """Print the value of one setting."""
+    with problems_told():
+        entry = load_settings(config, assignments or ()).explain(key)
+        print_line(_value_text(entry))
+
+
+@app.command("set")
+def change_value(
+    key: KeyArgument,
+    value: Annotated[str, typer.Argument(help="Lists are parted by commas.")],
+    config: ConfigOption = None,
+) -> None:
+    """Change one setting in your settings file."""
+    with problems_told():
+        setting = find_setting(key)
+        _save(config, key, parse_value(setting, value))
+
+
+@app.command("unset")
+def remove_value(key: KeyArgument, config: ConfigOption = None) -> None:
+    """Remove one setting from your settings file, so that its default counts."""
+    with problems_told():
+        _save(config, key, None)
+
+
+@app.command("check")
+def check(config: ConfigOption = None, assignments: SetOption = None) -> None:
+    """Check all settings and tell everything that is wrong or missing."""
+    with problems_told():
+        loaded = load_settings(config, assignments or ())
+        tell_warnings(loaded)
+        missing = find_missing(loaded.settings)
+        for setting in missing:
+            print_line(f"{setting.key} is not set yet: {setting.about.help}", err=True)
+        if offer := offer_takeover(loaded.settings, config):
+            print_line(offer, err=True)
+        if missing:
+            raise typer.Exit(SettingsError.exit_code)
+        print_line("All settings are right.")
+
+
+@app.command("explain")
+def explain(key: KeyArgument, config: ConfigOption = None, assignments: SetOption = None) -> None:
+    """Explain one setting: its meaning, its limits, and each layer's value."""
+    with problems_told():
+        entry = load_settings(config, assignments or ()).explain(key)
+        print_lines(_explanation_lines(entry))
+
+
+@app.command("set-key")
+def store_key(
+    config: ConfigOption = None,
+    assignments: SetOption = None,
+    store: StoreOption = SettingsTarget.KEYRING,
+    stdin: StdinOption = False,
+) -> None:
+    """Store the API key of the account, asking for it without showing it."""
+    with problems_told():
+        settings = load_settings(config, assignments or ()).settings
+        secrets = open_secrets(config)
+        text = sys.stdin.readline() if stdin else typer.prompt("API key", hide_input=True)
+        owner = store_api_key(settings, secrets, text, store.value)
+        where = (
+            "keyring" if store is SettingsTarget.KEYRING else "secrets file, which is not encrypted"
+        )
+        print_line(f"The API key of {owner.account} on {owner.origin} is in the {where}.")
+
+
+@contextmanager
+def problems_told() -> Iterator[None]:
+    """Turn what is wrong with settings into words on standard error and exit code 2."""
+    try:
+        yield
+    except SettingsError as error:
+        print_line(error.message, err=True)
+        if error.hint:
+            print_line(error.hint, err=True)
+        raise typer.Exit(error.exit_code) from None
+
+
+def _save(config: ConfigOption, key: str, value: object) -> None:
+    left = save_settings(config, {key: value})
+    print_line(f"{key} is {'removed' if value is None else 'saved'}.")
+    if key == AUTOSTART:
+        settings = load_settings(config).settings
+        where = apply_autostart(settings)
+        print_line(f"{'Made' if settings.window.start_at_login else 'Removed'}: {where}.")
+    for problem in left:
+        print_line(f"Still wrong: {problem}", err=True)
+
+
+def tell_warnings(loaded: Loaded) -> None:
+    """Print the warnings of the settings files."""
+    for warning in loaded.warnings:
+        print_line(f"Warning: {warning}", err=True)
+
+
+def _value_text(entry: SettingSource) -> str:
+    return format_value(entry.setting, entry.value)
+
+
+def source_text(entry: SettingSource) -> str:
+    """Return where a value comes from."""
+    locked = ", locked" if entry.locked_by else ""
+    origin = f" ({entry.winner.origin})" if entry.winner.source is Layer.SERVER else ""
+    return f"{entry.winner.source}{origin}{locked}"
+
+
+def _place(given: ResolvedValue) -> str:
+    place = f"{given.origin}, line {given.line}" if given.line else given.origin
+    return f" ({place})" if place else ""
+
+
+def _as_json(entry: SettingSource) -> dict[str, object]:
+    secret = entry.setting.about.secret
+    return {
+        "value": _value_text(entry) if secret else plain_value(entry.value),
+        "source": entry.winner.source.value,
+        "origin": entry.winner.origin,
+        "line": entry.winner.line,
+        "locked_by": entry.locked_by or None,
+    }
+
+
+def _explanation_lines(entry: SettingSource) -> Iterator[str]:
+    setting = entry.setting
+    yield f"{setting.key}: {setting.about.label}"
+    yield f"  {setting.about.help}"
+    yield from (f"  {fact}" for fact in setting.facts)
+    yield "Values, the last one counts:"
+    for given in entry.given:
+        text = format_value(setting, given.value) or "(empty)"
+        ignored = ", ignored because it is locked" if given.ignored else ""
+        mark = "*" if given is entry.winner else " "
+        yield f"{mark} {given.source}{_place(given)}: {text}{ignored}"
+    if entry.locked_by:
+        yield f"Locked by {entry.locked_by}."

@@ -1,0 +1,107 @@
+"""`mydata-like status`: what is set, what the last runs brought."""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+import typer
+
+from mydata_like.app.settings_service import load_settings, offer_takeover
+from mydata_like.app.status_report import (
+    RUNS_SHOWN,
+    Heartbeat,
+    PastRunRow,
+    StatusReport,
+    look_at_state,
+)
+from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
+from mydata_like.cli.output import (
+    Shape,
+    describe_decision,
+    describe_safety,
+    print_json,
+    print_lines,
+    tell_failure,
+)
+from mydata_like.core.errors import UploaderError
+from mydata_like.core.formatting import LIMITS, format_duration, format_size
+from mydata_like.hostos.clock import SystemClock
+
+OVERDUE = 120.0  # seconds after the last sign of life, of which there are two a minute
+
+
+def status(
+    config: ConfigOption = None,
+    assignments: SetOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Tell what is set up, whether a run is at work, and how the last runs ended."""
+    try:
+        settings = load_settings(config, assignments or ()).settings
+        found = look_at_state(settings, config, assignments or ())
+    except UploaderError as error:
+        tell_failure(error, Shape.JSON if as_json else Shape.TEXT)
+        raise typer.Exit(error.exit_code) from None
+    if as_json:
+        print_json(found.as_record())
+        return
+    lines = []
+    if found.missing:
+        lines.append(f"Not set up yet; missing: {', '.join(found.missing)}")
+    if offer := offer_takeover(settings, config):
+        lines.append(offer)
+    lines.append(f"Data directory: {settings.data.directory or '-'}")
+    lines.append(f"Server: {settings.server.url or '-'}")
+    if found.awaited:
+        since = _local(found.awaited.since)
+        lines.append(f"Waiting for approval since {since}: {found.awaited.problem.message}")
+        lines.append(found.awaited.problem.hint)
+    if found.heartbeat:
+        lines.append(_describe_watch(found.heartbeat, SystemClock().now()))
+    lines.append("A run is at work." if found.running else "No run is at work.")
+    lines.extend(describe_safety(found))
+    print_lines([*lines, *map(describe_decision, found.set_by_server), *_describe_runs(found)])
+
+
+def _describe_watch(beat: Heartbeat, now: datetime) -> str:
+    """Return how the `watch` does that runs without a window."""
+    ago = (now - beat.at).total_seconds()
+    if beat.state == "stopped":
+        return f"The watch was stopped at {_local(beat.at)}."
+    if ago > OVERDUE:
+        return (
+            f"The watch gave its last sign of life {format_duration(ago)} ago, at "
+            f"{_local(beat.at)}: it does not run any more, or the computer slept."
+        )
+    due = f"; the next run is due at {_local(beat.next_start)}" if beat.next_start else ""
+    doing = {"running": "carries out a run", "paused": "is paused"}.get(beat.state, "waits")
+    return f"The watch {doing} since {_local(beat.since)}{due}."
+
+
+def _local(moment: datetime) -> str:
+    return f"{moment.astimezone():%Y-%m-%d %H:%M}"
+
+
+def _describe_runs(found: StatusReport) -> Iterator[str]:
+    for past in found.runs[:RUNS_SHOWN]:
+        at_work = found.running and past is found.runs[0] and past.finished is None
+        yield f"{_local(past.started)}  is at work" if at_work else _describe_run(past)
+    for shard in found.shards:
+        told = _describe_run(shard.last) if shard.last else "no run yet"
+        yield f"Shard {shard.shard}: {'is at work' if shard.running else told}"
+
+
+def _describe_run(past: PastRunRow) -> str:
+    began = _local(past.started)
+    if past.finished is None:
+        return f"{began}  was cut off; the next run carries on"
+    sums = past.summary
+    counts = " + ".join(
+        f"{sums.get(name, 0)} {name}" for name in ("verified", "waiting", "skipped", "failed")
+    )
+    size = sums.get("bytes", 0)
+    sent = format_size(size if isinstance(size, int) else 0)
+    reason = sums.get("reason", "person")
+    why = "" if reason == "person" else f" ({reason})"
+    limit = LIMITS.get(str(sums.get("limit")))
+    held = f", limited by {limit}" if size and limit else ""
+    return f"{began}  {sums.get('found', 0)} found = {counts}; {sent} sent{held}{why}"

@@ -1,0 +1,101 @@
+"""How a command is stopped, by signals, and obeys the commands that come on standard input."""
+
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from mydata_like.cli.output import Shape
+from mydata_like.core.commands import LONGEST
+from mydata_like.engine.pipeline import CancelFlag
+
+logger = logging.getLogger(__name__)
+
+_PIECE = 64 * 1024  # bytes read at once
+
+
+def follow_standard_input(
+    obey: Callable[[bytes], None], ended: Callable[[], None] | None = None
+) -> None:
+    """Pass on each line that comes, from a thread that never keeps the process from ending.
+
+    The end of the input ends nothing else, but `ended` is told of it: whoever gave the commands
+    may be gone. A terminal is left alone, since a process in its background would be stopped
+    for reading from it.
+    """
+    try:
+        descriptor = sys.stdin.fileno()
+    except (AttributeError, OSError, ValueError):
+        return  # there is none, as in a windowed program
+    if os.isatty(descriptor):
+        return
+    # Not by `sys.stdin`: a thread that waits in its lock makes the interpreter's end fatal.
+    follow = threading.Thread(
+        target=_follow,
+        args=(lambda: os.read(descriptor, _PIECE), obey, ended),
+        name="commands",
+    )
+    follow.daemon = True
+    follow.start()
+
+
+def _follow(
+    read: Callable[[], bytes], obey: Callable[[bytes], None], ended: Callable[[], None] | None
+) -> None:
+    try:
+        for line in split_lines(read):
+            obey(line)
+    except OSError as error:  # of the input, or of the output that answers go to
+        logger.info("No further commands are read: %s", error)
+    if ended:
+        ended()
+
+
+def split_lines(read: Callable[[], bytes]) -> Iterator[bytes]:
+    """Yield lines that are not blank; of one that is too long, enough to see that it is."""
+    line = bytearray()
+    while piece := read():
+        for part in piece.splitlines(keepends=True):
+            line += part[: LONGEST + 1 - len(line)]
+            if part.endswith(b"\n"):
+                yield from _unless_blank(line)
+                line.clear()
+    yield from _unless_blank(line)
+
+
+def _unless_blank(line: bytearray) -> Iterator[bytes]:
+    if line.strip():
+        yield bytes(line)
+
+
+def follow_commands(
+    shape: Shape, obey: Callable[[bytes], None], ended: Callable[[], None] | None = None
+) -> None:
+    """Obey a program that reads the events; a person has the keyboard's signals.
+
+    `ended` is called when the program has gone.
+    """
+    if shape in (Shape.EVENTS, Shape.BRIEF):
+        follow_standard_input(obey, ended)
+
+
+@contextmanager
+def stopped_by_signals(cancel: CancelFlag) -> Iterator[None]:
+    """Turn SIGINT and SIGTERM into a request to stop; the second one is obeyed at once."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        if cancel.is_set():
+            signal.signal(number, signal.SIG_DFL)
+            signal.raise_signal(number)
+        cancel.set(signal.Signals(number).name)
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

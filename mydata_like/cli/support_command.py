@@ -1,0 +1,54 @@
+"""`mydata-like support-bundle`: what somebody needs to help, in one file."""
+
+import shutil
+from difflib import get_close_matches
+from pathlib import Path
+from textwrap import wrap
+from typing import Annotated
+
+import typer
+
+from mydata_like.app.support_bundle import collect_documents, find_advice, write_bundle
+from mydata_like.cli.options import ConfigOption
+from mydata_like.cli.output import Shape, print_lines, tell_failure
+from mydata_like.core.errors import UploaderError
+from mydata_like.core.formatting import format_size
+from mydata_like.core.problems import PROBLEMS
+
+
+def support_bundle(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The zip file to be written.")],
+    names: Annotated[
+        bool, typer.Option("--names/--no-names", help="Let it name files and folders.")
+    ] = True,
+    config: ConfigOption = None,
+) -> None:
+    """Write what helps to find out what went wrong: logs, settings, versions, the last runs.
+
+    API keys and passwords are not in it. It is a plain zip file: look into it before you send it.
+    """
+    try:
+        documents = collect_documents(config, names=names)
+        write_bundle(file, documents)
+    except UploaderError as error:
+        tell_failure(error, Shape.TEXT)
+        raise typer.Exit(error.exit_code) from None
+    print_lines(f"{document.name}: {format_size(len(document.text))}" for document in documents)
+    print_lines([f"Written to {file}. Look into it before you send it to anybody."])
+
+
+def explain(
+    code: Annotated[
+        str,
+        typer.Argument(metavar="CODE", help="As in `staging.full`: the log and --json name it."),
+    ],
+) -> None:
+    """Tell what a message's code means, and what to do."""
+    if code not in PROBLEMS:
+        near = get_close_matches(code, PROBLEMS)
+        hint = f"Is it one of these: {', '.join(near)}?" if near else "The log names it."
+        raise typer.BadParameter(f"there is no code {code}. {hint}")
+    width = shutil.get_terminal_size().columns
+    print_lines([code, *wrap(PROBLEMS[code].meaning, width, break_on_hyphens=False)])
+    for text in find_advice(code):
+        print_lines(["", *wrap(text.removeprefix("- "), width, break_on_hyphens=False)])

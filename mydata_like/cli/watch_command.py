@@ -1,0 +1,240 @@
+"""`mydata-like watch`: runs by the schedule, without a window, for as long as it is left to."""
+
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from datetime import datetime
+from subprocess import list2cmdline
+from typing import Annotated
+
+import typer
+
+from mydata_like.app.daemon import keep_watch
+from mydata_like.app.host_impact import go_second
+from mydata_like.app.logging_setup import open_log
+from mydata_like.app.run_request import RunObserver, WatchRequest
+from mydata_like.app.service_setup import Service, ServiceRequest
+from mydata_like.app.settings_service import load_settings
+from mydata_like.cli import watch_command as services
+from mydata_like.cli.options import (
+    AcceptOption,
+    BriefOption,
+    ConfigOption,
+    EventsOption,
+    SetOption,
+)
+from mydata_like.cli.output import (
+    EventLines,
+    PlainLines,
+    RunOutput,
+    Shape,
+    choose_shape,
+    log_event,
+    print_lines,
+    summarise,
+    tell_failure,
+)
+from mydata_like.cli.stdin_commands import follow_commands, stopped_by_signals
+from mydata_like.core.deletion import PARTIAL_REASONS
+from mydata_like.core.errors import Cancelled, UploaderError
+from mydata_like.core.events import Event, Notice, RunFinished, RunScheduled, RunStarted
+from mydata_like.core.formatting import format_path
+from mydata_like.engine.command_handler import CommandHandler
+from mydata_like.engine.pipeline import CancelFlag
+from mydata_like.engine.scheduler import RunRequests
+
+InstallOption = Annotated[
+    bool, typer.Option("--install", help="Install the service that does this, and start it.")
+]
+UninstallOption = Annotated[bool, typer.Option("--uninstall", help="Stop and remove the service.")]
+PrintOption = Annotated[
+    bool, typer.Option("--print", help="Print the service's definition; change nothing.")
+]
+SystemOption = Annotated[
+    bool,
+    typer.Option(
+        "--system", help="With these: a service of the whole computer, not of the person."
+    ),
+]
+UserOption = Annotated[
+    str,
+    typer.Option(
+        "--user",
+        metavar="NAME",
+        help="With --system: the account whose rights it has; yours by default.",
+    ),
+]
+RootOption = Annotated[bool, typer.Option("--as-root", help="With --system: it shall run as root.")]
+
+AttendedOption = Annotated[
+    bool,
+    typer.Option(
+        "--attended", help="With --events: end with standard input, after the run under way."
+    ),
+]
+
+REASONS = {
+    "settled": "new files have settled",
+    "source": "folders were added",
+    "folder": "one folder only is wanted",
+    "retry": "the one before could not do its work",
+    "startup": "the watch has started",
+    "saved": "the settings were changed",
+}
+_SCHEDULES = {
+    "manual": "by hand only",
+    "startup": "with the program",
+    "saved": "when settings are saved",
+    "once": "once, at a time that has passed",
+}
+
+
+def watch(  # noqa: PLR0913 - each is an option of its own
+    config: ConfigOption = None,
+    assignments: SetOption = None,
+    accept: AcceptOption = None,
+    *,
+    events: EventsOption = False,
+    brief: BriefOption = False,
+    attended: AttendedOption = False,
+    install: InstallOption = False,
+    uninstall: UninstallOption = False,
+    show: PrintOption = False,
+    everyone: SystemOption = False,
+    user: UserOption = "",
+    as_root: RootOption = False,
+) -> None:
+    """Start runs as the schedule says, until stopped; or install the service that does it."""
+    shape = choose_shape(events=events, brief=brief)
+    order = WatchRequest(
+        config=config,
+        assignments=tuple(assignments or ()),
+        host_keys=tuple(accept or ()),
+        attended=attended,
+    )
+    acts = {services.install: install, services.uninstall: uninstall, services.show: show}
+    chosen = [act for act, wanted in acts.items() if wanted]
+    if len(chosen) > 1 or (everyone and not chosen):
+        raise typer.BadParameter("Choose one of --install, --uninstall and --print.")
+    if (user or as_root) and not everyone:
+        raise typer.BadParameter("--user and --as-root go with --system.")
+    try:
+        if chosen:
+            wanted = ServiceRequest(everyone, user, as_root=as_root or uninstall)
+            raise typer.Exit(chosen[0](Service(order, wanted)))
+        _watch(order, shape)
+    except UploaderError as error:
+        tell_failure(error, shape)
+        raise typer.Exit(error.exit_code) from None
+    except Cancelled:
+        pass  # being stopped is how a watch ends
+
+
+def _watch(order: WatchRequest, shape: Shape) -> None:
+    settings = load_settings(order.config, order.assignments).settings
+    go_second(settings)
+    cancel = CancelFlag()
+    report: RunOutput = WatchLines()
+    if shape is not Shape.TEXT:
+        report = EventLines(sys.stdout, brief=shape is Shape.BRIEF)
+    with ExitStack() as stack:
+        redaction = stack.enter_context(open_log(settings, order.config))
+        stack.enter_context(stopped_by_signals(cancel))
+
+        def emit(event: Event) -> None:
+            report.show(event)
+            log_event(event)
+
+        wishes = RunRequests(cancel)
+        controller = CommandHandler(cancel, emit, wishes)
+        follow_commands(shape, controller.obey, wishes.leave if order.attended else None)
+        observer = RunObserver(emit=emit, cancel=cancel, hide=redaction.add, controller=controller)
+        keep_watch(order, observer, wishes)
+
+
+class WatchLines:
+    """What a person, or a journal, has to know of a watch, a line each."""
+
+    def __init__(self) -> None:
+        self._lines = PlainLines(_write)
+        self._partial = False  # whether the run looks at a part of the data only
+
+    def show(self, event: Event) -> None:
+        """Print the event, if it is worth a line."""
+        match event:
+            case RunStarted(at=at, data_directory=directory, reason=reason):
+                self._lines = PlainLines(_write)  # each run names its own problems
+                self._partial = reason in PARTIAL_REASONS
+                why = REASONS.get(reason, reason)
+                print_lines([f"{_local(at)} A run over {format_path(directory)} begins ({why})."])
+            case RunFinished(run="", problem=problem) if problem:
+                self._lines.show(Notice(problem=problem))
+            case RunFinished(at=at):
+                lines = summarise(event, partial=self._partial)
+                print_lines(f"{_local(at)} {line}" for line in lines)
+            case RunScheduled(at=None, kind=kind):
+                print_lines([f"No further run is due: runs start {_SCHEDULES.get(kind, kind)}."])
+            case RunScheduled(at=at) if at is not None:
+                print_lines([f"The next run is due at {_local(at)}."])
+            case _:
+                self._lines.show(event)
+        sys.stdout.flush()
+
+
+def _local(moment: datetime) -> str:
+    return f"{moment.astimezone():%Y-%m-%d %H:%M:%S}"
+
+
+def _write(text: str) -> None:
+    sys.stdout.write(text)
+
+
+FAILED_EXIT = 1
+
+
+def show(service: Service) -> int:
+    """Print the definition and where it belongs; nothing is changed."""
+    definition = service.definition
+    encoding = "utf-16" if definition.content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8"
+    print_lines(
+        [
+            f"# {definition.file}",
+            *definition.content.decode(encoding).rstrip().splitlines(),
+            "# Then:",
+            *(f"#   {list2cmdline(command)}" for command in definition.install),
+        ]
+    )
+    return 0
+
+
+def install(service: Service) -> int:
+    """Install the service; what the system refuses is told with the command to type."""
+    print_lines([f"Warning: {service.warning}"] if service.warning else [])
+    outcomes = list(service.install())
+    print_lines([f"{service.definition.file} is written."])
+    left = service.definition.install[len(outcomes) :]
+    problem = outcomes[-1].problem
+    print_lines(_tell(problem, (outcomes[-1].command, *left)))
+    if not problem:
+        print_lines(["The service is installed and at work."])
+    print_lines(service.definition.advice)
+    return FAILED_EXIT if problem else 0
+
+
+def uninstall(service: Service) -> int:
+    """Remove the service."""
+    outcomes = list(service.uninstall())
+    if not outcomes:
+        print_lines([f"There is no service here: {service.definition.file} does not exist."])
+        return 0
+    problem = outcomes[-1].problem
+    print_lines([f"{service.definition.file} is removed."])
+    print_lines(_tell(problem, [outcome.command for outcome in outcomes if outcome.problem]))
+    return FAILED_EXIT if problem else 0
+
+
+def _tell(problem: str, commands: Iterable[tuple[str, ...]]) -> Iterator[str]:
+    if problem:
+        yield f"The system did not do its part: {problem}."
+        yield "Type this yourself:"
+        yield from (f"  {list2cmdline(command)}" for command in commands)

@@ -1,0 +1,126 @@
+"""`mydata-like where`: what became of a local file."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mydata_like.app.file_status_service import find_files, find_status
+from mydata_like.app.settings_service import load_settings
+from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
+from mydata_like.cli.output import Shape, print_json, print_lines, tell_failure
+from mydata_like.core.errors import UploaderError
+from mydata_like.core.file_status import (
+    FileSafety,
+    FileStatus,
+    KnownOutcome,
+    PathStatus,
+    UnknownReason,
+)
+from mydata_like.core.formatting import format_path, format_size
+from mydata_like.core.model import EntryState
+
+UNKNOWN_EXIT = 1
+_SAFETY = {
+    FileSafety.VERIFIED: "verified: safe on the server",
+    FileSafety.UNCERTAIN: (
+        "may have changed since it was verified: the next run checks it, and sends it if it has"
+    ),
+    FileSafety.CHANGED: "changed since it was sent: the server does not have these bytes",
+    FileSafety.UNSENT: "not on the server",
+    FileSafety.GONE_VERIFIED: "verified: the server had a verified copy when it was last asked",
+    FileSafety.GONE: "not verified, and no longer here",
+    FileSafety.UNREADABLE: "the local file cannot be looked at now",
+    FileSafety.UNKNOWN: "nothing is known of it",
+}
+_PENDING = {
+    EntryState.STAGED: "in the staging area; the server does not know it yet",
+    EntryState.REGISTERED: "registered; the server has not verified it yet",
+    EntryState.REPAIRED: "being replaced; the server has not verified its new bytes yet",
+}
+_REMARKS = {
+    FileSafety.CHANGED: "The local file has changed since; the next run takes it.",
+    FileSafety.GONE_VERIFIED: "The local file is no longer there.",
+    FileSafety.GONE: "The local file is no longer there.",
+}
+_UNKNOWN = {
+    UnknownReason.OUTSIDE: "It does not lie below the data directory, and was never a source.",
+    UnknownReason.UNSEEN: "No run has come across it: it may be new, or left out by the layout.",
+    UnknownReason.ABSENT: "There is no such file below the data directory.",
+}
+
+
+def where(
+    text: Annotated[
+        str, typer.Argument(metavar="PATH_OR_NAME", help="A file, a folder, or a mere name.")
+    ],
+    config: ConfigOption = None,
+    assignments: SetOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Tell what became of a local file: how far it has come, and where it lies.
+
+    A folder stands for all in it, the name of an archive for what it holds. Nobody is asked:
+    this is what the ledger knows.
+    """
+    try:
+        settings = load_settings(config, assignments or ()).settings
+        found = find_files(settings, config, text)
+        nothing = None if found else find_status(settings, config, _locate(text))
+    except UploaderError as error:
+        tell_failure(error, Shape.JSON if as_json else Shape.TEXT)
+        raise typer.Exit(error.exit_code) from None
+    if as_json:
+        print_json({"files": [file.as_record() for file in found]})
+    elif nothing is not None:
+        print_lines(_explain(nothing, text))
+    else:
+        print_lines([line for file in found for line in _describe(file)])
+    raise typer.Exit(0 if found else UNKNOWN_EXIT)
+
+
+def _locate(text: str) -> Path:
+    """Return the path that is meant: from the current folder on, else from the data directory."""
+    return Path.cwd() / text if os.path.lexists(text) else Path(text)
+
+
+def _explain(status: PathStatus, text: str) -> Iterator[str]:
+    """Yield why nothing is known of a file: what the last run said of it, if it did."""
+    yield f"Nothing is known of {text}: no run has sent it or found it on the server."
+    if status.outcome is not None:
+        yield _tell_outcome(status.outcome)
+    elif status.unknown is not None:
+        yield _UNKNOWN[status.unknown]
+
+
+def _describe(file: FileStatus) -> Iterator[str]:
+    yield format_path(file.key)
+    yield f"  {_tell_safety(file)}"
+    entry, modified = file.entry, file.modified
+    checksum = f", MD5 {entry.checksum}" if entry and entry.checksum else ""
+    since = f", modified {modified:%Y-%m-%d %H:%M:%SZ}" if modified else ""
+    yield f"  {format_size(entry.size if entry else file.size)}{since}{checksum}"
+    if entry is not None:
+        yield f"  dataset: {file.web}"
+        if entry.archive:
+            yield f"  archive: {entry.archive}"
+        yield f"  path on the server: {entry.remote}"
+    if file.safety in _REMARKS:
+        yield f"  {_REMARKS[file.safety]}"
+    if file.outcome is not None and file.safety is not FileSafety.VERIFIED:
+        yield f"  {_tell_outcome(file.outcome)}"
+
+
+def _tell_safety(file: FileStatus) -> str:
+    if file.safety is FileSafety.PENDING and file.entry is not None:
+        return _PENDING.get(file.entry.state, file.entry.state.value)
+    if file.safety is FileSafety.UNSENT and file.outcome is None:
+        return "failed"
+    return _SAFETY[file.safety]
+
+
+def _tell_outcome(outcome: KnownOutcome) -> str:
+    told = " ".join(filter(None, (outcome.problem.message, outcome.problem.hint)))
+    return f"{outcome.kind}: {told}"

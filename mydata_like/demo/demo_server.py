@@ -1,0 +1,396 @@
+"""A MyTardis-compatible upload server for demonstrations, tests and measurements.
+
+`with EmbeddedServer(directory) as server:`; as a process of its own it is run by
+`mydata_like.demo.server_process`.
+"""
+
+import io
+import secrets
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from socket import SHUT_RDWR, socket
+from threading import Event, Lock, Thread
+from types import TracebackType
+from typing import IO, TYPE_CHECKING, Any, Self, cast
+from urllib.parse import unquote_to_bytes
+
+from werkzeug.serving import DechunkedInput
+
+from mydata_like.demo.context import ServerContext
+from mydata_like.demo.database import Database
+from mydata_like.demo.faults import FaultList
+from mydata_like.demo.fixtures import ACCOUNT, Person, add_person, fill
+from mydata_like.demo.invariants import FileKey, StoredFile, find_violations, list_files
+from mydata_like.demo.middleware import LoggedRequest, Middleware
+from mydata_like.demo.replicas import copy_replica
+from mydata_like.demo.rest_api import build_app
+from mydata_like.demo.server_clock import ServerClock
+from mydata_like.demo.uploaders import STAGING_BOX, ScpAddress, approve, keep_settings, set_address
+from mydata_like.demo.verifier import Verifier
+
+if TYPE_CHECKING:
+    from wsgiref.types import WSGIApplication, WSGIEnvironment
+
+
+_HEADER_NAMES = {"CONTENT_TYPE": "CONTENT_TYPE", "CONTENT_LENGTH": "CONTENT_LENGTH"}
+
+
+class DemoHttpServer(ThreadingHTTPServer):
+    """Serves an application on the loopback interface until it is closed."""
+
+    daemon_threads = False
+    request_queue_size = 128
+
+    def __init__(self, port: int, application: "WSGIApplication") -> None:
+        super().__init__(("127.0.0.1", port), _Handler)
+        self.application = application
+        self._open: set[socket] = set()
+        self._guard = Lock()
+        self._thread = Thread(target=self.serve_forever, args=(0.02,), name="httpd")
+
+    @property
+    def port(self) -> int:
+        return int(self.server_address[1])
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Break every connection and wait until the last thread has ended."""
+        self.shutdown()
+        self._thread.join()
+        with self._guard:
+            for connection in self._open:
+                _shut(connection)
+        self.server_close()
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        with self._guard:
+            self._open.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        with self._guard:
+            self._open.discard(request)
+        super().shutdown_request(request)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing about clients that went away; report what is our own fault."""
+        if not isinstance(sys.exc_info()[1], OSError):
+            super().handle_error(request, client_address)
+
+
+def _shut(connection: socket) -> None:
+    try:
+        connection.shutdown(SHUT_RDWR)
+    except OSError:
+        return  # the client was quicker
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """Turns requests into calls of the application."""
+
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    wbufsize = -1
+    server: DemoHttpServer
+
+    def answer(self) -> None:
+        body = self._read_body()
+        if body is None:
+            self.close_connection = True
+            return
+        pieces = self.server.application(self._build_environ(body), self._start_response)
+        try:
+            for piece in pieces:
+                self.wfile.write(piece)
+                self.wfile.flush()
+        finally:
+            _close(pieces)
+        self.wfile.flush()
+
+    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = do_OPTIONS = answer  # noqa: N815
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Log nothing; the application keeps a list of requests."""
+
+    def _read_body(self) -> bytes | None:
+        """Return all that was sent, or None where the client broke off."""
+        if self.headers.get("Transfer-Encoding", "").lower() == "chunked":
+            return DechunkedInput(cast("IO[bytes]", self.rfile)).readall()
+        length = int(self.headers.get("Content-Length") or 0)
+        body = self.rfile.read(length)
+        return body if len(body) == length else None
+
+    def _start_response(
+        self, status: str, headers: list[tuple[str, str]], _exc_info: object = None
+    ) -> Any:
+        code, _, reason = status.partition(" ")
+        self.send_response(int(code), reason)
+        for name, value in headers:
+            self.send_header(name, value)
+        names = {name.lower() for name, _ in headers}
+        if "content-length" not in names and code != "204":
+            self.send_header("Connection", "close")
+        self.end_headers()
+        return self.wfile.write
+
+    def _build_environ(self, body: bytes) -> "WSGIEnvironment":
+        path, _, query = self.path.partition("?")
+        environ: WSGIEnvironment = {
+            "REQUEST_METHOD": self.command,
+            "SCRIPT_NAME": "",
+            "PATH_INFO": unquote_to_bytes(path).decode("latin-1"),
+            "QUERY_STRING": query,
+            "SERVER_NAME": "127.0.0.1",
+            "SERVER_PORT": str(self.server.port),
+            "SERVER_PROTOCOL": self.request_version,
+            "REMOTE_ADDR": self.client_address[0],
+            "wsgi.version": (1, 0),
+            "wsgi.url_scheme": "http",
+            "wsgi.input": io.BytesIO(body),
+            "wsgi.input_terminated": True,
+            "wsgi.errors": sys.stderr,
+            "wsgi.multithread": True,
+            "wsgi.multiprocess": False,
+            "wsgi.run_once": False,
+            "mydata_like.handler": self,
+        }
+        for name, value in self.headers.items():
+            key = name.upper().replace("-", "_")
+            environ[_HEADER_NAMES.get(key, f"HTTP_{key}")] = value
+        return environ
+
+
+def _close(pieces: Iterable[bytes]) -> None:
+    close = getattr(pieces, "close", None)
+    if close is not None:
+        close()
+
+
+class EmbeddedServer:
+    """The server and its data in one directory; what it learnt is there again next time.
+
+    It listens on 127.0.0.1 while it is entered, or between `start` and `stop`. New replicas
+    are verified `verify_delay` seconds after they were registered (a real server takes 5).
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        verify_delay: float = 0.2,
+        zone: str = "Australia/Melbourne",
+        auto_approve: bool = False,
+        port: int = 0,
+    ) -> None:
+        self.directory = directory.resolve()
+        self.directory.mkdir(parents=True, exist_ok=True)
+        self._port = port
+        self._store = Database(self.directory / "mytardis.sqlite")
+        self._times = ServerClock(zone)
+        fill(self._store, self._times, self.directory)
+        self._verifier = Verifier(self._store, self._times, verify_delay)
+        self.site = ServerContext(
+            directory=self.directory,
+            store=self._store,
+            times=self._times,
+            verifier=self._verifier,
+            auto_approve=auto_approve,
+        )
+        self.faults = FaultList()
+        self._stopped = Event()
+        self.app = build_app(self.site)
+        self._gate = Middleware(self.app, self.faults, self._stopped)
+        self._http = DemoHttpServer(port, self._gate)
+
+    def start(self) -> None:
+        """Begin to answer."""
+        self._verifier.start()
+        self._http.start()
+
+    def stop(self) -> None:
+        """Break all connections, end all threads and close the database; once and for all."""
+        if self._stopped.is_set():
+            return
+        self._stopped.set()
+        self._http.stop()
+        self._gate.close()
+        self._verifier.stop()
+        self._store.close()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    @property
+    def url(self) -> str:
+        """The address to be set as the client's server."""
+        return f"http://127.0.0.1:{self._http.port}"
+
+    @property
+    def port(self) -> int:
+        return self._http.port
+
+    @property
+    def username(self) -> str:
+        """The facility manager's account that uploads."""
+        return ACCOUNT
+
+    @property
+    def api_key(self) -> str:
+        return self.key_of(ACCOUNT)
+
+    @property
+    def box_name(self) -> str:
+        """The storage box that approved uploaders get."""
+        return STAGING_BOX
+
+    @property
+    def box_location(self) -> Path:
+        return self.directory / "staging"
+
+    @property
+    def requests(self) -> Sequence[LoggedRequest]:
+        """The requests so far (the latest hundred thousand), as they were answered."""
+        return self._gate.log.entries
+
+    @property
+    def request_counts(self) -> Mapping[tuple[str, str, int], int]:
+        """How often each method met each resource with each status (0: no answer)."""
+        return self._gate.log.counts
+
+    def limit_workers(self, workers: int) -> None:
+        """Handle so many requests at once at most from now on."""
+        self._gate.workers.limit(workers)
+
+    @property
+    def locked(self) -> bool:
+        """Whether a slow request has locked what it writes."""
+        return self._gate.workers.any_locked
+
+    @property
+    def blocked_workers(self) -> int:
+        """How many workers wait for ever for rows that another request had locked."""
+        return self._gate.workers.blocked
+
+    def key_of(self, username: str) -> str:
+        """Return a user's API key."""
+        row = self._store.row("SELECT api_key FROM user WHERE username = ?", username)
+        if row is None:
+            raise KeyError(username)
+        return str(row["api_key"])
+
+    def revoke_key(self, username: str = ACCOUNT) -> None:
+        """Give a user a new API key; the old one is refused from now on."""
+        key = secrets.token_hex(20)
+        self._store.change("UPDATE user SET api_key = ? WHERE username = ?", key, username)
+
+    def add_group(self, name: str) -> int:
+        return self._store.insert("group", name=name)
+
+    def add_user(self, person: Person) -> str:
+        """Add a user to groups that exist and return their API key."""
+        return add_person(self._store, person)
+
+    def set_address(self, address: ScpAddress) -> None:
+        """Tell where and as whom approved uploaders reach the staging area."""
+        set_address(self._store, address)
+
+    def approve(self, uuid: str, address: ScpAddress | None = None) -> int:
+        """Approve an uploader's requests, as an administrator does; return their number."""
+        if address is not None:
+            set_address(self._store, address)
+        return approve(self._store, self._times, uuid)
+
+    def withdraw_approval(self, uuid: str) -> None:
+        """Take an uploader's approval back."""
+        self._store.change(
+            "UPDATE registration SET approved = 0, box = NULL, approval_time = NULL"
+            " WHERE uploader = (SELECT id FROM uploader WHERE uuid = ?)",
+            uuid,
+        )
+
+    def annotate_approval(self, uuid: str, *, expiry: str = "", comments: str = "") -> None:
+        """Write a last day and comments into an uploader's requests; they change nothing."""
+        self._store.change(
+            "UPDATE registration SET approval_expiry = ?, approver_comments = ?"
+            " WHERE uploader = (SELECT id FROM uploader WHERE uuid = ?)",
+            expiry or None,
+            comments or None,
+            uuid,
+        )
+
+    def set_settings(self, uuid: str, settings: Mapping[str, str]) -> None:
+        """Set some of the settings of an uploader, as an administrator does."""
+        row = self._store.row("SELECT id FROM uploader WHERE uuid = ?", uuid)
+        if row is None:
+            raise KeyError(uuid)
+        keep_settings(self._store, self._times, row["id"], settings)
+
+    def public_keys(self, *, approved: bool = True) -> list[str]:
+        """Return the public keys of requests, for the staging host's `authorized_keys`."""
+        sql = "SELECT public_key FROM registration WHERE approved OR NOT ? ORDER BY id"
+        return [row["public_key"] for row in self._store.rows(sql, approved)]
+
+    def set_immutable(self, dataset: int, *, immutable: bool = True) -> None:
+        """Lock a dataset: nothing can be added to it."""
+        self._store.change("UPDATE dataset SET immutable = ? WHERE id = ?", immutable, dataset)
+
+    def lose(self, datafile: int) -> None:
+        """Delete a record, as a person with the right to do so might; its bytes stay."""
+        self._store.change("DELETE FROM replica WHERE datafile = ?", datafile)
+        self._store.change("DELETE FROM datafile WHERE id = ?", datafile)
+
+    def lose_copy(self, datafile: int) -> None:
+        """Delete the replicas of a record, which stays."""
+        self._store.change("DELETE FROM replica WHERE datafile = ?", datafile)
+
+    def unverify(self, datafile: int) -> None:
+        """Take back that a datafile's replica was verified, as if its storage had failed."""
+        self._store.change("UPDATE replica SET verified = 0 WHERE datafile = ?", datafile)
+
+    def add_copy(self, datafile: int) -> None:
+        """Let a datafile have a second replica, verified, in the server's own box."""
+        copy_replica(self.site, datafile)
+
+    def rewrite(self, datafile: int, md5sum: str) -> None:
+        """Let a record tell of other bytes, as one does that somebody has replaced."""
+        self._store.change("UPDATE datafile SET md5sum = ? WHERE id = ?", md5sum, datafile)
+
+    def hold_verification(self) -> None:
+        """Verify nothing until `release_verification`."""
+        self._verifier.hold()
+
+    def release_verification(self) -> None:
+        self._verifier.release()
+
+    def wait_verified(self, timeout: float = 10.0) -> bool:
+        """Return whether all that is to be looked at has been within so many seconds."""
+        return self._verifier.wait_idle(timeout)
+
+    def datafiles(self) -> list[StoredFile]:
+        """Return all datafiles with their replicas, ordered by id."""
+        return list_files(self._store)
+
+    def violations(self) -> list[str]:
+        """Return what clients did that destroys data on a real server."""
+        return [row["text"] for row in self._store.rows("SELECT text FROM violation")]
+
+    def check_invariants(self, expected: Mapping[FileKey, Path] | None = None) -> list[str]:
+        """Return what is wrong in database and boxes: an empty list is what tests want.
+
+        `expected` maps (dataset, directory, name) to the local file that must be there,
+        exactly once, verified, with the same bytes.
+        """
+        return [*self.violations(), *find_violations(self._store, expected or {})]

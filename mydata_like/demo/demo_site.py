@@ -1,0 +1,119 @@
+"""A whole demonstration in one folder: server, staging host, sample data and settings."""
+
+import shutil
+import tempfile
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import tomlkit
+
+from mydata_like.core.errors import SettingsError
+from mydata_like.demo.demo_server import EmbeddedServer
+from mydata_like.demo.fixtures import FACILITY, make_samples
+from mydata_like.demo.invariants import FileKey
+from mydata_like.demo.ssh_servers import AsyncSshd, PrivateSshd
+from mydata_like.demo.uploaders import ScpAddress
+from mydata_like.ssh.keys import create_key
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DemoSite:
+    """What a demonstration consists of while it lasts."""
+
+    folder: Path
+    server: EmbeddedServer
+    sshd: PrivateSshd | AsyncSshd
+    data: Path
+
+    @property
+    def key_file(self) -> Path:
+        """The uploader's private key, which the staging host accepts."""
+        return self.folder / "ssh" / "id_ed25519"
+
+    def settings(self) -> dict[str, dict[str, object]]:
+        """Return the settings for uploading the sample data, without the API key."""
+        return {
+            "server": {"url": self.server.url, "username": self.server.username},
+            "instrument": {
+                "name": "Demo microscope",
+                "facility": FACILITY,
+                "contact_name": "Demo Person",
+                "contact_email": "demo@example.org",
+                "uuid": str(uuid.uuid4()),
+            },
+            "data": {"directory": str(self.data)},
+            "transfer": {
+                "host_keys": [self.sshd.fingerprint],
+                "key_file": str(self.key_file),
+            },
+            "advanced": {"state_directory": str(self.folder / "state"), "verify_interval": 0.5},
+        }
+
+    def write_settings(self, file: Path) -> None:
+        """Write the settings, and the API key beside them, where `--config` finds both."""
+        file.write_text(tomlkit.dumps(self.settings()), encoding="utf-8")
+        secrets = file.with_name("secrets.toml")
+        secrets.unlink(missing_ok=True)
+        secrets.touch(mode=0o600)
+        secrets.write_text(
+            tomlkit.dumps({self.server.url: {self.server.username: self.server.api_key}}),
+            encoding="utf-8",
+        )
+
+    def expected_files(self) -> dict[FileKey, Path]:
+        """Return every sample file by its dataset, directory and name on the server."""
+        expected = {}
+        for path in self.data.glob("*/*/**/*"):
+            if path.is_file() and not path.is_symlink():
+                _, dataset, *directory, name = path.relative_to(self.data).parts
+                expected[dataset, "/".join(directory), name] = path
+        return expected
+
+    def find_losses(self) -> list[str]:
+        """Compare every byte of the sample data with the server's disk; return what differs."""
+        return self.server.check_invariants(self.expected_files())
+
+
+@contextmanager
+def open_place() -> Iterator[DemoSite]:
+    """Start everything in a temporary folder that vanishes afterwards."""
+    with ExitStack() as stack:
+        folder = Path(tempfile.mkdtemp(prefix="mydata-like-demo-"))
+        stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        make_samples(folder / "data")
+        yield stack.enter_context(furnish(folder))
+
+
+@contextmanager
+def furnish(
+    folder: Path,
+    *,
+    auto_approve: bool = True,
+    options: Sequence[str] = (),
+    openssh: bool = True,
+) -> Iterator[DemoSite]:
+    """Start server and staging host in a folder whose `data` are uploaded.
+
+    `options` are further lines of the staging host's configuration. Where OpenSSH's server is
+    missing or not wanted, one of our own takes its place, which knows SFTP and scp only.
+    """
+    with ExitStack() as stack:
+        sshd: PrivateSshd | AsyncSshd = AsyncSshd(folder / "sshd")
+        if openssh:
+            sshd = _find_openssh(folder / "sshd", options) or sshd
+        stack.enter_context(sshd)
+        server = stack.enter_context(EmbeddedServer(folder / "server", auto_approve=auto_approve))
+        server.set_address(ScpAddress(sshd.username, sshd.host, sshd.port, (sshd.fingerprint,)))
+        place = DemoSite(folder=folder, server=server, sshd=sshd, data=folder / "data")
+        sshd.authorize(create_key(place.key_file).public)
+        yield place
+
+
+def _find_openssh(folder: Path, options: Sequence[str]) -> PrivateSshd | None:
+    try:
+        return PrivateSshd(folder, options=options)
+    except SettingsError:
+        return None

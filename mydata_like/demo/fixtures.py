@@ -1,0 +1,165 @@
+"""What a new embedded server knows: an account, a facility, people, storage boxes."""
+
+import os
+import random
+import secrets
+import time
+import unicodedata
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from mydata_like.demo.context import DEFAULT_BOX
+from mydata_like.demo.database import Database
+from mydata_like.demo.server_clock import ServerClock
+from mydata_like.demo.uploaders import STAGING_BOX
+
+ACCOUNT = "demo"
+FACILITY = "Demo Facility"
+MANAGERS = "Demo Facility Managers"
+LAB = "lab-a"
+PERMITTED = "mydata-default-permissions"
+
+
+class Person(NamedTuple):
+    """A user to be; `permitted` gives the model permissions that an uploader's account needs."""
+
+    username: str
+    email: str
+    full_name: str = ""
+    groups: Iterable[str] = ()
+    permitted: bool = False
+    superuser: bool = False
+
+
+def fill(store: Database, times: ServerClock, directory: Path) -> None:
+    """Make the preset in an empty database; an old one is left as it is."""
+    if store.row("SELECT 1 FROM user"):
+        return
+    with store.transaction():
+        for name in (MANAGERS, LAB, "Other Managers", PERMITTED):
+            store.insert("group", name=name)
+        _add_boxes(store, directory)
+        now = times.now()
+        for name, group in ((FACILITY, 1), ("Other Facility", 3)):
+            store.insert("facility", name=name, manager_group=group, created=now, modified=now)
+        for person in (
+            Person(
+                ACCOUNT, "demo@example.org", "Demo Account", [MANAGERS, PERMITTED], permitted=True
+            ),
+            Person("admin", "admin@example.org", "Ada Admin", superuser=True),
+            Person("alice", "alice@example.org", "Alice Liddell", [LAB]),
+            Person("bob", "bob@example.org", "Bob Roberts", [LAB]),
+            Person("visitor", "visitor@example.org", "Vic Visitor"),
+        ):
+            add_person(store, person)
+
+
+def add_person(store: Database, person: Person) -> str:
+    """Add a user to groups that exist and return their API key."""
+    key = secrets.token_hex(20)
+    first, _, last = person.full_name.partition(" ")
+    number = store.insert(
+        "user",
+        username=person.username,
+        email=person.email,
+        first_name=first,
+        last_name=last,
+        api_key=key,
+        superuser=person.superuser,
+        permitted=person.permitted,
+    )
+    for name in person.groups:
+        store.change(
+            'INSERT INTO membership SELECT ?, id FROM "group" WHERE name = ?', number, name
+        )
+    return key
+
+
+def _add_boxes(store: Database, directory: Path) -> None:
+    boxes = {
+        DEFAULT_BOX: directory / "store",
+        STAGING_BOX: directory / "staging",
+        f"local box at {directory / 'receiving'}": directory / "receiving",
+    }
+    for name, location in boxes.items():
+        location.mkdir(parents=True, exist_ok=True)
+        store.insert("box", name=name, location=str(location))
+    for key, value in (
+        ("scp_username", "mydata"),
+        ("scp_hostname", "127.0.0.1"),
+        ("scp_port", "22"),
+    ):
+        store.insert("box_attribute", box=2, key=key, value=value)
+
+
+MEBIBYTE = 1 << 20
+_AGE = 3600 * 24  # seconds; so nothing is too new, and folders made today are not either
+_ODD_NAMES = (
+    "with spaces in the name.txt",
+    "quote ' and \" and `tick`.txt",
+    "dollar $(HOME) & more; rest.txt",
+    "100% done.txt",
+    "emoji \N{MICROSCOPE} \N{DNA DOUBLE HELIX}.txt",
+    "\u6f22\u5b57.txt",
+    unicodedata.normalize("NFC", "r\u00e9sum\u00e9 nfc.txt"),
+    unicodedata.normalize("NFD", "r\u00e9sum\u00e9 nfd.txt"),
+    "-rf",
+    ".hidden",
+    "no extension",
+)
+
+
+def make_samples(directory: Path, *, tiny_files: int = 300, large: int = 64 * MEBIBYTE) -> None:
+    """Make sample data below a directory; `large` is the size of the two large files."""
+    chance = random.Random(20240501)  # noqa: S311 - the same data every time
+    for path, content in _small_files(chance, tiny_files):
+        _write(directory / path, content)
+    _write_large(directory / "alice" / "Tomogram 7" / "volume.raw", chance, large)
+    _write_sparse(directory / "bob" / "Long run" / "sparse.dat", chance, large)
+    _age(directory, chance)
+
+
+def _small_files(chance: random.Random, tiny_files: int) -> Iterator[tuple[str, bytes]]:
+    for index in range(tiny_files):
+        folder = f"alice/Cell count 2024-05-01/well {index % 12:02d}/field {index % 5}"
+        yield f"{folder}/image_{index:05d}.tif", chance.randbytes(chance.randrange(100, 6000))
+    for name in _ODD_NAMES:
+        if os.name == "nt" and '"' in name:
+            continue  # Windows has no such names
+        yield f"bob/Odd names \N{GREEK SMALL LETTER MU}m/{name}", name.encode()
+    yield "bob/Odd names \N{GREEK SMALL LETTER MU}m/a b/\u00fcn\u00ef/deep.txt", b"deep"
+    yield "bob/Odd names \N{GREEK SMALL LETTER MU}m/empty.dat", b""
+    yield "alice/Tomogram 7/log/acquisition.log", b"angle,exposure\n" * 200
+    for index in range(8):
+        yield f"bob/Long run/part_{index}.csv", chance.randbytes(50_000).hex().encode()
+
+
+def _write(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+
+
+def _write_large(path: Path, chance: random.Random, size: int) -> None:
+    """Write bytes that cannot be compressed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as file:
+        for start in range(0, size, MEBIBYTE):
+            file.write(chance.randbytes(min(MEBIBYTE, size - start)))
+
+
+def _write_sparse(path: Path, chance: random.Random, size: int) -> None:
+    """Write a file that is mostly a hole: up to 1 MiB of data near its middle."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as file:
+        file.seek(size // 2)
+        file.write(chance.randbytes(min(MEBIBYTE, size // 4)))
+        file.truncate(size)
+
+
+def _age(directory: Path, chance: random.Random) -> None:
+    """Set times that lie a day and more back, of files and of the folders above them."""
+    newest = time.time() - _AGE
+    for path in sorted(directory.rglob("*"), key=lambda path: -len(path.parts)):
+        modified = newest - chance.randrange(3600)
+        os.utime(path, (modified, modified))

@@ -1,0 +1,330 @@
+"""What stands before the application: the list of requests, the faults, the missing slash."""
+
+import io
+import json
+import os
+import socket
+import struct
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator
+from contextlib import contextmanager
+from math import inf
+from threading import Condition, Event, Lock, Thread
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+from mydata_like.demo.faults import (
+    Action,
+    Cached,
+    Delay,
+    Drip,
+    FaultList,
+    Hang,
+    Reply,
+    Reset,
+    Slow,
+    StoreHalf,
+    StoreOtherChecksum,
+    Truncate,
+)
+
+if TYPE_CHECKING:
+    from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
+
+
+Rows = frozenset[Hashable]
+
+
+class RequestWorkers:
+    """A number of workers, unlimited at first, and the rows that slow requests have locked."""
+
+    def __init__(self, stopped: Event) -> None:
+        self.blocked = 0  # workers that never come back
+        self._limit = inf
+        self._busy = 0
+        self._locked: list[Rows] = []
+        self._stopped = stopped
+        self._changed = Condition()
+
+    @property
+    def any_locked(self) -> bool:
+        return bool(self._locked)
+
+    def limit(self, workers: float) -> None:
+        """Have so many workers from now on."""
+        with self._changed:
+            self._limit = workers
+            self._changed.notify_all()
+
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """Occupy a worker, as soon as one is free."""
+        with self._changed:
+            while self._busy >= self._limit and not self._stopped.is_set():
+                self._changed.wait(0.1)
+            self._busy += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._busy -= 1
+                self._changed.notify_all()
+
+    @contextmanager
+    def writing(self, rows: Rows, *, slowly: bool) -> Iterator[bool]:
+        """Lock rows where the request is slow; yield whether nothing else has locked them.
+
+        Where something has, it yields when the server stops.
+        """
+        with self._changed:
+            conflict = any(not rows.isdisjoint(others) for others in self._locked)
+            self.blocked += conflict
+            if slowly and not conflict:
+                self._locked.append(rows)
+        if conflict:
+            self._stopped.wait()
+        try:
+            yield not conflict
+        finally:
+            with self._changed:
+                if slowly and not conflict:
+                    self._locked.remove(rows)
+
+
+def find_rows(environ: "WSGIEnvironment") -> Rows:
+    """Return the datasets, records and names that a request writes to; none for one that reads."""
+    if environ["REQUEST_METHOD"] == "GET":
+        return frozenset()
+    rows = {_row(environ["PATH_INFO"])} if environ["REQUEST_METHOD"] in ("PUT", "PATCH") else set()
+    if environ["PATH_INFO"].endswith("dataset_file/"):
+        rows = set()
+    try:
+        document = json.loads(read_body(environ))
+    except ValueError:
+        return frozenset(rows)
+    return frozenset(rows.union(*map(_rows_of, _records(document))))
+
+
+def _records(document: Any) -> list[dict[str, Any]]:
+    listed = document.get("objects") if isinstance(document, dict) else None
+    records = listed if isinstance(listed, list) else [document]
+    return [record for record in records if isinstance(record, dict)]
+
+
+def _rows_of(record: dict[str, Any]) -> set[Hashable]:
+    """Return what is locked for one record: itself, or its dataset, or what it is called."""
+    if "resource_uri" in record:
+        return {_row(str(record["resource_uri"]))}
+    if "dataset" in record:
+        return {_row(str(record["dataset"]))}
+    return {("name", str(record.get(key))) for key in ("title", "description") if key in record}
+
+
+def _row(path: str) -> Hashable:
+    return tuple(path.strip("/").removeprefix("api/v1/").split("/"))
+
+
+def read_body(environ: "WSGIEnvironment") -> bytes:
+    """Return what was sent, which can be read again."""
+    stream: Any = environ["wsgi.input"]
+    body: bytes = stream.read()
+    stream.seek(0)
+    return body
+
+
+CONTROL = "/control/"
+_HTML = "text/html; charset=utf-8"
+_LOG_LIMIT = 200_000
+_RESET_ON_CLOSE = struct.pack("ii", 1, 0)
+
+
+class LoggedRequest(NamedTuple):
+    """One request that was answered; status 0 where the client got no answer."""
+
+    method: str
+    path: str  # with its query
+    status: int
+    seconds: float
+
+
+class RequestLog:
+    """The latest requests one by one, and the numbers of all."""
+
+    def __init__(self) -> None:
+        self.entries: list[LoggedRequest] = []
+        self.counts: Counter[tuple[str, str, int]] = Counter()  # method, resource, status
+        self._guard = Lock()
+
+    def add(self, request: LoggedRequest) -> None:
+        """Keep a request; long runs lose the older half now and then."""
+        path = request.path.partition("?")[0]
+        resource = path.removeprefix("/api/v1/").partition("/")[0]
+        with self._guard:
+            if len(self.entries) >= _LOG_LIMIT:
+                del self.entries[: _LOG_LIMIT // 2]
+            self.entries.append(request)
+            self.counts[request.method, resource, request.status] += 1
+
+
+class PlannedAnswer(NamedTuple):
+    """What the application answered, as a whole."""
+
+    status: str
+    headers: list[tuple[str, str]]
+    body: bytes
+
+
+class Middleware:
+    """A WSGI application around ours; hanging requests end when `stopped` is set."""
+
+    def __init__(self, application: "WSGIApplication", faults: FaultList, stopped: Event) -> None:
+        self._application = application
+        self._faults = faults
+        self._stopped = stopped
+        self._kept: dict[str, tuple[float, PlannedAnswer]] = {}  # what a cache has, and until when
+        self._threads: list[Thread] = []
+        self.log = RequestLog()
+        self.workers = RequestWorkers(stopped)
+
+    def __call__(
+        self, environ: "WSGIEnvironment", start_response: "StartResponse"
+    ) -> Iterable[bytes]:
+        if environ["PATH_INFO"].startswith(CONTROL):
+            return self._application(environ, start_response)
+        started = perf_counter()
+        method, path = environ["REQUEST_METHOD"], _full_path(environ)
+        action = self._faults.find(method, path)
+        if isinstance(action, Slow) and action.patience < action.seconds:
+            answer: PlannedAnswer | None = self._give_up(environ, action)
+        else:
+            answer = self._work(environ, action)
+        status = int(answer.status[:3]) if answer is not None else 0
+        self.log.add(LoggedRequest(method, path, status, perf_counter() - started))
+        if answer is None:
+            _reset(environ["mydata_like.handler"].connection)
+        start_response(answer.status, answer.headers)
+        if isinstance(action, Drip):
+            return self._drip(answer.body, action.seconds)
+        return [answer.body]
+
+    def close(self) -> None:
+        """Wait for the end of what goes on behind an answer."""
+        for thread in self._threads:
+            thread.join()
+
+    def _give_up(self, environ: "WSGIEnvironment", action: Slow) -> PlannedAnswer:
+        """Answer as a gateway that waits no longer; the request goes on."""
+        thread = Thread(target=self._work, args=(environ, action), name="slow request")
+        self._threads.append(thread)
+        thread.start()
+        thread.join(action.patience)
+        return _build(Reply(504))
+
+    def _work(self, environ: "WSGIEnvironment", action: Action | None) -> PlannedAnswer | None:
+        with self.workers.working():
+            return self._write(environ, action)
+
+    def _write(self, environ: "WSGIEnvironment", action: Action | None) -> PlannedAnswer | None:
+        """Handle a request, unless it writes what is locked: then nobody ever answers."""
+        slowly = isinstance(action, Slow)
+        rows = find_rows(environ) if slowly or self.workers.any_locked else frozenset()
+        with self.workers.writing(rows, slowly=slowly) as free:
+            return self._handle(environ, action) if free else None
+
+    def _handle(self, environ: "WSGIEnvironment", action: Action | None) -> PlannedAnswer | None:
+        """Return the answer that goes out, or None where the connection is to be broken."""
+        match action:
+            case Delay(seconds) | Slow(seconds):
+                self._stopped.wait(seconds)
+            case Cached():
+                return self._answer_from_cache(environ, action)
+            case StoreHalf() | StoreOtherChecksum():
+                _change_body(environ, action)
+            case Truncate(keep):
+                return _truncate(self._run(environ), keep)
+            case Reply() | Reset() | Hang():
+                return self._pretend(environ, action)
+            case Drip() | None:
+                pass
+        return self._run(environ)
+
+    def _pretend(
+        self, environ: "WSGIEnvironment", action: Reply | Reset | Hang
+    ) -> PlannedAnswer | None:
+        """Carry the request out or not, and hide it."""
+        if action.handled:
+            self._run(environ)
+        if isinstance(action, Hang):
+            self._stopped.wait()
+        return _build(action) if isinstance(action, Reply) else None
+
+    def _run(self, environ: "WSGIEnvironment") -> PlannedAnswer:
+        """Let the application answer; a path without its last slash is sent elsewhere."""
+        path = environ["PATH_INFO"]
+        if not path.endswith("/"):
+            query = f"?{environ['QUERY_STRING']}" if environ["QUERY_STRING"] else ""
+            headers = [("Location", f"{path}/{query}"), ("Content-Type", _HTML)]
+            return PlannedAnswer("301 Moved Permanently", [*headers, ("Content-Length", "0")], b"")
+        heard: list[tuple[str, list[tuple[str, str]]]] = []
+
+        def hear(status: str, headers: list[tuple[str, str]], _error: Any = None) -> Any:
+            heard.append((status, headers))
+
+        pieces = self._application(environ, hear)
+        body = b"".join(pieces)
+        status, headers = heard[-1]
+        return PlannedAnswer(status, headers, body)
+
+    def _answer_from_cache(self, environ: "WSGIEnvironment", cache: Cached) -> PlannedAnswer:
+        """Answer with what is kept, and keep what is not."""
+        path, now = _full_path(environ), perf_counter()
+        wants_news = "no-cache" in environ.get("HTTP_CACHE_CONTROL", "") and cache.honours_no_cache
+        until, kept = self._kept.get(path, (0.0, None))
+        if kept is not None and now < until and not wants_news:
+            return kept
+        answer = self._run(environ)
+        if answer.status.startswith("200"):
+            self._kept[path] = (now + cache.seconds, answer)
+        return answer
+
+    def _drip(self, body: bytes, seconds: float) -> Iterator[bytes]:
+        for index in range(len(body)):
+            self._stopped.wait(seconds)
+            yield body[index : index + 1]
+
+
+def _change_body(environ: "WSGIEnvironment", action: StoreHalf | StoreOtherChecksum) -> None:
+    """Let the application see another request than was sent."""
+    document = json.loads(read_body(environ))
+    records = document.get("objects", [document])
+    if isinstance(action, StoreHalf):
+        document["objects"] = records[: len(records) // 2]
+    else:
+        for record in records:
+            record["md5sum"] = action.md5sum
+    body = json.dumps(document).encode()
+    environ["wsgi.input"] = io.BytesIO(body)
+    environ["CONTENT_LENGTH"] = str(len(body))
+
+
+def _reset(connection: socket.socket) -> NoReturn:
+    """Make the client see a reset, not the polite end that shutting down would send."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
+    os.close(connection.detach())
+    raise ConnectionResetError
+
+
+def _full_path(environ: "WSGIEnvironment") -> str:
+    path = environ["PATH_INFO"].encode("latin-1").decode("utf-8", "replace")
+    query = environ["QUERY_STRING"]
+    return f"{path}?{query}" if query else path
+
+
+def _build(reply: Reply) -> PlannedAnswer:
+    headers = {"Content-Type": _HTML, **reply.headers, "Content-Length": str(len(reply.body))}
+    return PlannedAnswer(f"{reply.status} Because", list(headers.items()), reply.body)
+
+
+def _truncate(answer: PlannedAnswer, keep: int) -> PlannedAnswer:
+    body = answer.body[: max(0, min(keep, len(answer.body) - 1))]
+    return PlannedAnswer(answer.status, [*answer.headers, ("Connection", "close")], body)

@@ -1,0 +1,221 @@
+"""Datafile records as clients send them: what is refused, and what is kept in which form."""
+
+import json
+import mimetypes
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+
+from flask import request
+
+from mydata_like.demo.json_responses import SORRY, Refusal, failed, invalid
+from mydata_like.demo.server_clock import ServerClock
+
+_LIMITS = {"filename": 400, "directory": 255, "md5sum": 32, "sha512sum": 128, "mimetype": 80}
+_COLUMNS = {
+    "filename": "filename",
+    "directory": "directory",
+    "md5sum": "md5sum",
+    "sha512sum": "sha512sum",
+    "mimetype": "mimetype",
+    "size": "size",
+    "version": "version",
+    "created_time": "created",
+    "modification_time": "modified",
+}
+
+
+class ParsedRecord(NamedTuple):
+    """The columns of a datafile to be made."""
+
+    dataset: int
+    directory: str | None
+    filename: str
+    version: int
+    size: int
+    md5sum: str
+    sha512sum: str
+    mimetype: str
+    created: str | None
+    modified: str | None
+
+
+def read_draft(data: Mapping[str, Any], dataset: int, times: ServerClock) -> ParsedRecord:
+    """Return a new datafile's columns; what is invalid is the bare 500."""
+    columns = read_changes(data, times)
+    draft = ParsedRecord(
+        dataset=dataset,
+        directory=columns.get("directory"),
+        filename=columns.get("filename") or "",
+        version=columns.get("version", 1),
+        size=columns.get("size", -1),
+        md5sum=columns.get("md5sum") or "",
+        sha512sum=columns.get("sha512sum") or "",
+        mimetype=columns.get("mimetype") or _guess(columns.get("filename") or ""),
+        created=columns.get("created"),
+        modified=columns.get("modified"),
+    )
+    if draft.size < 0 or not (draft.md5sum or draft.sha512sum):
+        raise failed()
+    return draft
+
+
+def read_changes(data: Mapping[str, Any], times: ServerClock) -> dict[str, Any]:
+    """Return the columns of a datafile that a request names, in the form they are kept in."""
+    changes = {}
+    for field, column in _COLUMNS.items():
+        if field in data:
+            changes[column] = _read_value(field, data[field], times)
+    return changes
+
+
+def _read_value(field: str, value: object, times: ServerClock) -> str | int | None:
+    try:
+        if field in ("size", "version"):
+            return _read_number(value)
+        if value is None:
+            return None
+        if field in _LIMITS:
+            return _read_text(str(value), _LIMITS[field])
+        if isinstance(value, str):
+            return times.localize(value)
+    except ValueError:
+        raise failed() from None
+    raise failed()
+
+
+def _read_number(value: object) -> int:
+    """Return a number that the server can compare and keep; texts of digits are numbers too."""
+    if not isinstance(value, int | str):
+        raise failed()
+    number = int(value)
+    if not 0 <= number < 1 << 63:
+        raise failed()
+    return number
+
+
+def _read_text(text: str, limit: int) -> str:
+    if len(text) > limit or "\0" in text:
+        raise failed()
+    text.encode()  # a lone surrogate is a ValueError here, as it is in the real database
+    return text
+
+
+def _guess(filename: str) -> str:
+    return mimetypes.guess_type(filename)[0] or ""
+
+
+DEFAULT_LIMIT = 20
+MAX_LIMIT = 1000
+
+
+class PageRequest(NamedTuple):
+    """The part of a list that was asked for."""
+
+    limit: int
+    offset: int
+
+
+def read_page() -> PageRequest:
+    """Return the page that the request asks for: 0, or more than the maximum, is the maximum."""
+    limit = _parse_number("limit", DEFAULT_LIMIT, "a positive integer")
+    offset = _parse_number("offset", 0, "an integer")
+    return PageRequest(limit if 0 < limit < MAX_LIMIT else MAX_LIMIT, offset)
+
+
+def _parse_number(name: str, default: int, wanted: str) -> int:
+    text = request.args.get(name, str(default))
+    try:
+        number = int(text)
+    except ValueError:
+        raise invalid(f"Invalid {name} '{text}' provided. Please provide {wanted}.") from None
+    if number < 0:
+        raise invalid(
+            f"Invalid {name} '{text}' provided. Please provide a positive integer &gt;= 0."
+        )
+    return number
+
+
+def envelope(total: int, page: PageRequest, objects: Sequence[object]) -> dict[str, object]:
+    """Return the answer to a list request; its links are paths without a host."""
+    following = page.offset + page.limit
+    return {
+        "meta": {
+            "limit": page.limit,
+            "next": _link(page.limit, following) if following < total else None,
+            "offset": page.offset,
+            "previous": _link(page.limit, page.offset - page.limit)
+            if page.offset >= page.limit
+            else None,
+            "total_count": total,
+        },
+        "objects": objects,
+    }
+
+
+def cut(page: PageRequest, objects: Sequence[object]) -> dict[str, object]:
+    """Return one page of a list that is small enough to be at hand as a whole."""
+    return envelope(len(objects), page, objects[page.offset : page.offset + page.limit])
+
+
+def _link(limit: int, offset: int) -> str:
+    others = [
+        (name, value)
+        for name, value in request.args.items(multi=True)
+        if name not in ("limit", "offset")
+    ]
+    return f"{request.path}?{urlencode([*others, ('limit', limit), ('offset', offset)])}"
+
+
+class QueryFilters(NamedTuple):
+    """What a resource may be filtered by.
+
+    `allowed` maps a parameter to its SQL condition with one `?`; `fields` are the resource's
+    other fields, whose use as a filter is refused. Anything else is ignored.
+    """
+
+    allowed: Mapping[str, str]
+    fields: frozenset[str]
+
+    def read(self) -> tuple[list[str], list[str]]:
+        """Return the conditions of this request and their values."""
+        conditions, values = [], []
+        for name, value in request.args.items(multi=True):
+            if name in self.allowed:
+                conditions.append(self.allowed[name])
+                values.append(value)
+            else:
+                self._refuse(name)
+        return conditions, values
+
+    def _refuse(self, name: str) -> None:
+        field, _, lookup = name.partition("__")
+        if any(allowed.partition("__")[0] == field for allowed in self.allowed):
+            lookup = lookup.rpartition("__")[2]
+            raise invalid(f"'{lookup}' is not an allowed filter on the '{field}' field.")
+        if field in self.fields:
+            raise invalid(f"The '{field}' field does not allow filtering.")
+
+
+def read_order(allowed: frozenset[str], known: Mapping[str, str]) -> str:
+    """Return the SQL order the request wants, by id where it says nothing."""
+    text = request.args.get("order_by", "")
+    field = text.removeprefix("-")
+    if not text:
+        return "d.id"
+    if field not in allowed:
+        raise invalid(f"The '{field}' field does not allow ordering.")
+    return known[field] + (" DESC" if text.startswith("-") else "")
+
+
+def read_json(data: bytes, content_type: str) -> dict[str, Any]:
+    """Return the JSON object in a request's body."""
+    if data and not content_type.startswith("application/json"):
+        raise Refusal(415, SORRY)
+    try:
+        parsed = json.loads(data)
+    except ValueError:
+        raise invalid("Request is not valid JSON.") from None
+    if not isinstance(parsed, dict):
+        raise invalid("Request is not valid JSON.")
+    return parsed

@@ -1,0 +1,162 @@
+"""The embedded server's own switches over HTTP, for when it runs in another process."""
+
+import argparse
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import requests
+from flask import Response, request
+
+from mydata_like.demo.demo_server import EmbeddedServer
+from mydata_like.demo.faults import parse_fault
+from mydata_like.demo.json_responses import answer_json
+from mydata_like.demo.middleware import CONTROL
+from mydata_like.demo.uploaders import ScpAddress
+
+
+def add_control(server: EmbeddedServer) -> None:
+    """Let a server that has not been started take commands: POST /control/NAME/ with JSON.
+
+    Whoever reaches the port can give them, so this is for tests on one's own machine only.
+    """
+    commands = _commands(server)
+
+    def obey(name: str) -> Response:
+        if name not in commands:
+            return answer_json({"error": f"There is no command {name}."}, 404)
+        try:
+            return answer_json(commands[name](**request.get_json()))
+        except (KeyError, TypeError, ValueError) as error:
+            return answer_json({"error": str(error)}, 400)
+
+    server.app.add_url_rule(f"{CONTROL}<name>/", "control", obey, methods=["POST"])
+
+
+def _commands(server: EmbeddedServer) -> dict[str, Callable[..., Any]]:
+    def set_faults(rules: list[dict[str, Any]]) -> None:
+        faults = [parse_fault(rule) for rule in rules]
+        server.faults.clear()
+        server.faults.add(*faults)
+
+    def set_address(**address: Any) -> None:
+        server.set_address(ScpAddress(**address))
+
+    return {
+        "faults": set_faults,
+        "requests": lambda since=0: [entry._asdict() for entry in server.requests[since:]],
+        "violations": server.violations,
+        "invariants": server.check_invariants,
+        "address": set_address,
+        "approve": server.approve,
+        "withdraw_approval": server.withdraw_approval,
+        "annotate_approval": server.annotate_approval,
+        "public_keys": server.public_keys,
+        "key_of": server.key_of,
+        "revoke_key": server.revoke_key,
+        "set_settings": server.set_settings,
+        "set_immutable": server.set_immutable,
+        "hold_verification": server.hold_verification,
+        "release_verification": server.release_verification,
+        "wait_verified": server.wait_verified,
+        "limit_workers": server.limit_workers,
+        "blocked_workers": lambda: server.blocked_workers,
+    }
+
+
+def main() -> None:
+    """Serve until standard input ends."""
+    options = _parse_options()
+    server = EmbeddedServer(
+        options.directory,
+        verify_delay=options.verify_delay,
+        zone=options.zone,
+        auto_approve=options.auto_approve,
+        port=options.port,
+    )
+    if options.faults is not None:
+        rules = json.loads(options.faults.read_text())
+        server.faults.add(*(parse_fault(rule) for rule in rules))
+    add_control(server)
+    with server:
+        settings = {
+            "url": server.url,
+            "username": server.username,
+            "api_key": server.api_key,
+            "box_name": server.box_name,
+            "box_location": str(server.box_location),
+        }
+        sys.stdout.write(json.dumps(settings) + "\n")
+        sys.stdout.flush()
+        sys.stdin.read()
+
+
+def _parse_options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--directory", type=Path, required=True)
+    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--verify-delay", type=float, default=0.2)
+    parser.add_argument("--zone", default="Australia/Melbourne")
+    parser.add_argument("--auto-approve", action="store_true")
+    parser.add_argument("--faults", type=Path, help="a JSON file with a list of rules")
+    return parser.parse_args()
+
+
+class ServerProcess:
+    """An embedded server in another process; ends with the `with` block, or with us."""
+
+    def __init__(self, directory: Path, *options: str) -> None:
+        self._process = subprocess.Popen(  # noqa: S603 - our own module
+            [
+                *(sys.executable, "-m", "mydata_like.demo.server_process"),
+                *("--directory", str(directory), *options),
+            ],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert self._process.stdout is not None
+        settings = json.loads(self._process.stdout.readline())
+        self.url: str = settings["url"]
+        self.username: str = settings["username"]
+        self.api_key: str = settings["api_key"]
+        self.box_name: str = settings["box_name"]
+        self.box_location = Path(settings["box_location"])
+
+    def command(self, name: str, **values: Any) -> Any:
+        """Use one of the server's switches, see `mydata_like.demo.server_process`."""
+        with requests.Session() as session:
+            session.trust_env = False  # no proxy lies between two processes of one computer
+            reply = session.post(f"{self.url}/control/{name}/", json=values, timeout=60)
+            answer = reply.json()
+        if reply.status_code != 200:
+            raise ValueError(answer["error"])
+        return answer
+
+    def kill(self) -> None:
+        """End the server as a power cut would."""
+        self._process.kill()
+        self._process.wait()
+
+    def stop(self) -> None:
+        """End the server; harmless where it has ended."""
+        self._process.communicate(timeout=30)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+
+if __name__ == "__main__":
+    main()

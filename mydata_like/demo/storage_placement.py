@@ -1,0 +1,102 @@
+"""Where a new datafile's replica lies: in which storage box, under which path."""
+
+import posixpath
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from mydata_like.demo.context import DEFAULT_BOX, ServerContext
+from mydata_like.demo.database import Row
+from mydata_like.demo.request_parsing import ParsedRecord
+from mydata_like.demo.verifier import join_inside
+
+
+class StoragePath(NamedTuple):
+    """A box and a path below its location; `given` where the client named them itself."""
+
+    box: int
+    location: str
+    uri: str
+    given: bool
+
+    @property
+    def path(self) -> str | None:
+        """The absolute path, or None where it would lie outside the box."""
+        try:
+            return join_inside(self.location, self.uri)
+        except ValueError:
+            return None
+
+
+class Placer:
+    """Finds places; remembers the boxes of one request."""
+
+    def __init__(self, site: ServerContext, *, uploads: bool) -> None:
+        self._site = site
+        self._uploads = uploads  # whether an uploader's own box counts
+        self._boxes: dict[tuple[str, str], Row | None] = {}
+        self._folders: dict[int, str] = {}
+
+    def place(self, data: Mapping[str, Any], draft: ParsedRecord) -> StoragePath | None:
+        """Return where a record's replica is, or None where its uploader is not approved."""
+        if replicas := data.get("replicas"):
+            return self.place_replica(replicas[0])
+        box = self._find_box(data)
+        if box is None:
+            return None
+        return StoragePath(box["id"], box["location"], self._compute_uri(draft), given=False)
+
+    def place_replica(self, replica: Mapping[str, Any]) -> StoragePath:
+        """Return where the client says a replica is; an unknown box is the default one."""
+        box = self._find("name", str(replica.get("location"))) or self.default_box()
+        uri = str(replica.get("url") or replica.get("uri") or "")
+        return StoragePath(box["id"], box["location"], uri, given=True)
+
+    def place_attached(self, draft: ParsedRecord) -> StoragePath:
+        """Return where a file goes that came with its record."""
+        box = self.default_box()
+        return StoragePath(box["id"], box["location"], self._compute_uri(draft), given=False)
+
+    def default_box(self) -> Row:
+        box = self._find("name", DEFAULT_BOX)
+        assert box is not None
+        return box
+
+    def _find_box(self, data: Mapping[str, Any]) -> Row | None:
+        uploader = str(data.get("uploader_uuid", ""))
+        fingerprint = str(data.get("requester_key_fingerprint", ""))
+        request = self._find(uploader, fingerprint) if self._uploads else None
+        if request is None:
+            return self._find("name", self._site.receiving_box)
+        return self._find("id", str(request["box"])) if request["approved"] else None
+
+    def _find(self, kind: str, value: str) -> Row | None:
+        """Return a box by its name or id, or an uploader's request for approval."""
+        key = (kind, value)
+        if key not in self._boxes:
+            store = self._site.store
+            if kind == "name":
+                found = store.row("SELECT * FROM box WHERE name = ?", value)
+            elif kind == "id":
+                found = store.row("SELECT * FROM box WHERE id = ?", value)
+            else:
+                found = store.row(
+                    "SELECT registration.* FROM registration JOIN uploader"
+                    " ON uploader.id = uploader WHERE uuid = ? AND fingerprint = ?",
+                    kind,
+                    value,
+                )
+            self._boxes[key] = found
+        return self._boxes[key]
+
+    def _compute_uri(self, draft: ParsedRecord) -> str:
+        """Return the server's own path: the directory is percent-encoded, the name is not."""
+        if draft.dataset not in self._folders:
+            row = self._site.store.row(
+                "SELECT description FROM dataset WHERE id = ?", draft.dataset
+            )
+            assert row is not None
+            name = quote(row["description"], safe="") or "untitled"
+            self._folders[draft.dataset] = f"{name}-{draft.dataset}"
+        folder = self._folders[draft.dataset]
+        return posixpath.join(folder, quote(draft.directory or ""), draft.filename.strip())

@@ -1,0 +1,486 @@
+"""What is known about a dataset: from the ledger where it agrees with what the server has."""
+
+import logging
+from collections.abc import Container, Iterator, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+from itertools import islice
+from typing import Final, NamedTuple
+
+from mydata_like.core.archives import (
+    ArchiveFormat,
+    ArchiveRecord,
+    Indexed,
+    archive_path,
+    is_archive_name,
+)
+from mydata_like.core.errors import ArchiveError, Problem, RejectedError
+from mydata_like.core.events import Notice
+from mydata_like.core.model import (
+    LOST,
+    Datafile,
+    Dataset,
+    DatasetId,
+    Entry,
+    EntryState,
+    LocalFile,
+    NewestDatafile,
+    Replica,
+)
+from mydata_like.core.ports import Clock, Emit, Ledger, ServerAPI
+from mydata_like.engine.datasets import SingleFlight
+from mydata_like.engine.gate import Gate
+
+logger = logging.getLogger(__name__)
+
+AT_ONCE = 1000  # rows between two writings
+
+Records = Mapping[tuple[str, str], Datafile]
+
+
+class ArchiveState(Enum):
+    """How far an archive has come: `STAGED` are its bytes, of which the server has to be told."""
+
+    STAGED = "staged"
+    REGISTERED = "registered"
+    VERIFIED = "verified"
+    GONE = "gone"
+
+
+def judge_archive(archive: ArchiveRecord, record: Datafile | None) -> ArchiveState:
+    """Return how far an archive of the ledger has come, by the server's record of its name."""
+    if archive.state is EntryState.FAILED:
+        return ArchiveState.GONE
+    if record is None or not record.replicas:
+        return ArchiveState.STAGED if archive.state is EntryState.STAGED else ArchiveState.GONE
+    repaired = archive.state is EntryState.REPAIRED
+    if (record.size, record.checksum) != (archive.size, archive.checksum):
+        return ArchiveState.STAGED if repaired else ArchiveState.GONE
+    verified = record.is_verified_at(archive.remote) and not repaired
+    return ArchiveState.VERIFIED if verified else ArchiveState.REGISTERED
+
+
+class ArchiveIndex(NamedTuple):
+    """The archives of a dataset, as a listing of it tells.
+
+    With `unread` there are some that cannot be read before the server has verified them.
+    """
+
+    archives: Mapping[str, ArchiveRecord]
+    unread: bool = False
+
+
+class ArchiveRecovery:
+    """Brings the ledger's knowledge of archives up to what the server has."""
+
+    def __init__(
+        self, server: ServerAPI, ledger: Ledger, gate: Gate, emit: Emit, form: ArchiveFormat
+    ) -> None:
+        self._server = server
+        self._ledger = ledger
+        self._gate = gate
+        self._emit = emit
+        self._form = form
+
+    def __call__(
+        self, dataset: Dataset, folder: bytes, records: Records, before: Container[str]
+    ) -> ArchiveIndex:
+        """Return what the archives hold, given all records of their dataset.
+
+        `folder` is the dataset folder's path, `before` are the archives that were known before
+        the records were fetched: of others, which are on their way, these tell nothing. Raises
+        `TransientError` where the server has an archive that could not be read just now: what it
+        holds must not be sent again.
+        """
+        known: dict[str, ArchiveRecord] = {}
+        for row in self._ledger.find_archives(dataset.id).values():
+            record = records.get(row.place)
+            if row.path not in before:
+                known[row.path] = row
+            elif self._is_gone(row, record):
+                self._forget(row)
+            else:
+                known[row.path] = self._catch_up(row, record)
+        unread = False
+        for record in _unknown(records, known):
+            if record.replicas and not record.verified and record.replicas[0].verified_at is None:
+                unread = True
+                continue
+            archive = self._recall(record, folder)
+            known[archive.path] = archive
+        return ArchiveIndex(known, unread)
+
+    def _is_gone(self, archive: ArchiveRecord, record: Datafile | None) -> bool:
+        """Return whether the server has lost an archive; one that cannot be read stays one."""
+        if archive.state is EntryState.FAILED:
+            return record is None
+        return judge_archive(archive, record) is ArchiveState.GONE
+
+    def _forget(self, archive: ArchiveRecord) -> None:
+        if archive.state is EntryState.VERIFIED:
+            self._emit(Notice(problem=_lost(archive)))
+        self._ledger.forget_archive(archive)
+
+    def _catch_up(self, archive: ArchiveRecord, record: Datafile | None) -> ArchiveRecord:
+        """Note that an archive was verified, or is so no more, while we did not look."""
+        verdict, now = judge_archive(archive, record), archive
+        if record and verdict is ArchiveState.VERIFIED:
+            now = archive._replace(state=EntryState.VERIFIED, datafile=record.id)
+        elif verdict is ArchiveState.REGISTERED and archive.state is EntryState.VERIFIED:
+            now = archive._replace(state=EntryState.REGISTERED)
+            self._emit(Notice(problem=_lost(archive)))
+        if now != archive:
+            self._ledger.record_archive(now)
+        return now
+
+    def _recall(self, record: Datafile, folder: bytes) -> ArchiveRecord:
+        """Read an archive's index, and let the ledger know what it says that it holds.
+
+        That counts for a local file once it was compared with what the index says of it.
+        """
+        index = self._read(record) if record.verified else None
+        state = EntryState.FAILED if index is None else EntryState.VERIFIED
+        archive = ArchiveRecord(
+            record.dataset,
+            archive_path(record.directory or "", record.name),
+            record.size,
+            max((member.modified_ns for member in index or ()), default=0),
+            state,
+            record.checksum,
+            record.replicas[0].uri if record.replicas else "",
+            record.id,
+        )
+        members = (member for member in index or () if member.checksum)
+        while part := [_entry(archive, folder, each) for each in islice(members, AT_ONCE)]:
+            known = self._ledger.find_entries([entry.key for entry in part])
+            self._ledger.record([entry for entry in part if not _is_known(known.get(entry.key))])
+        self._ledger.record_archive(archive)  # last: until then it is read again
+        return archive
+
+    def _read(self, record: Datafile) -> list[Indexed] | None:
+        """Return an archive's index, or None for what is no archive or not given to us."""
+        logger.info("Reading the archive %s (datafile %d)", record.name, record.id)
+        try:
+            return self._gate.call(
+                lambda: self._server.read_datafile(record, self._form.read_index)
+            )
+        except ArchiveError as error:
+            self._report(f"The archive {record.name} on the server is left out: {error.message}")
+        except RejectedError as error:
+            self._report(
+                f"The server does not let us read the archive {record.name}: {error.message}"
+            )
+        return None
+
+    def _report(self, message: str) -> None:
+        hint = "What it holds is sent again, since nobody can tell what that is."
+        self._emit(Notice(problem=Problem("archive.unreadable", message, hint)))
+
+
+def _unknown(records: Records, known: Mapping[str, ArchiveRecord]) -> list[Datafile]:
+    """Return records that may be archives, oldest first: later ones hold later states of files."""
+    possible = [
+        records[directory, name]
+        for directory, name in records
+        if is_archive_name(name) and archive_path(directory, name) not in known
+    ]
+    return sorted((it for it in possible if not it.unfinished), key=lambda record: record.id)
+
+
+def _entry(archive: ArchiveRecord, folder: bytes, member: Indexed) -> Entry:
+    """Return the row of a file that an archive may hold; the first folder is the dataset's own."""
+    key = folder + b"/" + member.name.partition(b"/")[2]
+    file = LocalFile(b"", key, b"", b"", member.size, member.modified_ns, 0, 0)
+    return archive.entry(file, member.checksum)._replace(state=EntryState.REGISTERED)
+
+
+def _is_known(entry: Entry | None) -> bool:
+    """Return whether a row says more than an index could: it was compared with a local file."""
+    return entry is not None and entry.ctime_ns != 0 and entry.state is EntryState.VERIFIED
+
+
+def _lost(archive: ArchiveRecord) -> Problem:
+    return Problem(
+        LOST,
+        f"The server no longer has the archive {archive.path} as it had verified it: its record "
+        "or its copy is gone, or differs.",
+        "What it held and is still on this computer is sent or verified again now. Tell the "
+        "server's administrator: other copies may be lost, too.",
+    )
+
+
+AUDITS_AT_ONCE: Final = 1000  # rows that are compared between two writings
+DAY: Final = 86_400
+SPREAD: Final = 0.6180339887  # of a period, between the day of a dataset and that of the next
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditPolicy:
+    """Which storage box is ours, and after how many days each record is compared again."""
+
+    box: str
+    full_check_days: float = 7.0
+
+
+class Audit:
+    """Compares each row that says "verified" with its record; what differs says so no more."""
+
+    def __init__(self, ledger: Ledger, emit: Emit, clock: Clock, policy: AuditPolicy) -> None:
+        self._ledger = ledger
+        self._emit = emit
+        self._clock = clock
+        self._box = policy.box
+        self._period = policy.full_check_days * DAY
+
+    @property
+    def is_always_due(self) -> bool:
+        """Whether each run lists all datasets."""
+        return not self._period
+
+    def is_due(self, dataset: DatasetId, listed_at: datetime) -> bool:
+        """Return whether the day of a dataset has come since it was listed in full.
+
+        Each dataset has its own day of the period, so that not all are due at once.
+        """
+        if self.is_always_due:
+            return True
+        phase = dataset * SPREAD % 1
+        then, now = (
+            (moment.timestamp() / self._period + phase) // 1
+            for moment in (listed_at, self._clock.now())
+        )
+        return then != now
+
+    def __call__(self, dataset: Dataset, folder: bytes, records: Records) -> None:
+        """Compare the ledger's rows of a dataset with its records; report what is lost.
+
+        `folder` is the dataset folder's path.
+        """
+        lost = 0
+        rows = self._ledger.iter_verified(dataset.id)
+        strangers: list[Entry] = []
+        while part := list(islice(rows, AUDITS_AT_ONCE)):
+            inside = [row for row in part if row.key.startswith(folder + b"/")]
+            strangers += [row for row in part if not row.key.startswith(folder + b"/")]
+            lost += self._compare((row, records.get(_place(row, folder))) for row in inside)
+        # Rows of a folder that was elsewhere, or came from elsewhere, then: its place is unknown.
+        lost += self._compare(_find_by_id(strangers, records))
+        if lost:
+            self._emit(Notice(problem=_lost_on_server(dataset, lost)))
+
+    def _compare(self, pairs: Iterator[tuple[Entry, Datafile | None]]) -> int:
+        """Compare rows with records; return how many are not what they were."""
+        judged = [(row, self._judge(row, record)) for row, record in pairs]
+        changed = [now for row, now in judged if now != row]
+        if changed:
+            self._ledger.record(changed)
+        return sum(now.state in (EntryState.FAILED, EntryState.REGISTERED) for now in changed)
+
+    def _judge(self, row: Entry, record: Datafile | None) -> Entry:
+        """Return the row as it should be."""
+        same = record and (record.size, record.checksum) == (row.size, row.checksum)
+        if record is None or not same or not record.replicas:
+            return row._replace(state=EntryState.FAILED, datafile=None, problem=LOST)
+        copy = find_replica(record, self._box) or record
+        if not copy.verified and row.state is EntryState.VERIFIED:
+            return row._replace(state=EntryState.REGISTERED, datafile=record.id)
+        return row._replace(datafile=record.id)
+
+
+def find_replica(record: Datafile, box: str) -> Replica | None:
+    """Return the replica of a record that is in this storage box, wherever it is listed."""
+    return next((it for it in record.replicas if it.location == box), None)
+
+
+def _place(row: Entry, folder: bytes) -> tuple[str, str]:
+    """Return the directory and the name of a file below its dataset folder."""
+    directory, _, name = row.key[len(folder) + 1 :].rpartition(b"/")
+    return directory.decode("utf-8", "surrogateescape"), name.decode("utf-8", "surrogateescape")
+
+
+def _find_by_id(
+    rows: Sequence[Entry], records: Mapping[tuple[str, str], Datafile]
+) -> Iterator[tuple[Entry, Datafile | None]]:
+    """Yield rows with their records; those that do not say which it is are left as they are."""
+    wanted = {row.datafile for row in rows if row.datafile is not None}
+    found = {it.id: it for it in records.values() if it.id in wanted} if wanted else {}
+    for row in rows:
+        if row.datafile is not None:
+            yield row, found.get(row.datafile)
+
+
+def _lost_on_server(dataset: Dataset, files: int) -> Problem:
+    what = "1 file" if files == 1 else f"{files} files"
+    return Problem(
+        LOST,
+        f"The server no longer has {what} of the dataset {dataset.name} as it had verified them: "
+        "their records or copies are gone, or differ.",
+        "What is still on this computer is sent or verified again now. Tell the server's "
+        "administrator: other copies may be lost, too.",
+    )
+
+
+QUESTION = 100  # so many records of a listing cost as much as a question about one file
+NOTHING = NewestDatafile(0, 0)
+
+
+class DatasetIndex:
+    """Where to ask about datafiles: the ledger first, the server through the gate."""
+
+    def __init__(
+        self, server: ServerAPI, ledger: Ledger, gate: Gate, recall: ArchiveRecovery, audit: Audit
+    ) -> None:
+        self.server = server
+        self.ledger = ledger
+        self.gate = gate
+        self._recall = recall
+        self._audit = audit
+
+    def look_up(self, dataset: Dataset, folder: bytes) -> "DatasetView":
+        """Return a view of the dataset of a folder; as a rule that costs one question."""
+        return DatasetView(self, dataset, folder)
+
+    def prove(self, dataset: Dataset) -> NewestDatafile | None:
+        """Return what the dataset has, where that is the very set of records that we know.
+
+        Each of them was compared with what the ledger says, in the last full listing or after it
+        was made. The number of records and the id of the newest prove that since then none has
+        gone and none has come from elsewhere.
+        """
+        if not dataset.id:
+            return None
+        listed = self.ledger.find_listed(dataset.id)
+        before = listed.newest if listed else NOTHING
+        ours = self.ledger.count_records(dataset.id, before.id)
+        expected = NewestDatafile(before.total + ours.total, max(before.id, ours.id))
+        due = listed is not None and self._audit.is_due(dataset.id, listed.at)
+        if due or (expected.total and self._audit.is_always_due):
+            return None
+        found = self.gate.call(lambda: self.server.fetch_newest(dataset.id, expected.total))
+        if found != expected:
+            return None
+        if listed is None and found.total:
+            self.ledger.record_listed(dataset.id, found)
+        return found
+
+    def knows_all(self, dataset: DatasetId, found: NewestDatafile) -> bool:
+        """Return whether the ledger has a row for each record that a dataset had."""
+        return self.ledger.count_records(dataset, until=found.id).total == found.total
+
+    def ask_for(self, dataset: Dataset, name: str) -> list[Datafile]:
+        """Return the dataset's records of this name, whatever their directories are."""
+        return self.gate.call(lambda: self.server.find_datafiles(dataset.id, name))
+
+    def list_dataset(self, dataset: Dataset, folder: bytes, *, audit: bool) -> "KnownRecords":
+        """Return all records of the dataset, and what its archives hold: one listing.
+
+        With `audit` what the ledger says of this dataset is right from then on; files of it must
+        not be on their way yet.
+        """
+        if not dataset.id:
+            return KnownRecords({}, ArchiveIndex({}))
+        before = self.ledger.find_archives(dataset.id)
+        records, newest = self.gate.call(lambda: self._fetch(dataset))
+        if audit:
+            self._audit(dataset, folder, records)
+        holdings = self._recall(dataset, folder, records, before)
+        if audit and not holdings.unread:
+            self.ledger.record_listed(dataset.id, newest)
+        return KnownRecords(records, holdings)
+
+    def _fetch(self, dataset: Dataset) -> tuple[Records, NewestDatafile]:
+        records: MutableMapping[tuple[str, str], Datafile] = self.ledger.open_room()
+        total = newest = 0
+        for record in self.server.list_datafiles(dataset.id):
+            records[record.directory or "", record.name] = record
+            total, newest = total + 1, max(newest, record.id)
+        return records, NewestDatafile(total, newest)
+
+
+class KnownRecords(NamedTuple):
+    """The records of a dataset by directory and name, and what its archives hold."""
+
+    records: Records
+    holdings: ArchiveIndex
+
+
+class DatasetView:
+    """One dataset during one run: the listing is fetched once, and only if it is needed.
+
+    Where the ledger agrees, few files differ as a rule: their records are asked for one by one
+    until the listing would have been cheaper.
+    """
+
+    def __init__(self, knowledge: DatasetIndex, dataset: Dataset, folder: bytes) -> None:
+        self.dataset = dataset
+        self.folder = folder
+        self._found = knowledge.prove(dataset)
+        self._spare = self._found.total - QUESTION if self._found else 0
+        self._knowledge = knowledge
+        self._knows_all: bool | None = None
+        self._listing: SingleFlight[str, KnownRecords] = SingleFlight()
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the server has the very set of records that we know."""
+        return self._found is not None
+
+    @property
+    def knows_all(self) -> bool:
+        """Whether a file that the ledger does not know has no record here."""
+        if self._knows_all is None:
+            found = self._found
+            self._knows_all = found is not None and self._knowledge.knows_all(
+                self.dataset.id, found
+            )
+        return self._knows_all
+
+    @property
+    def unread(self) -> bool:
+        """Whether archives may hold more than is known of them now."""
+        return not self.agrees and self._list().holdings.unread
+
+    def settle(self) -> None:
+        """Make sure that what the ledger says of this dataset is right: list where it may not."""
+        if not self.agrees:
+            self._list()
+
+    def find(self, file: LocalFile) -> Datafile | None:
+        """Return the record of this name."""
+        place = file.directory.decode(), file.name.decode()
+        if self._spare <= 0:
+            return self._list().records.get(place)
+        found = self._knowledge.ask_for(self.dataset, place[1])
+        self._spare -= QUESTION + len(found)
+        return next((it for it in found if (it.directory or "", it.name) == place), None)
+
+    def find_archive(self, path: str) -> tuple[ArchiveRecord | None, Datafile | None]:
+        """Return an archive that the ledger knows, and the server's record of it."""
+        listing = self._list()
+        archive = listing.holdings.archives.get(path)
+        return archive, archive and listing.records.get(archive.place)
+
+    def find_verified(self, path: str) -> ArchiveRecord | None:
+        """Return an archive that the server has verified, by what the ledger says of it."""
+        archive = self._find_archives().get(path)
+        return archive if archive and archive.state is EntryState.VERIFIED else None
+
+    def is_archive(self, file: LocalFile) -> bool:
+        """Return whether a local file has the name of an archive that holds other files."""
+        if not file.name.endswith(b".tar") or not is_archive_name(file.name.decode()):
+            return False
+        path = archive_path(file.directory.decode(), file.name.decode())
+        known = self._find_archives().get(path)
+        return known is not None and known.state is not EntryState.FAILED
+
+    def _find_archives(self) -> Mapping[str, ArchiveRecord]:
+        if self.agrees:
+            return self._knowledge.ledger.find_archives(self.dataset.id)
+        return self._list().holdings.archives
+
+    def _list(self) -> KnownRecords:
+        return self._listing(
+            "",
+            lambda: self._knowledge.list_dataset(self.dataset, self.folder, audit=not self.agrees),
+        )

@@ -1,0 +1,137 @@
+"""What waits to be registered, by dataset: one worker at a time has a dataset."""
+
+from collections import Counter, deque
+from collections.abc import Iterable
+from datetime import timedelta
+from math import inf
+
+from mydata_like.core.model import DatasetId, EarlierWrite, Staged
+from mydata_like.core.ports import Clock, Ledger
+from mydata_like.engine.pipeline import Lock
+
+CROWD = 4000  # files that may wait here
+
+
+class DatasetQueues:
+    """Staged files by dataset, and which datasets are free; all methods from any thread.
+
+    A dataset that was taken is nobody else's until it is released. One may be put off: it is
+    not given before its time, with or without files.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._files: dict[DatasetId, deque[Staged]] = {}
+        self._taken: set[DatasetId] = set()
+        self._due: dict[DatasetId, float] = {}  # of those that were put off
+        self._count = 0
+
+    def add(self, files: Iterable[Staged]) -> None:
+        """Let files wait behind the others of their dataset."""
+        with self._lock:
+            for file in files:
+                self._files.setdefault(file.wanted.dataset.id, deque()).append(file)
+                self._count += 1
+
+    def take(self, now: float) -> DatasetId | None:
+        """Take a dataset that is free and has something to be done; None where there is none."""
+        with self._lock:
+            for dataset in self._files | self._due:
+                if dataset not in self._taken and self._due.get(dataset, now) <= now:
+                    self._taken.add(dataset)
+                    self._due.pop(dataset, None)
+                    return dataset
+        return None
+
+    def take_files(self, dataset: DatasetId, most: int) -> list[Staged]:
+        """Return at most so many files of a dataset that was taken."""
+        with self._lock:
+            waiting = self._files.get(dataset)
+            if waiting is None:
+                return []
+            files = [waiting.popleft() for _ in range(min(most, len(waiting)))]
+            self._count -= len(files)
+            if not waiting:
+                del self._files[dataset]
+            return files
+
+    def put_back(self, dataset: DatasetId, files: Iterable[Staged]) -> None:
+        """Let files of a dataset wait before the others."""
+        with self._lock:
+            returned = [*files]
+            if returned:
+                self._files.setdefault(dataset, deque()).extendleft(reversed(returned))
+                self._count += len(returned)
+
+    def put_off(self, dataset: DatasetId, due: float) -> None:
+        """Give a dataset that was taken to nobody before `due`."""
+        with self._lock:
+            self._due[dataset] = due
+
+    def release(self, dataset: DatasetId) -> None:
+        """Let others take a dataset."""
+        with self._lock:
+            self._taken.discard(dataset)
+
+    @property
+    def crowded(self) -> bool:
+        """Whether no more should come."""
+        return self._count >= CROWD
+
+    def find_due(self) -> float:
+        """Return when the first of those that were put off is to be taken up again."""
+        with self._lock:
+            waiting = (due for dataset, due in self._due.items() if dataset not in self._taken)
+            return min(waiting, default=inf)
+
+
+class WriteTracker:
+    """Notes in the ledger which datasets are being written to, and until when at most.
+
+    `limit` is how many seconds a request that writes may last, heard of or not. What earlier
+    runs had noted is read once, before anything of this run is noted.
+    """
+
+    def __init__(self, ledger: Ledger, clock: Clock, limit: float) -> None:
+        self.limit = limit
+        self._ledger = ledger
+        self._clock = clock
+        self._lock = Lock()
+        self._running: Counter[DatasetId] = Counter()
+        self._earlier = dict(ledger.find_writes())
+        for dataset in list(self._earlier):
+            self.find_rest(dataset)  # which forgets what must be over
+
+    def begin(self, dataset: DatasetId) -> None:
+        """Note that a request is about to write to a dataset."""
+        with self._lock:
+            self._running[dataset] += 1
+            until = self._clock.now() + timedelta(seconds=self.limit)
+            self._ledger.note_write(dataset, until)
+
+    def end(self, dataset: DatasetId) -> None:
+        """Note that its answer was heard, or that it must be over."""
+        with self._lock:
+            self._running[dataset] -= 1
+            if self._running[dataset] <= 0 and dataset not in self._earlier:
+                self._ledger.forget_write(dataset)
+
+    def find_rest(self, dataset: DatasetId) -> float:
+        """Return for how many seconds a request of an earlier run may still be writing there."""
+        earlier = self.find_earlier(dataset)
+        if earlier is None:
+            return 0.0
+        rest = (earlier.until - self._clock.now()).total_seconds()
+        if rest <= 0:
+            self.end_earlier(dataset)
+        return min(max(rest, 0.0), self.limit)  # the clock may have been set
+
+    def find_earlier(self, dataset: DatasetId) -> EarlierWrite | None:
+        """Return a request of an earlier run which may still be writing to a dataset."""
+        return self._earlier.get(dataset)
+
+    def end_earlier(self, dataset: DatasetId) -> None:
+        """Note that the request of an earlier run is over."""
+        with self._lock:
+            if self._earlier.pop(dataset, None) and self._running[dataset] <= 0:
+                self._ledger.forget_write(dataset)

@@ -1,0 +1,217 @@
+"""How long to wait before trying again, and the gate at which a whole run waits."""
+
+from collections.abc import Callable
+from math import inf
+from random import Random
+from typing import TypeVar
+
+from mydata_like.core.errors import (
+    AccessDeniedError,
+    Cancelled,
+    HostKeyError,
+    NotApprovedError,
+    Problem,
+    RunError,
+    ServerUnavailableError,
+    StagingError,
+    UploaderError,
+)
+from mydata_like.core.events import RunPaused, RunResumed
+from mydata_like.core.ports import CancelSignal, Clock, Emit
+from mydata_like.engine.pipeline import Lock
+
+T = TypeVar("T")
+
+SHORTEST_DELAY = 1.0
+LONGEST_DELAY = 300.0
+FIRST_PROBE = 5.0
+LONGEST_PROBE = 60.0
+GLANCE = 0.5  # seconds after which those who wait at the gate look again
+
+_CONDITION = "condition"  # names the reason that one caller is probing
+
+# What keeps the whole run from going on, until it is mended elsewhere.
+PAUSING = (
+    AccessDeniedError,
+    NotApprovedError,
+    HostKeyError,
+    StagingError,
+    ServerUnavailableError,
+)
+
+
+class Gate:
+    """Where a run waits: for the next attempt, for a person, for what stops everything.
+
+    What stops one caller stops all: one of them tries again and again, at growing intervals,
+    and the others wait until it has passed. Each condition is told once.
+
+    A hold is milder: nothing new is sent until it is released, and what is under way is
+    finished, registered and verified. Several may be there at once, each under its own name;
+    the newest of all reasons is told, and that the run goes on once none is left.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        cancel: CancelSignal,
+        emit: Emit,
+        random: Random,
+        *,
+        patience: Callable[[RunError], float] = lambda error: inf,
+    ) -> None:
+        self.clock = clock
+        self.cancel = cancel
+        self._emit = emit
+        self._random = random
+        self._patience = patience
+        self._lock = Lock()
+        self._reasons: dict[str, Problem] = {}  # why the run waits, by name, the newest last
+        self._told: Problem | None = None
+        self._hurried = False
+        self._holdable = True
+        self._closed_at = 0.0
+        self.stopped = 0.0  # seconds for which conditions have stopped all callers so far
+
+    def call(self, action: Callable[[], T]) -> T:
+        """Return what `action` returns, after as many pauses as that takes.
+
+        Errors that concern one file only are the caller's. A condition that lasts longer than
+        the patience with it (seconds, possibly none) is raised.
+        """
+        while True:
+            self._wait_open()
+            try:
+                return action()
+            except UploaderError as error:
+                if self.cancel.is_set():  # what breaks then was broken by us
+                    raise Cancelled from error
+                if not isinstance(error, PAUSING) or self._patience(error) <= 0:
+                    raise
+                if self._close(error.problem):
+                    return self._probe(action, error)
+
+    def delay(self, attempt: int, asked: float = 0.0) -> float:
+        """Return how long to wait after so many failures: at random, so that no two agree.
+
+        It is at least what the server `asked` for (`TransientError.retry_after`).
+        """
+        upper = min(LONGEST_DELAY, SHORTEST_DELAY * 3.0 ** min(attempt, 9))
+        return max(asked, self._random.uniform(SHORTEST_DELAY, upper))
+
+    def rest(self, seconds: float) -> None:
+        """Wait so long; raises `Cancelled` when that is cut short."""
+        if self.cancel.wait(seconds):
+            raise Cancelled
+
+    def hold(self, name: str, problem: Problem) -> None:
+        """Let nothing new be sent until `release` of this name; another problem is told anew."""
+        with self._lock:
+            if self._holdable and self._reasons.get(name) != problem:
+                self._give_reason(name, problem)
+
+    def release(self, name: str) -> None:
+        """End the hold of this name, if there is one."""
+        with self._lock:
+            self._take_back(name)
+
+    def lift_holds(self) -> None:
+        """Release all holds, and hold no more: the run is to end."""
+        with self._lock:
+            self._holdable = False
+            for name in self._reasons.keys() - {_CONDITION}:
+                self._take_back(name)
+
+    @property
+    def held(self) -> bool:
+        """Whether nothing new may be sent now."""
+        with self._lock:
+            return len(self._reasons) > (_CONDITION in self._reasons)
+
+    @property
+    def waits(self) -> bool:
+        """Whether the run waits for anything."""
+        return bool(self._reasons)
+
+    def wait_released(self) -> None:
+        """Return once nothing holds the run, for whoever is about to send."""
+        while self.held:
+            self.rest(GLANCE)
+
+    def hurry(self) -> None:
+        """Look at once whether what stopped everything is gone."""
+        with self._lock:
+            self._hurried = _CONDITION in self._reasons
+
+    def _give_reason(self, name: str, problem: Problem) -> None:
+        self._reasons.pop(name, None)
+        self._reasons[name] = problem
+        self._tell()
+
+    def _take_back(self, name: str) -> None:
+        if self._reasons.pop(name, None):
+            self._tell()
+
+    def _tell(self) -> None:
+        """Say why the run waits now, or that it goes on, unless that was said last."""
+        newest = next(reversed(self._reasons.values()), None)
+        if newest == self._told:
+            return
+        self._told = newest
+        if newest is not None:
+            self._emit(RunPaused(problem=newest))
+        elif not self.cancel.is_set():
+            self._emit(RunResumed())
+
+    def _wait_open(self) -> None:
+        while _CONDITION in self._reasons:
+            self.rest(GLANCE)
+        if self.cancel.is_set():
+            raise Cancelled
+
+    def _close(self, problem: Problem) -> bool:
+        """Return whether it is the caller who shall probe, as no other does."""
+        with self._lock:
+            if _CONDITION in self._reasons:
+                return False
+            self._give_reason(_CONDITION, problem)
+            self._closed_at = self.clock.monotonic()
+            return True
+
+    def _probe(self, action: Callable[[], T], error: RunError) -> T:
+        begun = self.clock.monotonic()
+        interval, given_up = FIRST_PROBE, False
+        try:
+            while True:
+                if self.clock.monotonic() - begun >= self._patience(error):
+                    given_up = True
+                    raise error
+                self._rest_until_probe(interval)
+                interval = min(interval * 2, LONGEST_PROBE)
+                try:
+                    return action()
+                except PAUSING as again:
+                    error = again
+                    self._tell_change(again.problem)
+        finally:
+            self._open(tell=not given_up)
+
+    def _rest_until_probe(self, interval: float) -> None:
+        due = self.clock.monotonic() + interval
+        while (rest := due - self.clock.monotonic()) > 0 and not self._hurried:
+            self.rest(min(rest, GLANCE))
+        self._hurried = False
+
+    def _tell_change(self, problem: Problem) -> None:
+        with self._lock:
+            if self._reasons[_CONDITION].code != problem.code:
+                self._give_reason(_CONDITION, problem)
+
+    def _open(self, *, tell: bool) -> None:
+        """Let all go on; of a run that ends here nobody is told that it does."""
+        with self._lock:
+            self.stopped += self.clock.monotonic() - self._closed_at
+            if tell:
+                self._take_back(_CONDITION)
+            else:
+                self._reasons.pop(_CONDITION, None)

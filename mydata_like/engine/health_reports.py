@@ -1,0 +1,151 @@
+"""Tells people how an unattended uploader does: each week, and when nothing goes well for long."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, time, timedelta, tzinfo
+from typing import Any, Final, NamedTuple, Protocol
+
+from mydata_like.core.deletion import Safety
+from mydata_like.core.errors import Problem
+from mydata_like.engine.schedule import Rule, next_start
+from mydata_like.settings.schedule_section import WEEKDAYS
+from mydata_like.settings.sections import Monitor as MonitorSettings
+
+_WEEK: Final = timedelta(days=7)
+_MORNING: Final = time(9, 0)
+_NOTICED: Final = "noticed"
+_TROUBLE: Final = "trouble"
+
+
+class ReportedTimes(Protocol):
+    """Moments that outlive the program."""
+
+    def find(self, name: str) -> datetime | None: ...
+
+    def keep(self, name: str, moment: datetime | None) -> None: ...
+
+
+class Week(NamedTuple):
+    """What the runs of a week brought: how many there were and ended well, and their sums.
+
+    `safety` is how the data is now, `unsafe` how many files exist only here; `problem` says why
+    the data directory cannot be read.
+    """
+
+    runs: int = 0
+    well: int = 0
+    sent: int = 0
+    safety: Safety = Safety.UNKNOWN
+    unsafe: int = 0
+    problem: str = ""
+
+    @classmethod
+    def of(
+        cls, runs: Sequence[Mapping[str, Any]], safety: Safety, unsafe: int = 0, problem: str = ""
+    ) -> "Week":
+        """Return the sums of runs, each as the event `run_finished` tells it.
+
+        A run that was cut off has no sums.
+        """
+        ended = [run for run in runs if run]
+        return cls(
+            len(runs),
+            sum(not run["problem"] and not run["failed"] for run in ended),
+            sum(run["sent"] for run in ended),
+            safety,
+            unsafe,
+            problem,
+        )
+
+
+class HealthReporter:
+    """Decides what is told, and when; `look_back` returns what came since a moment."""
+
+    def __init__(
+        self,
+        settings: MonitorSettings,
+        memory: ReportedTimes,
+        look_back: Callable[[datetime], Week],
+        zone: tzinfo | None = None,
+    ) -> None:
+        """`zone` is None for the computer's own."""
+        self._settings = settings
+        self._memory = memory
+        self._look_back = look_back
+        self._zone = zone
+        self._told_of_trouble = False
+
+    def note(self, now: datetime, *, well: bool) -> None:
+        """Take note of how things stand: a run ended well, or something does not go well."""
+        if well:
+            self._memory.keep(_TROUBLE, None)
+            self._told_of_trouble = False
+        elif self._memory.find(_TROUBLE) is None:
+            self._memory.keep(_TROUBLE, now)
+
+    def find_notices(self, now: datetime) -> list[Problem]:
+        """Return what is to be told now; it is told once."""
+        return [*self._find_trouble(now), *self._find_weekly(now)]
+
+    def _find_trouble(self, now: datetime) -> list[Problem]:
+        since, hours = self._memory.find(_TROUBLE), self._settings.silent_hours
+        silent = since is not None and hours and now - since >= timedelta(hours=hours)
+        if not silent or self._told_of_trouble:
+            return []
+        self._told_of_trouble = True
+        return [
+            Problem(
+                "monitor.silence",
+                f"For {(now - (since or now)) // timedelta(hours=1)} hours no run has ended well.",
+                "The log tells why; mydata-like status tells what is waited for.",
+            )
+        ]
+
+    def _find_weekly(self, now: datetime) -> list[Problem]:
+        if self._settings.notice_day == "never":
+            return []
+        told = self._memory.find(_NOTICED)
+        if told is None or told > now:
+            self._memory.keep(_NOTICED, now)
+            return []
+        day = frozenset({WEEKDAYS.index(self._settings.notice_day)})
+        due = next_start(Rule("weekly", time=_MORNING, days=day), told, self._zone)
+        if due is None or due > now:
+            return []
+        self._memory.keep(_NOTICED, now)
+        return [describe_week(self._look_back(max(told, now - _WEEK)))]
+
+
+def describe_week(week: Week) -> Problem:
+    """Return the weekly notice."""
+    if not week.runs:
+        return Problem(
+            "monitor.nothing-ran",
+            "No run began in the last week.",
+            "Look at the schedule: mydata-like status",
+        )
+    if week.safety in (Safety.AT_RISK, Safety.PROBLEM) or not week.well:
+        ended = f"{week.runs - week.well:,} of {week.runs:,} runs of the last week did not end well"
+        files = f"{week.unsafe:,} files are not safe on the server yet."
+        return Problem(
+            "monitor.unsafe",
+            f"{ended}; {files} {week.problem}".strip(),
+            "The log names them and tells why; mydata-like status tells how things stand.",
+        )
+    if not week.sent:
+        return Problem(
+            "monitor.nothing-came",
+            f"Nothing came in the last week: {week.runs:,} runs found no new file.",
+            "If the instrument made data, see that data.directory is the folder it writes to.",
+        )
+    if week.safety is not Safety.SAFE:
+        return Problem(
+            "monitor.unsafe",
+            f"{week.sent:,} files were sent in the last week, but no run over the whole data "
+            "directory has ended: it is not known whether all files are safe.",
+            "Start a run over the data directory: mydata-like run",
+        )
+    return Problem(
+        "monitor.all-well",
+        f"All is well: {week.sent:,} files of the last week are safe on the server "
+        f"({week.runs:,} runs).",
+    )

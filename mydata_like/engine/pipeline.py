@@ -1,0 +1,448 @@
+"""Runs the stages in threads, with bounded queues between them."""
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
+from time import monotonic
+from types import TracebackType
+from typing import Generic, NamedTuple, Protocol, Self, TypeVar
+from weakref import WeakSet
+
+from mydata_like.core.errors import Cancelled, UploaderError
+from mydata_like.core.ports import CancelSignal
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+TICK = 0.1  # seconds after which every wait looks again whether it should go on
+
+
+class StageInput(Protocol[T_co]):
+    """What a stage reads from; the workers of the stage share it. Items are never None."""
+
+    def __iter__(self) -> Iterator[T_co]: ...
+
+    def poll(self, timeout: float | None) -> T_co | None:
+        """Wait so long (None: as long as it takes) for an item; None for none.
+
+        `finished` tells whether one may come later.
+        """
+
+    def take_ready(self, most: int) -> Sequence[T_co]:
+        """Return at most so many of the items that are there already."""
+
+    @property
+    def finished(self) -> bool:
+        """Whether all items have been taken and no more will come."""
+
+    @property
+    def starving(self) -> bool:
+        """Whether a worker of the next stage waits for what this stage may hold back."""
+
+
+def count_one(_: object) -> int:
+    """Count an item as one, whatever is in it."""
+    return 1
+
+
+class WorkQueue(Generic[T]):
+    """A bounded queue that ends when it is closed and empty, and breaks when cancelled.
+
+    What it holds is bounded by its weight: an item more is let in while that is below `limit`.
+    Every method that takes or puts raises `Cancelled` once `cancel` is set. `starved` and
+    `blocked` are the seconds for which takers have waited for items, and putters for room.
+    """
+
+    def __init__(
+        self, cancel: CancelSignal, limit: int = 16, weigh: Callable[[T], int] = count_one
+    ) -> None:
+        self._cancel = cancel
+        self._limit = max(1, limit)
+        self._weigh = weigh
+        self._items: deque[tuple[T, int]] = deque()
+        self._weight = 0
+        self._closed = False
+        self._lock = threading.Lock()
+        self._filled = threading.Condition(self._lock)
+        self._drained = threading.Condition(self._lock)
+        self._takers = 0
+        self._putters = 0
+        self.starved = 0.0
+        self.blocked = 0.0
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __iter__(self) -> Iterator[T]:
+        while (item := self.poll(None)) is not None:
+            yield item
+
+    def put(self, item: T) -> None:
+        """Add an item as soon as there is room."""
+        weight = max(1, self._weigh(item))
+        with self._lock:
+            self._check()
+            while self._weight >= self._limit:
+                self._putters += 1
+                waited = _wait(self._drained, TICK)
+                self.blocked += waited
+                self._putters -= 1
+                self._check()
+            self._items.append((item, weight))
+            self._weight += weight
+            if self._takers:
+                self._filled.notify()
+            if self._putters and self._weight < self._limit:
+                self._drained.notify()  # what was taken may have made room for several
+
+    def poll(self, timeout: float | None) -> T | None:
+        """Return the next item, or None at the end and when the time is over."""
+        with self._lock:
+            self._check()
+            if not self._items and not self._closed:
+                self._wait_filled(timeout)
+            return self._take() if self._items else None
+
+    def take_ready(self, most: int) -> list[T]:
+        """Return at most so many of the items that are there already."""
+        with self._lock:
+            self._check()
+            return [self._take() for _ in range(min(most, len(self._items)))]
+
+    def close(self) -> None:
+        """Say that no more items come."""
+        with self._lock:
+            self._closed = True
+            self._filled.notify_all()
+
+    def wake(self) -> None:
+        """Let everybody who waits look again whether to go on."""
+        with self._lock:
+            self._filled.notify_all()
+            self._drained.notify_all()
+
+    @property
+    def finished(self) -> bool:
+        return self._closed and not self._items
+
+    @property
+    def starving(self) -> bool:
+        """Whether somebody waits for an item and there is none."""
+        return self._takers > 0 and not self._items
+
+    def _check(self) -> None:
+        if self._cancel.is_set():
+            raise Cancelled
+
+    def _take(self) -> T:
+        item, weight = self._items.popleft()
+        self._weight -= weight
+        if self._putters:
+            self._drained.notify()
+        return item
+
+    def _wait_filled(self, timeout: float | None) -> None:
+        deadline = None if timeout is None else monotonic() + timeout
+        while not self._items and not self._closed:
+            rest = TICK if deadline is None else min(TICK, deadline - monotonic())
+            if rest <= 0:
+                return
+            self._takers += 1
+            waited = _wait(self._filled, rest)  # others may have counted theirs meanwhile
+            self.starved += waited
+            self._takers -= 1
+            self._check()
+
+
+def _wait(condition: threading.Condition, timeout: float) -> float:
+    """Wait to be notified; return how many seconds that took."""
+    begun = monotonic()
+    condition.wait(timeout)
+    return monotonic() - begun
+
+
+logger = logging.getLogger(__name__)
+In = TypeVar("In")
+Out = TypeVar("Out")
+
+# For what else the engine shares between threads.
+Lock = threading.Lock
+Condition = threading.Condition
+
+
+class CancelFlag:
+    """A request to stop, made once and for all, from any thread."""
+
+    def __init__(self) -> None:
+        self._event = threading.Event()
+        self._lock = threading.Lock()
+        self._reason = ""
+        self._parts: WeakSet[CancelFlag] = WeakSet()
+
+    @property
+    def reason(self) -> str:
+        """Who asked to stop, and why; the first one to ask is remembered."""
+        return self._reason
+
+    def is_set(self) -> bool:
+        return self._event.is_set()
+
+    def wait(self, timeout: float) -> bool:
+        return self._event.wait(timeout)
+
+    def set(self, reason: str = "") -> None:
+        with self._lock:
+            if not self._event.is_set():
+                self._reason = reason
+                self._event.set()
+        for part in list(self._parts):
+            part.set(reason)
+
+    def part(self) -> "CancelFlag":
+        """Return a request of its own for a part of the work: made with this one, or alone."""
+        part = CancelFlag()
+        self._parts.add(part)
+        if self.is_set():
+            part.set(self._reason)
+        return part
+
+
+class Stoppable(CancelSignal, Protocol):
+    """A request to stop that can be made here, too."""
+
+    def set(self, reason: str = "") -> None: ...
+
+
+class StageWaits(NamedTuple):
+    """How many workers a stage has, and the seconds for which they have waited in all.
+
+    That is for something to do, or for the next stage to take what they had done.
+    """
+
+    workers: int
+    starved: float
+    blocked: float
+
+
+class _Inlet(Generic[T]):
+    """A stage's view of its work: the queue before it, and how the next stage fares."""
+
+    def __init__(self, queue: WorkQueue[T], next_queue: WorkQueue[Out]) -> None:
+        self._queue = queue
+        self._next = next_queue
+        self.poll = queue.poll
+        self.take_ready = queue.take_ready
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._queue)
+
+    @property
+    def finished(self) -> bool:
+        return self._queue.finished
+
+    @property
+    def starving(self) -> bool:
+        return self._next.starving
+
+
+class WorkerGroup:
+    """Owns the threads of a run: the first error stops them all and is raised at the end.
+
+    Leaving it joins every thread; once the run is cancelled that takes at most `patience`
+    seconds. Raises `Cancelled` when a worker was cut short without an error.
+    """
+
+    def __init__(self, cancel: Stoppable, *, patience: float = 10.0) -> None:
+        self.cancel = cancel
+        self._patience = patience
+        self._lock = threading.Lock()
+        self._threads: list[threading.Thread] = []
+        self._queues: list[WorkQueue[object]] = []
+        self._stages: dict[str, Callable[[], StageWaits]] = {}
+        self._error: BaseException | None = None
+        self._cut_short = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if error is not None:
+            self._stop(f"the run ended early: {type(error).__name__}")
+        try:
+            self._join()
+        except BaseException:
+            self._stop("interrupted")
+            raise
+        if error is not None and not isinstance(error, Cancelled):
+            if self._error is not None:
+                logger.error("A worker failed as well", exc_info=self._error)
+            return
+        if self._error is not None:
+            raise self._error
+        if error is None and self._cut_short:
+            raise Cancelled
+
+    def open_queue(self, limit: int, weigh: Callable[[Out], int] = count_one) -> WorkQueue[Out]:
+        """Return a queue that breaks with this group."""
+        queue: WorkQueue[Out] = WorkQueue(self.cancel, limit, weigh)
+        self._queues.append(queue)  # type: ignore[arg-type]  # only woken through this list
+        return queue
+
+    def stage_waits(self) -> Mapping[str, StageWaits]:
+        """Return how much the workers of each stage have waited, by the name of the stage."""
+        return {name: read() for name, read in list(self._stages.items())}
+
+    def note_stage(self, name: str, read: Callable[[], StageWaits]) -> None:
+        """Have a stage among those that `stage_waits` tells of."""
+        self._stages[name] = read
+
+    def start(self, name: str, work: Callable[[], None]) -> None:
+        """Run `work` in a thread of this group."""
+        thread = threading.Thread(target=self._guard, args=(work,), name=name, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _guard(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except Cancelled:
+            self._cut_short = True
+            self._stop("a worker was cancelled")
+        except BaseException as error:
+            # Whatever ends a worker early ends the run: a silent end would look like success.
+            self._note(error)
+
+    def _note(self, error: BaseException) -> None:
+        with self._lock:
+            first = self._error is None and not self.cancel.is_set()
+            if first:
+                self._error = error
+        if not first:
+            logger.warning("A worker failed while the run was stopping", exc_info=error)
+        self._stop(f"a worker failed: {type(error).__name__}")
+
+    def _stop(self, reason: str) -> None:
+        self.cancel.set(reason)
+        for queue in self._queues:
+            queue.wake()
+
+    def _join(self) -> None:
+        deadline: float | None = None
+        for thread in self._threads:
+            while thread.is_alive():
+                if deadline is None and self.cancel.is_set():
+                    deadline = monotonic() + self._patience
+                if deadline is not None and monotonic() >= deadline:
+                    logger.error("The worker %s did not stop in time", thread.name)
+                    break
+                thread.join(TICK)
+
+
+def stage(  # noqa: PLR0913 - two of them say how much may wait
+    group: WorkerGroup,
+    function: Callable[[StageInput[In]], Iterator[Out]],
+    source: WorkQueue[In] | Iterable[In],
+    *,
+    workers: int = 1,
+    limit: int = 16,
+    weigh: Callable[[Out], int] = count_one,
+) -> WorkQueue[Out]:
+    """Start workers that turn what comes from `source` into what waits in the queue returned.
+
+    The workers share the source; `limit` bounds what they may do in advance, by its weight.
+    """
+    queue = source if isinstance(source, WorkQueue) else feed(group, source, limit)
+    output: WorkQueue[Out] = group.open_queue(limit, weigh)
+    name = getattr(function, "__name__", type(function).__name__).strip("_").lower()
+    running = _start_all(group, name, workers, lambda: function(_Inlet(queue, output)), output)
+    group.note_stage(name, lambda: StageWaits(len(running), queue.starved, output.blocked))
+    return output
+
+
+def feed(
+    group: WorkerGroup,
+    items: Iterable[In],
+    limit: int = 16,
+    weigh: Callable[[In], int] = count_one,
+) -> WorkQueue[In]:
+    """Iterate in a thread of its own what waits in the queue returned."""
+    queue: WorkQueue[In] = group.open_queue(limit, weigh)
+    running = _start_all(group, "source", 1, lambda: iter(items), queue)
+    group.note_stage("source", lambda: StageWaits(len(running), 0.0, queue.blocked))
+    return queue
+
+
+def _start_all(
+    group: WorkerGroup,
+    name: str,
+    workers: int,
+    produce: Callable[[], Iterator[Out]],
+    output: WorkQueue[Out],
+) -> Sequence[None]:
+    """Start workers that fill the output; the last one to end closes it. Return who is at it."""
+    running = [None] * workers
+
+    def work() -> None:
+        for item in produce():
+            output.put(item)
+        running.pop()  # a worker that fails never gets here: its queue breaks instead
+        if not running:
+            output.close()
+
+    for number in range(1, workers + 1):
+        group.start(f"{name}-{number}", work)
+    return running
+
+
+@contextmanager
+def repeated(action: Callable[[], None], seconds: float) -> Iterator[None]:
+    """Call `action` at once, then every so many seconds in a thread, while this lasts.
+
+    An action that fails is logged and called again the next time: it must not end the run, nor
+    leave it held for ever.
+    """
+    ended = threading.Event()
+
+    def repeat() -> None:
+        while not ended.wait(seconds):
+            try:
+                action()
+            except Exception:  # the house's guard for threads, as in `workers`
+                logger.exception("What is done beside the run failed")
+
+    action()
+    thread = threading.Thread(target=repeat, name="ticker", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def begin(work: Callable[[], T]) -> Callable[[], T]:
+    """Begin to work in a thread; return what waits for the end and gives, or raises, what came."""
+    future: Future[T] = Future()
+
+    def carry_out() -> None:
+        try:
+            future.set_result(work())
+        except BaseException as error:  # it is for who waits
+            future.set_exception(error)
+
+    threading.Thread(target=carry_out, name="beside", daemon=True).start()
+    return future.result
+
+
+def settle(wait: Callable[[], object]) -> None:
+    """Wait for the end of what was begun, whatever comes of it: that is raised elsewhere."""
+    with suppress(UploaderError, Cancelled):
+        wait()

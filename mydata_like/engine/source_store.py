@@ -1,0 +1,241 @@
+"""Takes in what a person wants to be carried from outside of the data directory."""
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from mydata_like.core.errors import SourceError
+from mydata_like.core.extra_sources import (
+    Destination,
+    ExtraSource,
+    KnownSource,
+    SourceRequest,
+    check_destination,
+    lies_in,
+    suggest_destination,
+)
+from mydata_like.core.formatting import format_path
+from mydata_like.core.openat import is_link
+from mydata_like.engine.data_root import reason
+from mydata_like.engine.layout import dataset_folder, levels_of
+from mydata_like.engine.pipeline import Lock
+from mydata_like.settings.schema import Settings
+
+
+class SourceStore(Protocol):
+    """Where sources are remembered: the ledger."""
+
+    def find_destination(self, path: bytes) -> Destination | None: ...
+
+    def record_source(self, source: ExtraSource) -> None: ...
+
+    def find_sources(self) -> Sequence[KnownSource]: ...
+
+    def finish_source(self, path: bytes) -> None:
+        """Remember that all of a source is safe, unless something of it is known not to be."""
+
+
+class ExtraSources:
+    """The sources of one run; they may be added from any thread while it goes.
+
+    With `alone` nothing but them is carried. A dry run remembers none.
+    """
+
+    def __init__(
+        self, settings: Settings, roll: SourceStore, *, alone: bool = False, dry_run: bool = False
+    ) -> None:
+        self.alone = alone
+        self._settings = settings
+        self._roll = roll
+        self._dry_run = dry_run
+        self._lock = Lock()
+        self._waiting: dict[bytes, ExtraSource] = {}
+        self._taken: set[bytes] = set()
+        self._again: set[bytes] = set()  # added when this run had read it: it is for the next one
+        self._closed = False
+
+    def add(self, offer: SourceRequest) -> bool:
+        """Let this run carry a source; return whether it can: else it is for the next one.
+
+        Either way it is remembered. Raises `SourceError` where no run can carry it, `RunError`
+        where the ledger fails.
+        """
+        source = self._complete(offer)
+        with self._lock:
+            taken = not self._closed and source.path not in self._taken
+            if taken:
+                self._refuse_overlap(source)
+            self._record(source)
+            if taken:
+                self._waiting[source.path] = source
+            else:
+                self._again.add(source.path)
+        return taken
+
+    def remember(self, offer: SourceRequest) -> None:
+        """Remember a source that a run carries later; raises as `add` does."""
+        source = self._complete(offer)
+        with self._lock:
+            self._record(source)
+            if source.path in self._taken:
+                self._again.add(source.path)
+
+    def carry_on(self) -> None:
+        """Let this run carry what earlier ones were to carry, and have not finished.
+
+        Of two that lie in each other it is what was added now.
+        """
+        left = [known for known in self._roll.find_sources() if known.finished is None]
+        with self._lock:
+            for known in left:
+                if not self._find_overlap(known.path):
+                    alone = _is_file(known.path)
+                    self._waiting[known.path] = ExtraSource(known.path, known.destination, alone)
+
+    def take(self) -> Iterator[ExtraSource]:
+        """Yield what has been added and not been taken yet."""
+        while source := self._take_one():
+            yield source
+
+    def end(self) -> bool:
+        """Return whether all have been taken; from then on no more are."""
+        with self._lock:
+            self._closed = not self._waiting
+            return self._closed
+
+    @property
+    def waiting(self) -> list[ExtraSource]:
+        """What has been added and not been taken yet."""
+        with self._lock:
+            return list(self._waiting.values())
+
+    @property
+    def taken(self) -> list[bytes]:
+        """The paths of all that this run has read, or begun to."""
+        with self._lock:
+            return sorted(self._taken)
+
+    def finish(self) -> None:
+        """Remember what is safe, after a run that came to its end."""
+        for path in self.taken:
+            if path not in self._again:
+                self._roll.finish_source(path)
+
+    def _take_one(self) -> ExtraSource | None:
+        with self._lock:
+            path = next(iter(self._waiting), None)
+            if path is None:
+                return None
+            self._taken.add(path)
+            return self._waiting.pop(path)
+
+    def _complete(self, offer: SourceRequest) -> ExtraSource:
+        source = check_source(self._settings, offer)
+        if offer.destination is not None:
+            return source
+        known = self._roll.find_destination(source.path)
+        return source._replace(destination=known) if known else source
+
+    def _record(self, source: ExtraSource) -> None:
+        if not self._dry_run:
+            self._roll.record_source(source)
+
+    def _find_overlap(self, path: bytes) -> list[bytes]:
+        """Return the sources of this run that a path is, lies in or holds."""
+        others = self._taken | self._waiting.keys()
+        return [other for other in others if lies_in(path, other) or lies_in(other, path)]
+
+    def _refuse_overlap(self, source: ExtraSource) -> None:
+        for other in self._find_overlap(source.path):
+            if other != source.path:
+                raise SourceError(
+                    f"{format_path(source.path)} and {format_path(other)} lie in each other.",
+                    hint="Each file can become one datafile of a run: leave out one of the two.",
+                    code="source.overlap",
+                )
+
+
+def check_source(settings: Settings, offer: SourceRequest) -> ExtraSource:
+    """Return what an offer means, its destination suggested where it has none.
+
+    Raises `SourceError` where it cannot be carried.
+    """
+    path = os.path.abspath(offer.path)  # noqa: PTH100 - of bytes, links left as they are
+    kind = _look(path)
+    _refuse_relatives(settings, path)
+    alone = not stat.S_ISDIR(kind)
+    wanted = offer.destination or suggest_destination(path, alone=alone)
+    return ExtraSource(_as_key(path), check_destination(wanted), alone)
+
+
+def _look(path: bytes) -> int:
+    """Return what kind of thing is there, if it can be carried."""
+    shown = format_path(path)
+    try:
+        status = os.lstat(path)
+    except OSError as error:
+        raise SourceError(
+            f"{shown} cannot be carried: {reason(error)}.",
+            hint="Check the path, and that its drive is connected.",
+            code="source.gone",
+        ) from error
+    if is_link(status):
+        raise SourceError(
+            f"{shown} is a link to something else.",
+            hint="Name the folder to which it leads.",
+            code="source.link",
+        )
+    if not stat.S_ISDIR(status.st_mode) and not stat.S_ISREG(status.st_mode):
+        raise SourceError(
+            f"{shown} is neither a folder nor a regular file.",
+            hint="Name a folder or a file.",
+            code="source.special",
+        )
+    return status.st_mode
+
+
+def _is_file(path: bytes) -> bool:
+    """Return whether there is something that is no folder; what is gone is told once it is read."""
+    try:
+        return not stat.S_ISDIR(os.lstat(path).st_mode)
+    except OSError:
+        return False
+
+
+def _refuse_relatives(settings: Settings, path: bytes) -> None:
+    """Refuse what lies in the data directory, or holds it."""
+    root = settings.data.directory
+    if root is None:
+        return
+    real, data = (_as_key(os.path.realpath(place)) for place in (path, os.fsencode(root)))
+    if lies_in(real, data):
+        raise SourceError(
+            f"{format_path(path)} lies in the data directory. {_say_place(settings, real, data)}",
+            hint="A run over the data directory takes it.",
+            code="source.inside",
+        )
+    if lies_in(data, real):
+        raise SourceError(
+            f"{format_path(path)} holds the data directory.",
+            hint="Name folders that lie beside the data directory.",
+            code="source.holds-data",
+        )
+
+
+def _say_place(settings: Settings, real: bytes, data: bytes) -> str:
+    """Say what something in the data directory becomes by the layout."""
+    levels = levels_of(settings.data.layout)
+    names = real[len(data) :].decode("utf-8", "replace").strip("/").split("/")
+    if len(names) < len(levels):
+        return "There the layout decides which datasets its folders become."
+    top = tuple(names[: len(levels)])
+    folder = dataset_folder(settings.data.layout, top, settings.instrument.name, real)
+    experiment = f' of the experiment "{folder.title}"' if folder.title else ""
+    part = "it is" if len(names) == len(levels) else "it is a part of"
+    return f'There {part} the dataset "{folder.name}"{experiment}.'
+
+
+def _as_key(path: bytes) -> bytes:
+    return os.fsencode(Path(os.fsdecode(path)).as_posix()).rstrip(b"/")

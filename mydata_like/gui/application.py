@@ -1,0 +1,218 @@
+"""Starts the window."""
+
+import gc
+import logging
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Qt, QTimer, Slot
+from PySide6.QtWidgets import QApplication
+
+from mydata_like.core.errors import NotApprovedError, Problem, UploaderError
+from mydata_like.engine.pipeline import CancelFlag
+from mydata_like.gui.base import AppContext
+from mydata_like.gui.controller import WindowController
+from mydata_like.gui.demo_launcher import DemoLauncher
+from mydata_like.gui.drop.drop_target import accept_drops
+from mydata_like.gui.dry_run import DryRunDialog
+from mydata_like.gui.help_menu import HelpDialog
+from mydata_like.gui.launch_options import LaunchOptions
+from mydata_like.gui.run_state import RunState
+from mydata_like.gui.settings_editor.dialog_opener import SettingsDialogOpener
+from mydata_like.gui.tasks import BackgroundTask, Tasks
+from mydata_like.gui.theme import texts
+from mydata_like.gui.theme_settings import ThemeSettings, dress
+from mydata_like.gui.tray.app_shell import SETTINGS, AppShell
+from mydata_like.gui.tray.crash_handler import CrashHandler, UiHangDetector
+from mydata_like.gui.tray.notifications import Notification
+from mydata_like.gui.tray.single_instance import InstanceServer
+from mydata_like.gui.window import MainWindow
+from mydata_like.gui.window_state import WindowState
+from mydata_like.settings.schema import Settings
+
+ASK_AFTER = 60_000  # milliseconds after which it is asked again
+
+
+class ApprovalWatcher(QObject):
+    """Asks where no run does, and the wizard may be closed; the controller sees the answer."""
+
+    def __init__(self, desk: AppContext, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._controller = desk.controller
+        self._tasks = desk.tasks
+        self._task = BackgroundTask()
+        self.timer = QTimer(self, interval=ASK_AFTER)
+        self.timer.timeout.connect(self._ask)
+        self._controller.run_changed.connect(self._follow)
+
+    @Slot(object)
+    def _follow(self, state: RunState) -> None:
+        # Of a key that is approved, and yet refused by the staging host, the server knows nothing.
+        awaited = state.awaited is not None and state.awaited.code == NotApprovedError.code
+        if not awaited or state.at_work:
+            self.timer.stop()
+        elif not self.timer.isActive():
+            self.timer.start()
+
+    @Slot()
+    def _ask(self) -> None:
+        if not self._task.running:
+            ask = partial(_ask_server, self._controller.settings, self._controller.config)
+            self._task = self._tasks.run(ask, failed=self._log_failure, cancel=True)
+
+    @Slot(object)
+    def _log_failure(self, error: UploaderError) -> None:
+        logger.info("No approval yet: %s", error.problem)
+
+
+def _ask_server(settings: Settings, config: Path | None, cancel: CancelFlag) -> None:
+    """Return once the key is approved, of which the standing tells from then on."""
+    from mydata_like.app.registration import register
+    from mydata_like.app.run_request import RunObserver, RunRequest
+
+    request = RunRequest(settings=settings, config=config)
+    register(request, RunObserver(cancel=cancel))
+
+
+EVERY = 5000  # milliseconds
+
+
+class Collector(QObject):
+    """Collects what automatic collection would have, from a timer."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._timer = QTimer(self, interval=EVERY)
+        self._timer.timeout.connect(self._collect)
+        self._timer.start()
+
+    @Slot()
+    def _collect(self) -> None:
+        """Collect the oldest generation that is due, and with it the younger ones."""
+        states = zip(gc.get_count(), gc.get_threshold(), strict=True)
+        due = [number for number, (count, threshold) in enumerate(states) if count > threshold]
+        if due:
+            gc.collect(max(due))
+
+
+@contextmanager
+def collected_here(parent: QObject | None = None) -> Iterator[None]:
+    """Collect only in this thread while this lasts."""
+    gc.disable()
+    collector = Collector(parent)
+    try:
+        yield
+    finally:
+        collector.deleteLater()
+        gc.enable()
+
+
+logger = logging.getLogger(__name__)
+
+SWITCH_INTERVAL = 0.0005  # seconds a thread may keep the GUI thread waiting
+
+
+class Program(QObject):
+    """The window with all that belongs to it."""
+
+    def __init__(self, start: LaunchOptions, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.tasks = Tasks(self)
+        self.controller = WindowController(start.config, self.tasks, self)
+        self.desk = AppContext(self.controller, self.tasks, WindowState(self))
+        self.approval = ApprovalWatcher(self.desk, self)
+        self.appearance = ThemeSettings(self.controller, self.desk.memory, self)
+        self.demonstration = DemoLauncher(self.tasks, self)
+        self.window = MainWindow(self.desk)
+        self.presence = AppShell(self.desk, self.window, start)
+        self.drawer = SettingsDialogOpener(self.desk, self.window)
+        self.arrival = accept_drops(self.desk, self.window)
+        self._connect()
+
+    def _connect(self) -> None:
+        self.controller.settings_changed.connect(self._choose_log_level)
+        self.window.dry_run_wanted.connect(self._open_dry_run)
+        self.window.help_wanted.connect(self._open_help)
+        self.window.set_up_wanted.connect(self._set_up)
+        self.window.settings_wanted.connect(self.drawer.open)
+        self.drawer.left_unsaved.connect(self._tell_unsaved)
+        self.window.folders_wanted.connect(self.arrival.choose)
+        self.presence.paths_given.connect(self._take_paths)
+        self.controller.command_refused.connect(self._tell_refusal)
+        self.window.demo_wanted.connect(self.demonstration.open)
+
+    def open(self) -> None:
+        """Begin to work; the window shows itself when the settings are read."""
+        self.presence.leaving.obey_signals()
+        self.controller.open()
+
+    def close(self) -> None:
+        """End what goes on beside the GUI thread."""
+        self.controller.close()
+        self.tasks.close()
+
+    @Slot()
+    def _set_up(self) -> None:
+        from mydata_like.gui.wizard import SetupWizard  # here: few starts need it
+
+        wizard = SetupWizard(self.desk, self.window)
+        wizard.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        wizard.demo_wanted.connect(self.demonstration.open)
+        wizard.open()
+
+    @Slot()
+    def _tell_unsaved(self) -> None:
+        title = self.tr("The settings were not saved")
+        text = self.tr("What you changed can be brought back.")
+        self.presence.banner.tell(Notification(None, title, text, SETTINGS))
+
+    @Slot(object)
+    def _take_paths(self, paths: tuple[Path, ...]) -> None:
+        self.arrival.take([os.fsencode(path) for path in paths])
+
+    @Slot(object)
+    def _tell_refusal(self, problem: Problem) -> None:
+        said = texts.plain(problem.message).rstrip(".")
+        self.presence.banner.tell(Notification(None, said, texts.plain(problem.hint), ""))
+
+    @Slot()
+    def _open_dry_run(self) -> None:
+        dialog = DryRunDialog(self.desk, self.window)
+        dialog.upload_wanted.connect(self.controller.start)
+        dialog.open()
+
+    @Slot()
+    def _open_help(self) -> None:
+        HelpDialog(self.tasks, self.window.list_actions(), self.window).open()
+
+    @Slot()
+    def _choose_log_level(self) -> None:
+        logging.getLogger().setLevel(self.controller.settings.advanced.log_level)
+
+
+def run_window(start: LaunchOptions, address: str) -> int:
+    """Run the program until somebody quits it; return the exit code."""
+    sys.setswitchinterval(SWITCH_INTERVAL)
+    app = QApplication(sys.argv[:1])
+    app.setApplicationName("mydata-like")
+    dress(app, WindowState())
+    app.setQuitOnLastWindowClosed(False)
+    watchdog = UiHangDetector(start.logs, parent=app)
+    last_resort = CrashHandler(app)
+    door = InstanceServer(address, app)
+    program = Program(start)
+    last_resort.problem_raised.connect(program.controller.problem_raised)
+    door.rung.connect(program.presence.answer)
+    # A signal may come before the event loop runs, when there is nothing to quit yet.
+    program.presence.leaving.left.connect(app.quit, Qt.ConnectionType.QueuedConnection)
+    with collected_here(app):
+        program.open()
+        code = app.exec()
+        program.close()
+    last_resort.stop()
+    watchdog.stop()
+    return code

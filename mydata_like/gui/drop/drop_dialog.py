@@ -1,0 +1,322 @@
+"""The sheet that opens for dropped folders: what they hold, and what they are to become."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QItemSelectionModel, QModelIndex, QPersistentModelIndex, Qt, QTimer, Slot
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QDialog,
+    QDialogButtonBox,
+    QHeaderView,
+    QLineEdit,
+    QListView,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QTreeView,
+    QVBoxLayout,
+    QWidget,
+)
+
+from mydata_like.core.errors import UploaderError
+from mydata_like.core.extra_sources import LONGEST_NAME
+from mydata_like.gui.base import AppContext
+from mydata_like.gui.drop import drop_dialog
+from mydata_like.gui.drop.drop_model import (
+    DropWarning,
+    DropWarningsModel,
+    SourceColumn,
+    SourcesModel,
+    list_notes,
+)
+from mydata_like.gui.run_state import Phase
+from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.widgets import LARGE, PlainLabel
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from mydata_like.app.source_service import Conflict, SourcePreview
+    from mydata_like.core.extra_sources import ExtraSource
+    from mydata_like.core.ports import CancelSignal
+    from mydata_like.settings.schema import Settings
+
+
+SHOW_AFTER = 200  # milliseconds after which it is shown how far the look is
+WIDTHS = {  # in characters; the name has the rest
+    SourceColumn.OWNER: 16,
+    SourceColumn.EXPERIMENT: 24,
+    SourceColumn.DATASET: 24,
+    SourceColumn.FILES: 9,
+    SourceColumn.SIZE: 10,
+}
+
+
+class DropDialog(QDialog):
+    """Shows what was dropped while it is looked at; *Upload* may be chosen at any time."""
+
+    def __init__(
+        self, desk: AppContext, paths: Sequence[bytes], parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowModality(Qt.WindowModality.WindowModal)
+        self.setWindowTitle(self.tr("Upload"))
+        settings = desk.controller.settings
+        self._controller = desk.controller
+        self._tasks = desk.tasks
+        self._paths = list(dict.fromkeys(os.path.normpath(path) for path in paths))
+        self._previews: list[SourcePreview | None] = [None for _ in self._paths]
+        self._speed = 0.0  # of the last run, in bytes a second
+        self._place = settings, desk.controller.config
+        self.model = SourcesModel(self._paths, settings.server.username, self)
+        self.notes = DropWarningsModel(self)
+        self._conflicts: list[Conflict] = []
+        self._failure: DropWarning | None = None  # of the look
+        self._unasked: DropWarning | None = None  # why it is not known what the conflicts are
+        self._timer = QTimer(self, interval=SHOW_AFTER)
+        self._make_widgets()
+        self._set_up_tree()
+        self._set_up_list()
+        self._lay_out()
+        self._connect()
+        self._show()
+        self._start_scan()
+
+    def done(self, result: int) -> None:
+        self._timer.stop()
+        self._scan.cancel()
+        super().done(result)
+
+    def _start_scan(self) -> None:
+        self._timer.start()
+        self._tasks.run(partial(drop_dialog.find_speed, *self._place), self._take_speed)
+        self._scan = self._tasks.run(
+            partial(drop_dialog.scan_sources, *self._place, self._paths),
+            self._show_end,
+            self._show_failure,
+            progress=self._take_preview,
+            cancel=True,
+        )
+
+    def _make_widgets(self) -> None:
+        self._title = PlainLabel("", self)
+        self._sum = PlainLabel("", self)
+        self._tree = QTreeView(self)
+        self._hint = PlainLabel(
+            self.tr("Double-click an owner, experiment or dataset to change it."), self
+        )
+        self._list = QListView(self)
+        self._buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel, self)
+        self.upload = self._buttons.addButton(
+            self.tr("&Upload"), QDialogButtonBox.ButtonRole.AcceptRole
+        )
+
+    def _set_up_tree(self) -> None:
+        tree, header = self._tree, self._tree.header()
+        tree.setModel(self.model)
+        tree.setAccessibleName(self.tr("What was dropped, and what it becomes"))
+        tree.setUniformRowHeights(True)
+        tree.setAllColumnsShowFocus(True)
+        tree.setItemDelegate(_NameDelegate(tree))
+        tree.setEditTriggers(
+            QAbstractItemView.EditTrigger.DoubleClicked
+            | QAbstractItemView.EditTrigger.EditKeyPressed
+            | QAbstractItemView.EditTrigger.SelectedClicked
+        )
+        header.setStretchLastSection(False)
+        header.setSectionResizeMode(SourceColumn.NAME, QHeaderView.ResizeMode.Stretch)
+        width = self.fontMetrics().averageCharWidth()
+        for column, characters in WIDTHS.items():
+            header.resizeSection(column, characters * width)
+        first = self.model.index(0, SourceColumn.NAME)
+        tree.selectionModel().setCurrentIndex(first, QItemSelectionModel.SelectionFlag.Current)
+
+    def _set_up_list(self) -> None:
+        self._list.setModel(self.notes)
+        self._list.setAccessibleName(self.tr("What to know before"))
+        self._list.setWordWrap(True)
+        self._list.setResizeMode(QListView.ResizeMode.Adjust)
+        self._list.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
+        self._list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+
+    def _lay_out(self) -> None:
+        self._title.scale(LARGE, bold=True)
+        layout = QVBoxLayout(self)
+        for widget in (self._title, self._sum):
+            layout.addWidget(widget)
+        layout.addWidget(self._tree, 3)
+        layout.addWidget(self._hint)
+        layout.addWidget(self._list, 2)
+        layout.addWidget(self._buttons)
+        metrics = self.fontMetrics()
+        self.resize(metrics.averageCharWidth() * 130, metrics.height() * 30)
+        self.upload.setDefault(True)
+
+    def _connect(self) -> None:
+        self._timer.timeout.connect(self._show)
+        self.model.decided.connect(self._show)
+        self.model.decided.connect(self._ask)
+        self._buttons.accepted.connect(self._upload)
+        self._buttons.rejected.connect(self.reject)
+        self._controller.run_changed.connect(self._show)
+
+    @Slot()
+    def _show(self) -> None:
+        """Show how far the look is."""
+        fresh = [preview is None for preview in self._previews]
+        known = [row.preview is None for row in self.model.rows]
+        self.model.show(self._previews)
+        if fresh != known:
+            self._ask()
+        notes = list_notes(self.model.rows, self._conflicts)
+        extra = [self._failure, self._unasked, self._find_obstacle()]
+        self.notes.show([*(note for note in extra if note), *notes])
+        self._list.setVisible(bool(self.notes.notes))
+        self._title.setText(self.tr("Upload %Ln folder(s) or file(s)", "", self._count_wanted()))
+        self._sum.setText(self._sum_up())
+        self.upload.setEnabled(self._is_ready())
+
+    @Slot(object)
+    def _take_preview(self, progress: tuple[int, SourcePreview]) -> None:
+        row, preview = progress
+        self._previews[row] = preview
+
+    @Slot(object)
+    def _take_speed(self, speed: float) -> None:
+        self._speed = speed
+        self._show()
+
+    @Slot(object)
+    def _show_end(self, _nothing: object) -> None:
+        self._timer.stop()
+        self._show()
+
+    @Slot(object)
+    def _show_failure(self, error: UploaderError) -> None:
+        self._failure = _describe(error)
+        self._show_end(None)
+
+    @Slot()
+    def _ask(self) -> None:
+        """Look for conflicts between what is wanted now."""
+        sources = [row.source for row in self.model.rows if row.wanted]
+        find = partial(drop_dialog.find_conflicts, *self._place, sources)
+        self._tasks.run(find, self._take_conflicts, self._fail_to_ask, latest=True)
+
+    @Slot(object)
+    def _take_conflicts(self, conflicts: list[Conflict]) -> None:
+        self._conflicts, self._unasked = conflicts, None
+        self._show()
+
+    @Slot(object)
+    def _fail_to_ask(self, error: UploaderError) -> None:
+        self._unasked = _describe(error)
+        self._show()
+
+    @Slot()
+    def _upload(self) -> None:
+        for row in self.model.rows:
+            if row.wanted:
+                self._controller.add_source(row.source.path, *row.destination)
+        self.accept()
+
+    def _find_obstacle(self) -> DropWarning | None:
+        if self._controller.state.phase in (Phase.LOADING, Phase.UNSET):
+            text = self.tr("Nothing can be uploaded before the set-up is complete.")
+            return DropWarning("problem", text)
+        if self._controller.state.phase is Phase.ELSEWHERE:
+            text = self.tr("Another upload is under way. This can begin when that has ended.")
+            return DropWarning("problem", text)
+        if self._controller.state.phase is Phase.TESTING:
+            text = self.tr("A speed test is under way. This can begin when that has ended.")
+            return DropWarning("problem", text)
+        return None
+
+    def _count_wanted(self) -> int:
+        return sum(row.wanted or row.preview is None for row in self.model.rows)
+
+    def _is_ready(self) -> bool:
+        rows = self.model.rows
+        ill = any(
+            note.status == "problem"
+            for note in list_notes([row for row in rows if row.wanted], self._conflicts)
+        )
+        known = all(row.preview is not None for row in rows)
+        return known and any(row.wanted for row in rows) and not ill and not self._find_obstacle()
+
+    def _sum_up(self) -> str:
+        """Say how much is to be sent, and how long that takes."""
+        previews = [row.preview for row in self.model.rows if row.wanted and row.preview]
+        files = sum(preview.wanted for preview in previews)
+        size = sum(preview.wanted_bytes for preview in previews)
+        complete = all(row.preview and row.preview.complete for row in self.model.rows)
+        text = self.tr("%Ln file(s) to send, %1", "", files)
+        if not complete:
+            text = self.tr("Looking: %Ln file(s) to send so far, %1", "", files)
+        elif not files:
+            text = self.tr("Nothing is to be sent.")
+        elif self._speed:
+            text = self.tr(
+                "%Ln file(s) to send, %1: about %2 at the speed of the last run", "", files
+            )
+            text = text.replace("%2", texts.span(size / self._speed))
+        return text.replace("%1", texts.size(size))
+
+
+def _describe(error: UploaderError) -> DropWarning:
+    return DropWarning("problem", texts.plain(f"{error.message} {error.hint}"))
+
+
+class _NameDelegate(QStyledItemDelegate):
+    """Lets a name be edited that a server can hold."""
+
+    def createEditor(
+        self,
+        parent: QWidget,
+        option: QStyleOptionViewItem,
+        index: QModelIndex | QPersistentModelIndex,
+    ) -> QWidget:
+        editor = super().createEditor(parent, option, index)
+        title = index.model().headerData(index.column(), Qt.Orientation.Horizontal)
+        editor.setAccessibleName(str(title))
+        if isinstance(editor, QLineEdit):
+            editor.setMaxLength(LONGEST_NAME)
+        return editor
+
+
+def scan_sources(
+    settings: Settings,
+    config: Path | None,
+    paths: Sequence[bytes],
+    report: Callable[[tuple[int, SourcePreview]], None],
+    cancel: CancelSignal,
+) -> None:
+    """Report what is known of each path, by its place in `paths`; raises `UploaderError`."""
+    from mydata_like.app.source_service import preview_sources
+
+    row = 0
+    for preview in preview_sources(settings, config, paths, cancel):
+        report((row, preview))
+        row += preview.complete
+
+
+def find_speed(settings: Settings, config: Path | None) -> float:
+    """Return the speed of the last run, in bytes a second; 0 if there is none."""
+    from mydata_like.app.source_service import find_speed as find
+
+    return find(settings, config)
+
+
+def find_conflicts(
+    settings: Settings, config: Path | None, sources: Sequence[ExtraSource]
+) -> list[Conflict]:
+    """Return what the user should know before these are uploaded."""
+    from mydata_like.app.source_service import find_conflicts as find
+
+    return find(settings, config, sources)

@@ -1,0 +1,395 @@
+"""The dropped folders as a tree: what they hold, and what they would become."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from PySide6.QtCore import (
+    QAbstractItemModel,
+    QAbstractListModel,
+    QCoreApplication,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    Qt,
+    Signal,
+)
+
+from mydata_like.core.errors import SourceError
+from mydata_like.core.extra_sources import Destination, ExtraSource, check_destination
+from mydata_like.gui.theme import colours, texts
+from mydata_like.gui.theme.colours import Status
+from mydata_like.gui.theme.widgets import icon
+
+if TYPE_CHECKING:
+    from mydata_like.app.source_service import Conflict, SkippedSource, SourcePart, SourcePreview
+
+
+Index = QModelIndex | QPersistentModelIndex
+NOWHERE = QModelIndex()
+DOTS = "…"
+Role = Qt.ItemDataRole
+
+
+class SourceColumn(IntEnum):
+    """The columns, in their order."""
+
+    NAME = 0
+    OWNER = 1
+    EXPERIMENT = 2
+    DATASET = 3
+    FILES = 4
+    SIZE = 5
+
+
+NUMBERS = (SourceColumn.FILES, SourceColumn.SIZE)
+NAMES = (SourceColumn.OWNER, SourceColumn.EXPERIMENT, SourceColumn.DATASET)
+
+
+class SourceRow:
+    """One dropped folder or file: what is known of it, and what a person decided."""
+
+    def __init__(self, path: bytes) -> None:
+        self.path = path
+        self.preview: SourcePreview | None = None
+        self.parts: list[SourcePart] = []
+        self.edited: dict[SourceColumn, str] = {}
+        self.chosen = True
+
+    @property
+    def name(self) -> bytes:
+        """What it is called, without where it is."""
+        return os.path.basename(self.path) or self.path  # noqa: PTH119 - of bytes
+
+    @property
+    def possible(self) -> bool:
+        """Whether it can be carried, as far as is known."""
+        return self.preview is not None and self.preview.refusal is None
+
+    @property
+    def wanted(self) -> bool:
+        """Whether it is to be carried."""
+        return self.possible and self.chosen
+
+    @property
+    def destination(self) -> Destination:
+        """What it is to become."""
+        known = self.preview.destination if self.preview else Destination("", "", "")
+        names = zip(NAMES, known, strict=True)
+        return Destination(*(self.edited.get(column, name) for column, name in names))
+
+    @property
+    def source(self) -> ExtraSource:
+        """It, as the engine is told."""
+        assert self.preview is not None
+        return ExtraSource(self.preview.path, self.destination, self.preview.alone)
+
+
+class SourcesModel(QAbstractItemModel):
+    """Dropped folders and files, and below each folder those that are right in it."""
+
+    decided = Signal()  # a person changed a name, or what is to be carried
+
+    def __init__(self, paths: Sequence[bytes], account: str, parent: QObject | None = None) -> None:
+        """`account` is who owns what names no owner."""
+        super().__init__(parent)
+        self.rows = [SourceRow(path) for path in paths]
+        self._account = account
+        self._titles = {
+            SourceColumn.NAME: self.tr("Folder or file"),
+            SourceColumn.OWNER: self.tr("Owner"),
+            SourceColumn.EXPERIMENT: self.tr("Experiment"),
+            SourceColumn.DATASET: self.tr("Dataset"),
+            SourceColumn.FILES: self.tr("Files"),
+            SourceColumn.SIZE: self.tr("Size"),
+        }
+
+    def show(self, previews: Sequence[SourcePreview | None]) -> None:
+        """Show what is known by now."""
+        for number, preview in enumerate(previews):
+            if preview is not None and preview is not self.rows[number].preview:
+                self._show_one(number, preview)
+
+    def rowCount(self, parent: Index = NOWHERE) -> int:
+        if not parent.isValid():
+            return len(self.rows)
+        if parent.internalId() or parent.column() != SourceColumn.NAME:
+            return 0
+        return len(self.rows[parent.row()].parts)
+
+    def columnCount(self, parent: Index = NOWHERE) -> int:
+        return len(SourceColumn)
+
+    def index(self, row: int, column: int, parent: Index = NOWHERE) -> QModelIndex:
+        if not self.hasIndex(row, column, parent):
+            return QModelIndex()
+        # The number of a part's folder, from 1 on; dropped folders themselves have none.
+        return self.createIndex(row, column, parent.row() + 1 if parent.isValid() else 0)
+
+    def parent(self, index: Index) -> QModelIndex:  # type: ignore[override]
+        if not index.isValid() or not index.internalId():
+            return QModelIndex()
+        return self.createIndex(index.internalId() - 1, SourceColumn.NAME, 0)
+
+    def headerData(
+        self, section: int, orientation: Qt.Orientation, role: int = Role.DisplayRole
+    ) -> Any:
+        if orientation is not Qt.Orientation.Horizontal:
+            return None
+        column = SourceColumn(section)
+        if role == Role.TextAlignmentRole and column in NUMBERS:
+            return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        return self._titles[column] if role == Role.DisplayRole else None
+
+    def flags(self, index: Index) -> Qt.ItemFlag:
+        flags = super().flags(index)
+        if not index.isValid() or index.internalId():
+            return flags
+        if not self.rows[index.row()].possible:
+            return flags
+        if index.column() == SourceColumn.NAME:
+            flags |= Qt.ItemFlag.ItemIsUserCheckable
+        if index.column() in NAMES:
+            flags |= Qt.ItemFlag.ItemIsEditable
+        return flags
+
+    def data(self, index: Index, role: int = Role.DisplayRole) -> Any:
+        if not index.isValid():
+            return None
+        column = SourceColumn(index.column())
+        if role == Role.TextAlignmentRole and column in NUMBERS:
+            return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        if index.internalId():
+            part = self.rows[index.internalId() - 1].parts[index.row()]
+            return self._show_part(part, column, role)
+        return self._show_row(self.rows[index.row()], column, role)
+
+    def setData(self, index: Index, value: Any, role: int = Role.EditRole) -> bool:
+        row, column = self.rows[index.row()], SourceColumn(index.column())
+        if role == Role.CheckStateRole:
+            row.chosen = Qt.CheckState(value) is Qt.CheckState.Checked
+        elif role == Role.EditRole and column in NAMES:
+            row.edited[column] = str(value).strip()
+        else:
+            return False
+        self.dataChanged.emit(index, index)
+        self.decided.emit()
+        return True
+
+    def _show_row(self, row: SourceRow, column: SourceColumn, role: int) -> Any:
+        value: Any = None
+        match role:
+            case Role.DisplayRole:
+                value = self._tell(row, column)
+            case Role.EditRole if column in NAMES:
+                value = row.destination[column - SourceColumn.OWNER]
+            case Role.ForegroundRole if self._is_quiet(row, column):
+                value = colours.quiet()
+            case _:
+                value = _show_name(row, role) if column is SourceColumn.NAME else None
+        return value
+
+    def _is_quiet(self, row: SourceRow, column: SourceColumn) -> bool:
+        return not row.wanted or (column is SourceColumn.OWNER and not row.destination.owner)
+
+    def _tell(self, row: SourceRow, column: SourceColumn) -> str:
+        if column is SourceColumn.NAME:
+            return texts.plain(row.name)
+        if row.preview is None:
+            return DOTS
+        if row.preview.refusal is not None:
+            return ""
+        if column in NAMES:
+            name = row.destination[column - SourceColumn.OWNER]
+            return texts.plain(name or (self._account if column is SourceColumn.OWNER else ""))
+        found = row.preview.found, row.preview.found_bytes
+        return _tell_number(column, *found)
+
+    def _show_part(self, part: SourcePart, column: SourceColumn, role: int) -> Any:
+        if role == Role.DecorationRole and column is SourceColumn.NAME:
+            return icon("folder" if part.name else "file")
+        if role != Role.DisplayRole or column in NAMES:
+            return None
+        if column is SourceColumn.NAME:
+            return texts.plain(part.name) if part.name else self.tr("other files")
+        return _tell_number(column, part.files, part.bytes)
+
+    def _show_one(self, number: int, preview: SourcePreview) -> None:
+        row = self.rows[number]
+        row.preview = preview
+        self.dataChanged.emit(
+            self.index(number, SourceColumn.NAME), self.index(number, len(SourceColumn) - 1)
+        )
+        # A folder that holds nothing but files has no folders to show.
+        parts = list(preview.parts) if any(part.name for part in preview.parts) else []
+        if preview.complete:
+            self._set_parts(number, [])
+            parts.sort(key=lambda part: (not part.name, part.name))
+        self._set_parts(number, parts)
+
+    def _set_parts(self, number: int, parts: list[SourcePart]) -> None:
+        """Show these parts; while a folder is looked at new ones only come at the end."""
+        parent, row = self.index(number, SourceColumn.NAME), self.rows[number]
+        before, after = len(row.parts), len(parts)
+        if after < before:
+            self.beginRemoveRows(parent, after, before - 1)
+            row.parts = parts
+            self.endRemoveRows()
+        elif after > before:
+            self.beginInsertRows(parent, before, after - 1)
+            row.parts = parts
+            self.endInsertRows()
+        row.parts = parts
+        if kept := min(before, after):
+            last = self.index(kept - 1, len(SourceColumn) - 1, parent)
+            self.dataChanged.emit(self.index(0, SourceColumn.NAME, parent), last)
+
+
+def _show_name(row: SourceRow, role: int) -> Any:
+    """Return what surrounds the name of a dropped folder or file."""
+    value: Any = None
+    match role:
+        case Role.ToolTipRole:
+            value = texts.tip(texts.plain(row.path))
+        case Role.CheckStateRole if row.possible:
+            value = Qt.CheckState.Checked if row.chosen else Qt.CheckState.Unchecked
+        case Role.DecorationRole:
+            value = icon("file" if row.preview and row.preview.alone else "folder")
+        case _:
+            pass
+    return value
+
+
+def _tell_number(column: SourceColumn, files: int, size: int) -> str:
+    return texts.count(files) if column is SourceColumn.FILES else texts.size(size)
+
+
+translate = QCoreApplication.translate
+ICONS: dict[Status, str] = {
+    "problem": "error",
+    "waiting": "warning",
+    "skipped": "skipped",
+    "good": "check",
+}
+
+
+class DropWarning(NamedTuple):
+    """One sentence; `problem` is what keeps a folder from being uploaded."""
+
+    status: Status
+    text: str
+
+
+class DropWarningsModel(QAbstractListModel):
+    """The notes, one a row."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.notes: list[DropWarning] = []
+
+    def show(self, notes: Sequence[DropWarning]) -> None:
+        """Show these notes; while only their numbers change nothing moves."""
+        if list(notes) == self.notes:
+            return
+        if len(notes) == len(self.notes):
+            self.layoutAboutToBeChanged.emit()
+            self.notes = list(notes)
+            self.layoutChanged.emit()
+        else:
+            self.beginResetModel()
+            self.notes = list(notes)
+            self.endResetModel()
+
+    def rowCount(self, parent: Index = NOWHERE) -> int:
+        return 0 if parent.isValid() else len(self.notes)
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if not index.isValid():
+            return None
+        note = self.notes[index.row()]
+        if role == Qt.ItemDataRole.DecorationRole:
+            return icon(ICONS[note.status], note.status)
+        return note.text if role == Qt.ItemDataRole.DisplayRole else None
+
+
+def list_notes(rows: Sequence[SourceRow], conflicts: Sequence[Conflict]) -> list[DropWarning]:
+    """Return all notes, the worst first; with several rows each says of which it is."""
+    notes = []
+    for row in rows:
+        mine = [conflict for conflict in conflicts if row.wanted and _concerns(conflict, row)]
+        for note in (*_judge_names(row), *map(_tell_conflict, mine), *_tell_contents(row)):
+            notes.append(note if len(rows) == 1 else _of(row, note))
+    order = list(ICONS)
+    return sorted(notes, key=lambda note: order.index(note.status))
+
+
+def _concerns(conflict: Conflict, row: SourceRow) -> bool:
+    return row.preview is not None and conflict.path == row.preview.path
+
+
+def _of(row: SourceRow, note: DropWarning) -> DropWarning:
+    return note._replace(text=f"{texts.plain(row.name)}: {note.text}")
+
+
+def _judge_names(row: SourceRow) -> Iterator[DropWarning]:
+    if not row.wanted:
+        return
+    try:
+        check_destination(row.destination)
+    except SourceError as error:
+        yield DropWarning("problem", texts.plain(f"{error.message} {error.hint}"))
+
+
+def _tell_conflict(conflict: Conflict) -> DropWarning:
+    other = texts.plain(conflict.other)
+    match conflict.kind:
+        case "inside":
+            text = translate("drop", "%1 is part of this, or this of it. Leave one of the two out.")
+        case "same":
+            text = translate(
+                "drop", "%1 would become the same dataset. Give one of the two another name."
+            )
+        case "taken":
+            text = translate(
+                "drop",
+                "The dataset has files of %1 already. Those of the same names will be replaced.",
+            )
+        case "elsewhere":
+            text = translate(
+                "drop", "It was uploaded as %1 before. All of it will be uploaded once more."
+            )
+            other = texts.plain(" / ".join(filter(None, conflict.before or ())))
+    return DropWarning("problem" if conflict.hinders else "waiting", text.replace("%1", other))
+
+
+def _tell_contents(row: SourceRow) -> Iterator[DropWarning]:
+    preview = row.preview
+    if preview is None:
+        return
+    if preview.refusal is not None:
+        yield DropWarning(
+            "problem", texts.plain(f"{preview.refusal.message} {preview.refusal.hint}")
+        )
+    elif preview.complete and not preview.found:
+        yield DropWarning("waiting", translate("drop", "It holds no files."))
+    if preview.safe:
+        text = translate("drop", "%Ln file(s) are safe on the server already.", None, preview.safe)
+        yield DropWarning("good", text)
+    for code, left in sorted(preview.reasons.items()):
+        yield _tell_left(code, left)
+
+
+def _tell_left(code: str, left: SkippedSource) -> DropWarning:
+    first = texts.plain(left.example.rpartition(b"/")[2])
+    if code.startswith("waiting."):
+        text = translate("drop", "%Ln file(s) wait, such as %1: %2", None, left.number)
+        status: Status = "waiting"
+    else:
+        text = translate("drop", "%Ln left out, such as %1: %2", None, left.number)
+        status = "skipped" if code.startswith("skipped.") else "waiting"
+    return DropWarning(
+        status, text.replace("%1", first).replace("%2", texts.plain(left.problem.message))
+    )

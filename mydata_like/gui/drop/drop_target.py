@@ -1,0 +1,91 @@
+"""Opens what fits to what was dropped: the sheet of folders, or the import of settings."""
+
+import os
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtWidgets import QDialog, QFileDialog, QWidget
+
+from mydata_like.gui.base import AppContext
+from mydata_like.gui.drop.drop_dialog import DropDialog
+from mydata_like.gui.drop.import_dialog import ImportDialog, find_kind
+from mydata_like.gui.theme.file_drop import DropZone
+
+SETTINGS_ENDINGS = (b".cfg", b".toml")
+
+
+class DropTarget(QObject):
+    """Takes what is dropped on a window, or chosen for it."""
+
+    opened = Signal(object)  # the sheet
+
+    def __init__(self, desk: AppContext, window: QWidget) -> None:
+        super().__init__(window)
+        self._desk = desk
+        self._window = window
+        self._paths: Sequence[bytes] = ()
+
+    @Slot(object)
+    def take(self, paths: Sequence[bytes]) -> None:
+        """Open the sheet for folders and files; the settings of one file are imported."""
+        if len(paths) == 1 and paths[0].lower().endswith(SETTINGS_ENDINGS):
+            path = Path(os.fsdecode(paths[0]))
+            self._paths = paths
+            self._desk.tasks.run(partial(find_kind, path), self._take_file)
+        else:
+            self._open(DropDialog(self._desk, paths, self._window))
+
+    @Slot()
+    def choose(self) -> None:
+        """Let a person choose a folder to upload."""
+        dialog = QFileDialog(self._window, self.tr("Choose a folder to upload"))
+        dialog.setFileMode(QFileDialog.FileMode.Directory)
+        dialog.setOption(QFileDialog.Option.ShowDirsOnly)
+        dialog.filesSelected.connect(self._take_names)
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+
+    @Slot(list)
+    def _take_names(self, names: list[str]) -> None:
+        self.take([os.fsencode(name) for name in names])
+
+    @Slot(object)
+    def _take_file(self, kind: str) -> None:
+        path = Path(os.fsdecode(self._paths[0]))
+        match kind:
+            case "mydata":
+                from mydata_like.gui.wizard.mydata_import_dialog import (
+                    MyDataImportDialog,  # few need it
+                )
+
+                sheet = MyDataImportDialog(self._desk, path, self._window)
+                sheet.carried_over.connect(self._reload)
+                self._open(sheet)
+            case "ours":
+                self._open(ImportDialog(self._desk, path, self._window))
+            case _:
+                self._open(DropDialog(self._desk, self._paths, self._window))
+
+    @Slot()
+    def _reload(self) -> None:
+        self._desk.controller.reload_settings()
+
+    def _open(self, sheet: QDialog) -> None:
+        sheet.open()
+        self.opened.emit(sheet)
+
+
+def drop_paths(paths: Sequence[bytes], desk: AppContext, window: QWidget) -> DropTarget:
+    """Open, above a window, what fits to these paths, as if they had been dropped there."""
+    arrival = DropTarget(desk, window)
+    arrival.take(paths)
+    return arrival
+
+
+def accept_drops(desk: AppContext, window: QWidget) -> DropTarget:
+    """Let files and folders be dropped anywhere on a window."""
+    arrival = DropTarget(desk, window)
+    DropZone(window).dropped.connect(arrival.take)
+    return arrival

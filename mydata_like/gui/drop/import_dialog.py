@@ -1,0 +1,137 @@
+"""The sheet that opens for a dropped settings file: what it would change."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QListView, QVBoxLayout, QWidget
+
+from mydata_like.core.errors import UploaderError
+from mydata_like.gui.base import AppContext
+from mydata_like.gui.drop.drop_model import DropWarning, DropWarningsModel
+from mydata_like.gui.settings_editor import setting_labels
+from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.widgets import LARGE, PlainLabel
+from mydata_like.settings.fields import format_value
+from mydata_like.settings.schema import settings_by_key
+
+if TYPE_CHECKING:
+    from mydata_like.app.mydata_import import SettingsImport
+
+
+class ImportDialog(QDialog):
+    """Shows what another settings file would change here; one click takes it over."""
+
+    def __init__(self, desk: AppContext, source: Path, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowModality(Qt.WindowModality.WindowModal)
+        self.setWindowTitle(self.tr("Import settings"))
+        self._desk = desk
+        self._source = source
+        self._copying: SettingsImport | None = None
+        self._title = PlainLabel(self.tr("Import settings"), self)
+        self._said = PlainLabel(self.tr("Reading %1…").replace("%1", self._name()), self)
+        self.notes = DropWarningsModel(self)
+        self._list = QListView(self)
+        self._buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel, self)
+        self.take_over = self._buttons.addButton(
+            self.tr("&Take over"), QDialogButtonBox.ButtonRole.AcceptRole
+        )
+        self._lay_out()
+        self._connect()
+        desk.tasks.run(
+            partial(plan, source, desk.controller.config), self._show_plan, self._show_failure
+        )
+
+    def _lay_out(self) -> None:
+        self._title.scale(LARGE, bold=True)
+        self._said.setWordWrap(True)
+        self._list.setModel(self.notes)
+        self._list.setAccessibleName(self.tr("What would change"))
+        self._list.setWordWrap(True)
+        self._list.setResizeMode(QListView.ResizeMode.Adjust)
+        self.take_over.setEnabled(False)
+        self.take_over.setDefault(True)
+        layout = QVBoxLayout(self)
+        layout.addWidget(self._title)
+        layout.addWidget(self._said)
+        layout.addWidget(self._list, 1)
+        layout.addWidget(self._buttons)
+        metrics = self.fontMetrics()
+        self.resize(metrics.averageCharWidth() * 80, metrics.height() * 22)
+
+    def _connect(self) -> None:
+        self._buttons.accepted.connect(self._take_over)
+        self._buttons.rejected.connect(self.reject)
+
+    def _name(self) -> str:
+        return texts.plain(str(self._source))
+
+    @Slot(object)
+    def _show_plan(self, copying: SettingsImport) -> None:
+        self._copying = copying
+        changes, kept = copying.changes, copying.kept
+        text = self.tr("%Ln setting(s) would change. From %1:", "", len(changes))
+        if not changes:
+            text = self.tr("Nothing would change: the settings of %1 are those here.")
+        self._said.setText(text.replace("%1", self._name()))
+        locked = self.tr("%1 stays as it is: it is locked.")
+        self.notes.show(
+            [
+                *(DropWarning("good", self._tell(key, value)) for key, value in changes.items()),
+                *(
+                    DropWarning("skipped", locked.replace("%1", setting_labels.with_labels(it.key)))
+                    for it in kept
+                ),
+            ]
+        )
+        self.take_over.setEnabled(bool(changes))
+
+    @staticmethod
+    def _tell(key: str, value: object) -> str:
+        setting = settings_by_key()[key]
+        return texts.plain(f"{setting_labels.label_of(setting)}: {format_value(setting, value)}")
+
+    @Slot()
+    def _take_over(self) -> None:
+        assert self._copying is not None
+        self.take_over.setEnabled(False)
+        desk = self._desk
+        keep = partial(save, desk.controller.config, self._copying)
+        desk.tasks.run(keep, self._finish, self._show_failure, writes=True)
+
+    @Slot(object)
+    def _finish(self, _nothing: object) -> None:
+        self._desk.controller.reload_settings()
+        self.accept()
+
+    @Slot(object)
+    def _show_failure(self, error: UploaderError) -> None:
+        self._said.setText(texts.plain(error.message))
+        hint = [DropWarning("waiting", texts.plain(error.hint))] if error.hint else []
+        self.notes.show([DropWarning("problem", texts.plain(error.message)), *hint])
+
+
+def find_kind(path: Path) -> str:
+    """Return "mydata" or "ours" for a settings file, empty for anything else."""
+    from mydata_like.app.mydata_import import find_settings_kind
+
+    return find_settings_kind(path)
+
+
+def plan(source: Path, config: Path | None) -> SettingsImport:
+    """Return what a settings file would change here; raises `SettingsError`."""
+    from mydata_like.app.mydata_import import plan_copying
+
+    return plan_copying(source, config)
+
+
+def save(config: Path | None, copying: SettingsImport) -> None:
+    """Write the changes; raises `SettingsError`."""
+    from mydata_like.app.settings_service import save_settings
+
+    save_settings(config, copying.changes)

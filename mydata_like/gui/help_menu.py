@@ -1,0 +1,126 @@
+"""Help: what the keys do, and what the program is made of."""
+
+import html
+from collections.abc import Iterable, Sequence
+
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtGui import QAction, QGuiApplication
+from PySide6.QtWidgets import (
+    QDialog,
+    QDialogButtonBox,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QTabWidget,
+    QTextBrowser,
+    QVBoxLayout,
+    QWidget,
+)
+
+from mydata_like import __version__
+from mydata_like.gui.tasks import Tasks
+from mydata_like.gui.theme.widgets import LARGE, PlainLabel, app_icon, icon
+from mydata_like.hostos.dependencies import PROGRAM, Component, describe_versions, list_components
+
+
+class HelpDialog(QDialog):
+    """Two pages: the keys of the window's actions; the program, its version and its licences."""
+
+    def __init__(self, tasks: Tasks, actions: list[QAction], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setWindowTitle(self.tr("Help"))
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        tabs = QTabWidget(self)
+        keys, self._versions, self._licences = (
+            self._make_text(self.tr("Keys")),
+            self._make_text(self.tr("Versions")),
+            self._make_text(self.tr("Licences")),
+        )
+        keys.setHtml(_tabulate(_list_keys(actions)))
+        tabs.addTab(keys, self.tr("&Keys"))
+        tabs.addTab(self._make_about(), self.tr("&About"))
+        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
+        buttons.rejected.connect(self.reject)
+        layout = QVBoxLayout(self)
+        layout.addWidget(tabs)
+        layout.addWidget(buttons)
+        width = self.fontMetrics().averageCharWidth()
+        self.resize(width * 90, width * 90)
+        tasks.run(describe_versions, self._show_versions)
+        tasks.run(list_components, self._show_components)
+
+    def _make_about(self) -> QWidget:
+        page = QWidget(self)
+        picture = QLabel(page)
+        side = self.fontMetrics().height() * 3
+        picture.setPixmap(app_icon().pixmap(side, side))
+        name = PlainLabel(f"{PROGRAM} {__version__}", page)
+        name.scale(LARGE, bold=True)
+        top = QHBoxLayout()
+        top.addWidget(picture)
+        top.addWidget(name, 1)
+        said = PlainLabel(
+            self.tr("Carries research data from instruments to a MyTardis server."),
+            page,
+        )
+        said.setWordWrap(True)
+        layout = QVBoxLayout(page)
+        layout.addLayout(top)
+        layout.addWidget(said)
+        layout.addLayout(self._make_versions(page))
+        layout.addWidget(self._versions, 3)
+        layout.addWidget(PlainLabel(self.tr("It is built on:"), page))
+        layout.addWidget(self._licences, 2)
+        QWidget.setTabOrder(self._copy, self._versions)
+        QWidget.setTabOrder(self._versions, self._licences)
+        return page
+
+    def _make_versions(self, page: QWidget) -> QHBoxLayout:
+        """Return the line above the versions, with the button that copies them for a report."""
+        self._copy = QPushButton(icon("copy"), self.tr("&Copy"), page)
+        self._copy.setToolTip(self.tr("Copy the versions as text, for a report"))
+        self._copy.setAutoDefault(False)
+        self._copy.setEnabled(False)
+        self._copy.clicked.connect(self._copy_versions)
+        line = QHBoxLayout()
+        line.addWidget(PlainLabel(self.tr("What security depends on:"), page), 1)
+        line.addWidget(self._copy)
+        return line
+
+    @Slot(object)
+    def _show_versions(self, text: str) -> None:
+        self._versions.setPlainText(text.strip())
+        self._copy.setEnabled(True)
+
+    @Slot()
+    def _copy_versions(self) -> None:
+        QGuiApplication.clipboard().setText(self._versions.toPlainText() + "\n")
+
+    @Slot(object)
+    def _show_components(self, components: Sequence[Component]) -> None:
+        """Show what the program is built on, with version and licence as installed."""
+        rows = ((f"{one.name} {one.version}", one.licence) for one in components)
+        self._licences.setHtml(_tabulate(rows))
+
+    def _make_text(self, name: str) -> QTextBrowser:
+        """Return room for a table that can be read and copied."""
+        text = QTextBrowser(self)
+        text.setAccessibleName(name)
+        text.setTabChangesFocus(True)
+        return text
+
+
+def _tabulate(rows: Iterable[tuple[str, str]]) -> str:
+    cells = "".join(
+        f"<tr><td style='padding-right: 2em'>{html.escape(left)}</td>"
+        f"<td>{html.escape(right)}</td></tr>"
+        for left, right in rows
+    )
+    return f"<table cellpadding='3'>{cells}</table>"
+
+
+def _list_keys(actions: list[QAction]) -> Iterable[tuple[str, str]]:
+    for action in actions:
+        keys = action.shortcut().toString(action.shortcut().SequenceFormat.NativeText)
+        if keys:
+            yield action.text().replace("&", "").rstrip("…"), keys

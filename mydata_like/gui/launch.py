@@ -1,0 +1,75 @@
+"""What comes before the window: the one instance, and plain words where none can open.
+
+Nothing heavy is imported until it is clear that this is the first instance.
+"""
+
+import logging
+import os
+import sys
+
+from mydata_like.core.errors import UploaderError
+from mydata_like.gui.launch_options import LaunchOptions
+
+
+def start(wanted: LaunchOptions) -> int:
+    """Open the window, or ring at the one that is open; return the exit code."""
+    from mydata_like.gui.startup_errors import describe_obstacle, find_missing, tell
+
+    try:
+        return _start(wanted)
+    except ImportError as error:
+        obstacle = describe_obstacle(str(error), tuple(find_missing()), os.environ)
+        tell(obstacle)
+        return obstacle.exit_code
+    except UploaderError as error:
+        tell(error)
+        if not wanted.hidden and not (sys.stderr and sys.stderr.isatty()):
+            _show(error)
+        return error.exit_code
+
+
+def _start(wanted: LaunchOptions) -> int:
+    from mydata_like.gui.qt_messages import explain_ends
+    from mydata_like.gui.tray.single_instance import LaunchRequest, SingleInstance, find_token
+
+    instance = SingleInstance(wanted.config_file, wanted.state)
+    paths = tuple(str(path.absolute()) for path in wanted.paths)
+    if not instance.claim(LaunchRequest(show=not wanted.hidden, paths=paths, token=find_token())):
+        return 0
+    explain_ends()
+    from mydata_like.hostos.process import imported_for_good
+
+    with imported_for_good():
+        from mydata_like.app.logging_setup import warn_of_ignored
+        from mydata_like.gui.application import run_window
+        from mydata_like.hostos.logs import LogStyle, Redaction, logging_to
+
+    # The engine has a log of its own: one file can only have one writer.
+    with logging_to(wanted.logs, Redaction(), LogStyle(name="mydata-like-window")):
+        warn_of_ignored()
+        try:
+            code = run_window(wanted, instance.address)
+        finally:
+            instance.release()
+    # Without the interpreter's own end, which would destroy the engines that were let go, and
+    # so kill them; it would also wait for threads that hang.
+    logging.shutdown()
+    os._exit(code)
+
+
+def _show(error: UploaderError) -> None:
+    """Show what went wrong to a person who started the program without a terminal."""
+    from PySide6.QtCore import Qt
+    from PySide6.QtWidgets import QApplication, QMessageBox
+
+    from mydata_like.gui.qt_messages import explain_ends
+    from mydata_like.gui.theme import texts
+
+    explain_ends()
+    application = QApplication([])
+    box = QMessageBox(QMessageBox.Icon.Warning, "mydata-like", texts.plain(error.message))
+    box.setTextFormat(Qt.TextFormat.PlainText)
+    box.setInformativeText(texts.tip(texts.plain(error.hint)))
+    box.finished.connect(application.quit)
+    box.show()
+    application.exec()

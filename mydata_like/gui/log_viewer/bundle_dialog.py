@@ -1,0 +1,143 @@
+"""The dialog that shows a support bundle before it is saved."""
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtGui import QFontDatabase
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QDialog,
+    QFileDialog,
+    QHBoxLayout,
+    QListWidget,
+    QPlainTextEdit,
+    QPushButton,
+    QSplitter,
+    QVBoxLayout,
+    QWidget,
+)
+
+from mydata_like.core.errors import UploaderError
+from mydata_like.gui.base import AppContext
+from mydata_like.gui.log_viewer import log_model
+from mydata_like.gui.log_viewer.log_model import BundleText
+from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.widgets import PlainLabel, icon
+
+USUAL_NAME = "mydata-like-support.zip"
+
+
+class BundleDialog(QDialog):
+    """Lists every file of the bundle with its text; what is shown is what is saved."""
+
+    def __init__(self, desk: AppContext, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._desk = desk
+        self._documents: Sequence[BundleText] = ()
+        self._said = PlainLabel("", self)
+        self._list = QListWidget(self)
+        self._text = QPlainTextEdit(self)
+        self._names = QCheckBox(self.tr("Let it name files and folders"), self)
+        self._save = QPushButton(icon("export"), self.tr("Save…"), self)
+        self._cancel = QPushButton(self.tr("Cancel"), self)
+        self._dress()
+        self._lay_out()
+        self._connect()
+        self._collect()
+
+    def save_to(self, file: Path) -> None:
+        """Save what is shown."""
+        write = partial(log_model.write, file, self._documents)
+        self._desk.tasks.run(write, self._take_saved, self._fail, writes=True)
+
+    def _dress(self) -> None:
+        self.setWindowTitle(self.tr("Support bundle"))
+        self._said.setWordWrap(True)
+        self._names.setChecked(True)
+        self._list.setAccessibleName(self.tr("Files of the bundle"))
+        self._text.setAccessibleName(self.tr("Text of the file"))
+        self._text.setReadOnly(True)
+        self._text.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self._text.setTabChangesFocus(True)
+        self._text.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
+
+    def _lay_out(self) -> None:
+        width = self.fontMetrics().averageCharWidth()
+        halves = QSplitter(self)
+        halves.setChildrenCollapsible(False)
+        halves.addWidget(self._list)
+        halves.addWidget(self._text)
+        halves.setStretchFactor(1, 1)
+        halves.setSizes([width * 28, width * 110])
+        buttons = QHBoxLayout()
+        buttons.addWidget(self._names)
+        buttons.addStretch(1)
+        buttons.addWidget(self._save)
+        buttons.addWidget(self._cancel)
+        layout = QVBoxLayout(self)
+        layout.addWidget(self._said)
+        layout.addWidget(halves, 1)
+        layout.addLayout(buttons)
+        self.resize(width * 150, self.fontMetrics().height() * 36)
+
+    def _connect(self) -> None:
+        self._names.toggled.connect(self._collect)
+        self._list.currentRowChanged.connect(self._show_document)
+        self._save.clicked.connect(self._choose_file)
+        self._cancel.clicked.connect(self.reject)
+
+    @Slot()
+    def _collect(self) -> None:
+        self._save.setEnabled(False)
+        self._names.setEnabled(False)
+        self._said.setText(self.tr("Collecting what helps to find out what went wrong"))
+        names = self._names.isChecked()
+        collect = partial(log_model.collect, self._desk.controller.config, names=names)
+        self._desk.tasks.run(collect, self._take_documents, self._fail)
+
+    @Slot(object)
+    def _take_documents(self, documents: Sequence[BundleText]) -> None:
+        row = max(0, self._list.currentRow())
+        self._documents = documents
+        self._list.clear()
+        self._list.addItems([document.name for document in documents])
+        self._list.setCurrentRow(min(row, len(documents) - 1))
+        self._said.setText(
+            self.tr(
+                "This is all that will be in it. API keys and passwords are not. Look through it "
+                "before you send it to anybody."
+            )
+        )
+        self._save.setEnabled(True)
+        self._names.setEnabled(True)
+
+    @Slot(int)
+    def _show_document(self, row: int) -> None:
+        self._text.setPlainText(self._documents[row].text if row >= 0 else "")
+
+    @Slot()
+    def _choose_file(self) -> None:
+        dialog = QFileDialog(self, self.tr("Save the support bundle"), str(Path.home()))
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setNameFilter(self.tr("Zip files (*.zip)"))
+        dialog.setDefaultSuffix("zip")
+        dialog.selectFile(USUAL_NAME)
+        dialog.fileSelected.connect(self._save_chosen)
+        dialog.open()
+
+    @Slot(str)
+    def _save_chosen(self, path: str) -> None:
+        self.save_to(Path(path))
+
+    @Slot(object)
+    def _take_saved(self, nothing: None) -> None:
+        del nothing
+        self.accept()
+
+    @Slot(object)
+    def _fail(self, error: UploaderError) -> None:
+        self._said.setText(texts.plain(f"{error.message} {error.hint}".strip()))
+        self._names.setEnabled(True)

@@ -1,0 +1,419 @@
+"""The first page: is my data safe, what goes on, what is to be done."""
+
+import re
+from collections.abc import Sequence
+
+from PySide6.QtCore import QCoreApplication, QRectF, Qt, Signal, Slot
+from PySide6.QtGui import QPainter, QPaintEvent, QPen, QShowEvent
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QScrollArea,
+    QSizePolicy,
+    QStackedLayout,
+    QVBoxLayout,
+    QWidget,
+)
+
+from mydata_like.core.deletion import Safety
+from mydata_like.core.extra_sources import KnownSource
+from mydata_like.gui.base import AppContext, NavigationRequest, Page
+from mydata_like.gui.demo_launcher import is_installed
+from mydata_like.gui.live_run import LiveView
+from mydata_like.gui.overview.charts import (
+    PipelineStrip,
+    StatusBreakdownBar,
+    StatusCounts,
+    ThroughputChart,
+    parts_of_past,
+    parts_of_progress,
+)
+from mydata_like.gui.overview.summary_cards import RemoveQuestion, SummaryRow, UnfinishedList
+from mydata_like.gui.run_state import PastRunState, Phase, RunState
+from mydata_like.gui.status_text import overview_sentence
+from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.colours import Status, quiet
+from mydata_like.gui.theme.widgets import LARGE, IconLabel, PlainLabel, app_icon, icon
+from mydata_like.settings.layers import ServerDecision
+from mydata_like.settings.schema import CONTEXT
+
+
+class EmptyState(QWidget):
+    """One sentence, and two ways to begin."""
+
+    set_up = Signal()
+    demo = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._begin = QPushButton(self.tr("Set &up…"), self)
+        self._met = False
+        picture = QLabel(self)
+        side = self.fontMetrics().height() * 6
+        picture.setPixmap(app_icon().pixmap(side, side))
+        layout = QVBoxLayout(self)
+        layout.addStretch(2)
+        layout.addWidget(picture, 0, Qt.AlignmentFlag.AlignHCenter)
+        layout.addWidget(self._make_title(), 0, Qt.AlignmentFlag.AlignHCenter)
+        layout.addLayout(self._make_text())
+        layout.addSpacing(self.fontMetrics().height())
+        layout.addLayout(self._make_buttons())
+        layout.addStretch(3)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        if not self._met:  # later it would take the keys from whoever turns pages with them
+            self._met = True
+            self._begin.setFocus()
+
+    def _make_title(self) -> PlainLabel:
+        title = PlainLabel(self.tr("Your data, safe on the server"), self)
+        title.scale(LARGE, bold=True)
+        return title
+
+    def _make_text(self) -> QHBoxLayout:
+        text = PlainLabel(
+            self.tr(
+                "This program carries the files of an instrument to a MyTardis server, and proves "
+                "that every byte arrived. Setting it up takes five short steps."
+            ),
+            self,
+        )
+        text.setWordWrap(True)
+        text.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        row = QHBoxLayout()
+        row.addStretch(1)
+        row.addWidget(text, 2)
+        row.addStretch(1)
+        return row
+
+    def _make_buttons(self) -> QHBoxLayout:
+        self._begin.setDefault(True)
+        demo = QPushButton(self.tr("Try the de&mo"), self)
+        demo.setToolTip(self.tr("Upload sample data to a server inside this program"))
+        self._begin.clicked.connect(self.set_up)
+        demo.setVisible(is_installed())
+        demo.clicked.connect(self.demo)
+        row = QHBoxLayout()
+        row.addStretch(1)
+        row.addWidget(self._begin)
+        row.addWidget(demo)
+        row.addStretch(1)
+        return row
+
+
+class DropHint(QWidget):
+    """A dashed frame with a sentence in it; the whole window takes what is dropped."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._text = self.tr("Drop folders or files here to upload them")
+        self.setAccessibleName(self._text)
+        self.setMinimumHeight(self.fontMetrics().height() * 4)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(self.palette().mid().color(), 1.5, Qt.PenStyle.DashLine))
+        painter.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), 8, 8)
+        line = self.fontMetrics().height()
+        side = min(line * 3, self.height() // 3)
+        top = (self.height() - side - line * 2) // 2
+        icon("add-folders").paint(painter, (self.width() - side) // 2, top, side, side)
+        painter.setPen(quiet())
+        below = QRectF(0, top + side, self.width(), line * 2)
+        painter.drawText(below, Qt.AlignmentFlag.AlignCenter, self._text)
+
+
+LONGEST = 200  # characters of a value
+
+look_up = QCoreApplication.translate  # for the schema's texts: see settings/schema.py
+
+
+class SetByServer(QFrame):
+    """Lists the settings that the server decides; hidden where there are none."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
+        self._decisions: Sequence[ServerDecision] = ()
+        title = PlainLabel(self.tr("The server decides some settings"), self)
+        title.scale(1, bold=True)
+        self._lines = PlainLabel("", self)
+        advice = PlainLabel(
+            self.tr(
+                "Ask the facility's administrator whether that is meant. What you save in the "
+                "settings counts instead, until the server's settings are changed again."
+            ),
+            self,
+        )
+        advice.setForegroundRole(self.palette().ColorRole.PlaceholderText)
+        layout = QVBoxLayout(self)
+        for label in (title, self._lines, advice):
+            label.setWordWrap(True)
+            layout.addWidget(label)
+        self.hide()
+
+    def show_state(self, state: RunState) -> None:
+        """Show what the server decides."""
+        if state.set_by_server != self._decisions:
+            self._decisions = state.set_by_server
+            self._lines.setText("\n".join(map(self._describe, self._decisions)))
+        self.setVisible(bool(self._decisions))
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(self.palette().mid().color())
+        painter.setBrush(self.palette().base())
+        painter.drawRoundedRect(self.rect().adjusted(0, 0, -1, -1), 6, 6)
+
+    def _describe(self, decision: ServerDecision) -> str:
+        label = look_up(CONTEXT, decision.setting.about.label)
+        parts = label, self._shorten(decision.value), self._shorten(decision.instead_of)
+        text = self.tr("%1: %2 instead of %3")
+        return re.sub("%([123])", lambda mark: parts[int(mark[1]) - 1], text)
+
+    def _shorten(self, text: str) -> str:
+        shown = texts.plain(text) or self.tr("(empty)")
+        return shown if len(shown) <= LONGEST else shown[:LONGEST] + "…"
+
+
+PAGE_OF_PART = {
+    "verified": NavigationRequest("transfers", "verified"),
+    "open": NavigationRequest("transfers"),
+    "waiting": NavigationRequest("problems", "waiting"),
+    "skipped": NavigationRequest("problems", "skipped"),
+    "failed": NavigationRequest("problems", "failed"),
+}
+
+
+class OverviewPage(Page):
+    """One sentence, the conservation bar, the pipeline, the throughput, the data at risk."""
+
+    def __init__(self, desk: AppContext, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._controller = desk.controller
+        self._welcome = EmptyState(self)
+        self._standing = _OverviewContent(desk, self)
+        self._scroll = QScrollArea(self)
+        self._scroll.setFrameShape(QFrame.Shape.NoFrame)
+        self._scroll.setWidgetResizable(True)
+        self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._scroll.setWidget(self._standing)
+        self._layers = QStackedLayout(self)
+        self._layers.addWidget(self._scroll)
+        self._layers.addWidget(self._welcome)
+        self._connect()
+        self._show_state(self._controller.state)
+
+    def _connect(self) -> None:
+        self._controller.run_changed.connect(self._show_state)
+        self._controller.live_changed.connect(self._standing.show_live)
+        self._welcome.set_up.connect(self._set_up)
+        self._welcome.demo.connect(self._try_demo)
+        self._standing.wanted.connect(self.wanted)
+
+    @Slot()
+    def _set_up(self) -> None:
+        self.wanted.emit(NavigationRequest("set-up"))
+
+    @Slot()
+    def _try_demo(self) -> None:
+        self.wanted.emit(NavigationRequest("demo"))
+
+    @Slot(object)
+    def _show_state(self, state: RunState) -> None:
+        unset = state.phase is Phase.UNSET
+        self._layers.setCurrentWidget(self._welcome if unset else self._scroll)
+        self._standing.show_state(state)
+
+
+class _OverviewContent(QWidget):
+    """How things stand, once everything is set up."""
+
+    wanted = Signal(object)
+
+    def __init__(self, desk: AppContext, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._controller = desk.controller
+        self._picture = IconLabel(3.0, self)
+        self._sentence = PlainLabel("", self)
+        self._sentence.setWordWrap(True)
+        self._sentence.scale(LARGE, bold=True)
+        self._more = PlainLabel("", self)
+        self._more.setWordWrap(True)
+        self._act = QPushButton(self)
+        self._bar = StatusBreakdownBar(self)
+        self._facts = SummaryRow(self)
+        self._set_by_server = SetByServer(self)
+        self._unfinished = UnfinishedList(self)
+        self._strip = PipelineStrip(self)
+        self._chart = ThroughputChart(self)
+        self._hint = DropHint(self)
+        self._lay_out()
+        self._act.clicked.connect(self._go_on)
+        self._bar.chosen.connect(self._choose)
+        self._unfinished.continue_wanted.connect(self._continue_source)
+        self._unfinished.remove_wanted.connect(self._ask_to_remove)
+
+    def show_state(self, state: RunState) -> None:
+        """Show how things stand."""
+        self._picture.show_icon(icon(*_picture_of(state)))
+        self._sentence.setText(overview_sentence(state))
+        self._more.setText(self._explain(state))
+        self._more.setVisible(bool(self._more.text()))
+        self._act.setText(self._name_act(state))
+        self._act.setVisible(bool(self._act.text()))
+        self._bar.show_parts(_parts_of(state))
+        self._facts.show_state(state)
+        self._set_by_server.show_state(state)
+        self._unfinished.show_state(state)
+        self._strip.setVisible(state.at_work)
+        self._strip.show_sums(state.sums, state.measured)
+        self._chart.setVisible(state.ours)
+        self._hint.setVisible(not state.ours)
+
+    @Slot(object)
+    def show_live(self, live: LiveView) -> None:
+        """Show what the channels carry."""
+        if self._chart.isVisible():
+            self._chart.show_samples(live.samples)
+
+    def _lay_out(self) -> None:
+        side = self.fontMetrics().height()
+        said = QVBoxLayout()
+        said.addWidget(self._sentence)
+        said.addWidget(self._more)
+        top = QHBoxLayout()
+        top.setSpacing(side)
+        top.addWidget(self._picture, 0, Qt.AlignmentFlag.AlignTop)
+        top.addLayout(said, 1)
+        top.addWidget(self._act, 0, Qt.AlignmentFlag.AlignVCenter)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(side, side, side, side)
+        layout.setSpacing(side)
+        layout.addLayout(top)
+        layout.addWidget(self._bar)
+        layout.addWidget(self._strip)
+        layout.addWidget(self._facts)
+        layout.addWidget(self._set_by_server)
+        layout.addWidget(self._unfinished)
+        layout.addWidget(self._chart, 1)
+        layout.addWidget(self._hint, 1)
+
+    def _explain(self, state: RunState) -> str:
+        """Return the second sentence: what to do, or what else is worth knowing."""
+        if state.phase is Phase.ELSEWHERE:
+            return self.tr("Another program or the service carries out this run.")
+        if state.phase is Phase.IDLE:
+            return self._explain_rest(state)
+        return texts.plain(state.problem.hint) if state.problem is not None else ""
+
+    def _explain_rest(self, state: RunState) -> str:
+        last = state.last
+        problem = state.data_problem or state.awaited
+        if problem is not None:
+            return texts.plain(problem.hint)
+        if state.interrupted is not None:
+            return self._tell_oldest(state)
+        if last is not None and last.problem is not None:
+            return texts.plain(last.problem.hint)
+        return self._tell_others(last)
+
+    def _tell_oldest(self, state: RunState) -> str:
+        """Return since when files exist only here after a run was cut off, and what to do."""
+        on = self.tr("Start carries on where it was.")
+        if state.at_risk.oldest is None:
+            return on
+        oldest = self.tr("The oldest of them was made %1.")
+        return f"{oldest.replace('%1', texts.moment(state.at_risk.oldest))} {on}"
+
+    def _tell_others(self, last: PastRunState | None) -> str:
+        """Return what became of the files that the first sentence says nothing of."""
+        if last is None or last.failed:
+            return ""
+        if last.left_behind and last.verified:
+            return self.tr("%Ln other file(s) are safe there.", None, last.verified)
+        if last.safe and last.skipped:
+            return self.tr("%Ln file(s) were left out on purpose.", None, last.skipped)
+        return ""
+
+    def _name_act(self, state: RunState) -> str:
+        """Return what the button says; empty where there is nothing to be done."""
+        if state.phase in (Phase.BROKEN, Phase.PAUSED):
+            return self.tr("&Go on")
+        return self.tr("Show pro&blems") if _worst_part(state) else ""
+
+    @Slot()
+    def _go_on(self) -> None:
+        acts = {Phase.BROKEN: self._controller.start, Phase.PAUSED: self._controller.resume}
+        acts.get(self._controller.state.phase, self._show_problems)()
+
+    def _show_problems(self) -> None:
+        part = _worst_part(self._controller.state)
+        self.wanted.emit(PAGE_OF_PART[part or "failed"])
+
+    @Slot(object)
+    def _continue_source(self, source: KnownSource) -> None:
+        self._controller.add_source(source.path, *source.destination)
+
+    @Slot(object)
+    def _ask_to_remove(self, source: KnownSource) -> None:
+        question = RemoveQuestion(source, self)
+        question.confirmed.connect(self._controller.remove_source)
+        question.open()
+
+    @Slot(object)
+    def _choose(self, part: str) -> None:
+        self.wanted.emit(PAGE_OF_PART[part])
+
+
+def _parts_of(state: RunState) -> StatusCounts:
+    """Return the parts of the run at work, else of the newest one, that was cut off or not."""
+    if state.at_work:
+        return parts_of_progress(state.sums)
+    newest = state.interrupted or state.last
+    if newest is None:
+        return parts_of_progress(state.sums)
+    return parts_of_past(newest, state.at_risk.files)
+
+
+def _worst_part(state: RunState) -> str:
+    """Return the part of the last run that somebody has to see to; empty where there is none."""
+    last = state.last
+    if state.at_work:
+        return ""
+    if state.interrupted is not None or state.data_problem is not None:
+        return "waiting"
+    if last is None:
+        return ""
+    return "failed" if last.failed else "skipped" if last.left_behind else ""
+
+
+def _picture_of(state: RunState) -> tuple[str, Status]:
+    """Return the icon and the status that stand for how things are."""
+    if state.phase is Phase.BROKEN:
+        return "error", "problem"
+    if state.phase is Phase.PAUSED:
+        return "pause", "waiting"
+    if state.at_work or state.phase is Phase.TESTING:
+        return "working", "working"
+    return _picture_of_rest(state)
+
+
+def _picture_of_rest(state: RunState) -> tuple[str, Status]:
+    last = state.last
+    if state.data_problem is None and state.awaited is not None:
+        return "waiting", "waiting"
+    match state.safety:
+        case Safety.PROBLEM:
+            return "warning", "problem"
+        case Safety.SAFE:
+            return "check", "good"
+        case Safety.AT_RISK if state.interrupted or state.sources or (last and last.left_behind):
+            return "warning", "waiting"
+        case _:
+            return "waiting", "waiting"

@@ -1,0 +1,318 @@
+"""Small cards with one fact each: what exists only here, the last run, the next one."""
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QFrame,
+    QGridLayout,
+    QHBoxLayout,
+    QMessageBox,
+    QPushButton,
+    QSizePolicy,
+    QVBoxLayout,
+    QWidget,
+)
+
+from mydata_like.core.deletion import Safety
+from mydata_like.core.extra_sources import KnownSource
+from mydata_like.core.model import AtRisk
+from mydata_like.gui.run_state import PastRunState, RunState
+from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.widgets import LARGE, ElidedLabel, IconLabel, PlainLabel, icon
+
+
+class SummaryCard(QFrame):
+    """A title, a fact in large type, and a line that explains it."""
+
+    def __init__(self, title: str, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
+        self._title = PlainLabel(title, self)
+        self._fact = PlainLabel("", self)
+        self._fact.scale(LARGE * 0.8, bold=True)
+        self._more = PlainLabel("", self)
+        self._more.setWordWrap(True)
+        layout = QVBoxLayout(self)
+        for label in (self._title, self._fact, self._more):
+            layout.addWidget(label)
+        layout.addStretch(1)
+
+    def show_fact(self, fact: str, more: str = "") -> None:
+        """Show a fact."""
+        self._fact.setText(fact)
+        self._more.setText(more)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(self.palette().mid().color())
+        painter.setBrush(self.palette().base())
+        painter.drawRoundedRect(self.rect().adjusted(0, 0, -1, -1), 6, 6)
+
+
+class SummaryRow(QWidget):
+    """The three facts that matter when nothing goes on."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
+        self._risk = SummaryCard(self.tr("Only on this computer"), self)
+        self._last = SummaryCard(self.tr("Last run"), self)
+        self._next = SummaryCard(self.tr("Next run"), self)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        for card in (self._risk, self._last, self._next):
+            layout.addWidget(card, 1)
+
+    def show_state(self, state: RunState) -> None:
+        """Show how things stand."""
+        self._risk.show_fact(*self._tell_risk(state))
+        self._last.show_fact(*self._tell_last(state))
+        self._next.show_fact(*self._tell_next(state))
+
+    def _tell_risk(self, state: RunState) -> tuple[str, str]:
+        """Return what exists only here; that it is nothing only where that is known."""
+        if state.at_work and (under_way := self._tell_open(state)):
+            return under_way
+        if state.data_problem is not None:
+            more = texts.plain(state.data_problem.message)
+            return self.tr("Cannot be read"), more
+        if state.at_risk.files:
+            return self._tell_files(state.at_risk)
+        return self._tell_left(state) or self._tell_nothing(state)
+
+    def _tell_open(self, state: RunState) -> tuple[str, str] | None:
+        """Return what the run at work has found and not verified; None where more is known."""
+        left = max(0, state.sums.found - state.sums.verified - state.sums.skipped)
+        if not left or left < state.at_risk.files:
+            return None
+        size = max(0, state.sums.found_bytes - state.sums.verified_bytes)
+        return self.tr("%Ln file(s)", None, left), texts.size(size)
+
+    def _tell_files(self, at_risk: AtRisk) -> tuple[str, str]:
+        fact = self.tr("%Ln file(s)", None, at_risk.files)
+        size = texts.size(at_risk.bytes)
+        if at_risk.oldest is None:
+            return fact, size
+        more = self.tr("%1; the oldest was made %2").replace("%1", size)
+        return fact, more.replace("%2", texts.moment(at_risk.oldest))
+
+    def _tell_left(self, state: RunState) -> tuple[str, str] | None:
+        """Return what the newest run left although the ledger names no file."""
+        last = state.interrupted or state.last
+        if last is not None and last.left_behind:
+            fact = self.tr("%Ln left out", None, last.left_behind)
+            return fact, self.tr("Files and folders that nobody left out on purpose.")
+        if state.sources:
+            fact = self.tr("%Ln folder(s) or file(s)", None, len(state.sources))
+            return fact, self.tr("They were added and are not finished.")
+        if last is not None and last.unsafe:
+            return self.tr("%Ln file(s)", None, last.unsafe), ""
+        return None
+
+    def _tell_nothing(self, state: RunState) -> tuple[str, str]:
+        """Return whether nothing is only here, where no file is known that is."""
+        whole = state.newest_whole
+        if state.last is None:
+            return self.tr("Not known yet"), self.tr("The first run finds out.")
+        if whole is None or not whole.safe or state.safety in (Safety.AT_RISK, Safety.PROBLEM):
+            return self.tr("Not known yet"), self.tr("The next run finds out.")
+        if not whole.found:
+            return self.tr("No files"), self.tr("The last run found none.")
+        if whole.skipped:
+            more = self.tr("But for %Ln file(s) left out on purpose.", None, whole.skipped)
+        else:
+            more = self.tr("Every file that was found is on the server.")
+        return self.tr("Nothing"), more
+
+    def _tell_last(self, state: RunState) -> tuple[str, str]:
+        last, cut_off = state.last, state.interrupted
+        if cut_off is not None and (last is None or cut_off.started > last.started):
+            more = self.tr(
+                "It was cut off; %Ln of its file(s) are verified.", None, cut_off.verified
+            )
+            return texts.moment(cut_off.started), more
+        if last is None or last.finished is None:
+            return self.tr("None yet"), ""
+        if not last.sent:
+            return texts.moment(last.finished), self._tell_nothing_sent(last)
+        more = self.tr("%Ln file(s), %1 in %2", None, last.sent)
+        more = more.replace("%1", texts.size(last.bytes)).replace("%2", texts.span(last.seconds))
+        return texts.moment(last.finished), more
+
+    def _tell_nothing_sent(self, last: PastRunState) -> str:
+        """Return why a run has sent nothing."""
+        if last.problem is not None:
+            return self.tr("It ended early and sent nothing.")
+        if last.failed or last.waiting or last.left_behind:
+            return self.tr("It sent nothing, and not all files are safe.")
+        return self.tr("Nothing had to be sent.")
+
+    def _tell_next(self, state: RunState) -> tuple[str, str]:
+        if state.next_start is not None:
+            return texts.moment(state.next_start), ""
+        if state.schedule == "watch":
+            return self.tr("With new files"), self.tr("A run starts when they have settled.")
+        more = self.tr("Start, or the settings' schedule, begins one.")
+        return self.tr("Not planned"), more
+
+
+ICON_SCALE = 1.4  # times the icons of buttons
+MOST = 20  # rows; Start continues with all
+
+
+class UnfinishedList(QFrame):
+    """Lists the added folders that are not finished; hidden where there are none."""
+
+    continue_wanted = Signal(object)  # a KnownSource
+    remove_wanted = Signal(object)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
+        self._sources: Sequence[KnownSource] = ()
+        self.rows: list[UnfinishedRow] = []
+        self._title = PlainLabel(self.tr("Added folders that are not finished"), self)
+        self._rest = PlainLabel("", self)
+        self._lines = QVBoxLayout()
+        self._lines.setSpacing(self.fontMetrics().height() // 2)
+        layout = QVBoxLayout(self)
+        layout.addWidget(self._title)
+        layout.addLayout(self._lines)
+        layout.addWidget(self._rest)
+        self.hide()
+
+    def show_state(self, state: RunState) -> None:
+        """Show what is not finished, and let the user act on it while no run is at work."""
+        if tuple(state.sources) != self._sources:
+            self._sources = tuple(state.sources)
+            self._make_rows()
+        for row in self.rows:
+            row.allow(continuing=state.can_start, removing=not state.at_work)
+        self.setVisible(bool(self._sources))
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(self.palette().mid().color())
+        painter.setBrush(self.palette().base())
+        painter.drawRoundedRect(self.rect().adjusted(0, 0, -1, -1), 6, 6)
+
+    def _make_rows(self) -> None:
+        for row in self.rows:
+            self._lines.removeWidget(row)
+            row.hide()
+            row.deleteLater()
+        self.rows = [UnfinishedRow(source, self) for source in self._sources[:MOST]]
+        for row in self.rows:
+            row.continue_wanted.connect(self.continue_wanted)
+            row.remove_wanted.connect(self.remove_wanted)
+            self._lines.addWidget(row)
+        more = len(self._sources) - len(self.rows)
+        self._rest.setText(self.tr("and %Ln more; Start continues with all", "", more))
+        self._rest.setVisible(more > 0)
+
+
+class UnfinishedRow(QWidget):
+    """One folder: its path, what it becomes, how much of it is not verified, and two buttons."""
+
+    continue_wanted = Signal(object)
+    remove_wanted = Signal(object)
+
+    def __init__(self, source: KnownSource, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._source = source
+        path = texts.plain(source.path)
+        self._path = ElidedLabel(path, self)
+        self._path.scale(1, bold=True)
+        self._about = PlainLabel(self._describe(source), self)
+        self._about.setWordWrap(True)
+        self._about.setForegroundRole(self.palette().ColorRole.PlaceholderText)
+        self._continue = QPushButton(icon("start"), self.tr("Continue"), self)
+        self._remove = QPushButton(icon("delete"), self.tr("Remove…"), self)
+        for button in (self._continue, self._remove):
+            name = f"{button.text().rstrip('…')}: {path}"
+            button.setAccessibleName(name)
+        self._lay_out()
+        self._continue.clicked.connect(self._continue_it)
+        self._remove.clicked.connect(self._remove_it)
+
+    def allow(self, *, continuing: bool, removing: bool) -> None:
+        """Let the user continue with it, or remove it."""
+        self._continue.setEnabled(continuing)
+        self._remove.setEnabled(removing)
+
+    def _lay_out(self) -> None:
+        shape = IconLabel(ICON_SCALE, self)
+        shape.show_icon(icon("folder", "waiting"))
+        buttons = QHBoxLayout()
+        buttons.setSpacing(self.fontMetrics().height() // 2)
+        buttons.addWidget(self._continue)
+        buttons.addWidget(self._remove)
+        layout = QGridLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setHorizontalSpacing(self.fontMetrics().height() // 2)
+        layout.setVerticalSpacing(0)
+        layout.addWidget(shape, 0, 0, 2, 1, Qt.AlignmentFlag.AlignTop)
+        layout.addWidget(self._path, 0, 1)
+        layout.addWidget(self._about, 1, 1)
+        layout.addLayout(buttons, 0, 2, 2, 1)
+        layout.setColumnStretch(1, 1)
+
+    def _describe(self, source: KnownSource) -> str:
+        names = " / ".join(filter(None, source.destination))
+        becomes = self.tr("becomes %1").replace("%1", texts.plain(names))
+        return f"{becomes} · {self._tell_open(source)}"
+
+    def _tell_open(self, source: KnownSource) -> str:
+        if source.open_files is None:
+            return self.tr("no run has looked at it yet")
+        if not source.open_files:
+            return self.tr("the next run checks whether all of it is on the server")
+        text = self.tr("%Ln file(s), %1, not verified yet", "", source.open_files)
+        return text.replace("%1", texts.size(source.open_bytes or 0))
+
+    @Slot()
+    def _continue_it(self) -> None:
+        self.continue_wanted.emit(self._source)
+
+    @Slot()
+    def _remove_it(self) -> None:
+        self.remove_wanted.emit(self._source)
+
+
+class RemoveQuestion(QMessageBox):
+    """Asks whether a folder is to be forgotten; `confirmed` tells which one."""
+
+    confirmed = Signal(object)  # a KnownSource
+
+    def __init__(self, source: KnownSource, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self._source = source
+        self.setIcon(QMessageBox.Icon.Question)
+        self.setWindowTitle(self.tr("Remove from the list"))
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setText(
+            self.tr("Do not upload %1 any further?").replace("%1", texts.plain(source.path))
+        )
+        self.setInformativeText(
+            self.tr(
+                "Nothing is deleted, here or on the server. Files of it that are not on the server "
+                "yet stay on this computer only, and no run takes them until it is added again."
+            )
+        )
+        role = QMessageBox.ButtonRole
+        self._remove = self.addButton(self.tr("&Remove"), role.DestructiveRole)
+        keep = self.addButton(self.tr("&Keep"), role.RejectRole)
+        self.setDefaultButton(keep)
+        self.setEscapeButton(keep)
+        self.buttonClicked.connect(self._answer)
+
+    @Slot(QAbstractButton)
+    def _answer(self, button: QAbstractButton) -> None:
+        if button is self._remove:
+            self.confirmed.emit(self._source)

@@ -1,0 +1,259 @@
+"""The page of folders: how every dataset stands, below its experiment and its owner."""
+
+import os
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from PySide6.QtCore import QPoint, Qt, QTimer, Slot
+from PySide6.QtGui import QAction, QGuiApplication
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QMenu,
+    QStackedWidget,
+    QTreeView,
+    QVBoxLayout,
+    QWidget,
+)
+
+from mydata_like.core.errors import UploaderError
+from mydata_like.core.queries import FolderGroup
+from mydata_like.gui.base import AppContext, NavigationRequest, Page
+from mydata_like.gui.pages.transfers_page import FOLDER
+from mydata_like.gui.run_state import Phase, RunState
+from mydata_like.gui.tables import table_panel
+from mydata_like.gui.tables.columns import BarDelegate
+from mydata_like.gui.tables.folder_tree import PROGRESS, TOP, FolderPace, FolderTree, Parents
+from mydata_like.gui.tables.table_panel import action_bar, dataset_address, path_of
+from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.widgets import PlainLabel, icon
+from mydata_like.gui.window_state import KeptColumns
+
+FEW = 20  # owners whose experiments are shown at once
+RENEW_AFTER = 2000  # milliseconds between two looks at all that is open, at least,
+RENEW_SHARE = 10  # and so many times as long as the last one took
+
+
+class FoldersPage(Page):
+    """A tree with counts, sizes and states, and what can be done with one folder of a dataset."""
+
+    def __init__(self, desk: AppContext, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._desk = desk
+        self._controller = desk.controller
+        self._active = self._stale = self._asking = False
+        self._asked_at = 0.0
+        self._opened = False  # owners, once: what a person closes stays closed
+        self._model = FolderTree(self)
+        self._tree = QTreeView(self)
+        self._words = PlainLabel("", self)
+        self._stack = QStackedWidget(self)
+        self._files = QAction(icon("transfers"), self.tr("Show files"), self)
+        self._open = QAction(icon("folder"), self.tr("Open folder"), self)
+        self._web = QAction(icon("server"), self.tr("Open on server"), self)
+        self._copy = QAction(icon("copy"), self.tr("Copy path"), self)
+        self._only = QAction(icon("start"), self.tr("Only this one now"), self)
+        self._leave = QAction(icon("cancel"), self.tr("Leave for next run"), self)
+        self._again = QAction(icon("retry"), self.tr("Send after all"), self)
+        self._moves = (self._leave, self._again)  # of what is queued in a run of this window
+        self._looks = (self._files, self._open, self._web, self._copy)
+        self._actions = (self._only, *self._moves, *self._looks)
+        self._timer = QTimer(self, singleShot=True, interval=RENEW_AFTER)
+        self._set_up()
+        self._lay_out()
+        self._connect()
+        self._follow_run(self._controller.state)
+
+    def show_page(self) -> None:
+        self._active = True
+        self._ask()
+
+    def hide_page(self) -> None:
+        self._active = False
+
+    @property
+    def _group(self) -> FolderGroup | None:
+        """The dataset folder, or the folder in one, that is selected."""
+        group = self._model.group(self._tree.currentIndex())
+        return group if group is not None and group.path is not None else None
+
+    def _set_up(self) -> None:
+        tree = self._tree
+        tree.setModel(self._model)
+        tree.setAccessibleName(self.tr("Folders"))
+        tree.setUniformRowHeights(True)
+        tree.setAlternatingRowColors(True)
+        tree.setAllColumnsShowFocus(True)
+        tree.setItemDelegateForColumn(PROGRESS, BarDelegate(tree))
+        tree.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        tree.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerItem)
+        width = tree.fontMetrics().averageCharWidth()
+        for number, characters in enumerate((36, 26, 18, 11, 12)):
+            tree.setColumnWidth(number, width * characters)
+        KeptColumns("folders", tree.header(), self._desk.memory).restore()
+        self._leave.setToolTip(self.tr("Send nothing more of this folder in this run"))
+        self._again.setToolTip(self.tr("Send in this run what was left or has failed"))
+        self._words.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._words.setWordWrap(True)
+
+    def _lay_out(self) -> None:
+        self._stack.addWidget(self._tree)
+        self._stack.addWidget(self._words)
+        layout = QVBoxLayout(self)
+        layout.addWidget(self._stack, 1)
+        layout.addWidget(action_bar(self._actions, self))
+
+    def _connect(self) -> None:
+        self._controller.ledger_changed.connect(self._follow)
+        self._controller.settings_changed.connect(self._follow)
+        self._timer.timeout.connect(self._ask_if_stale)
+        self._model.wanted.connect(self._ask_below)
+        self._tree.selectionModel().currentChanged.connect(self._choose)
+        self._tree.customContextMenuRequested.connect(self._show_menu)
+        self._controller.run_changed.connect(self._follow_run)
+        self._only.triggered.connect(self._start_only)
+        self._leave.triggered.connect(self._leave_folder)
+        self._again.triggered.connect(self._take_up_again)
+        self._files.triggered.connect(self._show_files)
+        self._open.triggered.connect(self._open_folder)
+        self._web.triggered.connect(self._open_on_server)
+        self._copy.triggered.connect(self._copy_path)
+
+    @Slot(object)
+    def _follow_run(self, state: RunState) -> None:
+        pace = FolderPace.AT_REST
+        if state.at_work:
+            pace = FolderPace.AT_WORK
+        elif state.interrupted is not None or (state.last and state.last.problem):
+            pace = FolderPace.CUT_OFF
+        self._model.follow(pace)
+        self._choose()
+
+    @Slot()
+    def _follow(self) -> None:
+        self._stale = True
+        if self._active and not self._timer.isActive():
+            self._ask()
+
+    @Slot()
+    def _ask_if_stale(self) -> None:
+        if self._stale and self._active:
+            self._ask()
+
+    def _ask(self) -> None:
+        """Ask how all that is open stands now."""
+        if self._asking or self._controller.loaded is None:
+            return
+        self._asking, self._stale = True, False
+        self._asked_at = monotonic()
+        opened = [parents for parents in self._model.opened() if parents != TOP]
+        self._run([TOP, *opened], self._take_all)
+
+    @Slot(object)
+    def _ask_below(self, parents: Parents) -> None:
+        if self._controller.loaded is not None:
+            self._run([parents], self._take)
+
+    def _run(self, wanted: list[Parents], done: Callable[[Any], None]) -> None:
+        settings, config = self._controller.settings, self._controller.config
+        ask = partial(table_panel.list_levels, settings, config, wanted)
+        self._desk.tasks.run(ask, done, self._fail)
+
+    @Slot(object)
+    def _take_all(self, levels: dict[Parents, list[FolderGroup]]) -> None:
+        took = monotonic() - self._asked_at
+        self._rest(max(RENEW_AFTER, round(RENEW_SHARE * took * 1000)))
+        self._take(levels)
+
+    @Slot(object)
+    def _take(self, levels: dict[Parents, list[FolderGroup]]) -> None:
+        for parents, groups in levels.items():
+            self._model.show(parents, groups)
+            if parents == TOP and groups and not self._opened:
+                self._opened = True
+                if len(groups) <= FEW:
+                    self._tree.expandToDepth(0)
+        self._tell(self.tr("The folders appear here after the first run."))
+
+    @Slot(object)
+    def _fail(self, error: UploaderError) -> None:
+        self._model.clear()
+        self._opened, self._stale = False, True  # it is asked again, and shown as at first
+        self._rest(RENEW_AFTER)
+        self._tell(texts.told(error))
+
+    def _rest(self, milliseconds: int) -> None:
+        """Ask nothing of all that is open for so long."""
+        self._asking = False
+        self._timer.start(milliseconds)
+
+    def _tell(self, otherwise: str) -> None:
+        """Show the tree, or these words where it is empty."""
+        self._words.setText(otherwise)
+        self._stack.setCurrentIndex(0 if self._model.rowCount() else 1)
+        self._choose()
+
+    @Slot()
+    def _choose(self) -> None:
+        for action in self._looks:
+            action.setEnabled(self._group is not None)
+        obeys = self._controller.state.phase in (Phase.RUNNING, Phase.PAUSED)
+        for action in self._moves:
+            action.setEnabled(self._group is not None and obeys)
+        # What lies outside of the data directory is carried by itself, not by a run over a folder;
+        # of a dataset a run always takes the whole.
+        whole = self._group is not None and self._group.dataset is not None
+        inside = whole and not Path(os.fsdecode(self._path)).is_absolute()
+        can_start = self._controller.state.phase in (Phase.IDLE, Phase.BROKEN)
+        self._only.setEnabled(inside and can_start)
+
+    @Slot(QPoint)
+    def _show_menu(self, place: QPoint) -> None:
+        if self._group is not None:
+            menu = QMenu(self)
+            menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+            menu.addActions(self._actions)
+            menu.popup(self._tree.viewport().mapToGlobal(place))
+
+    @property
+    def _path(self) -> bytes:
+        group = self._group
+        return group.path or b"" if group is not None else b""
+
+    @Slot()
+    def _start_only(self) -> None:
+        self._controller.start_only(self._path)
+
+    @Slot()
+    def _leave_folder(self) -> None:
+        self._controller.cancel(self._path)
+
+    @Slot()
+    def _take_up_again(self) -> None:
+        self._controller.retry(self._path)
+
+    @Slot()
+    def _show_files(self) -> None:
+        self.wanted.emit(NavigationRequest("transfers", FOLDER + os.fsdecode(self._path)))
+
+    @Slot()
+    def _open_folder(self) -> None:
+        self._controller.open_path(path_of(self._controller, self._path))
+
+    @Slot()
+    def _open_on_server(self) -> None:
+        settings, config = self._controller.settings, self._controller.config
+        find = partial(table_panel.find_dataset, settings, config, self._path)
+        self._desk.tasks.run(find, self._open_dataset)
+
+    @Slot(object)
+    def _open_dataset(self, dataset: int | None) -> None:
+        address = dataset_address(self._controller, dataset)
+        self._controller.open_address(address if dataset else self._controller.settings.server.url)
+
+    @Slot()
+    def _copy_path(self) -> None:
+        path = path_of(self._controller, self._path)
+        QGuiApplication.clipboard().setText(texts.plain(bytes(path)))

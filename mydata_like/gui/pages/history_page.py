@@ -1,0 +1,152 @@
+"""The page of history: every run, and the files of one."""
+
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import Qt, QTimer, Slot
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QFileDialog, QSplitter, QVBoxLayout, QWidget
+
+from mydata_like.core.errors import UploaderError
+from mydata_like.core.queries import RunRow, Table, View
+from mydata_like.gui.base import AppContext, Page
+from mydata_like.gui.tables import table_panel
+from mydata_like.gui.tables.columns import file_columns, run_columns
+from mydata_like.gui.tables.table_panel import RowActions, TablePanel, action_button, export_rows
+from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.widgets import PlainLabel, icon
+from mydata_like.gui.window_state import KeptHalves
+
+SAID_FOR = 15_000  # milliseconds
+
+
+class HistoryPage(Page):
+    """Above the runs, the latest first; below the files that one of them brought further."""
+
+    def __init__(self, desk: AppContext, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._desk = desk
+        self._controller = desk.controller
+        self._runs = TablePanel(desk, "history", run_columns(self._is_under_way), self)
+        self._files = TablePanel(desk, "history-files", file_columns(), self)
+        self._title = PlainLabel("", self)
+        self._said = PlainLabel("", self)
+        self._actions = RowActions(desk.controller, self)
+        self._export = QAction(icon("export"), self.tr("Export…"), self)
+        self._timer = QTimer(self, singleShot=True, interval=SAID_FOR)
+        self._set_up()
+        self._lay_out()
+        self._connect()
+
+    def show_page(self) -> None:
+        self._runs.begin()
+        self._files.begin()
+
+    def hide_page(self) -> None:
+        self._runs.rest()
+        self._files.rest()
+
+    def export(self, path: Path) -> None:
+        """Write all runs to a file, in the order in which they are shown."""
+        write = partial(
+            export_rows,
+            path,
+            self.tr("Runs of mydata-like"),
+            run_columns(self._is_under_way),
+            table_panel.opener(self._controller),
+            self._runs.model.view,
+        )
+        self._desk.tasks.run(write, self._tell_written, self._tell_failed, writes=True)
+
+    def _is_under_way(self, run: str) -> bool:
+        return self._controller.state.is_under_way(run)
+
+    def _set_up(self) -> None:
+        self._runs.table.setAccessibleName(self.tr("Runs"))
+        self._runs.nothing = self.tr("No run has been made yet.")
+        self._runs.field.hide()  # runs have no names
+        self._runs.show_view(View(table=Table.RUNS))
+        self._files.table.setAccessibleName(self.tr("Files of the run"))
+        self._files.nothing = self.tr("No file was brought further by this run.")
+
+    def _lay_out(self) -> None:
+        export = action_button(self._export, self)
+        self._runs.add_beside_count(self._said, export)
+        self.setTabOrder(export, self._runs.table)
+        self._lower = QWidget(self)
+        below = QVBoxLayout(self._lower)
+        below.setContentsMargins(0, self.fontMetrics().height() // 2, 0, 0)
+        below.addWidget(self._title)
+        below.addWidget(self._files, 1)
+        below.addWidget(self._actions.make_buttons(self._lower))
+        self._lower.setVisible(False)
+        halves = QSplitter(Qt.Orientation.Vertical, self)
+        halves.setChildrenCollapsible(False)
+        halves.addWidget(self._runs)
+        halves.addWidget(self._lower)
+        KeptHalves("history", halves, self._desk.memory)
+        QVBoxLayout(self).addWidget(halves)
+
+    def _connect(self) -> None:
+        self._runs.selected.connect(self._open_run)
+        self._files.selected.connect(self._choose_files)
+        self._files.table.menu_wanted.connect(self._actions.fill)
+        self._files.table.chosen.connect(self._actions.choose)
+        self._actions.wanted.connect(self.wanted)
+        self._export.triggered.connect(self._ask_where_to)
+        self._timer.timeout.connect(self._said.clear)
+
+    @Slot()
+    def _open_run(self) -> None:
+        """Show the files that changed in the time of the run that is selected."""
+        runs = [row for row in self._runs.table.rows() if isinstance(row, RunRow)]
+        self._lower.setVisible(len(runs) == 1)
+        run = runs[0] if len(runs) == 1 else None
+        if run is None or run.started is None:
+            return
+        until = int(run.finished.timestamp()) + 1 if run.finished else None
+        started = int(run.started.timestamp())
+        self._title.setText(
+            self.tr("Files of the run of %1").replace("%1", texts.moment(run.started))
+        )
+        self._files.show_only(View(since=started, until=until))
+
+    @Slot()
+    def _choose_files(self) -> None:
+        self._actions.show_rows(self._files.table.rows())
+
+    @Slot()
+    def _ask_where_to(self) -> None:
+        dialog = QFileDialog(self, self.tr("Export runs"))
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setNameFilters(
+            [self.tr("Table (*.csv)"), self.tr("Web page (*.html)"), self.tr("JSON (*.json)")]
+        )
+        dialog.setDefaultSuffix("csv")
+        dialog.selectFile("runs.csv")
+        dialog.filterSelected.connect(self._follow_filter)
+        dialog.fileSelected.connect(self._export_to)
+        dialog.open()
+
+    @Slot(str)
+    def _follow_filter(self, chosen: str) -> None:
+        dialog = self.sender()
+        if isinstance(dialog, QFileDialog):
+            dialog.setDefaultSuffix(chosen.rpartition("*.")[2].rstrip(")"))
+
+    @Slot(str)
+    def _export_to(self, name: str) -> None:
+        self.export(Path(name))
+
+    @Slot(object)
+    def _tell_written(self, path: Path) -> None:
+        self._say(self.tr("Written to %1").replace("%1", texts.plain(str(path))))
+
+    @Slot(object)
+    def _tell_failed(self, error: UploaderError) -> None:
+        self._say(texts.plain(f"{error.message} {error.hint}".strip()))
+
+    def _say(self, text: str) -> None:
+        self._said.setText(text)
+        self._timer.start()

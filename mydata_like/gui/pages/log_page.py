@@ -1,0 +1,273 @@
+"""The log page: what the program wrote down, as it writes it."""
+
+from functools import partial
+from itertools import chain
+
+from PySide6.QtCore import Qt, QTimer, Slot
+from PySide6.QtGui import QAction, QGuiApplication, QKeySequence
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QCheckBox,
+    QComboBox,
+    QHBoxLayout,
+    QHeaderView,
+    QPushButton,
+    QStackedWidget,
+    QTableView,
+    QVBoxLayout,
+    QWidget,
+)
+
+from mydata_like.core.errors import UploaderError
+from mydata_like.gui.base import AppContext, Page
+from mydata_like.gui.log_viewer import log_model
+from mydata_like.gui.log_viewer.bundle_dialog import BundleDialog
+from mydata_like.gui.log_viewer.log_model import (
+    AT,
+    LEVEL,
+    MOST,
+    ORIGIN,
+    TEXT,
+    FilteredLines,
+    Follower,
+    LogFilter,
+    LogModel,
+    NewLines,
+)
+from mydata_like.gui.tables.table_view import set_looks
+from mydata_like.gui.tasks import BackgroundTask
+from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.file_drop import PathLineEdit
+from mydata_like.gui.theme.widgets import PlainLabel, icon
+from mydata_like.gui.window_state import KeptColumns
+
+LOOK_AFTER = 1000  # milliseconds between two looks at the file
+TYPED_AFTER = 250  # milliseconds after the last key
+ENGINE, WINDOW = "mydata-like", "mydata-like-window"
+SHORTEST = 9  # characters of a choice that are always to be seen
+STARTS = (0, 1, 2, 3)  # of the levels offered: the places in `source.LEVELS`
+
+
+class LogPage(Page):
+    """Follows the engine's log or the window's; stops following while one reads further up."""
+
+    def __init__(self, desk: AppContext, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._desk = desk
+        self._follower: Follower | None = None
+        self._reading = BackgroundTask()
+        self._settled = True  # the place that is looked at is one that a person chose
+        self._which = QComboBox(self)
+        self._level = QComboBox(self)
+        self._text = PathLineEdit(self)
+        self._follow = QCheckBox(self.tr("Follow"), self)
+        self._model = LogModel(self)
+        self._table = QTableView(self)
+        self._empty = PlainLabel(self.tr("Nothing has been written yet."), self)
+        self._stack = QStackedWidget(self)
+        self._copy = QAction(icon("copy"), self.tr("Copy lines"), self)
+        self._copy_button = QPushButton(icon("copy"), self.tr("Copy lines"), self)
+        self._find = QAction(self.tr("Find"), self)
+        self._folder = QPushButton(icon("folder"), self.tr("Open folder"), self)
+        self._bundle = QPushButton(icon("export"), self.tr("Support bundle…"), self)
+        self._look_timer = QTimer(self, interval=LOOK_AFTER)
+        self._type_timer = QTimer(self, singleShot=True, interval=TYPED_AFTER)
+        self._dress()
+        self._lay_out()
+        self._connect()
+
+    def show_page(self) -> None:
+        self._look_timer.start()
+        self._look()
+
+    def hide_page(self) -> None:
+        self._look_timer.stop()
+
+    def look_for(self, what: str) -> None:
+        """Show the lines that have a text."""
+        self._text.setText(what)
+        self._sift()
+
+    def _dress(self) -> None:
+        self._which.addItem(self.tr("Uploads"), ENGINE)
+        self._which.addItem(self.tr("This window"), WINDOW)
+        self._which.setAccessibleName(self.tr("Which log"))
+        levels = (
+            self.tr("Everything"),
+            self.tr("Information and worse"),
+            self.tr("Warnings and errors"),
+            self.tr("Errors only"),
+        )
+        for start, level in zip(STARTS, levels, strict=True):
+            self._level.addItem(level, start)
+        self._level.setAccessibleName(self.tr("Level"))
+        for choice in (self._which, self._level):
+            choice.setSizeAdjustPolicy(
+                QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
+            )
+            choice.setMinimumContentsLength(SHORTEST)
+        self._text.setPlaceholderText(self.tr("Only lines with this text"))
+        self._text.setAccessibleName(self.tr("Text in the line"))
+        self._find.setShortcut(QKeySequence.StandardKey.Find)
+        self.addAction(self._find)
+        self._follow.setChecked(True)
+        self._empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._dress_table()
+
+    def _dress_table(self) -> None:
+        table, width = self._table, self.fontMetrics().averageCharWidth()
+        set_looks(table)
+        table.setModel(self._model)
+        table.setAccessibleName(self.tr("Lines of the log"))
+        table.setTextElideMode(Qt.TextElideMode.ElideRight)
+        table.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        table.verticalHeader().setDefaultSectionSize(round(self.fontMetrics().height() * 1.4))
+        moment = self.fontMetrics().horizontalAdvance("0000-00-00 00:00:00") + 2 * width
+        for column, size in ((AT, moment), (LEVEL, width * 17), (ORIGIN, width * 28)):
+            table.setColumnWidth(column, size)
+        header = table.horizontalHeader()
+        header.setStretchLastSection(False)
+        header.setSectionResizeMode(TEXT, QHeaderView.ResizeMode.Stretch)
+        KeptColumns("log", header, self._desk.memory).restore()
+        self._copy.setShortcut(QKeySequence.StandardKey.Copy)
+        self._copy.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
+        table.addAction(self._copy)
+        table.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
+
+    def _lay_out(self) -> None:
+        head = QHBoxLayout()
+        head.addWidget(self._which)
+        head.addWidget(self._level)
+        head.addWidget(self._text, 1)
+        head.addWidget(self._follow)
+        foot = QHBoxLayout()
+        foot.addWidget(self._copy_button)
+        foot.addWidget(self._folder)
+        foot.addStretch(1)
+        foot.addWidget(self._bundle)
+        self._stack.addWidget(self._empty)
+        self._stack.addWidget(self._table)
+        layout = QVBoxLayout(self)
+        layout.addLayout(head)
+        layout.addWidget(self._stack, 1)
+        layout.addLayout(foot)
+
+    def _connect(self) -> None:
+        self._look_timer.timeout.connect(self._look)
+        self._type_timer.timeout.connect(self._sift)
+        self._text.textEdited.connect(self._wait_for_more)
+        self._level.currentIndexChanged.connect(self._sift)
+        self._which.currentIndexChanged.connect(self._change_log)
+        self._follow.toggled.connect(self._go_down)
+        self._table.verticalScrollBar().valueChanged.connect(self._notice_scroll)
+        self._copy.triggered.connect(self._copy_lines)
+        self._find.triggered.connect(self._look_for_field)
+        self._copy_button.clicked.connect(self._copy_lines)
+        self._folder.clicked.connect(self._open_folder)
+        self._bundle.clicked.connect(self._save_bundle)
+
+    @Slot()
+    def _change_log(self) -> None:
+        self._follower = None
+        self._model.show(FilteredLines((), self._sieve(), ()))
+        self._look()
+
+    @Slot()
+    def _look(self) -> None:
+        """Read what has come, unless that is under way."""
+        if not self._reading.running:
+            config, name = self._desk.controller.config, self._which.currentData()
+            read = partial(log_model.read, config, name, MOST, self._follower)
+            self._reading = self._desk.tasks.run(read, self._take, self._fail)
+
+    @Slot(object)
+    def _take(self, come: NewLines) -> None:
+        if come.name != self._which.currentData():
+            self._look()  # the other log was chosen meanwhile
+            return
+        self._follower = come.follower
+        if come.lines:
+            self._model.append(come.lines)
+            self._show_lines()
+
+    @Slot(object)
+    def _fail(self, error: UploaderError) -> None:
+        self._empty.setText(texts.plain(error.message))
+
+    @Slot()
+    def _wait_for_more(self) -> None:
+        self._type_timer.start()
+
+    @Slot()
+    def _sift(self) -> None:
+        """Show only what is wanted; so many lines are sifted beside the GUI thread."""
+        sift = partial(log_model.sift, list(self._model.lines), self._sieve())
+        self._desk.tasks.run(sift, self._take_sifted, latest=True)
+
+    @Slot(object)
+    def _take_sifted(self, sifted: FilteredLines) -> None:
+        lines = self._model.lines
+        if sifted.sieve != self._sieve():
+            return  # more has been typed since
+        if sifted.lines[:1] != lines[:1]:
+            self._sift()  # the oldest lines have gone since
+            return
+        come = lines[len(sifted.lines) :]
+        self._settled = False
+        self._model.show(sifted)
+        self._model.append(come)
+        self._show_lines()
+
+    def _sieve(self) -> LogFilter:
+        return LogFilter(self._level.currentData(), self._text.text().strip().lower())
+
+    def _show_lines(self) -> None:
+        there = self._model.rowCount() > 0
+        self._stack.setCurrentIndex(1 if there else 0)
+        nothing = self.tr("No line is like this.")
+        self._empty.setText(
+            nothing if self._model.lines else self.tr("Nothing has been written yet.")
+        )
+        self._go_down()
+        self._settled = True
+
+    @Slot()
+    def _go_down(self) -> None:
+        if self._follow.isChecked():
+            self._table.scrollToBottom()
+
+    @Slot(int)
+    def _notice_scroll(self, value: int) -> None:
+        """Follow while the last line is looked at, and only then."""
+        if self._settled:
+            self._follow.setChecked(value >= self._table.verticalScrollBar().maximum())
+
+    @Slot()
+    def _copy_lines(self) -> None:
+        """Copy what is chosen, or all; so many lines are joined beside the GUI thread."""
+        chosen = self._table.selectionModel().selection()
+        ranges = map(chosen.at, range(chosen.count()))
+        spans = sorted((span.top(), span.bottom()) for span in ranges)
+        spans = spans or [(0, self._model.rowCount() - 1)]
+        lines = list(chain.from_iterable(self._model.shown(*span) for span in spans))
+        self._desk.tasks.run(partial(log_model.join, lines), self._put_lines, latest=True)
+
+    @Slot(object)
+    def _put_lines(self, text: str) -> None:
+        QGuiApplication.clipboard().setText(text)
+
+    @Slot()
+    def _look_for_field(self) -> None:
+        self._text.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self._text.selectAll()
+
+    @Slot()
+    def _open_folder(self) -> None:
+        find = partial(log_model.find_folder, self._desk.controller.config)
+        self._desk.tasks.run(find, self._desk.controller.open_path)
+
+    @Slot()
+    def _save_bundle(self) -> None:
+        dialog = BundleDialog(self._desk, self)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.open()

@@ -1,0 +1,296 @@
+"""The page of problems: everything that is not well, by kind, and what to do about it."""
+
+from functools import partial
+
+from PySide6.QtCore import Qt, QTimer, Slot
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import (
+    QFrame,
+    QScrollArea,
+    QSplitter,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from mydata_like.core.deletion import Safety
+from mydata_like.core.errors import Problem, UploaderError
+from mydata_like.core.problems import Action, ProblemInfo
+from mydata_like.core.queries import FileRow, ProblemGroup, Table, View
+from mydata_like.gui.base import AppContext, NavigationRequest, Page
+from mydata_like.gui.run_state import Phase, RunState
+from mydata_like.gui.tables import table_panel
+from mydata_like.gui.tables.columns import problem_columns
+from mydata_like.gui.tables.problem_groups import ProblemCard, ProblemFilter, mark_of_group
+from mydata_like.gui.tables.table_panel import RowActions, TablePanel, action_button, path_of
+from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.widgets import PlainLabel, RowIcon, Toast, icon
+from mydata_like.gui.window_state import KeptHalves
+
+MOST_RETRIED = 1000  # files of a kind that are asked for one by one
+LEAST_LINES = 22  # of text, in the height of what shows one kind
+CUT_OFF = "run.cut-off"
+UNSENT = "found"  # the kind of files that no run has sent yet
+AT_ONCE = 3000  # milliseconds between two looks at the sums, at least
+
+
+class ProblemsPage(Page):
+    """The run's own problem on top; on the left the kinds, on the right one of them."""
+
+    def __init__(self, desk: AppContext, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._desk = desk
+        self._controller = desk.controller
+        self._asking = self._stale = self._active = False
+        self._at_work = False
+        self._run = ProblemCard(self)
+        self._kinds = ProblemFilter(desk.memory, self)
+        self._card = ProblemCard(self)
+        self._hide = QAction(icon("skipped"), self.tr("Hide this kind"), self)
+        self._files = TablePanel(desk, "problems", problem_columns(), self)
+        self._actions = RowActions(desk.controller, self)
+        self._toast = Toast(self)
+        self._well = PlainLabel("", self)
+        self._trouble = ""  # with the ledger
+        self._stack = QStackedWidget(self)
+        self._timer = QTimer(self, singleShot=True, interval=AT_ONCE)
+        self._lay_out()
+        self._connect()
+        self._show_state(desk.controller.state)
+        self._show_group()
+
+    def show_page(self) -> None:
+        self._active = True
+        self._files.begin()
+        self._ask()
+
+    def hide_page(self) -> None:
+        self._active = False
+        self._files.rest()
+
+    def look_for(self, what: str) -> None:
+        """Show the first kind with this outcome."""
+        self._kinds.look_for(what)
+
+    def _lay_out(self) -> None:
+        self._well.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._well.setWordWrap(True)
+        self._stack.addWidget(self._make_halves())
+        self._stack.addWidget(self._well)
+        content = QWidget(self)
+        layout = QVBoxLayout(content)
+        layout.addWidget(self._run)
+        layout.addWidget(self._stack, 1)
+        layout.addWidget(self._toast)
+        # With large text two problems may need more room than there is.
+        scroll = QScrollArea(self)
+        scroll.setFrameShape(QFrame.Shape.NoFrame)
+        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        scroll.setWidgetResizable(True)
+        scroll.setWidget(content)
+        whole = QVBoxLayout(self)
+        whole.setContentsMargins(0, 0, 0, 0)
+        whole.addWidget(scroll)
+
+    def _make_halves(self) -> QSplitter:
+        """Return the kinds, with the chosen one beside."""
+        width = self.fontMetrics().averageCharWidth()
+        halves = QSplitter(self)
+        halves.setChildrenCollapsible(False)
+        halves.addWidget(self._kinds)
+        halves.addWidget(self._make_right_side())
+        halves.setStretchFactor(0, 1)
+        halves.setStretchFactor(1, 2)
+        halves.setSizes([width * 36, width * 72])
+        halves.setMinimumHeight(self.fontMetrics().height() * LEAST_LINES)
+        KeptHalves("problems", halves, self._desk.memory)
+        return halves
+
+    def _make_right_side(self) -> QWidget:
+        """Return what shows the kind that is chosen."""
+        self._files.table.setAccessibleName(self.tr("Files of this kind"))
+        right = QWidget(self)
+        hide = action_button(self._hide, right)
+        self._files.add_beside_count(hide)
+        self.setTabOrder(hide, self._files.table)
+        layout = QVBoxLayout(right)
+        layout.setContentsMargins(self.fontMetrics().height() // 2, 0, 0, 0)
+        layout.addWidget(self._card)
+        layout.addWidget(self._files, 1)
+        layout.addWidget(self._actions.make_buttons(right))
+        return right
+
+    def _connect(self) -> None:
+        self._controller.run_changed.connect(self._show_state)
+        self._controller.ledger_changed.connect(self._follow)
+        self._controller.settings_changed.connect(self._follow)
+        self._timer.timeout.connect(self._ask_if_stale)
+        self._kinds.chosen.connect(self._show_group)
+        self._run.acted.connect(self._mend_run)
+        self._card.acted.connect(self._mend_group)
+        self._hide.triggered.connect(self._hide_group)
+        self._toast.undone.connect(self._kinds.unhide)
+        self._files.selected.connect(self._choose_files)
+        self._files.table.menu_wanted.connect(self._actions.fill)
+        self._files.table.chosen.connect(self._actions.choose)
+        self._actions.wanted.connect(self.wanted)
+
+    @Slot()
+    def _follow(self) -> None:
+        self._stale = True
+        if self._active and not self._timer.isActive():
+            self._ask()
+
+    @Slot()
+    def _ask_if_stale(self) -> None:
+        if self._stale and self._active:
+            self._ask()
+
+    def _ask(self) -> None:
+        if self._asking or self._controller.loaded is None:
+            return
+        self._asking, self._stale = True, False
+        ask = partial(
+            table_panel.group_problems, self._controller.settings, self._controller.config
+        )
+        self._desk.tasks.run(ask, self._take, self._fail)
+
+    @Slot(object)
+    def _take(self, groups: list[ProblemGroup]) -> None:
+        self._trouble = ""
+        at_work = self._controller.state.at_work  # then what is not sent yet is under way
+        self._show_kinds([one for one in groups if not (at_work and one.kind == UNSENT)])
+
+    @Slot(object)
+    def _fail(self, error: UploaderError) -> None:
+        self._trouble = texts.told(error)
+        self._show_kinds([])
+
+    def _show_kinds(self, groups: list[ProblemGroup]) -> None:
+        self._asking = False
+        self._timer.start()
+        self._kinds.show_groups(groups)
+        self._tell_well()
+        self._stack.setCurrentIndex(1 if self._kinds.empty else 0)
+
+    def _tell_well(self) -> None:
+        """Say what there is to say where no file has a problem."""
+        alone = self._run.isHidden()  # nor has the run
+        well = self.tr("Nothing else is wrong.")
+        if alone:
+            safe = self._controller.state.safety is Safety.SAFE
+            well = self.tr("Nothing is wrong.") if safe else self.tr("No problems are known.")
+        self._well.setText(self._trouble or well)
+
+    @Slot()
+    def _show_group(self) -> None:
+        group = self._kinds.group
+        self._card.setVisible(group is not None)
+        self._files.setVisible(group is not None)
+        self._hide.setEnabled(group is not None)
+        if group is None:
+            return
+        about = self._kinds.model.about(group)
+        self._card.show_problem(group.problem, mark_of_group(group), about)
+        hidden = self._kinds.is_hidden(group)
+        self._hide.setText(self.tr("Show this kind") if hidden else self.tr("Hide this kind"))
+        kinds = frozenset({group.kind})
+        self._files.show_only(View(table=Table.PROBLEMS, states=kinds, code=group.problem.code))
+
+    @Slot(object)
+    def _show_state(self, state: RunState) -> None:
+        problem = self._find_problem(state)
+        for card in (self._run, self._card):
+            card.allow_retry(allowed=self._controller.can_retry)
+        self._run.setVisible(problem is not None)
+        self._tell_well()
+        if self._at_work is not state.at_work:
+            self._at_work = state.at_work
+            self._follow()
+        if problem is not None:
+            self._run.show_problem(problem, *self._describe(state, problem))
+
+    def _describe(self, state: RunState, problem: Problem) -> tuple[RowIcon, str]:
+        """Return how the problem of a run is marked, and what it means for the run."""
+        if state.phase is Phase.PAUSED or state.awaited is problem:
+            mark = RowIcon(self.tr("Paused"), "pause", "waiting")
+            return mark, self.tr("Nothing is sent for now.")
+        if problem.code == CUT_OFF:
+            mark = RowIcon(self.tr("Cut off"), "warning", "waiting")
+            return mark, self.tr("The last run did not come to its end.")
+        mark = RowIcon(self.tr("Failed"), "error", "problem")
+        if state.data_problem is problem:
+            return mark, self.tr("No file of it can be sent.")
+        return mark, self.tr("The last run ended early.")
+
+    def _find_problem(self, state: RunState) -> Problem | None:
+        """Return what holds the run at work, or what ended the last one early."""
+        if state.problem is not None or state.at_work:
+            return state.problem
+        if state.data_problem is not None or state.awaited is not None:
+            return state.data_problem or state.awaited
+        if state.interrupted is not None:
+            return Problem(
+                CUT_OFF,
+                self.tr("The last run was cut off: the program or the computer was ended."),
+                self.tr("Nothing is lost: the next run carries on."),
+            )
+        return state.last.problem if state.last is not None else None
+
+    @Slot(object)
+    def _mend_run(self, info: ProblemInfo) -> None:
+        match info.action:
+            case Action.TRY_AGAIN if self._controller.state.ours:
+                self._controller.resume()
+            case Action.TRY_AGAIN | Action.START_RUN:
+                self._controller.start()
+            case Action.OPEN_FOLDER:
+                self._controller.open_path(path_of(self._controller, b""))
+            case _:
+                self._want_dialog(info)
+
+    @Slot(object)
+    def _mend_group(self, info: ProblemInfo) -> None:
+        group = self._kinds.group
+        if group is None:
+            return
+        match info.action:
+            case Action.TRY_AGAIN:
+                self._try_again()
+            case Action.START_RUN:
+                self._controller.start()
+            case Action.OPEN_FOLDER:
+                path = path_of(self._controller, group.path)
+                is_folder = group.kind.startswith("folder-")
+                self._controller.open_path(path if is_folder else path.parent)
+            case _:
+                self._want_dialog(info)
+
+    def _want_dialog(self, info: ProblemInfo) -> None:
+        name = "settings" if info.action is Action.OPEN_SETTINGS else "set-up"
+        self.wanted.emit(NavigationRequest(name, info.setting))
+
+    def _try_again(self) -> None:
+        if self._controller.state.ours:
+            rows = range(min(MOST_RETRIED, self._files.model.rowCount()))
+            self._files.model.read_rows([rows], self._retry)
+        else:
+            self._controller.start()
+
+    @Slot(object)
+    def _retry(self, rows: list[FileRow]) -> None:
+        for row in rows:
+            self._controller.retry(row.key)
+
+    @Slot()
+    def _hide_group(self) -> None:
+        group = self._kinds.group
+        if group is not None:
+            hiding = not self._kinds.is_hidden(group)
+            self._kinds.hide_chosen()
+            if hiding:
+                self._toast.say(self.tr("This kind of problem is hidden."))
+
+    @Slot()
+    def _choose_files(self) -> None:
+        self._actions.show_rows(self._files.table.rows())

@@ -1,0 +1,307 @@
+"""The page of the speed test: what is the limit, and what would be faster."""
+
+from functools import partial
+from time import monotonic
+
+from PySide6.QtCore import Qt, QTimer, Slot
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QProgressBar,
+    QPushButton,
+    QScrollArea,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from mydata_like.core.errors import Problem, UploaderError
+from mydata_like.gui.base import AppContext, Page
+from mydata_like.gui.engine_process import Record
+from mydata_like.gui.run_state import Phase, RunState
+from mydata_like.gui.speed_test import speedtest_process, speedtest_texts
+from mydata_like.gui.speed_test.result_view import ResultsTable, ResultView
+from mydata_like.gui.speed_test.speedtest_process import (
+    AppliedGain,
+    SpeedTestProcess,
+    SpeedTestReport,
+    read_figure,
+)
+from mydata_like.gui.speed_test.speedtest_texts import interpret
+from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.widgets import LARGE, IconLabel, PlainLabel, icon
+
+# What a person may test in spite of.
+SPARING = ("limits.quiet-hours", "limits.acquisition", "limits.bandwidth")
+SECOND = 1000  # milliseconds
+FULL_SECONDS, QUICK_SECONDS = 60, 20  # at most
+EMPTY, COMING, RESULT = range(3)  # what is in the middle
+
+
+class SpeedPage(Page):
+    """Makes speed tests, and shows what they found."""
+
+    def __init__(self, desk: AppContext, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._desk = desk
+        self._controller = desk.controller
+        self._examiner = SpeedTestProcess(desk.controller, self)
+        self._insist = self._begin  # what "anyway" is about
+        self._began = 0.0
+        self._problem: Problem | None = None  # why the last test was none
+        self._sentence = PlainLabel("", self)
+        self._sentence.setWordWrap(True)
+        self._sentence.scale(LARGE, bold=True)
+        self._test = QPushButton(icon("speed"), self.tr("&Test now"), self)
+        self._test_quickly = QPushButton(self.tr("&Quick test"), self)
+        self._cancel = QPushButton(icon("cancel"), self.tr("Ca&ncel"), self)
+        self._progress = QProgressBar(self)
+        self._said = PlainLabel("", self)
+        self._notice = _Notice(self)
+        self._result = ResultView(self)
+        self._coming = ResultsTable(self)
+        self._empty = _Invitation(self)
+        self._middle = QStackedWidget(self)
+        self._clock = QTimer(self, interval=SECOND)
+        self._lay_out()
+        self._connect()
+        self._show_state(desk.controller.state)
+
+    def show_page(self) -> None:
+        self._show_settings()
+        self._load()
+
+    def _lay_out(self) -> None:
+        self._test_quickly.setToolTip(self.tr("About 15 seconds; figures are less sure"))
+        self._progress.setTextVisible(False)
+        self._progress.setAccessibleName(self.tr("The speed test is under way"))
+        buttons = QHBoxLayout()
+        for button in (self._test, self._test_quickly, self._cancel):
+            buttons.addWidget(button)
+        buttons.addStretch(1)
+        scroll = QScrollArea(self)
+        scroll.setWidgetResizable(True)
+        scroll.setFrameShape(QFrame.Shape.NoFrame)
+        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # it follows what is in it
+        scroll.setWidget(self._result)
+        for widget in (self._empty, self._coming, scroll):
+            self._middle.addWidget(widget)
+        side = self.fontMetrics().height()
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(side, side, side, side)
+        layout.setSpacing(side // 2)
+        layout.addWidget(self._sentence)
+        layout.addLayout(buttons)
+        layout.addWidget(self._progress)
+        layout.addWidget(self._said)
+        layout.addWidget(self._notice)
+        layout.addWidget(self._middle, 1)
+
+    def _connect(self) -> None:
+        self._test.clicked.connect(self._begin)
+        self._empty.test.clicked.connect(self._begin)
+        self._test_quickly.clicked.connect(self._begin_quickly)
+        self._notice.anyway.clicked.connect(self._begin_anyway)
+        self._cancel.clicked.connect(self._end)
+        self._clock.timeout.connect(self._show_progress)
+        self._examiner.measured.connect(self._take_figure)
+        self._examiner.ended.connect(self._take_end)
+        self._result.apply_wanted.connect(self._apply)
+        self._result.undo_wanted.connect(self._undo)
+        self._result.report_chosen.connect(self._show_sentence)
+        self._controller.run_changed.connect(self._show_state)
+        self._controller.settings_changed.connect(self._show_settings)
+
+    @Slot()
+    def _begin(self) -> None:
+        self._start(quick=False)
+
+    @Slot()
+    def _begin_quickly(self) -> None:
+        self._start(quick=True)
+
+    @Slot()
+    def _begin_anyway(self) -> None:
+        self._insist()
+
+    def _start(self, *, quick: bool, anyway: bool = False) -> None:
+        self._insist = partial(self._start, quick=quick, anyway=True)
+        self._coming.figures.show_figures(())
+        self._middle.setCurrentIndex(COMING)
+        self._sentence.setText(self.tr("Measuring each stage of the way to the server…"))
+        self._examiner.test(quick=quick, anyway=anyway)
+        self._follow(QUICK_SECONDS if quick else FULL_SECONDS)
+
+    @Slot(object)
+    def _apply(self, report: SpeedTestReport) -> None:
+        self._prove(report)
+
+    def _prove(self, report: SpeedTestReport, *, anyway: bool = False) -> None:
+        self._insist = partial(self._prove, report, anyway=True)
+        self._sentence.setText(self.tr("Measuring what the advised settings gain…"))
+        self._examiner.apply(quick=report.quick, anyway=anyway)
+        self._follow(0)
+
+    @Slot()
+    def _end(self) -> None:
+        self._cancel.setEnabled(False)
+        self._said.setText(self.tr("Ending the test, and removing what it wrote on the server…"))
+        self._clock.stop()
+        self._examiner.cancel()
+
+    def _follow(self, seconds: int) -> None:
+        """Show that a test is under way, which takes so long at most; 0 is not known."""
+        self._began = monotonic()
+        self._problem = None
+        self._progress.setRange(0, seconds)
+        self._cancel.setEnabled(True)
+        self._clock.start()
+        self._show_progress()
+        self._show_state(self._controller.state)
+
+    @Slot()
+    def _show_progress(self) -> None:
+        passed = monotonic() - self._began
+        self._progress.setValue(min(int(passed), self._progress.maximum()))
+        figures = self._coming.figures.rowCount()
+        if self._progress.maximum():
+            text = self.tr("%1 of at most %2; %Ln figure(s) so far", None, figures)
+            text = text.replace("%2", texts.span(self._progress.maximum()))
+        else:
+            text = self.tr("%1 so far: first as it was, then as it is advised")
+        self._said.setText(text.replace("%1", texts.span(passed)))
+
+    @Slot(object)
+    def _take_figure(self, record: Record) -> None:
+        self._coming.figures.add(read_figure(record))
+
+    @Slot(object)
+    def _take_end(self, problem: Problem | None) -> None:
+        self._clock.stop()
+        self._problem = problem
+        self._controller.reload_settings()
+        self._load()
+
+    @Slot()
+    def _load(self) -> None:
+        """Read the tests there are, beside the GUI thread."""
+        load = partial(
+            speedtest_process.load_reports, self._controller.settings, self._controller.config
+        )
+        self._desk.tasks.run(load, self._show_reports, self._tell_failure)
+
+    @Slot(object)
+    def _show_reports(self, reports: list[SpeedTestReport]) -> None:
+        if self._examiner.at_work:
+            return  # they are read again when it has ended
+        self._result.show_reports(reports)
+        self._middle.setCurrentIndex(RESULT if reports else EMPTY)
+        self._show_sentence()
+        self._show_state(self._controller.state)
+
+    @Slot()
+    def _show_sentence(self) -> None:
+        if not self._examiner.at_work:
+            report = self._result.report
+            self._sentence.setText(speedtest_texts.limit_sentence(report) if report else "")
+
+    @Slot()
+    def _show_settings(self) -> None:
+        loaded = self._controller.loaded
+        self._result.show_settings(self._controller.settings, loaded.locked_by if loaded else {})
+
+    @Slot(object)
+    def _undo(self, proof: AppliedGain) -> None:
+        restore = partial(speedtest_process.restore, self._controller.config, proof.replaced)
+        self._desk.tasks.run(restore, self._take_undone, self._tell_failure, writes=True)
+
+    @Slot(object)
+    def _take_undone(self, _: None) -> None:
+        self._controller.reload_settings()
+
+    @Slot(object)
+    def _tell_failure(self, error: UploaderError) -> None:
+        self._problem = error.problem
+        self._show_state(self._controller.state)
+
+    @Slot(object)
+    def _show_state(self, state: RunState) -> None:
+        """Offer what can be done now, and say why nothing can."""
+        busy, obstacle = self._examiner.at_work, self._tell_obstacle(state)
+        can_test = not busy and not obstacle and state.phase is not Phase.LOADING
+        for button in (self._test, self._test_quickly, self._empty.test, self._notice.anyway):
+            button.setEnabled(can_test)
+        self._result.rest(resting=can_test)
+        for widget in (self._cancel, self._progress, self._said):
+            widget.setVisible(busy)
+        for button in (self._test, self._test_quickly):
+            button.setVisible(not busy and self._middle.currentIndex() == RESULT)
+        if obstacle or busy or self._problem is None:
+            self._notice.say(obstacle)
+        else:
+            self._notice.say_problem(self._problem)
+
+    def _tell_obstacle(self, state: RunState) -> str:
+        if state.phase is Phase.UNSET:
+            return self.tr("Before a speed test, the program has to be set up.")
+        if state.at_work:
+            return self.tr(
+                "A run is under way, and a test beside it would tell little. "
+                "Test when it has ended."
+            )
+        return ""
+
+
+class _Invitation(QWidget):
+    """What is shown before the first test: what one is for, and a button."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.test = QPushButton(icon("speed"), self.tr("&Test now"), self)
+        text = self.tr(
+            "Find out what keeps your uploads from being faster, and what would help. "
+            "A test takes a minute at most, and leaves nothing on the server."
+        )
+        label = PlainLabel(text, self)
+        label.setWordWrap(True)
+        label.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        layout = QVBoxLayout(self)
+        layout.addStretch(2)
+        layout.addWidget(label)
+        layout.addSpacing(self.fontMetrics().height())
+        layout.addWidget(self.test, 0, Qt.AlignmentFlag.AlignHCenter)
+        layout.addStretch(3)
+
+
+class _Notice(QFrame):
+    """Says why there is no test, and offers one all the same where a person may decide so."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.anyway = QPushButton(self.tr("Test an&yway"), self)
+        self._text = PlainLabel("", self)
+        self._text.setWordWrap(True)
+        picture = IconLabel(1.0, self)
+        picture.show_icon(icon("info"))
+        self.setFrameShape(QFrame.Shape.StyledPanel)
+        row = QHBoxLayout(self)
+        row.addWidget(picture, 0, Qt.AlignmentFlag.AlignTop)
+        row.addWidget(self._text, 1)
+        row.addWidget(self.anyway, 0, Qt.AlignmentFlag.AlignTop)
+
+    @property
+    def text(self) -> str:
+        return self._text.text()
+
+    def say(self, text: str) -> None:
+        """Say this; nothing is said by an empty text."""
+        self._text.setText(text)
+        self.anyway.hide()
+        self.setVisible(bool(text))
+
+    def say_problem(self, problem: Problem) -> None:
+        """Say what was in the way; the hint on how a command line goes on is a button here."""
+        sparing = problem.code in SPARING
+        hint = "" if sparing else problem.hint
+        self.say(" ".join(interpret(text) for text in (problem.message, hint) if text))
+        self.anyway.setVisible(sparing)

@@ -1,0 +1,276 @@
+"""What the channels carry at this moment, as a small table."""
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from PySide6.QtCore import (
+    QAbstractTableModel,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    Qt,
+    Slot,
+)
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QSizePolicy,
+    QSplitter,
+    QTableView,
+    QVBoxLayout,
+    QWidget,
+)
+
+from mydata_like.core.queries import View
+from mydata_like.engine.progress import ActiveTransfer
+from mydata_like.gui.base import AppContext, Page
+from mydata_like.gui.live_run import LiveView
+from mydata_like.gui.run_state import Phase, RunState
+from mydata_like.gui.tables.columns import FRACTION, STATUS, BarDelegate, file_columns
+from mydata_like.gui.tables.table_panel import RowActions, TablePanel, action_button
+from mydata_like.gui.tables.table_view import set_looks
+from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.widgets import PlainLabel, icon
+from mydata_like.gui.window_state import KeptColumns, KeptHalves
+
+Index = QModelIndex | QPersistentModelIndex
+NOWHERE = QModelIndex()
+PROGRESS = 1  # the number of the column with the bar
+
+
+class TransfersModel(QAbstractTableModel):
+    """The transfers under way; a row stays where it is until its transfer has ended."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.transfers: list[ActiveTransfer] = []
+        self._columns: list[tuple[str, Callable[[ActiveTransfer], str]]] = [
+            (self.tr("Name"), self._name),
+            (self.tr("Progress"), self._progress),
+            (self.tr("Size"), lambda transfer: texts.size(transfer.size)),
+            (self.tr("Speed"), lambda transfer: texts.rate(transfer.rate)),
+            (self.tr("Channel"), lambda transfer: texts.count(transfer.channel)),
+            (self.tr("Attempt"), lambda transfer: texts.count(transfer.attempt)),
+            (self.tr("Message"), self._message),
+        ]
+
+    def show(self, transfers: tuple[ActiveTransfer, ...]) -> None:
+        """Show these, which are in the order of their numbers."""
+        coming = {transfer.number: transfer for transfer in transfers}
+        for at in reversed(range(len(self.transfers))):
+            if self.transfers[at].number not in coming:
+                self.beginRemoveRows(QModelIndex(), at, at)
+                del self.transfers[at]
+                self.endRemoveRows()
+        self.transfers[:] = [coming.pop(transfer.number) for transfer in self.transfers]
+        if self.transfers:
+            last = self.index(len(self.transfers) - 1, len(self._columns) - 1)
+            self.dataChanged.emit(self.index(0, 0), last)
+        if coming:
+            count = len(self.transfers)
+            self.beginInsertRows(QModelIndex(), count, count + len(coming) - 1)
+            self.transfers.extend(coming.values())
+            self.endInsertRows()
+
+    def rowCount(self, parent: Index = NOWHERE) -> int:
+        return 0 if parent.isValid() else len(self.transfers)
+
+    def columnCount(self, parent: Index = NOWHERE) -> int:
+        return 0 if parent.isValid() else len(self._columns)
+
+    def headerData(
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> Any:
+        if orientation is Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
+            return self._columns[section][0]
+        return None
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if not index.isValid():
+            return None
+        transfer, column = self.transfers[index.row()], index.column()
+        if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):
+            return self._columns[column][1](transfer)
+        if column == PROGRESS and role == FRACTION:
+            return _fraction(transfer)
+        if column == PROGRESS and role == STATUS:
+            return "waiting" if transfer.problem else "working"
+        return None
+
+    def _name(self, transfer: ActiveTransfer) -> str:
+        name = texts.plain(transfer.name)
+        if transfer.files <= 1:
+            return name
+        more = self.tr("%1 and %Ln more", "files in a batch", transfer.files - 1)
+        return more.replace("%1", name)
+
+    def _progress(self, transfer: ActiveTransfer) -> str:
+        return self.tr("%1 %").replace("%1", texts.count(int(_fraction(transfer) * 100)))
+
+    def _message(self, transfer: ActiveTransfer) -> str:
+        return texts.plain(transfer.problem.message) if transfer.problem else ""
+
+
+def _fraction(transfer: ActiveTransfer) -> float:
+    return transfer.done / transfer.size if transfer.size else 1.0
+
+
+FOLDER = "folder:"  # begins the wish to see a folder's files
+LIVE_SHARE, FILES_SHARE = 1, 3  # of the page's height
+
+
+class TransfersPage(Page):
+    """On top the channels' work, below it all files, the latest first."""
+
+    def __init__(self, desk: AppContext, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._controller = desk.controller
+        self._memory = desk.memory
+        self._travelling = TransfersModel(self)
+        self._upper = QWidget(self)
+        self._live = QTableView(self)
+        self._said = PlainLabel("", self)
+        self._pause = QAction(icon("pause"), self.tr("Pause all"), self)
+        self._resume = QAction(icon("start"), self.tr("Resume"), self)
+        self._cancel = QAction(icon("cancel"), self.tr("Cancel"), self)
+        self._cancel_button = action_button(self._cancel, self)
+        self._pause_button = action_button(self._pause, self)
+        self._resume_button = action_button(self._resume, self)
+        self._files = TablePanel(desk, "transfers", file_columns(), self)
+        self._actions = RowActions(desk.controller, self)
+        self._set_up()
+        self._lay_out()
+        self._connect()
+        self._show_state(desk.controller.state)
+        self._choose_transfer()
+
+    def show_page(self) -> None:
+        self._files.begin()
+
+    def hide_page(self) -> None:
+        self._files.rest()
+
+    def look_for(self, what: str) -> None:
+        """Show the files of a state, or those of a folder."""
+        if what.startswith(FOLDER):
+            self._files.choose_states(frozenset())
+            self._show_folder(os.fsencode(what.removeprefix(FOLDER)))
+        else:
+            self._files.choose_states(frozenset({what} if what else ()))
+
+    def _set_up(self) -> None:
+        set_live_looks(self._live, self._travelling)
+        KeptColumns("travelling", self._live.horizontalHeader(), self._memory).restore()
+        self._live.setAccessibleName(self.tr("Travelling now"))
+        self._files.table.setAccessibleName(self.tr("Files"))
+        self._files.nothing = self.tr("No file has been sent yet.")
+        self._cancel.setToolTip(self.tr("Leave what is selected for the next run"))
+        on_the_way = frozenset({"staged", "registered", "repaired"})
+        self._files.offer_states(
+            [
+                (self.tr("All files"), frozenset()),
+                (self.tr("On their way"), on_the_way),
+                (self.tr("Verified"), frozenset({"verified"})),
+                (self.tr("Waiting"), frozenset({"waiting"})),
+                (self.tr("Failed"), frozenset({"failed"})),
+                (self.tr("Left out"), frozenset({"skipped"})),
+            ]
+        )
+
+    def _lay_out(self) -> None:
+        head = QHBoxLayout()
+        head.addWidget(self._said, 1)
+        for button in (self._cancel_button, self._pause_button, self._resume_button):
+            head.addWidget(button)
+        above = QVBoxLayout(self._upper)
+        above.setContentsMargins(0, 0, 0, 0)
+        above.addLayout(head)
+        above.addWidget(self._live, 1)
+        self.setTabOrder(self._resume_button, self._live)
+        self.setTabOrder(self._live, self._files.field)
+        lower = QWidget(self)
+        below = QVBoxLayout(lower)
+        below.setContentsMargins(0, self.fontMetrics().height() // 2, 0, 0)
+        below.addWidget(self._files, 1)
+        below.addWidget(self._actions.make_buttons(lower))
+        halves = QSplitter(Qt.Orientation.Vertical, self)
+        halves.setChildrenCollapsible(False)
+        halves.addWidget(self._upper)
+        halves.addWidget(lower)
+        halves.setStretchFactor(0, LIVE_SHARE)
+        halves.setStretchFactor(1, FILES_SHARE)
+        KeptHalves("transfers", halves, self._memory)
+        QVBoxLayout(self).addWidget(halves)
+
+    def _connect(self) -> None:
+        controller = self._controller
+        controller.live_changed.connect(self._show_live)
+        controller.run_changed.connect(self._show_state)
+        self._pause.triggered.connect(controller.pause)
+        self._resume.triggered.connect(controller.resume)
+        self._cancel.triggered.connect(self._cancel_transfers)
+        self._live.selectionModel().selectionChanged.connect(self._choose_transfer)
+        self._files.selected.connect(self._choose_files)
+        self._files.table.menu_wanted.connect(self._actions.fill)
+        self._files.table.chosen.connect(self._actions.choose)
+        self._actions.wanted.connect(self.wanted)
+
+    def _show_folder(self, folder: bytes) -> None:
+        only = self.tr("Only in %1").replace("%1", texts.plain(folder))
+        self._files.show_view(View(folder=folder), only)
+
+    @Slot(object)
+    def _show_live(self, live: LiveView) -> None:
+        if self.isVisible():
+            self._travelling.show(live.transfers)
+            self._choose_transfer()
+
+    @Slot(object)
+    def _show_state(self, state: RunState) -> None:
+        self._said.setText(self._say(state))
+        self._pause_button.setVisible(state.ours and state.phase is not Phase.PAUSED)
+        self._pause.setEnabled(state.phase is Phase.RUNNING)
+        self._resume_button.setVisible(state.phase is Phase.PAUSED)
+        self._live.setVisible(state.ours)
+        policy = QSizePolicy.Policy.Preferred if state.ours else QSizePolicy.Policy.Maximum
+        self._upper.setSizePolicy(QSizePolicy.Policy.Preferred, policy)
+        self._cancel_button.setVisible(state.ours)
+        if not state.ours:
+            self._travelling.show(())
+
+    def _say(self, state: RunState) -> str:
+        if not state.at_work:
+            return self.tr("Nothing travels now.")
+        if not state.ours:
+            return self.tr("Another program is uploading; its files appear below.")
+        queued = max(0, state.sums.wanted - state.sums.sent)
+        return self.tr("%Ln file(s) still to be sent", "", queued)
+
+    @Slot()
+    def _choose_transfer(self) -> None:
+        self._cancel.setEnabled(self._live.selectionModel().hasSelection())
+
+    @Slot()
+    def _cancel_transfers(self) -> None:
+        for index in self._live.selectionModel().selectedRows():
+            number = self._travelling.transfers[index.row()].number
+            self._controller.cancel_transfer(number)
+
+    @Slot()
+    def _choose_files(self) -> None:
+        self._actions.show_rows(self._files.table.rows())
+
+
+def set_live_looks(table: QTableView, model: TransfersModel) -> None:
+    """Dress the small table of what travels."""
+    set_looks(table)
+    table.setModel(model)
+    bars = BarDelegate(table)
+    table.setItemDelegateForColumn(PROGRESS, bars)
+    width = table.fontMetrics().averageCharWidth()
+    for number, characters in enumerate((44, 14, 11, 12, 10, 10)):
+        table.setColumnWidth(number, width * characters)
+    table.horizontalHeader().setStretchLastSection(True)
+    table.verticalHeader().setDefaultSectionSize(round(table.fontMetrics().height() * 1.9))
+    table.setMinimumHeight(round(table.fontMetrics().height() * 8))

@@ -1,0 +1,298 @@
+"""The page that answers: where is my data?"""
+
+import os
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import QModelIndex, QSize, Qt, QTimer, Slot
+from PySide6.QtGui import QDragEnterEvent, QDropEvent
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QListView,
+    QPushButton,
+    QScrollArea,
+    QSplitter,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from mydata_like.core.errors import UploaderError
+from mydata_like.core.file_status import PathStatus, Suggestion
+from mydata_like.gui.base import AppContext, Page
+from mydata_like.gui.tasks import BackgroundTask
+from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.file_drop import PathLineEdit, choose_file, choose_folder
+from mydata_like.gui.theme.widgets import PlainLabel, icon
+from mydata_like.gui.where import status_poller
+from mydata_like.gui.where.free_dialog import FreeDialog, SuggestionsModel
+from mydata_like.gui.where.status_poller import (
+    CleanupProgress,
+    CleanupResults,
+    FileStatusPoller,
+    LedgerRef,
+    StatusAnswer,
+)
+from mydata_like.gui.where.status_sentences import StatusText, tell_checked
+from mydata_like.gui.where.status_view import StatusView
+from mydata_like.gui.window_state import KeptHalves
+
+TYPED_AFTER = 200  # milliseconds after the last key
+
+
+class WherePage(Page):
+    """A name is typed, or a file dropped; its status is shown, and what may be done."""
+
+    def __init__(self, desk: AppContext, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._desk = desk
+        self._controller = desk.controller
+        self._text = PathLineEdit(self)
+        self._file = QPushButton(icon("file"), self.tr("Choose a file…"), self)
+        self._folder = QPushButton(icon("folder"), self.tr("Choose a folder…"), self)
+        self._suggestions = SuggestionsModel(self)
+        self._list = QListView(self)
+        self._view = StatusView(self)
+        self._said = PlainLabel("", self)
+        self._stack = QStackedWidget(self)
+        self._timer = QTimer(self, singleShot=True, interval=TYPED_AFTER)
+        self._poller = FileStatusPoller(desk, self)
+        self._check_task = BackgroundTask()
+        self._meant = ""  # what the field stands for, which shows hidden characters in words
+        self._search_task = BackgroundTask()
+        self._superseded = False  # by a file that was chosen while the search ran
+        self._lay_out()
+        self._connect()
+        self._say(self.tr("Type a part of a name, or drop a file or folder here."))
+
+    def show_page(self) -> None:
+        self._text.setFocus()
+        self._poller.poll()
+
+    def hide_page(self) -> None:
+        self._forget_check()
+
+    @Slot(str)
+    def look_for(self, what: str) -> None:
+        """Look for a file or folder: by its path, or by a part of it."""
+        self._meant = what.strip()
+        self._text.setText(texts.plain(self._meant))
+        self._search()
+
+    @property
+    def view(self) -> StatusView:
+        """What shows the file or folder that was found."""
+        return self._view
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if event.mimeData().hasUrls():
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        paths = [url.toLocalFile() for url in event.mimeData().urls() if url.isLocalFile()]
+        if paths:
+            event.acceptProposedAction()
+            self.look_for(paths[0])
+
+    def _lay_out(self) -> None:
+        self.setAcceptDrops(True)
+        self._dress()
+        head = QHBoxLayout()
+        head.addWidget(self._text, 1)
+        head.addWidget(self._file)
+        head.addWidget(self._folder)
+        halves = QSplitter(self)
+        halves.setChildrenCollapsible(False)
+        halves.addWidget(self._list)
+        halves.addWidget(self._make_right_side())
+        halves.setStretchFactor(1, 1)
+        width = self.fontMetrics().averageCharWidth()
+        halves.setSizes([width * 38, width * 80])
+        KeptHalves("where", halves, self._desk.memory)
+        layout = QVBoxLayout(self)
+        layout.addLayout(head)
+        layout.addWidget(halves, 1)
+        self._list.hide()
+
+    def _dress(self) -> None:
+        self._text.setPlaceholderText(self.tr("A part of a name, or a whole path"))
+        self._text.setAccessibleName(self.tr("Name or path"))
+        self._list.setAccessibleName(self.tr("Files and folders of this name"))
+        self._list.setModel(self._suggestions)
+        self._list.setUniformItemSizes(True)
+        self._list.setTextElideMode(Qt.TextElideMode.ElideRight)
+        side = self.fontMetrics().height()
+        self._list.setIconSize(QSize(side, side))
+        self._list.setSpacing(side // 6)
+        self._list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._said.setWordWrap(True)
+        self._said.setAlignment(Qt.AlignmentFlag.AlignCenter)
+
+    def _make_right_side(self) -> QWidget:
+        area = QScrollArea(self)
+        area.setFrameShape(QFrame.Shape.NoFrame)
+        area.setWidgetResizable(True)
+        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        area.setWidget(self._view)
+        self._stack.addWidget(self._said)
+        self._stack.addWidget(area)
+        return self._stack
+
+    def _connect(self) -> None:
+        self._text.textEdited.connect(self._wait_for_more)
+        self._text.returnPressed.connect(self._search)
+        self._timer.timeout.connect(self._search)
+        self._file.clicked.connect(self._choose_file)
+        self._folder.clicked.connect(self._choose_folder)
+        self._list.selectionModel().currentChanged.connect(self._choose)
+        self._view.check_wanted.connect(self._check)
+        self._view.free_wanted.connect(self._free)
+        self._view.folder_wanted.connect(self._open_folder)
+        self._view.page_wanted.connect(self._open_page)
+        self._poller.found.connect(self._show_status)
+        self._poller.failed.connect(self._say)
+
+    @Slot()
+    def _wait_for_more(self) -> None:
+        self._meant = self._text.text().strip()
+        self._timer.start()
+
+    @Slot()
+    def _search(self) -> None:
+        self._timer.stop()
+        self._superseded = False
+        if not self._meant:
+            self._show_suggestions(())
+            self._say(self.tr("Type a part of a name, or drop a file or folder here."))
+        elif not self._search_task.running and self._controller.loaded is not None:
+            find = partial(status_poller.find, self._place(), self._meant)
+            failed = partial(self._fail_search, self._meant)
+            self._search_task = self._desk.tasks.run(find, self._take_answer, failed)
+
+    @Slot(object)
+    def _take_answer(self, answer: StatusAnswer) -> None:
+        if not self._is_wanted(answer.text):
+            return
+        self._show_suggestions(answer.suggestions)
+        if answer.status is not None:
+            self._forget_check()
+            self._poller.keep(answer.status)
+            self._show_status(answer.status)
+        elif len(answer.suggestions) == 1:
+            self._show_path(answer.suggestions[0].key)
+        elif answer.suggestions:
+            self._say(self.tr("Several files have this in their path. Choose one."))
+        else:
+            self._say(self.tr("No run has come across a file of this name."))
+
+    def _fail_search(self, text: str, error: UploaderError) -> None:
+        if self._is_wanted(text):
+            self._say(texts.told(error))
+
+    def _is_wanted(self, text: str) -> bool:
+        """Return whether a person still waits for the answer; else look for what is typed now."""
+        if self._superseded:
+            return False
+        if text != self._meant:
+            self._search()
+        return text == self._meant
+
+    def _show_suggestions(self, suggestions: Sequence[Suggestion]) -> None:
+        self._suggestions.show(suggestions)
+        self._list.setVisible(len(suggestions) > 1)
+
+    @Slot(QModelIndex)
+    def _choose(self, index: QModelIndex) -> None:
+        if index.isValid():
+            self._timer.stop()
+            self._superseded = True
+            self._show_path(self._suggestions.suggestions[index.row()].key)
+
+    def _show_path(self, key: bytes) -> None:
+        self._forget_check()
+        self._poller.watch(Path(os.fsdecode(key)))
+
+    @Slot(object)
+    def _show_status(self, status: PathStatus) -> None:
+        if self._view.status != status:  # else what a check has told still holds
+            self._view.show_status(status)
+        self._stack.setCurrentIndex(1)
+
+    def _forget_check(self) -> None:
+        """Let a check go, and what it has told: it tells nothing of another time or file."""
+        self._check_task.cancel()
+        if self._view.status is not None:
+            self._view.show_status(self._view.status)
+
+    @Slot()
+    def _check(self) -> None:
+        """Ask the server now, and read the local files once more."""
+        status = self._view.status
+        if status is None:
+            return
+        asking = self.tr("Asking the server")
+        self._view.card.show_verdict(StatusText("working", "working", asking))
+        self._view.card.allow(check=False)
+        check = partial(status_poller.look_into, self._place(), [status.path], CleanupProgress())
+        self._check_task.cancel()
+        self._check_task = self._desk.tasks.run(
+            check, self._take_checked, self._fail_check, cancel=True
+        )
+
+    @Slot(object)
+    def _take_checked(self, fates: CleanupResults) -> None:
+        self._show_checked(tell_checked(fates))
+
+    @Slot(object)
+    def _fail_check(self, error: UploaderError) -> None:
+        message, hint = texts.plain(error.message), texts.plain(error.hint)
+        self._show_checked(StatusText("problem", "warning", message, hint))
+
+    def _show_checked(self, verdict: StatusText) -> None:
+        self._view.card.show_verdict(verdict)
+        self._view.card.allow(check=True)
+
+    @Slot()
+    def _free(self) -> None:
+        status = self._view.status
+        if status is not None:
+            dialog = FreeDialog(self._desk, [status.path], self)
+            dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+            dialog.freed.connect(self._poller.poll)
+            dialog.finished.connect(self._poller.poll)
+            dialog.open()
+
+    @Slot()
+    def _open_folder(self) -> None:
+        if self._view.status is not None:
+            self._controller.open_path(self._view.status.path.parent)
+
+    @Slot()
+    def _open_page(self) -> None:
+        if self._view.status is not None:
+            self._controller.open_address(self._view.status.web)
+
+    @Slot()
+    def _choose_file(self) -> None:
+        title = self.tr("Where is this file?")
+        choose_file(self, title, self.look_for, start=self._start())
+
+    @Slot()
+    def _choose_folder(self) -> None:
+        title = self.tr("Where is this folder?")
+        choose_folder(self, title, self.look_for, start=self._start())
+
+    def _start(self) -> str:
+        return str(self._controller.settings.data.directory or "")
+
+    def _place(self) -> LedgerRef:
+        return LedgerRef(self._controller.settings, self._controller.config)
+
+    @Slot(object)
+    def _say(self, text: str) -> None:
+        """Say this in place of a file's status."""
+        self._poller.keep(None)
+        self._said.setText(text)
+        self._stack.setCurrentIndex(0)

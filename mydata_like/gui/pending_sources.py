@@ -1,0 +1,108 @@
+"""The added folders and files that no run has taken yet, so that none of them is lost."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from mydata_like.core.events import (
+    CommandDone,
+    CommandRefused,
+    Event,
+    RunFinished,
+    RunStarted,
+)
+
+Order = tuple[str, dict[str, object]]  # the name of a command, and its fields
+
+ADD: Final = "add_source"
+# Why a run does not take what the next one can.
+_LATER: Final = ("source.later", "command.too-late")
+
+
+class PendingSources:
+    """Follows what was added from the moment when an engine is told until a run has taken it."""
+
+    def __init__(self) -> None:
+        self._told: dict[int, Order] = {}  # by the number of the command, not answered yet
+        self._kept: list[Order] = []  # which the engine has for its next run
+        self._refused: list[Order] = []  # by a run that takes no more
+        self._running = False
+
+    @property
+    def waiting(self) -> bool:
+        """Whether the engine has something for a run that has not begun."""
+        return bool(self._kept)
+
+    def tell(self, number: int, order: Order) -> None:
+        """Follow what the engine is told by a command."""
+        self._told[number] = order
+
+    def keep(self, orders: Sequence[Order]) -> None:
+        """Follow what the engine was told when it was started."""
+        self._kept.extend(orders)
+
+    def follow(self, event: Event) -> None:
+        """Take an event of the engine into account."""
+        match event:
+            case RunStarted():
+                self._running = True
+                self._kept.clear()
+            case RunFinished():
+                self._running = False
+            case CommandDone() | CommandRefused():
+                self._take_answer(event)
+            case _:
+                pass
+
+    def take_back(self) -> list[Order]:
+        """Return what the engine that has ended leaves without a run."""
+        left = [*self._kept, *self._told.values(), *self._refused]
+        self._kept, self._told, self._refused, self._running = [], {}, [], False
+        return left
+
+    def _take_answer(self, event: CommandDone | CommandRefused) -> None:
+        order = self._told.pop(event.id, None) if isinstance(event.id, int) else None
+        if order is None:
+            return
+        if isinstance(event, CommandRefused):
+            if event.problem.code in _LATER:
+                self._refused.append(order)
+        elif not self._running:
+            self._kept.append(order)
+
+
+def split_orders(orders: Sequence[Order]) -> tuple[list[str], list[Order], list[Order]]:
+    """Return the options of a run of its own, what they say, and what it is to be told besides.
+
+    Where nothing but added folders, or one folder of the data directory, is wanted, it looks at
+    nothing else. What no option can say (a path that is no text, a name with a slash) is told to a
+    run over the data directory, too.
+    """
+    if len(orders) == 1 and "only" in orders[0][1]:
+        return [f"--only={orders[0][1]['only']}"], [], []
+    if any(name != ADD for name, _ in orders):
+        return [], [], [order for order in orders if order[0] != "start"]
+    said = [order for order in orders if _can_be_said(order)]
+    # Of several either all are to become what they are called, or none is.
+    said = [order for order in said if ("as" in order[1]) == ("as" in said[0][1])]
+    return (
+        [option for _, fields in said for option in _options(fields)],
+        said,
+        [order for order in orders if order not in said],
+    )
+
+
+def _options(fields: dict[str, object]) -> list[str]:
+    options = [f"--source={fields['path']}"]
+    names = fields.get("as")
+    if isinstance(names, list):
+        options.append(f"--as={'/'.join(names)}")
+    return options
+
+
+def _can_be_said(order: Order) -> bool:
+    names = order[1].get("as", [])
+    try:
+        str(order[1]["path"]).encode()
+    except UnicodeEncodeError:
+        return False
+    return isinstance(names, list) and not any("/" in name for name in names)

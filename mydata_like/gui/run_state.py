@@ -1,0 +1,171 @@
+"""How things stand, as one value, from which the window and the tray are drawn."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Self
+
+from mydata_like.core.deletion import PARTIAL_REASONS, RunSums, Safety, SafetyEvidence, judge_safety
+from mydata_like.core.errors import Problem
+from mydata_like.core.events import RunFinished, RunProgressed, StagesMeasured
+from mydata_like.core.extra_sources import KnownSource
+from mydata_like.core.model import NO_RISK, AtRisk
+from mydata_like.engine.progress import NO_PROGRESS
+from mydata_like.settings.layers import ServerDecision
+
+
+class Phase(StrEnum):
+    """What goes on."""
+
+    LOADING = "loading"  # the settings are being read
+    UNSET = "unset"  # the set-up is not complete
+    IDLE = "idle"
+    STARTING = "starting"  # a run was asked for
+    RUNNING = "running"
+    PAUSED = "paused"
+    STOPPING = "stopping"
+    ELSEWHERE = "elsewhere"  # a run that another program started
+    TESTING = "testing"  # a speed test of this window, beside which no run begins
+    BROKEN = "broken"  # the engine ended unexpectedly, or could not begin
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastRunState:
+    """How a run ended; `problem` says why it ended early."""
+
+    started: datetime
+    finished: datetime | None
+    found: int = 0
+    verified: int = 0
+    waiting: int = 0
+    skipped: int = 0
+    left_behind: int = 0
+    failed: int = 0
+    sent: int = 0
+    bytes: int = 0
+    seconds: float = 0.0
+    reason: str = "person"
+    problem: Problem | None = None
+
+    @classmethod
+    def of(cls, event: RunFinished, reason: str, seconds: float) -> Self:
+        """Return a run that has just ended; it took so many seconds."""
+        return cls(
+            started=event.at - timedelta(seconds=seconds),
+            finished=event.at,
+            found=event.found,
+            verified=event.verified,
+            waiting=event.waiting,
+            skipped=event.skipped,
+            left_behind=event.left_behind,
+            failed=event.failed,
+            sent=event.sent,
+            bytes=event.bytes,
+            seconds=event.seconds,
+            reason=reason,
+            problem=event.problem,
+        )
+
+    @property
+    def safe(self) -> bool:
+        """Whether all that was found, but for what is left out on purpose, is safe."""
+        return self.sums.safe
+
+    @property
+    def partial(self) -> bool:
+        """Whether it looked at added sources or at one folder only: of the rest it says nothing."""
+        return self.reason in PARTIAL_REASONS
+
+    @property
+    def sums(self) -> RunSums:
+        """What it brought."""
+        return RunSums(
+            self.found,
+            self.verified,
+            self.waiting,
+            self.skipped,
+            self.left_behind,
+            self.failed,
+            self.problem.code if self.problem else "",
+        )
+
+    @property
+    def unsafe(self) -> int:
+        """How many of its files are not on the server, but for those that were left out."""
+        return max(0, self.found - self.verified - self.skipped)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunState:
+    """How things stand.
+
+    `run`, `reason` and `sums` are those of the run at work, `measured` is what holds it up, if that
+    is known; `problem` says why it is paused, or why the engine is broken. `awaited` is why the
+    server does not let us in yet. `last` is the newest run that has ended, `whole` the newest that
+    looked at everything, `interrupted` one that was cut off since. `sources` are the added folders
+    that are not finished. `set_by_server` is what the server's settings decide otherwise than ours.
+    `data_problem` is why the data directory cannot be read. `missing` are keys of settings.
+    """
+
+    phase: Phase = Phase.LOADING
+    run: str = ""
+    reason: str = ""
+    sums: RunProgressed = NO_PROGRESS
+    measured: StagesMeasured | None = None
+    last: PastRunState | None = None
+    whole: PastRunState | None = None
+    interrupted: PastRunState | None = None
+    sources: tuple[KnownSource, ...] = ()
+    data_problem: Problem | None = None
+    problem: Problem | None = None
+    awaited: Problem | None = None
+    next_start: datetime | None = None
+    schedule: str = "manual"
+    at_risk: AtRisk = NO_RISK
+    missing: tuple[str, ...] = ()
+    set_by_server: tuple[ServerDecision, ...] = ()
+
+    @property
+    def safety(self) -> Safety:
+        """How safe the data is, as far as is known; what the run at work does comes on top."""
+        whole = self.newest_whole
+        return judge_safety(
+            SafetyEvidence(
+                at_risk=self.at_risk,
+                last=self.last.sums if self.last else None,
+                whole=whole.sums if whole else None,
+                cut_off=self.interrupted is not None,
+                sources=len(self.sources),
+                data_problem=self.data_problem,
+            )
+        )
+
+    @property
+    def newest_whole(self) -> PastRunState | None:
+        """The newest run that looked at everything and has ended."""
+        return self.last if self.last is not None and not self.last.partial else self.whole
+
+    def is_under_way(self, run: str) -> bool:
+        """Return whether a run is the one at work."""
+        return self.at_work and run == self.run
+
+    @property
+    def at_work(self) -> bool:
+        """Whether a run goes on, here or elsewhere."""
+        return self.phase in (
+            Phase.STARTING,
+            Phase.RUNNING,
+            Phase.PAUSED,
+            Phase.STOPPING,
+            Phase.ELSEWHERE,
+        )
+
+    @property
+    def can_start(self) -> bool:
+        """Whether a run may be asked for now."""
+        return not (self.at_work or self.missing or self.phase is Phase.TESTING)
+
+    @property
+    def ours(self) -> bool:
+        """Whether the run at work obeys this window."""
+        return self.at_work and self.phase is not Phase.ELSEWHERE

@@ -1,0 +1,204 @@
+"""Tests the way to the server, and shows it step by step."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QSize, Qt, Signal, Slot
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QDialog,
+    QDialogButtonBox,
+    QListView,
+    QListWidget,
+    QListWidgetItem,
+    QProgressBar,
+    QStyle,
+    QVBoxLayout,
+    QWidget,
+)
+
+from mydata_like.core.errors import UploaderError
+from mydata_like.gui.settings_editor.form import fit_to_screen
+from mydata_like.gui.tasks import BackgroundTask, Tasks
+from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.colours import Status
+from mydata_like.gui.theme.widgets import PlainLabel, icon
+from mydata_like.settings.schema import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from mydata_like.app.connection_test import TestStep
+    from mydata_like.engine.pipeline import CancelFlag
+
+WIDE, HIGH = 80, 24  # characters and lines
+_ICONS: dict[str, tuple[str, Status]] = {  # from good to bad
+    "ok": ("check", "good"),
+    "unproven": ("waiting", "waiting"),
+    "failed": ("problems", "problem"),
+}
+
+
+class ConnectionTest(QListWidget):
+    """Sends a small file all the way, and lists what each step has shown."""
+
+    ended = Signal(str)  # the worst result: ok, unproven or failed
+    failed = Signal(object)  # an UploaderError: the test itself could not be carried out
+
+    def __init__(self, tasks: Tasks, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._tasks = tasks
+        self._task = BackgroundTask()
+        self._results: list[str] = []
+        self.setWordWrap(True)
+        self.setResizeMode(QListView.ResizeMode.Adjust)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        side = self.style().pixelMetric(QStyle.PixelMetric.PM_SmallIconSize)
+        self.setIconSize(QSize(side, side))
+
+    @property
+    def results(self) -> tuple[str, ...]:
+        """How the steps ended, in their order."""
+        return tuple(self._results)
+
+    @property
+    def lines(self) -> list[str]:
+        """What the list says."""
+        return [self.item(row).text() for row in range(self.count())]
+
+    def start(self, config: Path | None, settings: Settings, api_key: str = "") -> None:
+        """Test the way with these settings; a key that is not stored yet counts as if it were."""
+        self.stop()
+        self.clear()
+        self._results.clear()
+        self._task = self._tasks.run(
+            partial(_test, config, settings, api_key),
+            self._finish,
+            self._fail,
+            progress=self._show_step,
+            cancel=True,
+        )
+
+    def stop(self) -> None:
+        """End the test; nothing more is shown of it."""
+        self._task.cancel()
+
+    def add(self, result: str, text: str) -> None:
+        """Add a line to the list."""
+        said = f"{self._name_result(result)}: {texts.plain(text)}"
+        self.addItem(QListWidgetItem(icon(*_ICONS[result]), said))
+        self.scrollToBottom()
+
+    @Slot(object)
+    def _show_step(self, step: TestStep) -> None:
+        self._results.append(step.result.value)
+        self.add(step.result.value, " ".join(filter(None, (step.message, step.hint))))
+
+    @Slot(object)
+    def _finish(self, _nothing: None) -> None:
+        self.ended.emit(max(self._results, key=list(_ICONS).index, default="ok"))
+
+    @Slot(object)
+    def _fail(self, error: UploaderError) -> None:
+        self.failed.emit(error)
+
+    def _name_result(self, result: str) -> str:
+        return {
+            "ok": self.tr("Good"),
+            "unproven": self.tr("Not proved"),
+            "failed": self.tr("Failed"),
+        }[result]
+
+
+class ConnectionTestDialog(QDialog):
+    """Tests the connection with settings that may not be saved yet; closing it ends the test."""
+
+    def __init__(self, tasks: Tasks, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowTitle(self.tr("Test of the connection"))
+        self.test = ConnectionTest(tasks, self)
+        self._head = PlainLabel(self.tr("Trying the way to the server"), self)
+        self._head.setWordWrap(True)
+        self._head.scale(1.2, bold=True)
+        self._bar = QProgressBar(self)
+        self._bar.setRange(0, 0)
+        self._bar.setTextVisible(False)
+        self._bar.setAccessibleName(self._head.text())
+        self._buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel, self)
+        self._copy = self._buttons.addButton(
+            self.tr("Copy as &text"), QDialogButtonBox.ButtonRole.ActionRole
+        )
+        self._copy.setAutoDefault(False)
+        self._lay_out()
+        self._connect()
+
+    @property
+    def conclusion(self) -> str:
+        """What the whole comes to."""
+        return self._head.text()
+
+    def done(self, code: int) -> None:
+        self.test.stop()
+        super().done(code)
+
+    def _lay_out(self) -> None:
+        self.test.setAccessibleName(self.tr("Steps of the test"))
+        layout = QVBoxLayout(self)
+        layout.addWidget(self._head)
+        layout.addWidget(self._bar)
+        layout.addWidget(self.test, 1)
+        layout.addWidget(self._buttons)
+        fit_to_screen(self, WIDE, HIGH)
+
+    def _connect(self) -> None:
+        self.test.ended.connect(self._finish)
+        self.test.failed.connect(self._fail)
+        self._buttons.rejected.connect(self.reject)
+        self._copy.clicked.connect(self._copy_text)
+
+    @Slot(str)
+    def _finish(self, worst: str) -> None:
+        self._conclude(
+            {
+                "ok": self.tr("The way to the server is open"),
+                "unproven": self.tr("Nothing failed, but not all could be proved"),
+                "failed": self.tr("Something is wrong"),
+            }[worst]
+        )
+
+    @Slot(object)
+    def _fail(self, error: UploaderError) -> None:
+        self.test.add("failed", f"{error.message} {error.hint}".strip())
+        self._conclude(self.tr("Something is wrong"))
+
+    def _conclude(self, sentence: str) -> None:
+        self._head.setText(sentence)
+        self._bar.hide()
+        self._buttons.setStandardButtons(QDialogButtonBox.StandardButton.Close)
+
+    @Slot()
+    def _copy_text(self) -> None:
+        QGuiApplication.clipboard().setText("\n".join((self.conclusion, *self.test.lines)))
+
+
+def _test(
+    config: Path | None,
+    settings: Settings,
+    api_key: str,
+    report: Callable[[TestStep], None],
+    cancel: CancelFlag,
+) -> None:
+    from mydata_like.app.connection_test import try_out
+    from mydata_like.app.run_request import RunObserver, RunRequest
+    from mydata_like.app.settings_service import Secret
+
+    secret = Secret(api_key) if api_key else None
+    request = RunRequest(settings=settings, config=config, dry_run=True, api_key=secret)
+    for step in try_out(request, RunObserver(cancel=cancel)):
+        report(step)

@@ -1,0 +1,411 @@
+"""Small words beside a field: where a value is from, what is wrong, what helps."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from PySide6.QtCore import QEvent, QSize, Qt, Signal, Slot
+from PySide6.QtGui import QPalette
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QPushButton,
+    QSizePolicy,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from mydata_like.gui.settings_editor import setting_labels
+from mydata_like.gui.settings_editor.editors import make_editor
+from mydata_like.gui.settings_editor.setting_labels import Tab
+from mydata_like.gui.theme import colours, texts
+from mydata_like.gui.theme.colours import Status
+from mydata_like.gui.theme.widgets import SMALL, IconLabel, PlainLabel, icon
+from mydata_like.settings.fields import Setting
+from mydata_like.settings.layers import Layer
+from mydata_like.settings.pending_changes import PendingChanges
+from mydata_like.settings.schema import iter_settings
+
+ROOM = 0.85  # of the screen that a dialog takes at most
+
+
+class HintLabel(PlainLabel):
+    """Wrapped text in the colour of what explains, or of a status, in every theme."""
+
+    def __init__(self, text: str = "", parent: QWidget | None = None) -> None:
+        super().__init__(text, parent)
+        self._status: Status | None = None
+        self.setWordWrap(True)
+        self._paint()
+
+    def tint(self, status: Status | None) -> None:
+        """Take the colour of a status, or none."""
+        self._status = status
+        self._paint()
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange:
+            self._paint()
+
+    def _paint(self) -> None:
+        colour = colours.status_colour(self._status) if self._status else colours.quiet()
+        palette = QPalette(self.palette())
+        if palette.color(QPalette.ColorRole.WindowText) != colour:
+            palette.setColor(QPalette.ColorRole.WindowText, colour)
+            self.setPalette(palette)
+
+
+class StatusIcon(QWidget):
+    """An icon and a sentence, by default in small type."""
+
+    def __init__(self, parent: QWidget, scale: float = SMALL) -> None:
+        super().__init__(parent)
+        self._picture = IconLabel(parent=self)
+        self._text = HintLabel("", self)
+        self._text.scale(scale)
+        line = QHBoxLayout(self)
+        line.setContentsMargins(0, 0, 0, 0)
+        line.addWidget(self._picture, 0, Qt.AlignmentFlag.AlignTop)
+        line.addWidget(self._text, 1)
+        self.say("")
+
+    @property
+    def text(self) -> str:
+        """What is said."""
+        return self._text.text()
+
+    def say(self, text: str, name: str = "", status: Status | None = None) -> None:
+        """Say a sentence, with the icon of this name, as a status asks for; or say nothing."""
+        self.setVisible(bool(text))
+        self._text.setText(text)
+        self._text.tint(status)
+        self._picture.setVisible(bool(name))
+        if name:
+            self._picture.show_icon(icon(name, status))
+
+
+class SideNote(QWidget):
+    """What stands among the settings and is none: a label, an explanation, and what is beside."""
+
+    def __init__(self, title: str, text: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.label = PlainLabel(title, self)
+        self.help = HintLabel(text, self)
+        self.column = lay_side_by_side(self, self.label, self.help)
+
+    def matches(self, sought: str) -> bool:
+        """Return whether all words of a search are found here."""
+        return fits(sought, f"{self.label.text()} {self.help.text()}")
+
+
+def fits(sought: str, said: str) -> bool:
+    """Return whether all words of a search are found in what is said."""
+    folded = said.casefold()
+    return all(word in folded for word in sought.casefold().split())
+
+
+def fit_to_screen(window: QWidget, characters: int, lines: int) -> None:
+    """Make a window so wide and high, but leave some room around it on a small screen."""
+    metrics, room = window.fontMetrics(), window.screen().availableSize() * ROOM
+    wanted = QSize(metrics.averageCharWidth() * characters, metrics.lineSpacing() * lines)
+    window.resize(wanted.boundedTo(room))
+
+
+def lay_side_by_side(whole: QWidget, label: PlainLabel, text: HintLabel) -> QVBoxLayout:
+    """Put label and explanation to the left; return the column to the right, for the field."""
+    text.scale(SMALL)
+    label.setWordWrap(True)
+    gap = whole.fontMetrics().averageCharWidth()
+    left, right = QVBoxLayout(), QVBoxLayout()
+    left.setSpacing(gap // 4)
+    right.setSpacing(gap // 4)
+    left.addWidget(label)
+    left.addWidget(text)
+    left.addStretch(1)
+    line = QHBoxLayout(whole)
+    line.setContentsMargins(0, gap // 2, 0, gap // 2)
+    line.setSpacing(gap * 3)
+    line.addLayout(left, 1)
+    line.addLayout(right, 1)
+    return right
+
+
+class InlineMessage(QWidget):
+    """Says one thing at a time; empty it takes no room."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._sign = StatusIcon(self)
+        self._button = QPushButton(self)
+        self._act: Callable[[], object] | None = None
+        line = QHBoxLayout(self)
+        line.setContentsMargins(0, 0, 0, 0)
+        line.addWidget(self._sign, 1)
+        line.addWidget(self._button)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
+        self._button.clicked.connect(self.act)
+        self.clear()
+
+    @property
+    def text(self) -> str:
+        """What is said."""
+        return self._sign.text
+
+    def say(self, text: str, name: str = "info", status: Status | None = None) -> None:
+        """Say something, with the icon of this name, in the colour of a status."""
+        self._sign.say(text, name, status)
+        self._button.hide()
+        self.show()
+
+    def offer(self, text: str, words: str, act: Callable[[], object]) -> None:
+        """Say something, with a button that does what its words say."""
+        self.say(text)
+        self._act = act
+        self._button.setText(words)
+        self._button.show()
+
+    def clear(self) -> None:
+        """Say nothing."""
+        self.hide()
+
+    @Slot()
+    def act(self) -> None:
+        """Do what the button offers."""
+        self.clear()
+        if self._act is not None:
+            self._act()
+
+
+CHANGED_MARK = "●"
+
+
+class SettingRow(QWidget):
+    """Shows one setting of a draft, and tells when a person changes it."""
+
+    edited = Signal(object)  # the row itself
+    reset_wanted = Signal(object)  # the row itself
+
+    def __init__(self, setting: Setting, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setting = setting
+        self.editor = make_editor(setting, self)
+        self._label = PlainLabel(setting_labels.label_of(setting).replace("&", "&&"), self)
+        self._label.setBuddy(self.editor.field)
+        self._help = HintLabel(setting_labels.help_of(setting), self)
+        self._source = StatusIcon(self)
+        self._problem = StatusIcon(self)
+        self._reset = QToolButton(self)
+        self._reset.setText(self.tr("Reset"))
+        self._reset.setAutoRaise(True)
+        self._reset.setAccessibleName(
+            self.tr("Reset: %1").replace("%1", setting_labels.label_of(setting))
+        )
+        self._lay_out()
+        self._connect()
+
+    @property
+    def key(self) -> str:
+        """The dotted key of the setting."""
+        return self.setting.key
+
+    @property
+    def problem(self) -> str:
+        """What is said to be wrong."""
+        return self._problem.text
+
+    @property
+    def source(self) -> str:
+        """What is said of where the value is from."""
+        return self._source.text
+
+    def show_draft(self, draft: PendingChanges) -> None:
+        """Show the value, and all that is said about it."""
+        self.editor.show_value(draft.value(self.key))
+        self.show_facts(draft)
+
+    def show_facts(self, draft: PendingChanges) -> None:
+        """Show what is said about the value, which a person may be typing at the moment."""
+        fixed_by = draft.fixed_by(self.key)
+        self.editor.set_fixed(fixed=bool(fixed_by))
+        self._reset.setVisible(draft.is_own(self.key))
+        self._source.say(*self._describe(draft, fixed_by))
+        problem = draft.problems.get(self.key, "")
+        if problem:
+            label = setting_labels.label_of(self.setting)
+            said = f"{label}: {texts.plain(setting_labels.with_labels(problem))}"
+            self._problem.say(said, "problems", "problem")
+        elif self.key in draft.missing:
+            self._problem.say(self.tr("Needed before a run can start"), "waiting", "waiting")
+        else:
+            self._problem.say("")
+
+    def matches(self, sought: str) -> bool:
+        """Return whether all words of a search are found in what is said of the setting."""
+        about = self.setting.about
+        choices = (
+            setting_labels.name_choice(self.setting, choice) for choice in self.setting.choices
+        )
+        said = (
+            setting_labels.label_of(self.setting),
+            setting_labels.help_of(self.setting),
+            self.key,
+            about.label,
+            *choices,
+            *about.legacy,
+        )
+        return fits(sought, " ".join(said))
+
+    def _describe(self, draft: PendingChanges, fixed_by: str) -> tuple[str, str, Status | None]:
+        """Return where the value is from, with the icon and the status that go with it."""
+        winner = draft.winner(self.key)
+        if fixed_by:
+            return setting_labels.name_lock(winner, fixed_by), "padlock", None
+        if not draft.is_changed(self.key):
+            return setting_labels.name_source(winner), "", None
+        if draft.is_own(self.key):
+            said = self.tr("Changed")
+            return f"{CHANGED_MARK} {said}", "", "working"
+        said = self.tr("Changed: reset to %1")
+        if winner.source is Layer.DEFAULT:
+            said = self.tr("Changed: reset to the default")
+        return (
+            f"{CHANGED_MARK} {said.replace('%1', setting_labels.name_source(winner))}",
+            "",
+            "working",
+        )
+
+    def _lay_out(self) -> None:
+        keep = self._reset.sizePolicy()
+        keep.setRetainSizeWhenHidden(True)
+        self._reset.setSizePolicy(keep)
+        facts = QHBoxLayout()
+        facts.addWidget(self._source, 1)
+        facts.addWidget(self._reset)
+        right = lay_side_by_side(self, self._label, self._help)
+        right.addWidget(self.editor)
+        right.addLayout(facts)
+        right.addWidget(self._problem)
+        right.addStretch(1)
+
+    def _connect(self) -> None:
+        self.editor.edited.connect(self._tell)
+        self._reset.clicked.connect(self._want_reset)
+
+    @Slot()
+    def _tell(self) -> None:
+        self.edited.emit(self)
+
+    @Slot()
+    def _want_reset(self) -> None:
+        self.reset_wanted.emit(self)
+
+
+HEADING = 1.2  # times the usual size of text
+
+
+class FormSection(QWidget):
+    """One section: its heading, its rows, and what else belongs there."""
+
+    def __init__(self, name: str, parent: QWidget) -> None:
+        super().__init__(parent)
+        heading = PlainLabel(setting_labels.name_section(name), self)
+        heading.scale(HEADING, bold=True)
+        self.rows: list[SettingRow] = []
+        self._asides: list[SideNote] = []
+        self._layout = QVBoxLayout(self)
+        self._layout.setContentsMargins(0, 0, 0, self.fontMetrics().lineSpacing())
+        self._layout.setSpacing(self.fontMetrics().averageCharWidth())
+        self._layout.addWidget(heading)
+
+    def add_row(self, row: SettingRow) -> None:
+        """Add a setting."""
+        self.rows.append(row)
+        self._layout.addWidget(row)
+
+    def add_aside(self, aside: SideNote) -> None:
+        """Add what is no setting."""
+        self._asides.append(aside)
+        self._layout.addWidget(aside)
+
+    def seek(self, sought: str) -> bool:
+        """Show only what a search finds; return whether that is anything."""
+        parts: list[SettingRow | SideNote] = [*self.rows, *self._asides]
+        found = [part for part in parts if part.matches(sought)]
+        for part in parts:
+            part.setVisible(part in found)
+        self.setVisible(bool(found))
+        return bool(found)
+
+
+class Form(QWidget):
+    """All settings of one tab."""
+
+    edited = Signal(object)  # the Row
+    reset_wanted = Signal(object)  # the Row
+
+    def __init__(
+        self, tab: Tab, asides: Mapping[str, SideNote], parent: QWidget | None = None
+    ) -> None:
+        """`asides` stand after the setting whose key they have."""
+        super().__init__(parent)
+        self._sections = [FormSection(name, self) for name in tab.sections]
+        layout = QVBoxLayout(self)
+        gap = self.fontMetrics().lineSpacing()
+        layout.setContentsMargins(gap, gap // 2, gap, 0)
+        for name, section in zip(tab.sections, self._sections, strict=True):
+            for setting in (entry for entry in iter_settings() if entry.section == name):
+                section.add_row(self._make_row(SettingRow(setting, section)))
+                if setting.key in asides:
+                    section.add_aside(asides[setting.key])
+            layout.addWidget(section)
+        layout.addStretch(1)
+
+    @property
+    def rows(self) -> Iterator[SettingRow]:
+        """The rows, in their order."""
+        return (row for section in self._sections for row in section.rows)
+
+    def show_draft(self, draft: PendingChanges) -> None:
+        """Show the values of a draft."""
+        for row in self.rows:
+            row.show_draft(draft)
+        self._show_relevance(draft)
+
+    def show_facts(self, draft: PendingChanges) -> None:
+        """Show what is said about the values, while they are being edited."""
+        for row in self.rows:
+            row.show_facts(draft)
+        self._show_relevance(draft)
+
+    def seek(self, sought: str) -> bool:
+        """Show only what a search finds; return whether that is anything."""
+        found = [section.seek(sought) for section in self._sections]
+        return any(found)
+
+    def _make_row(self, row: SettingRow) -> SettingRow:
+        row.edited.connect(self.edited)
+        row.reset_wanted.connect(self.reset_wanted)
+        return row
+
+    def _show_relevance(self, draft: PendingChanges) -> None:
+        for row in self.rows:
+            row.setEnabled(is_used(row.key, draft))
+
+
+_TIMED = ("timer", "watch")
+_KINDS: Mapping[str, Iterable[object]] = {
+    "schedule.date": ("once",),
+    "schedule.time": ("once", "daily", "weekly"),
+    "schedule.days": ("weekly",),
+    "schedule.minutes": _TIMED,
+    "schedule.from_time": _TIMED,
+    "schedule.to_time": _TIMED,
+}
+
+
+def is_used(key: str, draft: PendingChanges) -> bool:
+    """Return whether a setting has any effect with the others as they are."""
+    if key in _KINDS:
+        return draft.value("schedule.kind") in _KINDS[key]
+    if key == "data.group_prefix":
+        return str(draft.value("data.layout")).startswith("User Group")
+    return True

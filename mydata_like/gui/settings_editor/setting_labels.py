@@ -1,0 +1,197 @@
+"""The words of the settings dialog: tabs, headings, choices, and where a value comes from."""
+
+import re
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from PySide6.QtCore import QCoreApplication
+
+from mydata_like.gui.theme import texts
+from mydata_like.settings.fields import Setting
+from mydata_like.settings.layers import Layer, ResolvedValue
+from mydata_like.settings.schema import CONTEXT, settings_by_key, short_unit
+
+translate = QCoreApplication.translate
+look_up = QCoreApplication.translate  # for the schema's texts: see settings/schema.py
+
+
+_KEY: Final = re.compile(r"\b[a-z]+\.[a-z_]+\b")
+
+
+class Tab(NamedTuple):
+    """One tab of the dialog, and the sections of the settings that it shows."""
+
+    title: str
+    sections: tuple[str, ...]
+
+
+def list_tabs() -> list[Tab]:
+    """Return the tabs in their order; together they show every section once."""
+    return [
+        Tab(translate("settings", "&General"), ("server", "instrument", "window")),
+        Tab(translate("settings", "&Data and layout"), ("data",)),
+        Tab(translate("settings", "&Filters"), ("filters",)),
+        Tab(translate("settings", "&Schedule"), ("schedule", "limits")),
+        Tab(translate("settings", "&Transfer"), ("transfer",)),
+        Tab(translate("settings", "&Advanced"), ("advanced", "monitor", "archive")),
+    ]
+
+
+def name_section(section: str) -> str:
+    """Return the heading of a section."""
+    return {
+        "server": translate("settings", "Server"),
+        "instrument": translate("settings", "Instrument"),
+        "window": translate("settings", "Window"),
+        "data": translate("settings", "Data"),
+        "filters": translate("settings", "What is taken"),
+        "schedule": translate("settings", "When runs start"),
+        "limits": translate("settings", "What the instrument is spared"),
+        "transfer": translate("settings", "How files travel"),
+        "advanced": translate("settings", "What hardly anybody has to change"),
+        "monitor": translate("settings", "Signs of life"),
+        "archive": translate("settings", "Archives of tiny files"),
+    }[section]
+
+
+def label_of(setting: Setting) -> str:
+    """Return the label of a setting."""
+    return look_up(CONTEXT, setting.about.label)
+
+
+def help_of(setting: Setting) -> str:
+    """Return the sentence that explains a setting."""
+    return with_labels(look_up(CONTEXT, setting.about.help))
+
+
+def with_labels(text: str) -> str:
+    """Return a text that names settings as the dialog does, and not by their keys."""
+    return _KEY.sub(_find_label, text)
+
+
+def unit_of(setting: Setting) -> str:
+    """Return the unit of a number, short enough for its field."""
+    return look_up(CONTEXT, short_unit(setting.about))
+
+
+def name_choice(setting: Setting, choice: str) -> str:
+    """Return what a choice is called; those that speak for themselves stay as they are."""
+    return _name_choices().get(setting.key, {}).get(choice) or _name_days().get(choice, choice)
+
+
+def name_zero(setting: Setting) -> str:
+    """Return what a zero means where it is no amount; empty where it is one."""
+    return {
+        "transfer.channels": translate("settings", "as many as are good"),
+        "transfer.batch_below": translate("settings", "each file alone"),
+        "limits.bandwidth": translate("settings", "no limit"),
+        "limits.pause_under_pressure": translate("settings", "never"),
+        "monitor.silent_hours": translate("settings", "never"),
+    }.get(setting.key, "")
+
+
+def example_of(setting: Setting) -> str:
+    """Return an example of a line, shown while the field is empty."""
+    return EXAMPLES.get(setting.key, "")
+
+
+def name_source(given: ResolvedValue) -> str:
+    """Return where a value comes from."""
+    return {
+        Layer.DEFAULT: translate("settings", "Default"),
+        Layer.MANAGED: translate("settings", "From the managed file"),
+        Layer.SERVER: translate("settings", "From the server"),
+        Layer.USER: translate("settings", "From your file"),
+        Layer.ENVIRONMENT: translate("settings", "From the environment"),
+        Layer.OPTION: translate("settings", "From the command line"),
+    }[given.source]
+
+
+def name_lock(given: ResolvedValue, fixed_by: str) -> str:
+    """Return who keeps a value from being changed here."""
+    if given.source in (Layer.ENVIRONMENT, Layer.OPTION):
+        said = translate("settings", "Set by the environment variable %1")
+    else:
+        said = translate("settings", "Locked by %1")
+    return said.replace("%1", texts.plain(fixed_by))
+
+
+EXAMPLES: Final[Mapping[str, str]] = {
+    "server.url": "https://mytardis.example.org",
+    "server.proxy": "http://proxy.example.org:3128",
+    "instrument.contact_email": "name@example.org",
+    "filters.ignore_older_than": "6 months",
+    "filters.ignore_newer_than": "2 days",
+    "filters.includes": "*.tif",
+    "filters.excludes": "*.tmp\ncache/",
+    "limits.timetable": "monday-friday 09:00-17:00 5\n22:00-06:00 0",
+    "limits.quiet_hours": "monday-friday 09:00-17:00",
+    "limits.pause_while_running": "acquire.exe",
+    "transfer.ssh_jump": "user@gateway.example.org:22",
+    "transfer.host_keys": "SHA256:…",
+    "archive.rules": "*.dcm below 1 MB from 500 files by dataset",
+}
+
+
+def _find_label(found: re.Match[str]) -> str:
+    setting = settings_by_key().get(found[0])
+    return translate("settings", "“%1”").replace("%1", label_of(setting)) if setting else found[0]
+
+
+def _name_days() -> Mapping[str, str]:
+    return {
+        "monday": translate("settings", "Monday"),
+        "tuesday": translate("settings", "Tuesday"),
+        "wednesday": translate("settings", "Wednesday"),
+        "thursday": translate("settings", "Thursday"),
+        "friday": translate("settings", "Friday"),
+        "saturday": translate("settings", "Saturday"),
+        "sunday": translate("settings", "Sunday"),
+        "never": translate("settings", "Never"),
+    }
+
+
+def _name_choices() -> Mapping[str, Mapping[str, str]]:
+    return {
+        "schedule.kind": {
+            "manual": translate("settings", "By hand only"),
+            "startup": translate("settings", "When the program starts"),
+            "saved": translate("settings", "When settings are saved"),
+            "once": translate("settings", "Once"),
+            "daily": translate("settings", "Every day"),
+            "weekly": translate("settings", "On some days of the week"),
+            "timer": translate("settings", "Every so many minutes"),
+            "watch": translate("settings", "When new files have settled"),
+        },
+        "data.unknown_owners": {
+            "upload": translate("settings", "Upload for the facility"),
+            "skip": translate("settings", "Skip"),
+        },
+        "filters.symlinks": {
+            "skip": translate("settings", "Skip"),
+            "files": translate("settings", "Follow to files"),
+            "within": translate("settings", "Follow within the data directory"),
+        },
+        "transfer.method": {
+            "auto": translate("settings", "Automatic: SSH as soon as it is approved"),
+            "ssh": translate("settings", "SSH"),
+            "http": translate("settings", "HTTP"),
+        },
+        "transfer.ssh": {"auto": translate("settings", "Automatic")},
+        "window.opens": {
+            "normal": translate("settings", "Normal"),
+            "minimized": translate("settings", "Minimised"),
+            "maximized": translate("settings", "Maximised"),
+            "tray": translate("settings", "In the tray"),
+        },
+        "window.theme": {
+            "system": translate("settings", "As the system"),
+            "light": translate("settings", "Light"),
+            "dark": translate("settings", "Dark"),
+        },
+        "window.language": {
+            "system": translate("settings", "As the system"),
+            "en": "English",
+            "de": "Deutsch",
+        },
+    }

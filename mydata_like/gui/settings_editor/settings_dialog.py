@@ -1,0 +1,391 @@
+"""The settings dialog: reads the settings, lets a person change them, saves what was changed."""
+
+import datetime
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QCoreApplication, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QHideEvent, QKeyEvent, QShowEvent
+from PySide6.QtWidgets import (
+    QDialog,
+    QDialogButtonBox,
+    QFileDialog,
+    QHBoxLayout,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from mydata_like.core.errors import UploaderError
+from mydata_like.engine.schedule import Rule, next_start
+from mydata_like.gui.base import AppContext
+from mydata_like.gui.settings_editor import settings_services
+from mydata_like.gui.settings_editor.api_key_row import ApiKeyRow
+from mydata_like.gui.settings_editor.connection_test_view import ConnectionTestDialog
+from mydata_like.gui.settings_editor.form import InlineMessage, SideNote, fit_to_screen
+from mydata_like.gui.settings_editor.tabs import SettingsTabs
+from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.widgets import PlainLabel
+from mydata_like.settings.fields import InvalidSettingsError
+from mydata_like.settings.pending_changes import PendingChanges
+from mydata_like.settings.schema import Settings, settings_by_key
+
+if TYPE_CHECKING:
+    from mydata_like.app.settings_edit import SettingsProposal
+
+
+translate = QCoreApplication.translate
+
+SHOWN = 5
+TOLD_AGAIN = 20_000  # milliseconds after which the clock has moved on
+
+
+class SchedulePreview(SideNote):
+    """Shows the next start times of a schedule, or says in words when runs start."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(
+            self.tr("Next starts"),
+            self.tr("When runs would start by themselves, in this computer's time."),
+            parent,
+        )
+        self._settings: Settings | None = None
+        self._said = PlainLabel("", self)
+        self._said.setWordWrap(True)
+        self.column.addWidget(self._said)
+        self._timer = QTimer(self, interval=TOLD_AGAIN)
+        self._timer.timeout.connect(self._tell)
+        self._tell()
+
+    @property
+    def said(self) -> str:
+        """What is shown."""
+        return self._said.text()
+
+    def show_settings(self, settings: Settings | None) -> None:
+        """Show the next starts of these settings; None where they are wrong."""
+        self._settings = settings
+        self._tell()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._timer.start()
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        self._timer.stop()
+
+    @Slot()
+    def _tell(self) -> None:
+        if self._settings is None:
+            self._said.setText(self.tr("They are told once the schedule is complete."))
+            return
+        now = datetime.datetime.now(datetime.UTC)
+        self._said.setText(describe_starts(self._settings, now, None))
+
+
+def describe_starts(
+    settings: Settings, now: datetime.datetime, zone: datetime.tzinfo | None
+) -> str:
+    """Return when runs start by themselves: the next times, a line each, or a sentence."""
+    schedule = settings.schedule
+    said = {
+        "manual": translate("starts", "Only when somebody presses Start."),
+        "startup": translate("starts", "Each time the program starts."),
+        "saved": translate("starts", "Each time settings are saved."),
+    }
+    if schedule.kind in said:
+        return said[schedule.kind]
+    times = "\n".join(texts.moment(start, now) for start in find_starts(settings, now, zone))
+    if schedule.kind == "watch":
+        text = translate("starts", "When new files have not changed for %1, and at the latest:")
+        settled = texts.span(settings.filters.settle_seconds)
+        return f"{text.replace('%1', settled)}\n{times}"
+    return times or translate("starts", "Never: that moment has passed.")
+
+
+def find_starts(
+    settings: Settings, now: datetime.datetime, zone: datetime.tzinfo | None
+) -> Iterator[datetime.datetime]:
+    """Yield the next few start times, in UTC."""
+    rule = Rule.of(settings.schedule)
+    moment: datetime.datetime | None = now
+    for _ in range(SHOWN):
+        moment = next_start(rule, moment, zone) if moment else None
+        if moment is None:
+            return
+        yield moment
+
+
+WIDE, HIGH = 120, 42  # characters and lines
+REMARKS = 4  # that are shown of a file of settings
+
+
+class SettingsDialog(QDialog):
+    """Shows all settings; what was changed is saved with OK, and only that."""
+
+    left_unsaved = Signal(object)  # changes by dotted key, which nobody saved
+    settled = Signal()  # what was left unsaved last time stands here again, or something was saved
+
+    def __init__(self, desk: AppContext, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowTitle(self.tr("Settings"))
+        self._desk = desk
+        self._wanted = ""  # the key to show first
+        self._unsaved: Mapping[str, object] = {}  # from last time
+        self._busy = True
+        self.draft = PendingChanges()
+        self.key_row = ApiKeyRow(desk.controller.config, desk.tasks)
+        self.starts = SchedulePreview()
+        asides = {"server.username": self.key_row, "schedule.to_time": self.starts}
+        self.panes = SettingsTabs(asides, self)
+        self.notice = InlineMessage(self)
+        self.importing = QPushButton(self.tr("&Import…"), self)
+        self.exporting = QPushButton(self.tr("E&xport…"), self)
+        self.trying = QPushButton(self.tr("Test co&nnection…"), self)
+        self.buttons = QDialogButtonBox(
+            QDialogButtonBox.StandardButton.Ok | QDialogButtonBox.StandardButton.Cancel, self
+        )
+        self._explain_buttons()
+        self._lay_out()
+        self._connect()
+        self._load()
+
+    @property
+    def ready(self) -> bool:
+        """Whether the settings are shown, and nothing is being read or written."""
+        return not self._busy
+
+    def show_key(self, key: str, unsaved: Mapping[str, object]) -> None:
+        """Show one setting first, and offer what was left unsaved last time."""
+        self._wanted, self._unsaved = key, unsaved
+        if self.ready:
+            self._open_first()
+
+    @Slot()
+    def accept(self) -> None:
+        """Save, unless something is wrong; then show the first of it."""
+        if self._busy:
+            return
+        wrong = [key for key in settings_by_key() if self._is_wrong(key)]
+        if wrong:
+            text = self.tr("%Ln setting(s) must be corrected first", "", len(wrong))
+            self.notice.say(text, "problems", "problem")
+            self.panes.reveal(wrong[0])
+        elif self.draft.changes or self.key_row.change:
+            self._save()
+        else:
+            super().accept()
+
+    @Slot()
+    def reject(self) -> None:
+        """Close without saving; what was changed is not lost."""
+        if self._busy and self.draft.changes:
+            return  # it is being saved
+        if self.draft.changes:
+            self.left_unsaved.emit(self.draft.changes)
+        super().reject()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        # In a search, Esc ends it and Enter goes to what it has found; neither closes the dialog.
+        match event.key():
+            case Qt.Key.Key_Escape if self.panes.end_search():
+                return
+            case Qt.Key.Key_Return | Qt.Key.Key_Enter if self.panes.go_to_found():
+                return
+            case _:
+                super().keyPressEvent(event)
+
+    def _explain_buttons(self) -> None:
+        for button, said in (
+            (self.importing, self.tr("Take settings from MyData's MyData.cfg, or from a file")),
+            (self.exporting, self.tr("Write the settings to a file, without secrets")),
+            (self.trying, self.tr("Try the way to the server with these settings, step by step")),
+        ):
+            button.setToolTip(said)
+            button.setAccessibleDescription(said)
+        self._ok = self.buttons.button(QDialogButtonBox.StandardButton.Ok)
+        self._ok.setDefault(True)
+
+    def _lay_out(self) -> None:
+        foot = QHBoxLayout()
+        for button in (self.importing, self.exporting, self.trying):
+            foot.addWidget(button)
+        foot.addStretch(1)
+        foot.addWidget(self.buttons)
+        layout = QVBoxLayout(self)
+        layout.addWidget(self.panes, 1)
+        layout.addWidget(self.notice)
+        layout.addLayout(foot)
+        fit_to_screen(self, WIDE, HIGH)
+
+    def _connect(self) -> None:
+        self.buttons.accepted.connect(self.accept)
+        self.buttons.rejected.connect(self.reject)
+        self.panes.edited.connect(self._follow)
+        self.importing.clicked.connect(self._choose_source)
+        self.exporting.clicked.connect(self._choose_target)
+        self.trying.clicked.connect(self._try)
+
+    def _load(self) -> None:
+        self._set_busy(busy=True)
+        read = partial(settings_services.open_draft, self._desk.controller.config)
+        self._desk.tasks.run(read, self._take_draft, self._fail)
+
+    @Slot(object)
+    def _take_draft(self, draft: PendingChanges) -> None:
+        """Show what was read; changes that were made before stand on top of it."""
+        draft.take(self.draft.changes)
+        self.draft = draft
+        self.panes.show_draft(draft)
+        self._follow()
+        self._set_busy(busy=False)
+        self._open_first()
+
+    def _open_first(self) -> None:
+        self.panes.reveal(self._wanted)
+        self._wanted = ""
+        if self.draft.file_problems:
+            said = "\n".join(str(problem) for problem in self.draft.file_problems[:REMARKS])
+            self.notice.say(texts.plain(said), "problems", "problem")
+        elif self._unsaved:
+            text = self.tr("%Ln change(s) from last time were not saved", "", len(self._unsaved))
+            self.notice.offer(text, self.tr("&Bring them back"), self._bring_back)
+
+    def _bring_back(self) -> None:
+        self._take_changes(self._unsaved)
+        self._unsaved = {}
+        self.settled.emit()
+
+    def _take_changes(self, changes: Mapping[str, object]) -> tuple[str, ...]:
+        refused = self.draft.take(changes)
+        self.panes.show_draft(self.draft)
+        self._follow()
+        return refused
+
+    @Slot()
+    def _follow(self) -> None:
+        """Show what follows from the values as they are now."""
+        self.starts.show_settings(self.draft.part("schedule", "filters"))
+        self.key_row.look_at(self.draft.part("server"))
+        self.trying.setEnabled(not self._busy and self.draft.settings is not None)
+
+    def _is_wrong(self, key: str) -> bool:
+        return key in self.draft.problems and not self.draft.fixed_by(key)
+
+    def _save(self) -> None:
+        self._set_busy(busy=True)
+        self.notice.clear()
+        save = partial(
+            settings_services.save, self._desk.controller.config, self.draft, self.key_row.change
+        )
+        self._desk.tasks.run(save, self._finish, self._fail, writes=True)
+
+    @Slot(object)
+    def _finish(self, _: object) -> None:
+        self._desk.controller.reload_settings()
+        self.settled.emit()
+        super().accept()
+
+    @Slot(object)
+    def _fail(self, error: UploaderError) -> None:
+        """Say what went wrong, where it belongs."""
+        self._set_busy(busy=False)
+        match error.problem_code:
+            case settings_services.CHANGED_ELSEWHERE:
+                self._renew()
+            case settings_services.NO_KEYRING:
+                self._ask_for_another_store(error)
+            case _:
+                problems = error.problems if isinstance(error, InvalidSettingsError) else ()
+                self.panes.reveal(problems[0].key if problems else "")
+                said = texts.plain(f"{error.message} {error.hint}".strip())
+                self.notice.say(said, "problems", "problem")
+
+    def _renew(self) -> None:
+        """Read the settings again: somebody else has changed them."""
+        text = self.tr(
+            "The settings file was changed elsewhere meanwhile. What you changed stands "
+            "on top of it: look through it, and press OK again."
+        )
+        self.notice.say(text, "warning", "waiting")
+        self._load()
+
+    def _ask_for_another_store(self, error: UploaderError) -> None:
+        self.key_row.complain(error.message)
+        self.panes.reveal("server.username")
+        self.key_row.setFocus()
+        text = self.tr(
+            "The API key cannot be stored, and nothing was saved. Unlock the keyring, or "
+            "choose to keep the key in a file."
+        )
+        self.notice.say(text, "problems", "problem")
+
+    def _set_busy(self, *, busy: bool) -> None:
+        self._busy = busy
+        self.panes.hold(held=busy)
+        for button in (self.importing, self.exporting, self._ok):
+            button.setEnabled(not busy)
+        self.trying.setEnabled(not busy and self.draft.settings is not None)
+
+    @Slot()
+    def _try(self) -> None:
+        settings, change = self.draft.settings, self.key_row.change
+        if settings is not None:
+            dialog = ConnectionTestDialog(self._desk.tasks, self)
+            api_key = (change and change.text) or ""
+            dialog.test.start(self._desk.controller.config, settings, api_key)
+            dialog.show()
+
+    @Slot()
+    def _choose_source(self) -> None:
+        dialog = QFileDialog(self, self.tr("Import settings"))
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+        dialog.setNameFilter(self.tr("Settings (*.cfg *.toml)"))
+        dialog.fileSelected.connect(self.read_file)
+        dialog.open()
+
+    @Slot(str)
+    def read_file(self, path: str) -> None:
+        """Take over what a file of settings says; nothing is saved before OK."""
+        read = partial(settings_services.read_proposal, Path(path), self._desk.controller.config)
+        self._desk.tasks.run(read, self._take_proposal, self._fail)
+
+    @Slot(object)
+    def _take_proposal(self, proposal: "SettingsProposal") -> None:
+        refused = self._take_changes(proposal.changes)
+        if proposal.secret is not None:
+            self.key_row.propose(proposal.secret.reveal())
+        taken = len(proposal.changes) - len(refused)
+        said = [self.tr("%Ln setting(s) were taken from the file; OK saves them.", "", taken)]
+        said += [self.tr("%1 is locked and stays.").replace("%1", key) for key in refused]
+        said += proposal.remarks
+        more = len(said) - 1 - REMARKS
+        if more > 0:
+            said = [*said[: REMARKS + 1], self.tr("And %Ln more", "", more)]
+        self.notice.say("\n".join(map(texts.plain, said)))
+
+    @Slot()
+    def _choose_target(self) -> None:
+        dialog = QFileDialog(self, self.tr("Export the settings without secrets"))
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setNameFilter(self.tr("Settings (*.toml)"))
+        dialog.setDefaultSuffix("toml")
+        dialog.selectFile("mydata-like-settings.toml")
+        dialog.fileSelected.connect(self.write_file)
+        dialog.open()
+
+    @Slot(str)
+    def write_file(self, path: str) -> None:
+        """Write what is shown to a file, without secrets."""
+        write = partial(settings_services.export, self.draft.own_values(), Path(path))
+        self._desk.tasks.run(write, self._tell_export, self._fail, writes=True)
+
+    @Slot(object)
+    def _tell_export(self, _: object) -> None:
+        self.notice.say(self.tr("The settings were written, without secrets."), "check", "good")

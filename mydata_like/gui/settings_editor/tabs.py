@@ -1,0 +1,230 @@
+"""The tabs of the settings dialog, and the search over all of them."""
+
+from collections.abc import Iterator, Mapping
+
+from PySide6.QtCore import QDate, Qt, Signal, Slot
+from PySide6.QtGui import QIcon, QKeySequence, QShortcut
+from PySide6.QtWidgets import QFrame, QLineEdit, QScrollArea, QTabBar, QVBoxLayout, QWidget
+
+from mydata_like.gui.settings_editor import setting_labels
+from mydata_like.gui.settings_editor.form import Form, SettingRow, SideNote
+from mydata_like.gui.theme.widgets import PlainLabel, icon
+from mydata_like.settings.pending_changes import PendingChanges
+from mydata_like.settings.schema import iter_settings
+
+
+class SettingsTabs(QWidget):
+    """Shows a draft by tabs; each tab is built when it is first shown or searched."""
+
+    edited = Signal()
+
+    def __init__(self, asides: Mapping[str, SideNote], parent: QWidget | None = None) -> None:
+        """`asides` stand after the setting whose key they have."""
+        super().__init__(parent)
+        self._asides = asides
+        self._draft = PendingChanges()
+        self._leaves = setting_labels.list_tabs()
+        self._forms: dict[int, Form] = {}
+        self._search = QLineEdit(self)
+        self._search.setPlaceholderText(self.tr("Search all settings"))
+        self._search.setAccessibleName(self.tr("Search all settings"))
+        self._search.setClearButtonEnabled(True)
+        self._cursor: QWidget = self._search  # where it was when the fields went grey
+        self._tabs = QTabBar(self)
+        self._tabs.setExpanding(False)
+        self._tabs.setAccessibleName(self.tr("Groups of settings"))
+        for leaf in self._leaves:
+            self._tabs.addTab(leaf.title)
+        self._nothing = PlainLabel(self.tr("No setting fits what you look for."), self)
+        self._nothing.hide()
+        self._scroll = QScrollArea(self)
+        self._page = QWidget(self._scroll)
+        self._lay_out()
+        self._connect()
+
+    @property
+    def forms(self) -> tuple[Form, ...]:
+        """The tabs that have been built, in their order."""
+        return tuple(self._forms[index] for index in sorted(self._forms))
+
+    @property
+    def title(self) -> str:
+        """The name of the tab that is shown."""
+        return self._tabs.tabText(self._tabs.currentIndex()).replace("&", "")
+
+    def show_draft(self, draft: PendingChanges) -> None:
+        """Show the values of a draft from now on."""
+        self._draft = draft
+        self._find_form(self._tabs.currentIndex())
+        for form in self.forms:
+            form.show_draft(draft)
+        self._show_search()
+        self._mark_tabs()
+
+    def hold(self, *, held: bool) -> None:
+        """Take no entries for a while; afterwards the cursor is where it was."""
+        focused = self.window().focusWidget()
+        if held and focused is not None:
+            self._cursor = focused
+        self.setEnabled(not held)
+        if not held:
+            self._cursor.setFocus()
+
+    def reveal(self, key: str) -> None:
+        """Show a setting, and put the cursor there; an unknown one shows nothing special."""
+        row = self.find_row(key)
+        if row is None:
+            return
+        self._search.clear()
+        self._tabs.setCurrentIndex(self._find_tab(key))
+        row.editor.setFocus()
+        # A page that was never shown has no size yet.
+        self._page.adjustSize()
+        self._scroll.ensureWidgetVisible(row)
+
+    def find_row(self, key: str) -> SettingRow | None:
+        """Return the row of a setting, built now where it was not needed before."""
+        index = self._find_tab(key)
+        rows = self._find_form(index).rows if index >= 0 else iter(())
+        return next((row for row in rows if row.key == key), None)
+
+    def search(self, sought: str) -> None:
+        """Show only what this finds, from all tabs; an empty text ends the search."""
+        self._search.setText(sought)
+
+    def end_search(self) -> bool:
+        """Show the tab again; return whether there was a search."""
+        searched = bool(self._search.text())
+        self._search.clear()
+        return searched
+
+    def go_to_found(self) -> bool:
+        """Put the cursor into the first setting found; return whether it was in the search."""
+        searching = self._search.hasFocus()
+        row = next((row for row in self._rows if row.isVisibleTo(self)), None)
+        if searching and row is not None:
+            row.editor.setFocus()
+        return searching
+
+    @property
+    def found(self) -> tuple[str, ...]:
+        """The keys of the settings that are shown."""
+        return tuple(row.key for row in self._rows if row.isVisibleTo(self))
+
+    @property
+    def _rows(self) -> Iterator[SettingRow]:
+        return (row for form in self.forms for row in form.rows)
+
+    def _find_tab(self, key: str) -> int:
+        section = key.partition(".")[0]
+        found = (at for at, leaf in enumerate(self._leaves) if section in leaf.sections)
+        return next(found, -1)
+
+    def _find_form(self, index: int) -> Form:
+        if index not in self._forms:
+            form = Form(self._leaves[index], self._asides, self._page)
+            form.edited.connect(self._take_edit)
+            form.reset_wanted.connect(self._reset)
+            form.show_draft(self._draft)
+            form.hide()
+            self._forms[index] = form
+            self._column.insertWidget(sorted(self._forms).index(index), form)
+            self._order_stops()
+        return self._forms[index]
+
+    def _order_stops(self) -> None:
+        """Let Tab go as the eye goes, in whatever order the tabs were built."""
+        before: QWidget = self._scroll
+        for form in self.forms:
+            for widget in filter(self._is_stop, form.findChildren(QWidget)):
+                QWidget.setTabOrder(before, widget)
+                before = widget
+
+    def _is_stop(self, widget: QWidget) -> bool:
+        stops = bool(widget.focusPolicy() & Qt.FocusPolicy.TabFocus) and not widget.focusProxy()
+        return stops and widget.window() == self.window()  # and not in a list that pops up
+
+    def _lay_out(self) -> None:
+        self._column = QVBoxLayout(self._page)
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column.setSpacing(0)
+        self._column.addWidget(self._nothing)
+        self._column.addStretch(1)
+        self._scroll.setWidget(self._page)
+        self._scroll.setWidgetResizable(True)
+        self._scroll.setFrameShape(QFrame.Shape.StyledPanel)
+        self._scroll.setAccessibleName(self.tr("Settings"))
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self._search)
+        layout.addWidget(self._tabs)
+        layout.setSpacing(self.fontMetrics().averageCharWidth())
+        layout.addWidget(self._scroll, 1)
+
+    def _connect(self) -> None:
+        self._tabs.currentChanged.connect(self._turn)
+        self._tabs.tabBarClicked.connect(self._leave_search)
+        self._search.textChanged.connect(self._show_search)
+        finding = QShortcut(QKeySequence(QKeySequence.StandardKey.Find), self)
+        finding.activated.connect(self._search.setFocus)
+
+    @Slot(object)
+    def _take_edit(self, row: SettingRow) -> None:
+        self._draft.set(row.key, row.editor.value())
+        self._propose_day()
+        self.refresh()
+        self.edited.emit()
+
+    def _propose_day(self) -> None:
+        """A run that starts once needs a day: tomorrow, until somebody chooses another."""
+        day = self.find_row("schedule.date")
+        once = self._draft.value("schedule.kind") == "once"
+        if day is not None and once and self._draft.value("schedule.date") is None:
+            tomorrow = QDate.currentDate().addDays(1).toString("yyyy-MM-dd")
+            self._draft.set("schedule.date", tomorrow)
+            day.show_draft(self._draft)
+
+    @Slot(object)
+    def _reset(self, row: SettingRow) -> None:
+        self._draft.reset(row.key)
+        row.show_draft(self._draft)
+        row.editor.setFocus()  # the button has vanished
+        self.refresh()
+        self.edited.emit()
+
+    def refresh(self) -> None:
+        """Show what is said about the values, which a person is editing."""
+        for form in self.forms:
+            form.show_facts(self._draft)
+        self._mark_tabs()
+
+    @Slot()
+    def _turn(self) -> None:
+        self._show_search()
+        self._scroll.verticalScrollBar().setValue(0)
+
+    @Slot()
+    def _leave_search(self) -> None:
+        self._search.clear()
+
+    @Slot()
+    def _show_search(self) -> None:
+        """Show what the search finds in any tab, or all of one tab where nobody searches."""
+        sought = self._search.text().strip()
+        if sought:
+            shown = [at for at in range(len(self._leaves)) if self._find_form(at).seek(sought)]
+        else:
+            shown = [self._tabs.currentIndex()]
+            self._find_form(shown[0]).seek("")
+        for at, form in self._forms.items():
+            form.setVisible(at in shown)
+        self._nothing.setVisible(not shown)
+
+    def _mark_tabs(self) -> None:
+        wrong = {setting.section for setting in iter_settings() if self._is_wrong(setting.key)}
+        for at, leaf in enumerate(self._leaves):
+            marked = not wrong.isdisjoint(leaf.sections)
+            self._tabs.setTabIcon(at, icon("problems", "problem") if marked else QIcon())
+
+    def _is_wrong(self, key: str) -> bool:
+        return key in self._draft.problems and not self._draft.fixed_by(key)

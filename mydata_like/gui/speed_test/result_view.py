@@ -1,0 +1,535 @@
+"""What one speed test found: the bars, what is behind the limit, what would be faster."""
+
+from collections.abc import Callable, Mapping, Sequence
+from math import ceil, floor, log10
+from typing import Any, NamedTuple
+
+from PySide6.QtCore import (
+    QAbstractTableModel,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    QPointF,
+    QRectF,
+    QSignalBlocker,
+    QSize,
+    Qt,
+    Signal,
+    Slot,
+)
+from PySide6.QtGui import QBrush, QFont, QFontMetricsF, QGuiApplication, QPainter, QPaintEvent
+from PySide6.QtWidgets import (
+    QButtonGroup,
+    QComboBox,
+    QHBoxLayout,
+    QHeaderView,
+    QLabel,
+    QPushButton,
+    QRadioButton,
+    QSizePolicy,
+    QStyle,
+    QStyleOptionFocusRect,
+    QTableView,
+    QVBoxLayout,
+    QWidget,
+)
+
+from mydata_like.gui.speed_test import speedtest_texts
+from mydata_like.gui.speed_test.speedtest_process import (
+    STAGES,
+    WORKLOADS,
+    AppliedGain,
+    ReportedValue,
+    SpeedTestReport,
+)
+from mydata_like.gui.speed_test.speedtest_texts import (
+    figure_spread,
+    figure_title,
+    figure_value,
+    files_a_second,
+    rate_of,
+    stage_title,
+    workload_title,
+)
+from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.colours import accent, quiet, status_colour
+from mydata_like.gui.theme.widgets import PlainLabel, icon
+from mydata_like.settings.schema import Settings
+
+_MARGIN = 8.0  # pixels between a bar and what is beside it
+_ROW = 2.0  # times the height of text
+_HATCH = Qt.BrushStyle.BDiagPattern
+_LEAST = 0.5  # of the lowest rate is where the scale begins
+
+
+class Bar(NamedTuple):
+    """One stage: its rate by the scale, and as a person reads it; `earlier` of another test."""
+
+    title: str
+    rate: float
+    text: str
+    is_limit: bool = False
+    earlier: float | None = None
+    earlier_text: str = ""
+
+
+class Scale(NamedTuple):
+    """A logarithmic scale, from one round number to beyond the highest rate."""
+
+    low: float
+    high: float
+
+    def place(self, rate: float) -> float:
+        """Return where a rate is, from 0 at the left end to 1 at the right end."""
+        span = log10(self.high) - log10(self.low)
+        return min(1.0, max(0.0, (log10(rate) - log10(self.low)) / span))
+
+    def decades(self) -> list[float]:
+        """Return the powers of ten on the scale."""
+        return [10.0**power for power in range(ceil(log10(self.low)), floor(log10(self.high)) + 1)]
+
+
+def choose_scale(rates: Sequence[float]) -> Scale:
+    """Return a scale on which even the lowest rate has a bar that can be seen."""
+    low = 10.0 ** floor(log10(min(rates) * _LEAST))
+    return Scale(low, max(max(rates) * 1.2, low * 10))
+
+
+def bars_of(report: SpeedTestReport, workload: str, earlier: SpeedTestReport | None) -> list[Bar]:
+    """Return the stages that count for such files, in the order in which bytes pass them."""
+    return [
+        _bar(stage, workload, report, earlier)
+        for stage in STAGES
+        if workload in report.forecasts and stage in report.forecasts[workload].rates
+    ]
+
+
+def _bar(
+    stage: str, workload: str, report: SpeedTestReport, earlier: SpeedTestReport | None
+) -> Bar:
+    forecast = report.forecasts[workload]
+    rate = forecast.rates[stage]
+    bar = Bar(
+        stage_title(stage),
+        _count(workload, rate, forecast.files / forecast.rate),
+        rate_of(workload, forecast, rate),
+        stage == forecast.limit,
+    )
+    before = earlier.forecasts.get(workload) if earlier else None
+    if before is None or stage not in before.rates:
+        return bar
+    was = before.rates[stage]
+    height = _count(workload, was, before.files / before.rate)
+    return bar._replace(earlier=height, earlier_text=rate_of(workload, before, was))
+
+
+def _count(workload: str, rate: float, files_of_a_byte: float) -> float:
+    """Return a rate in bytes a second, or in files where these are tiny."""
+    return rate * files_of_a_byte if workload == "tiny" else rate
+
+
+class BarChart(QWidget):
+    """Draws bars; the limit has another colour, a hatching and a word.
+
+    What it shows is its accessible description, too, a line for each bar.
+    """
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._bars: Sequence[Bar] = ()
+        self._unit: Callable[[float], str] = texts.rate
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setAccessibleName(self.tr("How fast each stage would be alone"))
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+
+    def show_bars(self, bars: Sequence[Bar], *, tiny: bool) -> None:
+        """Draw these; rates of tiny ones are files a second."""
+        self._bars = bars
+        self._unit = files_a_second if tiny else texts.rate
+        self.setAccessibleDescription("\n".join(self._tell(bar) for bar in bars))
+        self.updateGeometry()
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        line = self.fontMetrics().height()
+        return QSize(line * 30, round(len(self._bars) * line * _ROW + line * 1.8))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(0, self.sizeHint().height())
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        if self._bars:
+            self._draw(painter)
+        if self.hasFocus():
+            option = QStyleOptionFocusRect()
+            option.initFrom(self)
+            self.style().drawPrimitive(
+                QStyle.PrimitiveElement.PE_FrameFocusRect, option, painter, self
+            )
+
+    def _draw(self, painter: QPainter) -> None:
+        rates = [rate for bar in self._bars for rate in (bar.rate, bar.earlier) if rate]
+        scale = choose_scale(rates)
+        area = self._find_area()
+        self._draw_lines(painter, area, scale)
+        row = self.fontMetrics().height() * _ROW
+        for number, bar in enumerate(self._bars):
+            place = QRectF(area.left(), area.top() + number * row, area.width(), row)
+            self._draw_bar(painter, place, bar, scale)
+        painter.setPen(quiet())
+        painter.drawLine(area.topLeft(), area.bottomLeft())
+
+    def _find_area(self) -> QRectF:
+        """Return where the bars go: titles are at the left, figures at the right."""
+        bold = QFontMetricsF(self._bold())
+        titles = max(bold.horizontalAdvance(bar.title) for bar in self._bars)
+        figures = max(bold.horizontalAdvance(self._mark(bar)) for bar in self._bars)
+        line = self.fontMetrics().height()
+        return QRectF(self.rect()).adjusted(
+            titles + 2 * _MARGIN, 0, -figures - 2 * _MARGIN, -line * 1.8
+        )
+
+    def _draw_lines(self, painter: QPainter, area: QRectF, scale: Scale) -> None:
+        metrics = QFontMetricsF(self.font())
+        for rate in scale.decades():
+            x = area.left() + scale.place(rate) * area.width()
+            painter.setPen(self.palette().mid().color())
+            painter.drawLine(QPointF(x, area.top()), QPointF(x, area.bottom()))
+            painter.setPen(quiet())
+            label = self._unit(rate)
+            left = x - metrics.horizontalAdvance(label) / 2
+            painter.drawText(QPointF(left, area.bottom() + metrics.ascent() + _MARGIN / 2), label)
+
+    def _draw_bar(self, painter: QPainter, place: QRectF, bar: Bar, scale: Scale) -> None:
+        painter.setFont(self._bold() if bar.is_limit else self.font())
+        painter.setPen(self.palette().text().color())
+        middle = Qt.AlignmentFlag.AlignVCenter
+        titles = QRectF(0, place.top(), place.left() - _MARGIN, place.height())
+        painter.drawText(titles, middle | Qt.AlignmentFlag.AlignRight, bar.title)
+        thick = place.height() * 0.45
+        top = place.center().y() - thick / 2
+        if bar.earlier:
+            top -= thick * 0.2
+            width = scale.place(bar.earlier) * place.width()
+            painter.fillRect(QRectF(place.left(), top + thick, width, thick * 0.4), quiet())
+        width = scale.place(bar.rate) * place.width()
+        colour = status_colour("waiting") if bar.is_limit else accent()
+        shape = QRectF(place.left(), top, width, thick)
+        painter.fillRect(shape, colour)
+        if bar.is_limit:
+            painter.fillRect(shape, QBrush(self.palette().base().color(), _HATCH))
+            painter.setPen(colour)
+        mark, metrics = self._mark(bar), QFontMetricsF(painter.font())
+        figure = QRectF(0, 0, metrics.horizontalAdvance(mark) + _MARGIN, metrics.height())
+        figure.moveCenter(place.center())
+        figure.moveLeft(place.left() + width + _MARGIN)
+        painter.fillRect(figure, self.palette().window())  # no line goes through a figure
+        painter.drawText(figure, middle | Qt.AlignmentFlag.AlignLeft, mark)
+
+    def _mark(self, bar: Bar) -> str:
+        """Return what stands beside a bar: its figure, that of the earlier test, the limit."""
+        text = bar.text
+        if bar.earlier_text:
+            text = self.tr("%1 (%2)", "a rate, and an earlier one")
+            text = text.replace("%1", bar.text).replace("%2", bar.earlier_text)
+        return self.tr("%1, the limit").replace("%1", text) if bar.is_limit else text
+
+    def _tell(self, bar: Bar) -> str:
+        """Return a bar in words, for those who do not see it."""
+        text = self.tr("%1: %2", "a stage and its rate")
+        text = text.replace("%1", bar.title).replace("%2", bar.text)
+        if bar.earlier_text:
+            text += self.tr("; earlier %1").replace("%1", bar.earlier_text)
+        return text + self.tr("; this is the limit") if bar.is_limit else text
+
+    def _bold(self) -> QFont:
+        font = QFont(self.font())
+        font.setBold(True)
+        return font
+
+
+Index = QModelIndex | QPersistentModelIndex
+ROOT = QModelIndex()
+STAGE, WHAT, VALUE, SPREAD = range(4)
+LETTERS = {STAGE: 30, VALUE: 18, SPREAD: 30}  # for which a column has room
+
+
+class ResultsModel(QAbstractTableModel):
+    """Figures in the order in which they were measured."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._rows: list[tuple[str, ...]] = []
+        self._titles = {
+            STAGE: self.tr("Stage"),
+            WHAT: self.tr("What was measured"),
+            VALUE: self.tr("Figure"),
+            SPREAD: self.tr("Where it varied"),
+        }
+
+    def show_figures(self, figures: Sequence[ReportedValue]) -> None:
+        """Show these and no others."""
+        self.beginResetModel()
+        self._rows = [_cells(figure) for figure in figures]
+        self.endResetModel()
+
+    def add(self, figure: ReportedValue) -> None:
+        """Show one more."""
+        self.beginInsertRows(ROOT, len(self._rows), len(self._rows))
+        self._rows.append(_cells(figure))
+        self.endInsertRows()
+
+    def rowCount(self, parent: Index = ROOT) -> int:
+        return 0 if parent.isValid() else len(self._rows)
+
+    def columnCount(self, parent: Index = ROOT) -> int:
+        return 0 if parent.isValid() else len(self._titles)
+
+    def headerData(
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> Any:
+        across = orientation is Qt.Orientation.Horizontal
+        return self._titles[section] if across and role == Qt.ItemDataRole.DisplayRole else None
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if not index.isValid():
+            return None
+        if role == Qt.ItemDataRole.TextAlignmentRole and index.column() == VALUE:
+            return Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+        if role != Qt.ItemDataRole.DisplayRole:
+            return None
+        return self._rows[index.row()][index.column()]
+
+
+class ResultsTable(QTableView):
+    """Shows figures, and the latest of them while they come."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.figures = ResultsModel(self)
+        self.setModel(self.figures)
+        self.setAccessibleName(self.tr("All figures"))
+        self.setSelectionBehavior(QTableView.SelectionBehavior.SelectRows)
+        self.setAlternatingRowColors(True)
+        self.setTabKeyNavigation(False)
+        self.setShowGrid(False)
+        self.setWordWrap(False)
+        self.verticalHeader().hide()
+        self.verticalHeader().setDefaultSectionSize(round(self.fontMetrics().height() * 1.5))
+        header = self.horizontalHeader()
+        width = self.fontMetrics().averageCharWidth()
+        for column, letters in LETTERS.items():
+            header.resizeSection(column, width * letters)
+        header.setSectionResizeMode(WHAT, QHeaderView.ResizeMode.Stretch)
+        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        self.figures.rowsInserted.connect(self.scrollToBottom)
+
+
+def _cells(figure: ReportedValue) -> tuple[str, ...]:
+    return (
+        stage_title(figure.stage),
+        figure_title(figure),
+        figure_value(figure),
+        figure_spread(figure),
+    )
+
+
+ROWS_SHOWN = 12  # of all figures
+
+
+class ResultView(QWidget):
+    """Shows one of several tests, beside another one if a person wants to compare."""
+
+    apply_wanted = Signal(object)  # a Report
+    undo_wanted = Signal(object)  # a Proof
+    report_chosen = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._reports: Sequence[SpeedTestReport] = ()
+        self._settings = Settings()
+        self._locks: Mapping[str, str] = {}
+        self._workloads = self._make_workloads()
+        self._shown = QComboBox(self)
+        self._earlier = QComboBox(self)
+        self._earlier.setObjectName("earlier")
+        self._chart = BarChart(self)
+        self._behind = self._make_text()
+        self._advice = self._make_text()
+        self._apply = QPushButton(icon("check"), self.tr("&Apply and measure again"), self)
+        self._gained = self._make_text()
+        self._undo = QPushButton(icon("undo"), self.tr("&Undo"), self)
+        self._unknown = self._make_text()
+        self._copy = QPushButton(icon("copy"), self.tr("&Copy as text"), self)
+        self._more = QPushButton(self.tr("All &figures"), self)
+        self._more.setCheckable(True)
+        self._figures = ResultsTable(self)
+        self._figures.setMinimumHeight(self.fontMetrics().height() * ROWS_SHOWN)
+        self._figures.hide()
+        self._lay_out()
+        self._connect()
+
+    @property
+    def report(self) -> SpeedTestReport | None:
+        """The test that is shown."""
+        number = self._shown.currentIndex()
+        return self._reports[number] if 0 <= number < len(self._reports) else None
+
+    def show_reports(self, reports: Sequence[SpeedTestReport]) -> None:
+        """Offer these tests, the latest first, and show the latest if there is anything new."""
+        if reports == self._reports:
+            return
+        self._reports = reports
+        with QSignalBlocker(self._shown):
+            self._shown.clear()
+            self._shown.addItems([speedtest_texts.report_name(report) for report in reports])
+        self._choose_report()
+
+    def show_settings(self, settings: Settings, locks: Mapping[str, str]) -> None:
+        """Judge by these settings what can be applied or undone."""
+        self._settings, self._locks = settings, locks
+        self._show()
+
+    def rest(self, *, resting: bool) -> None:
+        """Offer nothing that needs a process of its own while another one is at work."""
+        self._apply.setEnabled(resting)
+        self._undo.setEnabled(resting)
+
+    def _make_workloads(self) -> QButtonGroup:
+        """Return a button for each workload, with its number among them."""
+        group = QButtonGroup(self)
+        for number, workload in enumerate(WORKLOADS):
+            button = QRadioButton(workload_title(workload), self)
+            button.setChecked(number == 0)
+            group.addButton(button, number)
+        return group
+
+    def _make_text(self) -> PlainLabel:
+        label = PlainLabel("", self)
+        label.setWordWrap(True)
+        label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        return label
+
+    def _lay_out(self) -> None:
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addLayout(self._make_choices())
+        layout.addWidget(self._chart)
+        layout.addWidget(self._behind)
+        layout.addSpacing(self.fontMetrics().height() // 2)
+        layout.addWidget(self._advice)
+        layout.addLayout(_row(self._apply))
+        layout.addWidget(self._gained)
+        layout.addLayout(_row(self._undo))
+        layout.addWidget(self._unknown)
+        layout.addLayout(_row(self._copy, self._more))
+        layout.addWidget(self._figures)
+        layout.addStretch(1)
+
+    def _make_choices(self) -> QHBoxLayout:
+        row = QHBoxLayout()
+        for button in self._workloads.buttons():
+            row.addWidget(button)
+        row.addStretch(1)
+        pairs = ((self.tr("T&est:"), self._shown), (self.tr("Compare &with:"), self._earlier))
+        for text, box in pairs:
+            label = QLabel(text, self)
+            label.setBuddy(box)
+            row.addWidget(label)
+            row.addWidget(box)
+        return row
+
+    def _connect(self) -> None:
+        self._workloads.idClicked.connect(self._show)
+        self._shown.currentIndexChanged.connect(self._choose_report)
+        self._earlier.currentIndexChanged.connect(self._show)
+        self._apply.clicked.connect(self._want_apply)
+        self._undo.clicked.connect(self._want_undo)
+        self._copy.clicked.connect(self._copy_text)
+        self._more.toggled.connect(self._figures.setVisible)
+
+    @Slot()
+    def _choose_report(self) -> None:
+        """Show a test, and offer all others to be compared with it."""
+        with QSignalBlocker(self._earlier):
+            self._earlier.clear()
+            self._earlier.addItem(self.tr("no other"), None)
+            for report in self._reports:
+                if report is not self.report:
+                    self._earlier.addItem(speedtest_texts.report_name(report), report)
+        self._earlier.setEnabled(self._earlier.count() > 1)
+        self._show()
+        self.report_chosen.emit()
+
+    @Slot()
+    def _show(self) -> None:
+        report = self.report
+        if report is None:
+            return
+        workload = WORKLOADS[self._workloads.checkedId()]
+        bars = bars_of(report, workload, self._earlier.currentData())
+        self._chart.show_bars(bars, tiny=workload == "tiny")
+        _say(self._behind, [speedtest_texts.behind_sentence(report, workload)])
+        advice = speedtest_texts.advice_lines(report, self._locks)
+        _say(self._advice, _points(self.tr("What would be faster:"), advice))
+        _say(
+            self._unknown, _points(self.tr("Not measured:"), speedtest_texts.unknown_lines(report))
+        )
+        self._apply.setVisible(report is self._reports[0] and bool(self._find_applicable(report)))
+        self._show_proof(report.proof)
+        self._figures.figures.show_figures(report.figures)
+
+    def _show_proof(self, proof: AppliedGain | None) -> None:
+        gains = speedtest_texts.gain_lines(proof.gains) if proof else []
+        _say(self._gained, _points(self.tr("The settings were changed:"), gains))
+        in_force = proof is not None and all(
+            self._is_set(key, value) for key, value in proof.changes.items()
+        )
+        self._undo.setVisible(in_force)
+
+    def _find_applicable(self, report: SpeedTestReport) -> list[str]:
+        """Return the keys of what is advised, allowed and not in force yet."""
+        return [
+            key
+            for key, value in report.changes.items()
+            if key not in self._locks and not self._is_set(key, value)
+        ]
+
+    def _is_set(self, key: str, value: object) -> bool:
+        now = self._settings.value(key)
+        return (list(now) if isinstance(now, tuple) else now) == value
+
+    @Slot()
+    def _want_apply(self) -> None:
+        self.apply_wanted.emit(self.report)
+
+    @Slot()
+    def _want_undo(self) -> None:
+        if self.report and self.report.proof:
+            self.undo_wanted.emit(self.report.proof)
+
+    @Slot()
+    def _copy_text(self) -> None:
+        if self.report:
+            QGuiApplication.clipboard().setText(speedtest_texts.report_text(self.report))
+
+
+def _row(*buttons: QPushButton) -> QHBoxLayout:
+    row = QHBoxLayout()
+    for button in buttons:
+        row.addWidget(button)
+    row.addStretch(1)
+    return row
+
+
+def _points(title: str, lines: Sequence[str]) -> list[str]:
+    return [title, *(f"• {line}" for line in lines)] if lines else []
+
+
+def _say(label: PlainLabel, lines: Sequence[str]) -> None:
+    """Show lines; a label without any takes no room."""
+    text = "\n".join(filter(None, lines))
+    label.setText(text)
+    label.setVisible(bool(text))

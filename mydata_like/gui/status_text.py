@@ -1,0 +1,129 @@
+"""The one sentence that says how things stand."""
+
+from PySide6.QtCore import QCoreApplication
+
+from mydata_like.core.deletion import Safety
+from mydata_like.core.events import StagesMeasured
+from mydata_like.gui.run_state import PastRunState, Phase, RunState
+from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.texts import limit_name
+
+translate = QCoreApplication.translate
+
+
+def overview_sentence(state: RunState) -> str:
+    """Return how things stand, in one sentence."""
+    said = {
+        Phase.LOADING: translate("sentences", "Reading the settings"),
+        Phase.UNSET: translate("sentences", "Not set up yet"),
+        Phase.STARTING: translate("sentences", "Starting"),
+        Phase.STOPPING: translate("sentences", "Stopping"),
+        Phase.TESTING: translate("sentences", "A speed test is under way"),
+        Phase.BROKEN: _tell_problem(state, translate("sentences", "The engine has stopped")),
+        Phase.PAUSED: _tell_pause(state),
+    }
+    if state.phase in said:
+        return said[state.phase]
+    return _tell_run(state) if state.at_work else _tell_rest(state)
+
+
+def limit_sentence(measured: StagesMeasured | None) -> str:
+    """Return what holds a run up, and how fast it goes; empty if it is not known."""
+    if measured is None or not measured.limit:
+        return ""
+    name = limit_name(measured.limit)
+    if not measured.byte_rate:
+        return translate("sentences", "The limit: %1").replace("%1", name)
+    text = translate("sentences", "The limit: %1, at %2").replace("%1", name)
+    return text.replace("%2", texts.rate(measured.byte_rate))
+
+
+def _tell_problem(state: RunState, otherwise: str) -> str:
+    return texts.plain(state.problem.message).rstrip(".") if state.problem else otherwise
+
+
+def _tell_pause(state: RunState) -> str:
+    paused = translate("sentences", "Paused")
+    by_person = state.problem is not None and state.problem.code == "run.paused"
+    return paused if by_person else _tell_problem(state, paused)
+
+
+def _tell_run(state: RunState) -> str:
+    sums = state.sums
+    left = max(0, sums.wanted - sums.sent)
+    if left and sums.remaining:
+        text = translate("sentences", "Sending %Ln file(s), %1 left", None, left)
+        return text.replace("%1", texts.span(sums.remaining))
+    if left:
+        return translate("sentences", "Sending %Ln file(s)", None, left)
+    unproven = sums.found - sums.verified - sums.waiting - sums.skipped - sums.failed
+    if sums.wanted and unproven > 0:
+        return translate("sentences", "The server is checking %Ln file(s)", None, unproven)
+    return translate("sentences", "Looking through %Ln file(s)", None, sums.found)
+
+
+def _tell_rest(state: RunState) -> str:
+    last = state.last
+    if state.data_problem is not None:
+        return texts.plain(state.data_problem.message).rstrip(".")
+    if state.awaited is not None:
+        return translate("sentences", "Waiting for the administrator's approval")
+    if state.interrupted is None and last is not None and last.problem is None:
+        return _tell_failed(last) or _tell_open(state, last) or _tell_safe(state, last)
+    return _tell_unsent(state)
+
+
+def _tell_unsent(state: RunState) -> str:
+    """Return why no run has sent everything, and what exists only here because of that."""
+    why = translate("sentences", "Ready to start")
+    if state.interrupted is not None:
+        why = translate("sentences", "The last run was cut off")
+    elif state.last is not None and state.last.problem is not None:
+        why = texts.plain(state.last.problem.message).rstrip(".")
+    if not state.at_risk.files:
+        return why
+    text = translate(
+        "sentences", "%1; %Ln file(s), %2, exist only on this computer", None, state.at_risk.files
+    )
+    return text.replace("%1", why).replace("%2", texts.size(state.at_risk.bytes))
+
+
+def _tell_failed(last: PastRunState) -> str:
+    """Return what of the last run somebody has to see to; empty where there is nothing."""
+    if last.failed:
+        return translate("sentences", "%Ln file(s) need you", None, last.failed)
+    if last.left_behind:
+        return translate(
+            "sentences",
+            "%Ln file(s) or folder(s) were left out and are not on the server",
+            None,
+            last.left_behind,
+        )
+    return ""
+
+
+def _tell_open(state: RunState, last: PastRunState) -> str:
+    """Return what the next run has to do; empty where nothing is known."""
+    if last.waiting:
+        return translate("sentences", "%Ln file(s) wait for the next run", None, last.waiting)
+    if state.sources:
+        return translate(
+            "sentences", "%Ln added folder(s) or file(s) are not finished", None, len(state.sources)
+        )
+    if state.at_risk.files:
+        return translate(
+            "sentences", "%Ln file(s) exist only on this computer", None, state.at_risk.files
+        )
+    return ""
+
+
+def _tell_safe(state: RunState, last: PastRunState) -> str:
+    if not last.found:
+        return translate("sentences", "No files were found")
+    if not last.verified:
+        return translate("sentences", "No files were found that are to be sent")
+    if last.partial or state.safety is not Safety.SAFE:
+        return translate(
+            "sentences", "%Ln file(s) of the last upload are safe", None, last.verified
+        )
+    return translate("sentences", "All %Ln file(s) are safe on the server", None, last.verified)

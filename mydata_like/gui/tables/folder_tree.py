@@ -1,0 +1,317 @@
+"""Owners, experiments, datasets and their folders as a tree that is filled where it is opened."""
+
+from collections.abc import Callable, Iterable, Iterator
+from enum import Enum
+from typing import Any, NamedTuple
+
+from PySide6.QtCore import (
+    QAbstractItemModel,
+    QCoreApplication,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    Qt,
+    Signal,
+)
+from PySide6.QtGui import QIcon
+
+from mydata_like.core.queries import FolderGroup
+from mydata_like.gui.tables.columns import FRACTION, STATUS
+from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.widgets import RowIcon, icon, list_marks
+
+translate = QCoreApplication.translate
+
+Index = QModelIndex | QPersistentModelIndex
+NOWHERE = QModelIndex()
+ICONS = ("person", "experiment", "dataset", "folder")  # of owners and so on, downwards
+STATE, PROGRESS = 1, 2  # the numbers of columns
+
+
+class Parents(NamedTuple):
+    """What the ledger is asked for the lines below one line; it is the line's name as well.
+
+    `names` are the owner, the group and the experiment's title, as far as they are known;
+    `folder` is the path of a folder, whose own folders are below it.
+    """
+
+    names: tuple[str | None, ...] = ()
+    folder: bytes | None = None
+
+
+TOP = Parents()
+
+
+class Node:
+    """One line of the tree; the root has no group. `children` is None until it is opened."""
+
+    def __init__(self, number: int, parent: "Node | None", group: FolderGroup | None) -> None:
+        self.number = number
+        self.parent = parent
+        self.group = group
+        self.children: list[Node] | None = None
+        self.depth: int = 0 if parent is None else parent.depth + 1
+
+    @property
+    def parents(self) -> Parents:
+        """What the ledger is asked for the lines below this one."""
+        if self.group is None:
+            return TOP
+        names = (self.group.owner, self.group.group, self.group.title)
+        return Parents(names[: self.depth + 1], self.group.path)
+
+    @property
+    def row(self) -> int:
+        siblings = self.parent.children if self.parent else None
+        return siblings.index(self) if siblings else 0
+
+
+class FolderTree(QAbstractItemModel):
+    """The tree. Whoever fills it is told by `wanted` what has been opened."""
+
+    wanted = Signal(object)  # the `Parents` of a line whose children are to be shown
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._root = Node(0, None, None)
+        self._nodes = {0: self._root}
+        self._asked: set[Parents] = set()
+        self._next = 1
+        self._pace = FolderPace.AT_REST
+        self._columns: list[tuple[str, Callable[[FolderGroup], str]]] = [
+            (self.tr("Folder"), self._name),
+            (self.tr("State"), lambda group: mark_of_folder(group, self._pace).word),
+            (self.tr("Verified"), self._progress),
+            (self.tr("Files"), lambda group: texts.count(group.found)),
+            (self.tr("Size"), lambda group: texts.size(group.found_bytes)),
+            (self.tr("Not well"), self._not_well),
+        ]
+
+    def opened(self) -> list[Parents]:
+        """Return what is to be asked for to bring all that is shown up to date."""
+        nodes = self._nodes.values()
+        return [node.parents for node in nodes if node.children is not None]
+
+    def show(self, parents: Parents, groups: Iterable[FolderGroup]) -> None:
+        """Show what is below a line; what was there stays where it is."""
+        node = self._find(parents)
+        self._asked.discard(parents)
+        if node is None:
+            return
+        coming = {_key(group): group for group in groups}
+        self._drop_gone(node, coming)
+        if not node.children:
+            self._fill(node, list(coming.values()))
+            return
+        for row, (key, group) in enumerate(coming.items()):
+            there = node.children[row].group if row < len(node.children) else None
+            if there is not None and _key(there) == key:
+                node.children[row].group = group
+            else:
+                self.beginInsertRows(self._index(node), row, row)
+                node.children.insert(row, self._make(node, group))
+                self.endInsertRows()
+        top, last = node.children[0], node.children[-1]
+        corner = self.createIndex(len(node.children) - 1, len(self._columns) - 1, last.number)
+        self.dataChanged.emit(self.createIndex(0, 0, top.number), corner)
+
+    def follow(self, pace: "FolderPace") -> None:
+        """Show what is unfinished as under way, as cut off or as left."""
+        if pace is not self._pace:
+            self._pace = pace
+            self.layoutChanged.emit()  # every line may look different
+
+    def clear(self) -> None:
+        """Show nothing; what is shown again can be opened again."""
+        self.show(TOP, ())
+        self._asked.clear()
+
+    def group(self, index: Index) -> FolderGroup | None:
+        """Return what a line is about."""
+        return self._nodes[index.internalId()].group if index.isValid() else None
+
+    def index(self, row: int, column: int, parent: Index = NOWHERE) -> QModelIndex:
+        children = self._node(parent).children or ()
+        if not (0 <= row < len(children) and 0 <= column < len(self._columns)):
+            return QModelIndex()
+        if parent.isValid() and parent.column() != 0:
+            return QModelIndex()
+        return self.createIndex(row, column, children[row].number)
+
+    def parent(self, index: Index = NOWHERE) -> Any:
+        node = self._node(index).parent if index.isValid() else None
+        return self._index(node) if node is not None else QModelIndex()
+
+    def rowCount(self, parent: Index = NOWHERE) -> int:
+        if parent.isValid() and parent.column() != 0:
+            return 0
+        return len(self._node(parent).children or ())
+
+    def columnCount(self, parent: Index = NOWHERE) -> int:
+        return len(self._columns)
+
+    def hasChildren(self, parent: Index = NOWHERE) -> bool:
+        node = self._node(parent)
+        if node.children is not None or _is_rest(node):
+            return bool(node.children)
+        return not parent.isValid() or parent.column() == 0
+
+    def canFetchMore(self, parent: Index) -> bool:
+        node = self._node(parent)
+        unknown = node.children is None and not _is_rest(node)
+        return unknown and node.parents not in self._asked
+
+    def fetchMore(self, parent: Index) -> None:
+        parents = self._node(parent).parents
+        self._asked.add(parents)
+        self.wanted.emit(parents)
+
+    def headerData(
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> Any:
+        if orientation is Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
+            return self._columns[section][0]
+        return None
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        group = self.group(index)
+        if group is None:
+            return None
+        column = index.column()
+        if role == Qt.ItemDataRole.DisplayRole:
+            return self._columns[column][1](group)
+        if role == Qt.ItemDataRole.DecorationRole:
+            return self._icon(index, group)
+        if column == PROGRESS and role in (FRACTION, STATUS):
+            return (
+                _fraction(group) if role == FRACTION else mark_of_folder(group, self._pace).status
+            )
+        return None
+
+    def _icon(self, index: Index, group: FolderGroup) -> QIcon | None:
+        if index.column() == 0:
+            return icon(ICONS[min(self._node(index).depth, len(ICONS)) - 1])
+        return mark_of_folder(group, self._pace).icon if index.column() == STATE else None
+
+    def _fill(self, node: Node, groups: list[FolderGroup]) -> None:
+        """Give children to a line that has none."""
+        node.children = []
+        if groups:
+            self.beginInsertRows(self._index(node), 0, len(groups) - 1)
+            node.children = [self._make(node, group) for group in groups]
+            self.endInsertRows()
+        else:  # a view takes back its offer to open the line only when all is laid out anew
+            self.layoutAboutToBeChanged.emit()
+            self.layoutChanged.emit()
+
+    def _make(self, parent: Node, group: FolderGroup) -> Node:
+        node = Node(self._next, parent, group)
+        self._nodes[node.number] = node
+        self._next += 1
+        return node
+
+    def _drop_gone(self, node: Node, coming: dict[object, FolderGroup]) -> None:
+        children = node.children or []
+        for row in reversed(range(len(children))):
+            group = children[row].group
+            if group is not None and _key(group) not in coming:
+                self.beginRemoveRows(self._index(node), row, row)
+                for lost in _descend(children.pop(row)):
+                    del self._nodes[lost.number]
+                self.endRemoveRows()
+
+    def _node(self, index: Index) -> Node:
+        return self._nodes[index.internalId()] if index.isValid() else self._root
+
+    def _index(self, node: Node) -> QModelIndex:
+        if node.parent is None:
+            return QModelIndex()
+        return self.createIndex(node.row, 0, node.number)
+
+    def _find(self, parents: Parents) -> Node | None:
+        nodes = self._nodes.values()
+        return next((node for node in nodes if node.parents == parents), None)
+
+    def _name(self, group: FolderGroup) -> str:
+        if group.rest:
+            return self.tr("All that follows")
+        if group.dataset is not None:
+            return texts.plain(group.dataset)
+        if group.path is not None:
+            return texts.plain(group.path.rpartition(b"/")[2])
+        if group.title is not None:
+            return texts.plain(group.title)
+        return texts.plain(group.group or group.owner) or self.tr("Your account")
+
+    def _progress(self, group: FolderGroup) -> str:
+        text = self.tr("%1 of %2", "so many files of so many")
+        wanted = group.found - group.skipped
+        if wanted <= 0:
+            return ""
+        return text.replace("%1", texts.count(group.verified)).replace("%2", texts.count(wanted))
+
+    def _not_well(self, group: FolderGroup) -> str:
+        parts = (
+            (group.failed, self.tr("%Ln failed", "", group.failed)),
+            (group.waiting, self.tr("%Ln waiting", "", group.waiting)),
+            (group.skipped, self.tr("%Ln left out", "", group.skipped)),
+        )
+        return ", ".join(text for count, text in parts if count)
+
+
+class FolderPace(Enum):
+    """Whether the counts of folders are final."""
+
+    AT_REST = "the last run has ended"
+    AT_WORK = "a run is at work"
+    CUT_OFF = "the last run was cut off"
+
+
+def mark_of_folder(group: FolderGroup, pace: FolderPace = FolderPace.AT_REST) -> RowIcon:
+    """Return how the files of a folder stand, all together; never better than each of them."""
+    wanted = group.found - group.skipped
+    if group.failed:
+        return list_marks()["failed"]
+    if wanted > group.verified + group.waiting or (
+        not group.found and pace is not FolderPace.AT_REST
+    ):
+        return _mark_unfinished(group, pace)
+    if wanted > group.verified:
+        return list_marks()["waiting"]
+    if group.left_behind:
+        return RowIcon(translate("tree", "Files left out"), "warning", "waiting")
+    return list_marks()["verified"] if wanted > 0 else _mark_empty(group)
+
+
+def _mark_unfinished(group: FolderGroup, pace: FolderPace) -> RowIcon:
+    if pace is FolderPace.AT_WORK:
+        return RowIcon(translate("tree", "Unfinished"), "working", "working")
+    if group.verified:
+        return RowIcon(translate("tree", "Unfinished"), "waiting", "waiting")
+    return RowIcon(translate("tree", "Not sent yet"), "waiting", "waiting")
+
+
+def _mark_empty(group: FolderGroup) -> RowIcon:
+    """Return how a folder is told of which no file is to be sent."""
+    if group.skipped:
+        return list_marks()["skipped"]
+    return RowIcon(translate("tree", "No files"), "skipped", "skipped")
+
+
+def _fraction(group: FolderGroup) -> float | None:
+    wanted = group.found - group.skipped
+    return group.verified / wanted if wanted > 0 else None
+
+
+def _is_rest(node: Node) -> bool:
+    return node.group is not None and node.group.rest
+
+
+def _key(group: FolderGroup) -> object:
+    return (group.owner, group.group, group.title, group.dataset, group.path)
+
+
+def _descend(node: Node) -> Iterator[Node]:
+    yield node
+    for child in node.children or ():
+        yield from _descend(child)

@@ -1,0 +1,514 @@
+"""A table with what belongs to it: a filter, the number of rows, and words where there are none."""
+
+import csv
+import json
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+from html import escape
+from io import StringIO
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QAction, QGuiApplication, QKeySequence
+from PySide6.QtWidgets import (
+    QComboBox,
+    QHBoxLayout,
+    QLabel,
+    QMenu,
+    QPushButton,
+    QStackedWidget,
+    QStyle,
+    QToolBar,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from mydata_like.core.errors import UploaderError
+from mydata_like.core.formatting import format_path
+from mydata_like.core.queries import FileRow, FolderGroup, ProblemGroup, Row, View
+from mydata_like.gui.base import AppContext, NavigationRequest
+from mydata_like.gui.controller import WindowController
+from mydata_like.gui.tables import table_panel
+from mydata_like.gui.tables.columns import Column
+from mydata_like.gui.tables.folder_tree import Parents
+from mydata_like.gui.tables.table_query import Listing, Open
+from mydata_like.gui.tables.table_view import TableView, WindowedModel
+from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.file_drop import PathLineEdit
+from mydata_like.gui.theme.widgets import PlainLabel, icon
+from mydata_like.settings.atomic_write import PRIVATE_FILE
+from mydata_like.settings.schema import Settings
+
+if TYPE_CHECKING:
+    from mydata_like.app.row_queries import LedgerSummary
+
+
+TYPING_ENDS = 120  # milliseconds after the last key when the filter is applied
+
+
+class TablePanel(QWidget):
+    """A filtered table. Before `begin` and after `rest` it does nothing."""
+
+    selected = Signal()  # other rows are selected, or they say something else now
+
+    def __init__(
+        self, desk: AppContext, name: str, columns: Sequence[Column], parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._desk = desk
+        self._base = View()
+        self._working = False
+        self.nothing = self.tr("There is nothing here yet.")  # said of a table without any rows
+        self.model = WindowedModel(columns, desk.tasks, self)
+        self.table = TableView(name, self.model, desk.memory, self)
+        self.field = PathLineEdit(self)
+        self.states = QComboBox(self)
+        self._states_label = QLabel(self.tr("S&how"), self)
+        self._only = QToolButton(self)
+        self._count = PlainLabel("", self)
+        self._empty = PlainLabel("", self)
+        self._all = QPushButton(self.tr("Show all"), self)
+        self._top = QHBoxLayout()
+        self._stack = QStackedWidget(self)
+        self._find = QAction(self.tr("Filter"), self)
+        self._typing = QTimer(self, singleShot=True, interval=TYPING_ENDS)
+        self._set_up()
+        self._lay_out()
+        self._connect()
+
+    def offer_states(self, choices: Sequence[tuple[str, frozenset[str]]]) -> None:
+        """Let the person choose among groups of states; the first one is shown."""
+        for word, states in choices:
+            self.states.addItem(word, states)
+        self.states.setVisible(True)
+        self._states_label.setVisible(True)
+
+    def add_beside_count(self, *widgets: QWidget) -> None:
+        """Show more beside the number of rows."""
+        for widget in widgets:
+            self._top.addWidget(widget)
+
+    def begin(self) -> None:
+        """Show the rows, and follow the ledger."""
+        if not self._working:
+            self._working = True
+            self._apply()
+
+    def rest(self) -> None:
+        """Stop following; what is shown stays."""
+        self._working = False
+
+    def show_view(self, view: View, only: str = "") -> None:
+        """Show what this view has, as far as the person's own filters let it through.
+
+        `only` says what it is restricted to, where the person may lift that.
+        """
+        self._base = view
+        self._only.setText(only.replace("&", "&&"))  # else Qt takes it for the mark of a key
+        self._only.setVisible(bool(only))
+        self._apply()
+
+    def show_only(self, view: View) -> None:
+        """Show what this view has, unless that is shown already."""
+        if view != self._base:
+            self.show_view(view)
+
+    def choose_states(self, states: frozenset[str]) -> None:
+        """Show the first group that has these states."""
+        groups = [self.states.itemData(number) for number in range(self.states.count())]
+        fitting = [number for number, group in enumerate(groups) if states <= group]
+        self.states.setCurrentIndex(fitting[0] if states and fitting else 0)
+
+    def _set_up(self) -> None:
+        self.field.setPlaceholderText(self.tr("Filter by name"))
+        self.field.setAccessibleName(self.tr("Filter by name"))
+        self.field.setClearButtonEnabled(True)
+        self.field.setMaximumWidth(self.fontMetrics().averageCharWidth() * 44)
+        self.states.setVisible(False)
+        self._states_label.setBuddy(self.states)
+        self._states_label.setVisible(False)
+        self._only.setIcon(icon("close"))
+        self._only.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self._only.setToolTip(self.tr("Show all"))
+        self._only.setVisible(False)
+        self._empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._empty.setWordWrap(True)
+        self._find.setShortcut(QKeySequence.StandardKey.Find)
+        self._find.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+        self.addAction(self._find)
+
+    def _lay_out(self) -> None:
+        self._top.addWidget(self.field, 1)
+        self._top.addWidget(self._states_label)
+        self._top.addWidget(self.states)
+        self._top.addWidget(self._only)
+        self._top.addStretch(1)
+        self._top.addWidget(self._count)
+        words_only = QWidget(self._stack)
+        middle = QVBoxLayout(words_only)
+        middle.addStretch(1)
+        middle.addWidget(self._empty)
+        middle.addWidget(self._all, 0, Qt.AlignmentFlag.AlignHCenter)
+        middle.addStretch(2)
+        self._stack.addWidget(self.table)
+        self._stack.addWidget(words_only)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addLayout(self._top)
+        layout.addWidget(self._stack, 1)
+        for before, after in pairwise((self.field, self.states, self._only, self.table, self._all)):
+            QWidget.setTabOrder(before, after)
+
+    def _connect(self) -> None:
+        controller = self._desk.controller
+        controller.ledger_changed.connect(self._follow)
+        controller.settings_changed.connect(self._apply)
+        self.field.textChanged.connect(self._typing.start)
+        self._typing.timeout.connect(self._apply)
+        self.states.currentIndexChanged.connect(self._apply)
+        self.model.told.connect(self._tell)
+        self.model.dataChanged.connect(self.selected)
+        self.table.selectionModel().selectionChanged.connect(self.selected)
+        self._find.triggered.connect(self._look_for_field)
+        self._all.clicked.connect(self._show_all)
+        self._only.clicked.connect(self._lift)
+
+    @Slot()
+    def _apply(self) -> None:
+        """Show what the page and the person want to see."""
+        if not self._working:
+            return
+        self._typing.stop()
+        shown = self.model.view  # whose order is the person's, not the page's
+        view = replace(
+            self._base,
+            text=self.field.text().strip(),
+            states=self._base.states or self.states.currentData() or frozenset(),
+        )
+        view = view.ordered(shown.order, descending=shown.descending)
+        self.model.show(table_panel.opener(self._desk.controller), view)
+
+    @Slot()
+    def _follow(self) -> None:
+        if self._working and self.isVisible():
+            self.model.renew()
+
+    @Slot()
+    def _tell(self) -> None:
+        rows = self.model.rowCount()
+        said = self.tr("%Ln row(s)", "", rows) if self.model.complete else self.tr("counting…")
+        self._count.setText(said if rows else "")
+        self._count.setMinimumWidth(self._count.sizeHint().width())
+        self._stack.setCurrentIndex(0 if rows else 1)
+        self._empty.setText(self._say_why_empty())
+        self._all.setVisible(self.model.problem is None and self._narrowed())
+        self.selected.emit()
+
+    def _narrowed(self) -> bool:
+        """Whether the person can have more rows shown."""
+        chosen = self.states.currentData() or frozenset()
+        return bool(self.field.text().strip() or chosen or self._only.text())
+
+    def _say_why_empty(self) -> str:
+        problem, view = self.model.problem, self.model.view
+        if problem is not None:
+            return texts.told(problem)
+        if view.text:
+            return self.tr("Nothing here has “%1” in its name.").replace(
+                "%1", texts.plain(view.text)
+            )
+        return self.tr("Nothing of this kind.") if self._narrowed() else self.nothing
+
+    @Slot()
+    def _look_for_field(self) -> None:
+        self.field.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self.field.selectAll()
+
+    @Slot()
+    def _show_all(self) -> None:
+        self.field.clear()
+        self.states.setCurrentIndex(0)
+        self._lift()
+
+    @Slot()
+    def _lift(self) -> None:
+        """Show what the page had been restricted from."""
+        if self._only.text():
+            self.show_view(View(table=self._base.table))
+
+
+AT_ONCE = 1000  # rows in memory
+FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet would take for one
+STYLE = """
+body { font-family: system-ui, sans-serif; margin: 2em; color-scheme: light dark }
+table { border-collapse: collapse } caption { text-align: left; padding: .5em 0 }
+th, td { text-align: left; padding: .35em .9em; border-bottom: 1px solid #8886 }
+td.number { text-align: right; font-variant-numeric: tabular-nums }
+thead th { position: sticky; top: 0; background: Canvas }
+"""
+
+
+def export_rows(
+    path: Path, title: str, columns: Sequence[Column], open_listing: Open, view: View
+) -> Path:
+    """Write all rows of a view; the file's ending says how. Raises `UploaderError`."""
+    listing = open_listing(view)
+    rows: Iterator[Row] = iter(())
+    try:
+        if listing is not None:
+            count = listing.build()
+            pages = (listing.rows(start, AT_ONCE) for start in range(0, count, AT_ONCE))
+            rows = (row for page in pages for row in page)
+        _write(path, _format(path.suffix.lower(), title, columns, rows))
+    finally:
+        if listing is not None:
+            listing.close()
+    return path
+
+
+def _write(path: Path, pieces: Iterable[str]) -> None:
+    """Write the file whole, or leave what was there."""
+    part = path.with_name(path.name + ".part")
+    try:
+        part.unlink(missing_ok=True)
+        part.touch(mode=PRIVATE_FILE)
+        with part.open("w", encoding="utf-8", newline="") as file:
+            file.writelines(pieces)
+        part.replace(path)
+    except OSError as error:
+        raise UploaderError(
+            f"The file {path.name} cannot be written: {error.strerror or error}.",
+            hint="Choose another folder.",
+            code="window.unwritable",
+        ) from error
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _format(
+    ending: str, title: str, columns: Sequence[Column], rows: Iterable[Row]
+) -> Iterator[str]:
+    match ending:
+        case ".json":
+            return _as_json(rows)
+        case ".html" | ".htm":
+            return _as_html(title, columns, rows)
+        case _:
+            return _as_csv(columns, rows)
+
+
+def _as_csv(columns: Sequence[Column], rows: Iterable[Row]) -> Iterator[str]:
+    yield "\ufeff"  # by which spreadsheets know UTF-8
+    yield _line([column.title for column in columns])
+    for row in rows:
+        yield _line([column.text(row) for column in columns])
+
+
+def _line(cells: Iterable[str]) -> str:
+    line = StringIO()
+    csv.writer(line).writerow(_harmless(cell) for cell in cells)
+    return line.getvalue()
+
+
+def _harmless(cell: str) -> str:
+    return f"'{cell}" if cell.startswith(FORMULAS) else cell
+
+
+def _as_json(rows: Iterable[Row]) -> Iterator[str]:
+    yield "["
+    for number, row in enumerate(rows):
+        yield ",\n" if number else "\n"
+        yield json.dumps(row._asdict(), default=_plain, ensure_ascii=False)
+    yield "\n]\n"
+
+
+def _plain(value: object) -> object:
+    match value:
+        case bytes():
+            return format_path(value)
+        case datetime():
+            return value.isoformat()
+        case _:
+            return dict(value)  # type: ignore[call-overload]  # a mapping
+
+
+def _as_html(title: str, columns: Sequence[Column], rows: Iterable[Row]) -> Iterator[str]:
+    heads = "".join(f"<th scope='col'>{escape(column.title)}</th>" for column in columns)
+    yield f"<!doctype html>\n<meta charset='utf-8'>\n<title>{escape(title)}</title>\n"
+    yield f"<style>{STYLE}</style>\n<h1>{escape(title)}</h1>\n"
+    yield f"<table>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n"
+    for row in rows:
+        yield f"<tr>{''.join(_cell(column, row) for column in columns)}</tr>\n"
+    yield "</tbody>\n</table>\n"
+
+
+def _cell(column: Column, row: Row) -> str:
+    kind = " class='number'" if column.number else ""
+    return f"<td{kind}>{escape(column.text(row))}</td>"
+
+
+AGAIN = ("failed", "waiting", "folder-failed")  # states in which a person may want another try
+FOLDER_STATES = ("folder-failed", "folder-skipped")
+
+
+class RowActions(QObject):
+    """Actions on the rows that are selected; only what makes sense for them is enabled."""
+
+    wanted = Signal(object)  # a Wish: another page
+
+    def __init__(self, controller: WindowController, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._controller = controller
+        self._rows: Sequence[FileRow] = ()
+        self._retry = QAction(icon("retry"), self.tr("Try again"), self)
+        self._open = QAction(icon("folder"), self.tr("Open folder"), self)
+        self._web = QAction(icon("server"), self.tr("Open on server"), self)
+        self._where = QAction(icon("where"), self.tr("Where is it?"), self)
+        self._copy = QAction(icon("copy"), self.tr("Copy path"), self)
+        self._actions = (self._retry, self._open, self._web, self._where, self._copy)
+        self._connect()
+        self.show_rows(())
+
+    def show_rows(self, selected: Sequence[Row]) -> None:
+        """Act on these rows from now on."""
+        self._rows = rows = [row for row in selected if isinstance(row, FileRow)]
+        one = len(rows) == 1
+        self._enable_retry()
+        self._open.setEnabled(one)
+        self._web.setEnabled(one and rows[0].dataset is not None)
+        self._where.setEnabled(one)
+        self._copy.setEnabled(bool(rows))
+
+    @Slot()
+    def _enable_retry(self) -> None:
+        left = any(row.state in AGAIN for row in self._rows)
+        self._retry.setEnabled(left and self._controller.can_retry)
+
+    @Slot(object)
+    def choose(self, row: Row) -> None:
+        """Show the journey of a row that was double-clicked, or entered."""
+        if isinstance(row, FileRow):
+            self.wanted.emit(NavigationRequest("where", os.fsdecode(row.key)))
+
+    def fill(self, menu: QMenu) -> None:
+        """Add the actions to a menu."""
+        menu.addActions(self._actions)
+
+    def make_buttons(self, parent: QWidget) -> QToolBar:
+        """Return a row of buttons with the actions."""
+        return action_bar(self._actions, parent)
+
+    def _connect(self) -> None:
+        self._controller.run_changed.connect(self._enable_retry)
+        self._retry.triggered.connect(self._try_again)
+        self._open.triggered.connect(self._open_folder)
+        self._web.triggered.connect(self._open_on_server)
+        self._where.triggered.connect(self._ask_where)
+        self._copy.triggered.connect(self._copy_paths)
+
+    @Slot()
+    def _try_again(self) -> None:
+        for row in self._rows:
+            if row.state in AGAIN:
+                self._controller.retry(row.key)
+
+    @Slot()
+    def _open_folder(self) -> None:
+        row = self._rows[0]
+        path = path_of(self._controller, row.key)
+        self._controller.open_path(path if row.state in FOLDER_STATES else path.parent)
+
+    @Slot()
+    def _open_on_server(self) -> None:
+        self._controller.open_address(dataset_address(self._controller, self._rows[0].dataset))
+
+    @Slot()
+    def _ask_where(self) -> None:
+        self.choose(self._rows[0])
+
+    @Slot()
+    def _copy_paths(self) -> None:
+        paths = [texts.plain(bytes(path_of(self._controller, row.key))) for row in self._rows]
+        QGuiApplication.clipboard().setText("\n".join(paths))
+
+
+def action_bar(actions: Sequence[QAction], parent: QWidget) -> QToolBar:
+    """Return a row of buttons for actions; those that do not fit are in its menu."""
+    bar = QToolBar(parent)
+    side = bar.style().pixelMetric(QStyle.PixelMetric.PM_SmallIconSize)
+    bar.setIconSize(QSize(side, side))
+    bar.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+    bar.addActions(actions)
+    for button in bar.findChildren(QToolButton):  # else no key would lead to them
+        button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+    return bar
+
+
+def action_button(action: QAction, parent: QWidget) -> QToolButton:
+    """Return a flat button for an action, as such buttons are everywhere in the window."""
+    button = QToolButton(parent)
+    button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+    button.setAutoRaise(True)
+    button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+    button.setDefaultAction(action)
+    return button
+
+
+def path_of(controller: WindowController, key: bytes) -> Path:
+    """Return where a file or folder of the ledger is on this computer."""
+    return (controller.settings.data.directory or Path()) / os.fsdecode(key)
+
+
+def dataset_address(controller: WindowController, dataset: int | None) -> str:
+    """Return the page of a dataset on the server."""
+    return f"{controller.settings.server.url}/dataset/{dataset}"
+
+
+def opener(controller: WindowController) -> Open:
+    """Return what opens the ledger of the settings as they are now."""
+    return partial(open_listing, controller.settings, controller.config)
+
+
+def open_listing(settings: Settings, config: Path | None, view: View) -> Listing | None:
+    """Open the rows of a view; raises as `app.reading.open_listing`."""
+    from mydata_like.app import row_queries
+
+    return row_queries.open_listing(settings, config, view)
+
+
+def group_problems(settings: Settings, config: Path | None) -> list[ProblemGroup]:
+    """Return what is not well, by kind and code; raises `UploaderError`."""
+    from mydata_like.app import row_queries
+
+    survey = row_queries.open_survey(settings, config)
+    return survey.group_problems() if survey else []
+
+
+def list_levels(
+    settings: Settings, config: Path | None, wanted: Sequence[Parents]
+) -> dict[Parents, list[FolderGroup]]:
+    """Return what is below each of these lines of the tree; raises `UploaderError`."""
+    from mydata_like.app import row_queries
+
+    survey = row_queries.open_survey(settings, config)
+    return {parents: _list_level(survey, parents) if survey else [] for parents in wanted}
+
+
+def _list_level(survey: "LedgerSummary", parents: Parents) -> list[FolderGroup]:
+    if parents.folder is not None:
+        return survey.list_inside(parents.folder)
+    return survey.list_folders(*parents.names)
+
+
+def find_dataset(settings: Settings, config: Path | None, folder: bytes) -> int | None:
+    """Return the server's number of a folder's dataset; raises `UploaderError`."""
+    from mydata_like.app import row_queries
+
+    survey = row_queries.open_survey(settings, config)
+    return survey.find_dataset(folder) if survey else None

@@ -1,0 +1,544 @@
+"""A table of any length of which only those rows are in memory that are looked at."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from time import monotonic
+from typing import Any, NamedTuple
+
+from PySide6.QtCore import (
+    QAbstractTableModel,
+    QItemSelection,
+    QItemSelectionModel,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    QPoint,
+    Qt,
+    QTimer,
+    Signal,
+    Slot,
+)
+from PySide6.QtGui import QAction, QGuiApplication, QKeySequence
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QMenu, QTableView, QWidget
+
+from mydata_like.core.errors import Problem, UploaderError
+from mydata_like.core.queries import Row, View
+from mydata_like.gui.tables.columns import ROLES, Column
+from mydata_like.gui.tables.table_query import Open, QueryResult, TableQuery
+from mydata_like.gui.tasks import BackgroundTask, Tasks
+from mydata_like.gui.window_state import KeptColumns, WindowState
+
+Index = QModelIndex | QPersistentModelIndex
+NOWHERE = QModelIndex()
+
+PAGE = 100  # rows that are read at once
+FIRST = 200  # rows that are shown before the order of all is known
+PAGES_KEPT = 60
+PAGES_WANTED = 4  # that are asked for at once; who scrolls past a page no longer needs it
+RENEW_AFTER = 1.0  # seconds between two looks at the whole ledger, at least,
+RENEW_SHARE = 10  # and so many times as long as the last one took
+DOTS = "…"
+
+
+class WindowedModel(QAbstractTableModel):
+    """Rows of the ledger; those that have not been read yet show dots.
+
+    The rows keep their places until `renew` has looked at the ledger again. Where the rows of
+    the keys in `anchors()` are then is told by `relocated`, before anything is painted.
+    """
+
+    ordered = Signal()  # all rows have their places
+    told = Signal()  # `problem`, `absent` or the number of rows has changed
+    relocating = Signal()  # rows will have other places
+    relocated = Signal(object)  # the new rows of the anchors, by their keys
+
+    def __init__(
+        self, columns: Sequence[Column], tasks: Tasks, parent: QObject | None = None
+    ) -> None:
+        super().__init__(parent)
+        self.columns = tuple(columns)
+        self.view = View()
+        self.problem: Problem | None = None
+        self.absent = False
+        self.complete = False  # all rows have their places
+        self.anchors: Callable[[], Sequence[object]] = tuple
+        self._tasks = tasks
+        self._open: Open | None = None
+        self._shown: TableQuery | None = None  # whose rows these are
+        self._coming: TableQuery | None = None  # whose rows come next
+        self._step = BackgroundTask()  # of the latter
+        self._begun = 0.0
+        self._pages: OrderedDict[int, Sequence[Row]] = OrderedDict()
+        self._wanted: OrderedDict[int, None] = OrderedDict()
+        self._reading = False
+        self._stale = False  # the ledger has changed since
+        self._count = 0
+        self._renew_timer = QTimer(self, singleShot=True)
+        self._read_timer = QTimer(self, singleShot=True, interval=0)
+        self._renew_timer.timeout.connect(self._renew)
+        self._read_timer.timeout.connect(self._read)
+
+    def show(self, open_listing: Open, view: View) -> None:
+        """Show these rows; the first appear at once, the rest when all have their places."""
+        self._open, self.view = open_listing, view
+        self._give_up()
+        self._renew_timer.stop()
+        self._stale = False
+        self._coming = TableQuery(open_listing, view)
+        read = partial(self._coming.read_first, FIRST)
+        self._run(read, self._take_first, self._fail_first)
+
+    def renew(self) -> None:
+        """Look at the ledger again, as soon as that costs no more than a tenth of the time."""
+        self._stale = True
+        if self._coming is None and self._open is not None and not self._renew_timer.isActive():
+            self._renew()
+
+    def close(self) -> None:
+        """Let the ledger go."""
+        self._give_up()
+        self._renew_timer.stop()
+        self._read_timer.stop()
+        self._leave(self._shown)
+        self._shown = None
+
+    def row(self, number: int) -> Row | None:
+        """Return a row, where it has been read."""
+        page = self._pages.get(number // PAGE)
+        if page is None or number % PAGE >= len(page):
+            return None
+        return page[number % PAGE]
+
+    def read_rows(self, ranges: Iterable[range], done: Callable[[Any], object]) -> None:
+        """Read these rows, however many, and tell them all to `done`."""
+        shown, wanted = self._shown, list(ranges)
+        if shown is not None:
+            self._tasks.run(partial(shown.read_ranges, wanted), done)
+
+    @property
+    def busy(self) -> bool:
+        """Whether rows are still looked for."""
+        return self._coming is not None or self._reading
+
+    def rowCount(self, parent: Index = NOWHERE) -> int:
+        return 0 if parent.isValid() else self._count
+
+    def columnCount(self, parent: Index = NOWHERE) -> int:
+        return 0 if parent.isValid() else len(self.columns)
+
+    def headerData(
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> Any:
+        if orientation is Qt.Orientation.Vertical or not 0 <= section < len(self.columns):
+            return None
+        if role == Qt.ItemDataRole.DisplayRole:
+            return self.columns[section].title
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return self.columns[section].alignment
+        return None
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if role not in ROLES or not index.isValid() or index.row() >= self._count:
+            return None
+        column = self.columns[index.column()]
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return column.alignment
+        row = self.row(index.row())
+        if row is None:
+            self._want(index.row() // PAGE)
+            return DOTS if role == Qt.ItemDataRole.DisplayRole and not index.column() else None
+        self._pages.move_to_end(index.row() // PAGE)
+        return column.tell(row, role)
+
+    def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
+        """Show the rows in another order, which the ledger makes."""
+        name = self.columns[column].order if 0 <= column < len(self.columns) else ""
+        descending = order == Qt.SortOrder.DescendingOrder
+        view = self.view.ordered(name, descending=descending) if name else self.view
+        if self._open is not None and view != self.view:
+            self.show(self._open, view)
+
+    def _want(self, page: int) -> None:
+        self._wanted[page] = None
+        self._wanted.move_to_end(page)
+        while len(self._wanted) > PAGES_WANTED:
+            self._wanted.popitem(last=False)
+        if not self._read_timer.isActive():
+            self._read_timer.start()
+
+    @Slot()
+    def _read(self) -> None:
+        """Read what is wanted, one reading at a time."""
+        if self._reading or self._shown is None or not self.complete or not self._wanted:
+            return
+        pages = list(reversed(self._wanted))
+        self._wanted.clear()
+        self._reading = True
+        take = partial(self._take_pages, self._shown)
+        self._tasks.run(partial(self._shown.read_pages, pages, PAGE), take)
+
+    def _take_pages(self, query: TableQuery, pages: dict[int, Sequence[Row]]) -> None:
+        self._reading = False
+        if query is self._shown:
+            self._keep(pages)
+            self._tell_changed(pages)
+        self._read()
+
+    def _run(
+        self,
+        step: Callable[[], QueryResult],
+        done: Callable[[QueryResult], None],
+        failed: Callable[[UploaderError], None],
+    ) -> None:
+        self._begun = monotonic()
+        self._step = self._tasks.run(step, done, failed)
+
+    @Slot(object)
+    def _take_first(self, result: QueryResult) -> None:
+        self._show_first(result, None)
+
+    @Slot(object)
+    def _fail_first(self, error: UploaderError) -> None:
+        self._show_first(QueryResult(), error.problem)
+
+    def _show_first(self, result: QueryResult, problem: Problem | None) -> None:
+        assert self._coming is not None
+        self.beginResetModel()
+        self._leave(self._shown)
+        self._shown = self._coming
+        self._pages.clear()
+        self._wanted.clear()
+        rows = result.rows
+        self._keep({at // PAGE: rows[at : at + PAGE] for at in range(0, len(rows), PAGE)})
+        self._count = len(rows)
+        self.problem, self.absent = problem, result.absent
+        self.complete = len(rows) < FIRST
+        self.endResetModel()
+        self.told.emit()
+        if self.complete:
+            self._arrive()
+        else:
+            self._run(self._shown.order, self._take_order, self._fail_order)
+
+    @Slot(object)
+    def _take_order(self, result: QueryResult) -> None:
+        self.problem, self.absent, self.complete = None, result.absent, True
+        self._resize(result.length)
+        self.told.emit()
+        self._arrive()
+        self._read()
+
+    @Slot(object)
+    def _fail_order(self, error: UploaderError) -> None:
+        self.complete = False
+        self._fail(error)
+
+    @Slot()
+    def _renew(self) -> None:
+        if not self._stale or self._coming is not None or self._open is None:
+            return
+        self._stale = False
+        self._coming = TableQuery(self._open, self.view)
+        pages = list(reversed(self._pages))[:PAGES_WANTED]
+        step = partial(self._coming.renew, list(self.anchors()), pages, PAGE)
+        self._run(step, self._take_renewed, self._fail)
+
+    @Slot(object)
+    def _take_renewed(self, result: QueryResult) -> None:
+        self.problem, self.absent = None, result.absent
+        self.relocating.emit()
+        self._leave(self._shown)
+        self._shown, self.complete = self._coming, True
+        self._resize(result.length)
+        self._pages.clear()
+        self._keep(result.pages)
+        self._tell_changed(range(self._count // PAGE + 1))
+        self.relocated.emit(result.found)
+        self.told.emit()
+        self._arrive()
+
+    @Slot(object)
+    def _fail(self, error: UploaderError) -> None:
+        """Report the problem; the rows that are shown stay."""
+        self.problem, self.absent = error.problem, False
+        self.told.emit()
+        self._arrive()
+
+    def _arrive(self) -> None:
+        """Rest from looking at the whole ledger, the longer the more it cost."""
+        self._coming = None
+        rest = max(RENEW_AFTER, RENEW_SHARE * (monotonic() - self._begun))
+        self._renew_timer.start(round(rest * 1000))
+        self.ordered.emit()
+
+    def _resize(self, count: int) -> None:
+        """Have so many rows: what is more or less is so at the end."""
+        if count > self._count:
+            self.beginInsertRows(QModelIndex(), self._count, count - 1)
+            self._count = count
+            self.endInsertRows()
+        elif count < self._count:
+            self.beginRemoveRows(QModelIndex(), count, self._count - 1)
+            self._count = count
+            self.endRemoveRows()
+
+    def _keep(self, pages: Mapping[int, Sequence[Row]]) -> None:
+        self._pages.update(pages)
+        while len(self._pages) > PAGES_KEPT:
+            self._pages.popitem(last=False)
+
+    def _tell_changed(self, pages: Iterable[int]) -> None:
+        numbers = list(pages)
+        if numbers and self._count:
+            top = self.index(min(numbers) * PAGE, 0)
+            last = min(max(numbers) * PAGE + PAGE, self._count) - 1
+            self.dataChanged.emit(top, self.index(last, len(self.columns) - 1))
+
+    def _give_up(self) -> None:
+        """Cancel what is on its way; what is shown stays until there is something newer."""
+        self._step.cancel()
+        if self._coming is not None:
+            self._coming.end()
+            self._leave(self._coming)
+            self._coming = None
+
+    def _leave(self, query: TableQuery | None) -> None:
+        """Close a query in the background."""
+        if query is not None:
+            self._tasks.run(query.close)
+
+
+MOST_ANCHORS = 1000  # selected rows that are found again when the rows have new places
+MOST_COPIED = 100_000  # rows
+ASCENDING, DESCENDING = Qt.SortOrder.AscendingOrder, Qt.SortOrder.DescendingOrder
+
+
+class TableView(QTableView):
+    """A table over the ledger. What a person chose of its columns and its order is remembered."""
+
+    chosen = Signal(object)  # the row that was double-clicked, or entered
+    menu_wanted = Signal(object)  # the QMenu to which may be added what can be done with `rows()`
+
+    def __init__(
+        self, name: str, model: WindowedModel, memory: WindowState, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._name = name
+        self._model = model
+        self._memory = memory
+        self._places = _ColumnPlaces((), None, None)
+        self.setModel(model)
+        set_looks(self)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self._set_header()
+        self._kept = KeptColumns(name, self.horizontalHeader(), memory)
+        self._copy = QAction(self.tr("Copy rows"), self)
+        self._copy.setShortcut(QKeySequence.StandardKey.Copy)
+        self._copy.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
+        self.addAction(self._copy)
+        model.anchors = self._anchors
+        self._restore()
+        self._connect()
+
+    def rows(self) -> list[Row]:
+        """Return the selected rows, as far as they have been read."""
+        numbers = sorted({number for rows in self._ranges() for number in rows[:MOST_ANCHORS]})
+        return [row for number in numbers if (row := self._model.row(number)) is not None]
+
+    def copy_rows(self) -> None:
+        """Copy the selected rows, a line each, with tabs between the columns that are shown."""
+        left, ranges = MOST_COPIED, []
+        for rows in self._ranges():
+            ranges.append(rows[:left])
+            left -= len(ranges[-1])
+        self._model.read_rows(ranges, self._take_copied)
+
+    def selectAll(self) -> None:
+        """Select as many rows as can be copied."""
+        last = min(self._model.rowCount(), MOST_COPIED) - 1
+        if last >= 0:
+            everything = QItemSelection(self._model.index(0, 0), self._model.index(last, 0))
+            self.selectionModel().select(everything, _ROWS)
+
+    def _set_header(self) -> None:
+        header = self.horizontalHeader()
+        header.setSectionsMovable(True)
+        header.setStretchLastSection(True)
+        header.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        # By the table's own selection a header would look at every row for each of its sections.
+        header.setSelectionModel(QItemSelectionModel(self._model, header))
+
+    def _connect(self) -> None:
+        header = self.horizontalHeader()
+        self.setSortingEnabled(True)
+        header.sortIndicatorChanged.connect(self._keep_order)
+        header.customContextMenuRequested.connect(self._choose_columns)
+        self.customContextMenuRequested.connect(self._show_menu)
+        self.activated.connect(self._choose)
+        self._copy.triggered.connect(self.copy_rows)
+        self._model.relocating.connect(self._keep_places)
+        self._model.relocated.connect(self._relocate)
+
+    def _arrange(self) -> None:
+        """Give the columns the widths that they are made for."""
+        width = self.fontMetrics().averageCharWidth()
+        for number, column in enumerate(self._model.columns):
+            self.setColumnWidth(number, width * column.width)
+            self.setColumnHidden(number, column.hidden)
+
+    def _restore(self) -> None:
+        """Arrange the columns, and the rows by one of them, as the person left them."""
+        if not self._kept.restore():
+            self._arrange()
+        model = self._model
+        self._order = number, way = self._recall_order()
+        if number >= 0:
+            order = model.columns[number].order
+            model.view = model.view.ordered(order, descending=way == DESCENDING)
+        self.horizontalHeader().setSortIndicator(number, way)
+
+    def _recall_order(self) -> tuple[int, Qt.SortOrder]:
+        """Return the column that orders the rows, -1 for none, and which way."""
+        kept = str(self._memory.value(f"{self._name}/order", ""))
+        descending, view = kept.startswith("-"), self._model.view
+        columns = list(enumerate(self._model.columns))
+        chosen = [at for at, it in columns if it.order and it.name == kept.removeprefix("-")]
+        if not chosen:
+            descending = view.descending
+            chosen = [at for at, it in columns if it.order == view.order]
+        return next(iter(chosen), -1), DESCENDING if descending else ASCENDING
+
+    @Slot(int, Qt.SortOrder)
+    def _keep_order(self, number: int, way: Qt.SortOrder) -> None:
+        """Remember the order; a column that makes none is not marked as if it did."""
+        column = self._model.columns[number]
+        if not column.order:
+            self.horizontalHeader().setSortIndicator(*self._order)
+            return
+        self._order = number, way
+        sign = "-" if way == DESCENDING else ""
+        self._memory.setValue(f"{self._name}/order", f"{sign}{column.name}")
+
+    @Slot(QPoint)
+    def _choose_columns(self, place: QPoint) -> None:
+        self.column_menu().popup(self.horizontalHeader().mapToGlobal(place))
+
+    def column_menu(self) -> QMenu:
+        """Return the menu that shows and hides columns; the first one always stays."""
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        for number, column in enumerate(self._model.columns[1:], 1):
+            action = menu.addAction(column.title)
+            action.setCheckable(True)
+            action.setChecked(not self.isColumnHidden(number))
+            action.setData(number)
+        menu.triggered.connect(self._show_column)
+        return menu
+
+    @Slot(QAction)
+    def _show_column(self, action: QAction) -> None:
+        self.setColumnHidden(action.data(), not action.isChecked())
+        self._kept.save()
+
+    @Slot(QPoint)
+    def _show_menu(self, place: QPoint) -> None:
+        if self.rows():
+            menu = QMenu(self)
+            menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+            self.menu_wanted.emit(menu)
+            menu.addSeparator()
+            menu.addAction(self._copy)
+            menu.popup(self.viewport().mapToGlobal(place))
+
+    @Slot()
+    def _choose(self) -> None:
+        row = self._model.row(self.currentIndex().row())
+        if row is not None:
+            self.chosen.emit(row)
+
+    def _ranges(self) -> list[range]:
+        selection = self.selectionModel().selection()
+        parts = [selection.at(number) for number in range(selection.size())]
+        ranges = [range(part.top(), part.bottom() + 1) for part in parts]
+        return sorted(ranges, key=lambda rows: rows.start)
+
+    def _look_at_places(self) -> "_ColumnPlaces":
+        """Return what of the rows is to stay where the person has it."""
+        top = self.verticalScrollBar().value()
+        return _ColumnPlaces(
+            tuple(row.key for row in self.rows()[:MOST_ANCHORS]),
+            self._key(self.currentIndex().row()),
+            self._key(top) if top else None,  # who looks at the first row wants the new first one
+        )
+
+    def _key(self, number: int) -> object:
+        row = self._model.row(number) if number >= 0 else None
+        return row.key if row is not None else None
+
+    def _anchors(self) -> Sequence[object]:
+        """Return the keys of the rows that are to be found again."""
+        places = self._look_at_places()
+        return [*places.selected, *filter(None, (places.current, places.top))]
+
+    @Slot()
+    def _keep_places(self) -> None:
+        self._places = self._look_at_places()
+
+    @Slot(object)
+    def _relocate(self, found: dict[object, int]) -> None:
+        """Let the selection and the place that is looked at follow their rows."""
+        places, model, selection = self._places, self._model, self.selectionModel()
+        if sum(map(len, self._ranges())) <= MOST_ANCHORS:
+            rows = QItemSelection()
+            for number in sorted({found[key] for key in places.selected if key in found}):
+                rows.select(model.index(number, 0), model.index(number, 0))
+            selection.select(rows, _ROWS)
+        if places.current in found:
+            current = model.index(found[places.current], max(0, self.currentIndex().column()))
+            selection.setCurrentIndex(current, QItemSelectionModel.SelectionFlag.NoUpdate)
+        if places.top in found:
+            self.verticalScrollBar().setValue(found[places.top])
+
+    @Slot(object)
+    def _take_copied(self, rows: list[Row]) -> None:
+        columns = [
+            column
+            for number, column in enumerate(self._model.columns)
+            if not self.isColumnHidden(number)
+        ]
+        lines = ["\t".join(column.title for column in columns)]
+        lines += ["\t".join(column.text(row) for column in columns) for row in rows]
+        QGuiApplication.clipboard().setText("\n".join(lines) + "\n")
+
+
+_ROWS = QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
+
+
+def set_looks(table: QTableView) -> None:
+    """Dress a table of ours: rows of one height, which are selected as a whole."""
+    table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+    table.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+    table.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerItem)
+    table.setWordWrap(False)
+    table.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+    table.setAlternatingRowColors(True)
+    table.setShowGrid(False)
+    table.setTabKeyNavigation(False)
+    table.setCornerButtonEnabled(False)
+    rows = table.verticalHeader()
+    rows.hide()
+    rows.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+    rows.setMinimumSectionSize(1)
+    rows.setDefaultSectionSize(round(table.fontMetrics().height() * 1.7))
+    header = table.horizontalHeader()
+    header.setHighlightSections(False)
+    header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+
+
+class _ColumnPlaces(NamedTuple):
+    """The keys of the rows that are selected, current, and at the top."""
+
+    selected: tuple[object, ...]
+    current: object
+    top: object

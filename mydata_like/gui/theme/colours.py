@@ -1,0 +1,291 @@
+"""Light or dark, as the person or the system wishes, and followed while the program runs."""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from PySide6.QtCore import QObject, QSize, Qt, Slot
+from PySide6.QtGui import QColor, QGuiApplication, QPalette
+from PySide6.QtWidgets import (
+    QApplication,
+    QProxyStyle,
+    QStyle,
+    QStyleOption,
+    QStyleOptionMenuItem,
+    QToolTip,
+    QWidget,
+)
+
+
+@dataclass(frozen=True)
+class Shades:
+    """One set of colours that go together, each as #rrggbb."""
+
+    window: str
+    base: str
+    alternate: str
+    button: str
+    line: str
+    text: str
+    quiet: str
+    disabled: str
+    highlight: str
+    highlighted: str
+    accent: str
+    good: str
+    waiting: str
+    problem: str
+
+    @property
+    def working(self) -> str:
+        """What goes on has the colour of the program itself."""
+        return self.accent
+
+    @property
+    def skipped(self) -> str:
+        """What nobody waits for stays in the background."""
+        return self.quiet
+
+
+LIGHT = Shades(
+    window="#f4f6f9",
+    base="#ffffff",
+    alternate="#f1f4f9",
+    button="#fbfcfd",
+    line="#c3cad5",
+    text="#1b2430",
+    quiet="#566273",
+    disabled="#7e8896",
+    highlight="#0b60c4",
+    highlighted="#ffffff",
+    accent="#0b60c4",
+    good="#16763a",
+    waiting="#8a5700",
+    problem="#bf2318",
+)
+DARK = Shades(
+    window="#232932",
+    base="#161a20",
+    alternate="#1b2027",
+    button="#303844",
+    line="#48525f",
+    text="#e6ebf2",
+    quiet="#a3afbf",
+    disabled="#7b8797",
+    highlight="#2b6cc4",
+    highlighted="#ffffff",
+    accent="#6db3ff",
+    good="#5fcf85",
+    waiting="#e9b44c",
+    problem="#ff8a7d",
+)
+STRONG_LIGHT = replace(
+    LIGHT,
+    window="#ffffff",
+    alternate="#ffffff",
+    button="#ffffff",
+    line="#000000",
+    text="#000000",
+    quiet="#2f3741",
+    disabled="#5c6570",
+    highlight="#003f8c",
+    accent="#003f8c",
+    good="#00501f",
+    waiting="#5c3900",
+    problem="#8c0f08",
+)
+STRONG_DARK = replace(
+    DARK,
+    window="#000000",
+    base="#000000",
+    alternate="#000000",
+    button="#0d0f12",
+    line="#ffffff",
+    text="#ffffff",
+    quiet="#d2dae4",
+    disabled="#98a3b1",
+    highlight="#9ccbff",
+    highlighted="#000000",
+    accent="#9ccbff",
+    good="#86e8a8",
+    waiting="#ffd27a",
+    problem="#ffb3aa",
+)
+
+ALL = (LIGHT, DARK, STRONG_LIGHT, STRONG_DARK)
+
+
+LEAST = 24  # pixels at a scale of 1 that a target is high: WCAG 2.2, 2.5.8
+
+_TARGETS = frozenset(
+    {
+        QStyle.ContentsType.CT_PushButton,
+        QStyle.ContentsType.CT_ToolButton,
+        QStyle.ContentsType.CT_CheckBox,
+        QStyle.ContentsType.CT_RadioButton,
+        QStyle.ContentsType.CT_ComboBox,
+        QStyle.ContentsType.CT_LineEdit,
+        QStyle.ContentsType.CT_SpinBox,
+        QStyle.ContentsType.CT_TabBarTab,
+        QStyle.ContentsType.CT_MenuItem,
+        QStyle.ContentsType.CT_HeaderSection,
+    }
+)
+
+
+class Style(QProxyStyle):
+    """Fusion, in which nothing that is clicked is lower than 24 pixels."""
+
+    def __init__(self) -> None:
+        super().__init__("Fusion")
+
+    def sizeFromContents(
+        self,
+        kind: QStyle.ContentsType,
+        option: QStyleOption,
+        size: QSize,
+        widget: QWidget | None = None,  # PySide's hints do not know that it may be missing
+    ) -> QSize:
+        wanted = super().sizeFromContents(kind, option, size, widget)  # type: ignore[arg-type]
+        if kind in _TARGETS and not _is_separator(option):
+            wanted.setHeight(max(wanted.height(), LEAST))
+        return wanted
+
+
+def _is_separator(option: QStyleOption) -> bool:
+    return (
+        isinstance(option, QStyleOptionMenuItem)
+        and option.menuItemType == QStyleOptionMenuItem.MenuItemType.Separator
+    )
+
+
+Theme = Literal["system", "light", "dark"]
+Status = Literal["good", "working", "waiting", "problem", "skipped"]
+
+_SHADES_BY_WINDOW = {shades.window + shades.base + shades.text: shades for shades in ALL}
+
+
+def apply(app: QApplication, theme: Theme) -> None:
+    """Give the program its colours, now and whenever the system changes its own."""
+    follower = app.findChild(_Follower) or _Follower(app)
+    follower.follow(theme)
+
+
+def current_shades() -> Shades:
+    """Return the colours in force, told by the program's palette."""
+    palette = QGuiApplication.palette()
+    roles = (palette.window(), palette.base(), palette.text())
+    dark = palette.window().color().lightness() < palette.windowText().color().lightness()
+    return _SHADES_BY_WINDOW.get(
+        "".join(brush.color().name() for brush in roles), DARK if dark else LIGHT
+    )
+
+
+def status_colour(status: Status) -> QColor:
+    """Return the colour of a status for text, icons and bars, on what is behind them now."""
+    return QColor(getattr(current_shades(), status))
+
+
+def accent() -> QColor:
+    """Return the one colour that says: here, this."""
+    return QColor(current_shades().accent)
+
+
+def quiet() -> QColor:
+    """Return the colour of text that explains other text."""
+    return QColor(current_shades().quiet)
+
+
+def build_palette(shades: Shades) -> QPalette:
+    """Return Qt's palette of these colours, each role set so that no system mixes in its own."""
+    palette = QPalette()
+    for role, colour in _roles(shades).items():
+        palette.setColor(role, QColor(colour))
+    for role in _WRITING:
+        palette.setColor(QPalette.ColorGroup.Disabled, role, QColor(shades.disabled))
+    muted = QPalette.ColorGroup.Disabled
+    palette.setColor(muted, QPalette.ColorRole.Base, QColor(shades.window))
+    palette.setColor(muted, QPalette.ColorRole.Highlight, QColor(shades.disabled))
+    palette.setColor(muted, QPalette.ColorRole.HighlightedText, QColor(shades.base))
+    return palette
+
+
+_WRITING = (
+    QPalette.ColorRole.WindowText,
+    QPalette.ColorRole.Text,
+    QPalette.ColorRole.ButtonText,
+    QPalette.ColorRole.PlaceholderText,
+    QPalette.ColorRole.Link,
+    QPalette.ColorRole.LinkVisited,
+)
+
+
+def _roles(shades: Shades) -> dict[QPalette.ColorRole, str]:
+    role = QPalette.ColorRole
+    line = QColor(shades.line)
+    return {
+        role.Window: shades.window,
+        role.WindowText: shades.text,
+        role.Base: shades.base,
+        role.AlternateBase: shades.alternate,
+        role.Text: shades.text,
+        role.PlaceholderText: shades.quiet,
+        role.Button: shades.button,
+        role.ButtonText: shades.text,
+        role.BrightText: shades.problem,
+        role.Light: QColor(shades.button).lighter(110).name(),
+        role.Midlight: shades.button,
+        role.Mid: shades.line,
+        role.Dark: line.darker(120).name(),
+        role.Shadow: line.darker(200).name(),
+        role.Highlight: shades.highlight,
+        role.HighlightedText: shades.highlighted,
+        role.Accent: shades.highlight,
+        role.Link: shades.accent,
+        role.LinkVisited: shades.accent,
+        role.ToolTipBase: shades.base,
+        role.ToolTipText: shades.text,
+    }
+
+
+class _Follower(QObject):
+    """Follows the theme that was chosen and what the system says of light, dark and contrast."""
+
+    def __init__(self, app: QApplication) -> None:
+        super().__init__(app)
+        self._app = app
+        self._theme: Theme = "system"
+        app.setStyle(Style())
+        self._hints = app.styleHints()
+        self._hints.colorSchemeChanged.connect(self.repaint)
+        self._hints.accessibility().contrastPreferenceChanged.connect(self.repaint)
+
+    def follow(self, theme: Theme) -> None:
+        """Take this theme; the system's own parts (title bars, file dialogs) take it too."""
+        self._theme = theme
+        if theme == "system":
+            self._hints.unsetColorScheme()
+        else:
+            self._hints.setColorScheme(
+                Qt.ColorScheme.Dark if theme == "dark" else Qt.ColorScheme.Light
+            )
+        self.repaint()
+
+    @Slot()
+    def repaint(self) -> None:
+        """Set the colours, unless they are set."""
+        palette = build_palette(self._choose())
+        if palette != self._app.palette():
+            self._app.setPalette(palette)
+            QToolTip.setPalette(palette)
+
+    def _choose(self) -> Shades:
+        wishes = self._hints.accessibility().contrastPreference()
+        strong = wishes == Qt.ContrastPreference.HighContrast
+        if self._is_dark():
+            return STRONG_DARK if strong else DARK
+        return STRONG_LIGHT if strong else LIGHT
+
+    def _is_dark(self) -> bool:
+        if self._theme == "system":
+            return self._hints.colorScheme() == Qt.ColorScheme.Dark
+        return self._theme == "dark"

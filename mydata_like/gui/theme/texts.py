@@ -1,0 +1,113 @@
+"""Numbers, sizes, times and foreign texts as a person reads them, in the window's language."""
+
+from datetime import datetime
+from html import escape
+
+from PySide6.QtCore import QCoreApplication, QDateTime, QLocale
+
+from mydata_like.core.errors import Problem, UploaderError
+from mydata_like.core.formatting import format_path, format_text
+
+translate = QCoreApplication.translate
+
+LONGEST = 2000  # characters of a text from outside that are shown
+
+
+def count(number: int) -> str:
+    """Return a whole number, as in `12,481`."""
+    return QLocale().toString(number)
+
+
+def decimal(number: float) -> str:
+    """Return a number with as many digits as it needs, as in `0.2`."""
+    return QLocale().toString(number, "g", 4)
+
+
+def size(number: float) -> str:
+    """Return a number of bytes in decimal units, as in `1.2 GB`."""
+    units = QLocale.DataSizeFormat.DataSizeSIFormat
+    return QLocale().formattedDataSize(int(number), 0 if number < 1000 else 1, units)
+
+
+def rate(bytes_a_second: float) -> str:
+    """Return a speed, as in `11.4 MB/s`."""
+    return translate("words", "%1/s").replace("%1", size(bytes_a_second))
+
+
+def span(seconds: float) -> str:
+    """Return a time span as roughly as a person cares, as in `4 min`."""
+    minutes = round(seconds / 60)
+    if seconds < 55:
+        return translate("words", "%1 s").replace("%1", count(max(0, round(seconds))))
+    if minutes < 60:
+        return translate("words", "%1 min").replace("%1", count(minutes))
+    hours, minutes = divmod(minutes, 60)
+    if hours < 48:
+        return (
+            translate("words", "%1 h %2 min")
+            .replace("%1", count(hours))
+            .replace("%2", f"{minutes:02d}")
+        )
+    return translate("words", "%1 days").replace("%1", count(round(hours / 24)))
+
+
+def moment(time: datetime, now: datetime | None = None) -> str:
+    """Return a point in time in local time, as in `today 14:05` or `Mon 2 March 14:05`."""
+    local = time.astimezone()
+    here = (now or datetime.now(tz=local.tzinfo)).astimezone(local.tzinfo)
+    shown = QDateTime.fromSecsSinceEpoch(int(local.timestamp()))
+    clock = QLocale().toString(shown.time(), QLocale.FormatType.ShortFormat)
+    days = (here.date() - local.date()).days
+    near = {
+        0: translate("words", "today %1"),
+        1: translate("words", "yesterday %1"),
+        -1: translate("words", "tomorrow %1"),
+    }
+    if days in near:
+        return near[days].replace("%1", clock)
+    pattern = "ddd d MMMM" if local.year == here.year else "d MMMM yyyy"
+    return f"{QLocale().toString(shown, pattern)} {clock}"
+
+
+def plain(text: str | bytes) -> str:
+    """Return a text from a file, a server or a log with nothing hidden in it, and not endless."""
+    shown = format_path(text[: LONGEST * 4]) if isinstance(text, bytes) else format_text(text)
+    return shown if len(shown) <= LONGEST else shown[:LONGEST] + "…"
+
+
+def told(error: UploaderError | Problem) -> str:
+    """Return what an error says and, on a line of its own, what to do."""
+    return "\n".join(plain(part) for part in (error.message, error.hint) if part)
+
+
+def tip(text: str) -> str:
+    """Return a tool tip that shows a text as it is, whatever markup there seems to be in it."""
+    return f"<qt style='white-space: pre-wrap'>{escape(text)}</qt>" if text else ""
+
+
+def limit_name(name: str) -> str:
+    """Return in words what the engine calls a limit; empty for none."""
+    return {
+        "source": translate("limits", "the disk of this computer"),
+        "processor": translate("limits", "the processors of this computer"),
+        "line": translate("limits", "the network, or a server too busy to read"),
+        "channels": translate("limits", "the long way to the server"),
+        "server": translate("limits", "the server that stores the files"),
+        "bandwidth": translate("limits", "the bandwidth that is set"),
+        "API": translate("limits", "the server's answers to requests"),
+        "verification": translate("limits", "the server's verification"),
+    }.get(name, "")
+
+
+def limit_word(name: str) -> str:
+    """Return the same in so few words that a column of a table has room for them."""
+    return {
+        "source": translate("limits", "disk here"),
+        "processor": translate("limits", "processors here"),
+        "line": translate("limits", "network or server"),
+        "channels": translate("limits", "long way"),
+        "server": translate("limits", "server's storage"),
+        "bandwidth": translate("limits", "set bandwidth"),
+        "API": translate("limits", "server's answers"),
+        "verification": translate("limits", "verification"),
+    }.get(name, "")

@@ -1,0 +1,265 @@
+"""Where the icons and translations are that come with the program."""
+
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+from PySide6.QtCore import QCoreApplication, QRect, QRectF, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import (
+    QColor,
+    QFont,
+    QGuiApplication,
+    QIcon,
+    QIconEngine,
+    QPainter,
+    QPaintEvent,
+    QPalette,
+    QPixmap,
+    QResizeEvent,
+)
+from PySide6.QtSvg import QSvgRenderer
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QWidget
+
+import mydata_like
+from mydata_like.core.formatting import format_lines
+from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.colours import Status, status_colour
+
+
+@cache
+def find_resources() -> Path:
+    """Return the folder of icons and translations.
+
+    Wheels and frozen programs carry it inside the package; in a source checkout, and so in an
+    editable installation, it lies beside the package.
+    """
+    package = Path(mydata_like.__file__).parent
+    inside = package / "resources"
+    return inside if inside.is_dir() else package.parent / "resources"
+
+
+def icon(name: str, status: Status | None = None) -> QIcon:
+    """Return the icon of this name, in the colour of text or of a status."""
+    return QIcon(_Tinted(name, status))
+
+
+def app_icon() -> QIcon:
+    """Return the icon of the program itself, which keeps its colours."""
+    return QIcon(str(find_resources() / "icons" / "app.svg"))
+
+
+def size_beside_text(widget: QWidget) -> QSize:
+    """Return how large icons are in a line with a widget's text."""
+    side = round(widget.fontMetrics().height() * 1.3)
+    return QSize(side, side)
+
+
+@lru_cache(maxsize=512)
+def drawing(name: str, colour: str) -> QSvgRenderer:
+    """Return the icon's drawing in a colour (#rrggbb), for those who paint by themselves."""
+    source = (find_resources() / "icons" / f"{name}.svg").read_bytes()
+    return QSvgRenderer(source.replace(b"currentColor", colour.encode()))
+
+
+# Qt owns a clone, but PySide 6.12 lets Python free it as well; Qt clones next to never.
+_clones: list[QIconEngine] = []
+
+
+class _Tinted(QIconEngine):
+    """Paints one drawing in the colour that its mode and the palette ask for."""
+
+    def __init__(self, name: str, status: Status | None) -> None:
+        super().__init__()
+        self._name = name
+        self._status = status
+
+    def paint(self, painter: QPainter, rect: QRect, mode: QIcon.Mode, state: QIcon.State) -> None:
+        side = min(rect.width(), rect.height())
+        square = QRectF(0, 0, side, side)
+        square.moveCenter(QRectF(rect).center())
+        drawing(self._name, self._colour(mode).name()).render(painter, square)
+
+    def pixmap(self, size: QSize, mode: QIcon.Mode, state: QIcon.State) -> QPixmap:
+        return self.scaledPixmap(size, mode, state, 1.0)
+
+    def scaledPixmap(
+        self, size: QSize, mode: QIcon.Mode, state: QIcon.State, scale: float
+    ) -> QPixmap:
+        pixmap = QPixmap(size * scale)
+        pixmap.setDevicePixelRatio(scale)
+        pixmap.fill(Qt.GlobalColor.transparent)
+        painter = QPainter(pixmap)
+        self.paint(painter, QRect(0, 0, size.width(), size.height()), mode, state)
+        painter.end()
+        return pixmap
+
+    def clone(self) -> QIconEngine:
+        copy = _Tinted(self._name, self._status)
+        _clones.append(copy)
+        return copy
+
+    def _colour(self, mode: QIcon.Mode) -> QColor:
+        palette = QGuiApplication.palette()
+        if mode == QIcon.Mode.Disabled:
+            return palette.color(QPalette.ColorGroup.Disabled, QPalette.ColorRole.WindowText)
+        if mode == QIcon.Mode.Selected:
+            return palette.color(QPalette.ColorRole.HighlightedText)
+        if self._status:
+            return status_colour(self._status)
+        return palette.color(QPalette.ColorRole.WindowText)
+
+
+translate = QCoreApplication.translate
+
+
+class RowIcon(NamedTuple):
+    """A state's word, the icon that has its shape, and its colour."""
+
+    word: str
+    shape: str
+    status: Status
+
+    @property
+    def icon(self) -> QIcon:
+        return _icon(self.shape, self.status)
+
+
+@cache
+def _icon(shape: str, status: Status) -> QIcon:
+    return icon(shape, status)
+
+
+def mark_of(state: str) -> RowIcon | None:
+    """Return how a state of the ledger is told; None for one that is not known (any more)."""
+    return list_marks().get(state)
+
+
+def list_marks() -> dict[str, RowIcon]:
+    """Return how each state of the ledger is told."""
+    failed = RowIcon(translate("marks", "Failed"), "error", "problem")
+    skipped = RowIcon(translate("marks", "Left out"), "skipped", "skipped")
+    return {
+        "found": RowIcon(translate("marks", "Not sent yet"), "waiting", "waiting"),
+        "staged": RowIcon(translate("marks", "Sent"), "up", "working"),
+        "registered": RowIcon(translate("marks", "Registered"), "server", "working"),
+        "repaired": RowIcon(translate("marks", "Being replaced"), "server", "working"),
+        "verified": RowIcon(translate("marks", "Verified"), "check", "good"),
+        "changed": RowIcon(translate("marks", "Changed here, not there"), "waiting", "waiting"),
+        "waiting": RowIcon(translate("marks", "Waiting"), "waiting", "waiting"),
+        "failed": failed,
+        "folder-failed": failed,
+        "skipped": skipped,
+        "folder-skipped": skipped,
+    }
+
+
+LARGE = 1.6  # times the usual size of text
+SMALL = 0.9
+
+
+class PlainLabel(QLabel):
+    r"""A label that never takes text for markup, and shows control characters as `\x1b`."""
+
+    def __init__(self, text: str = "", parent: QWidget | None = None) -> None:
+        super().__init__(format_lines(text), parent)
+        self.setTextFormat(Qt.TextFormat.PlainText)
+
+    def setText(self, text: str) -> None:
+        super().setText(format_lines(text))
+
+    def scale(self, factor: float, *, bold: bool = False) -> None:
+        """Show the text so many times larger than usual."""
+        font = QFont(self.font())
+        font.setPointSizeF(font.pointSizeF() * factor)
+        font.setBold(bold)
+        self.setFont(font)
+
+
+class ElidedLabel(PlainLabel):
+    """A label of one line that gives way: what does not fit is cut out in the middle."""
+
+    def __init__(self, text: str = "", parent: QWidget | None = None) -> None:
+        super().__init__("", parent)
+        self._whole = ""
+        self.setMinimumWidth(self.fontMetrics().averageCharWidth() * 8)
+        self.set_whole(text)
+
+    @property
+    def whole(self) -> str:
+        """The text that is meant."""
+        return self._whole
+
+    def set_whole(self, text: str) -> None:
+        """Show this text, as far as it fits."""
+        self._whole = text
+        self.setAccessibleName(text)
+        self._elide()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._elide()
+
+    def _elide(self) -> None:
+        mode = Qt.TextElideMode.ElideMiddle
+        shown = self.fontMetrics().elidedText(self._whole, mode, max(1, self.width()))
+        self.setText(shown)
+        self.setToolTip("" if shown == self._whole else texts.tip(self._whole))
+
+
+class IconLabel(QWidget):
+    """Shows an icon as large as text or so many times larger, and follows light and dark.
+
+    Where it tells more than the text with it, it needs an accessible name.
+    """
+
+    def __init__(self, scale: float = 1.0, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._scale = scale
+        self._icon = QIcon()
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+
+    def show_icon(self, icon: QIcon) -> None:
+        """Show this icon from now on; one without a drawing leaves the place empty."""
+        self._icon = icon
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        return size_beside_text(self) * self._scale
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        mode = QIcon.Mode.Normal if self.isEnabled() else QIcon.Mode.Disabled
+        self._icon.paint(QPainter(self), self.rect(), mode=mode)
+
+
+SHOWN = 10_000  # milliseconds
+
+
+class Toast(QFrame):
+    """Hidden until there is something to take back; `undone` is told when a person does."""
+
+    undone = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._said = PlainLabel("", self)
+        self._undo = QPushButton(icon("undo"), self.tr("Undo"), self)
+        self._timer = QTimer(self, singleShot=True, interval=SHOWN)
+        self.setFrameShape(QFrame.Shape.StyledPanel)
+        layout = QHBoxLayout(self)
+        layout.addWidget(self._said, 1, Qt.AlignmentFlag.AlignVCenter)
+        layout.addWidget(self._undo)
+        self._undo.clicked.connect(self._take_back)
+        self._timer.timeout.connect(self.hide)
+        self.hide()
+
+    def say(self, text: str) -> None:
+        """Say what was done; the time to take it back begins."""
+        self._said.setText(text)
+        self.show()
+        self._timer.start()
+
+    @Slot()
+    def _take_back(self) -> None:
+        self._timer.stop()
+        self.hide()
+        self.undone.emit()

@@ -1,0 +1,84 @@
+"""What the window remembers of itself: its size, the last page, columns, how halves are shared."""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from platformdirs import PlatformDirs
+from PySide6.QtCore import QByteArray, QObject, QSettings, QTimer, Slot
+from PySide6.QtWidgets import QHeaderView, QSplitter
+
+from mydata_like.core.errors import SettingsError
+from mydata_like.settings.atomic_write import make_private_file
+
+HOME = "MYDATA_LIKE_HOME"  # as of `app`, which is too heavy for the window's first moment
+
+
+class WindowState(QSettings):
+    """Values by name, in a small file of the program's state."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        file = _find_file()
+        with suppress(OSError, SettingsError):  # it remembers nothing then
+            make_private_file(file)  # Qt keeps the mode of a file that is there
+        super().__init__(str(file), QSettings.Format.IniFormat, parent)
+
+
+class KeptColumns(QObject):
+    """Remembers by name how the columns of a header are arranged.
+
+    A header that is not seen arranges itself for a size that nobody chose: that is not kept.
+    """
+
+    def __init__(self, name: str, header: QHeaderView, memory: WindowState) -> None:
+        super().__init__(header)
+        self._name = f"{name}/columns"
+        self._header = header
+        self._memory = memory
+        # A header tells of a new size before it has it.
+        self._saving = QTimer(self, singleShot=True, interval=0)
+        header.sectionMoved.connect(self._saving.start)
+        header.sectionResized.connect(self._saving.start)
+        self._saving.timeout.connect(self._save_if_seen)
+
+    def restore(self) -> bool:
+        """Arrange the columns as the person left them; return whether anything is known of it."""
+        kept = self._memory.value(self._name)
+        return isinstance(kept, QByteArray) and self._header.restoreState(kept)
+
+    def save(self) -> None:
+        """Remember how the columns are arranged."""
+        self._memory.setValue(self._name, self._header.saveState())
+
+    @Slot()
+    def _save_if_seen(self) -> None:
+        if self._header.isVisible():
+            self.save()
+
+
+class KeptHalves(QObject):
+    """Remembers by name how a splitter shares out its room."""
+
+    def __init__(self, name: str, splitter: QSplitter, memory: WindowState) -> None:
+        super().__init__(splitter)
+        self._name = f"{name}/halves"
+        self._splitter = splitter
+        self._memory = memory
+        kept = memory.value(self._name)
+        if isinstance(kept, QByteArray):
+            splitter.restoreState(kept)
+        splitter.splitterMoved.connect(self._save)
+
+    @Slot()
+    def _save(self) -> None:
+        self._memory.setValue(self._name, self._splitter.saveState())
+
+
+def _find_file() -> Path:
+    home = os.environ.get(HOME)
+    state = (
+        Path(home) / "state"
+        if home
+        else PlatformDirs("mydata-like", appauthor=False).user_state_path
+    )
+    return state / "window.ini"

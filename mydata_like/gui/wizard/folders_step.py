@@ -1,0 +1,372 @@
+"""The fourth page: where the data are, and what their folders mean."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import (
+    QAbstractTableModel,
+    QCoreApplication,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    Qt,
+    Slot,
+)
+from PySide6.QtWidgets import (
+    QComboBox,
+    QHeaderView,
+    QLineEdit,
+    QPushButton,
+    QTableView,
+    QWidget,
+)
+
+from mydata_like.core.errors import UploaderError
+from mydata_like.core.model import Layout
+from mydata_like.gui.base import AppContext
+from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.file_drop import choose_folder
+from mydata_like.gui.theme.widgets import icon
+from mydata_like.gui.wizard import wizard_services
+from mydata_like.gui.wizard.step_base import CheckLabel, Readiness, WizardStep
+from mydata_like.settings.schema import Settings
+
+if TYPE_CHECKING:
+    from mydata_like.app.onboarding import LayoutPreview, LayoutSample, SetupState
+
+
+Index = QModelIndex | QPersistentModelIndex
+_ROOT = QModelIndex()
+FILES, SIZE = 3, 4  # the columns that hold numbers
+
+
+class PreviewModel(QAbstractTableModel):
+    """Dataset folders, in the order in which they were found."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._samples: list[LayoutSample] = []
+
+    def clear(self) -> None:
+        self.beginResetModel()
+        self._samples.clear()
+        self.endResetModel()
+
+    def append(self, sample: LayoutSample) -> None:
+        row = len(self._samples)
+        self.beginInsertRows(QModelIndex(), row, row)
+        self._samples.append(sample)
+        self.endInsertRows()
+
+    def rowCount(self, parent: Index = _ROOT) -> int:
+        return 0 if parent.isValid() else len(self._samples)
+
+    def columnCount(self, parent: Index = _ROOT) -> int:
+        return 0 if parent.isValid() else len(self._headings())
+
+    def headerData(
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> Any:
+        if orientation is Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
+            return self._headings()[section]
+        if orientation is Qt.Orientation.Horizontal and role == Qt.ItemDataRole.TextAlignmentRole:
+            return _alignment(section)
+        return None
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if not index.isValid():
+            return None
+        sample = self._samples[index.row()]
+        if role == Qt.ItemDataRole.DisplayRole:
+            return self._texts(sample)[index.column()]
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return texts.tip(texts.plain(sample.path))
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return _alignment(index.column())
+        return None
+
+    def _headings(self) -> tuple[str, ...]:
+        return (
+            self.tr("Owner"),
+            self.tr("Experiment"),
+            self.tr("Dataset"),
+            self.tr("Files"),
+            self.tr("Size"),
+        )
+
+    def _texts(self, sample: LayoutSample) -> tuple[str, ...]:
+        more = "+" if sample.more else ""
+        return (
+            texts.plain(sample.owner),
+            texts.plain(sample.experiment),
+            texts.plain(sample.dataset),
+            texts.count(sample.files) + more,
+            texts.size(sample.size) + more,
+        )
+
+
+def _alignment(column: int) -> Qt.AlignmentFlag:
+    side = Qt.AlignmentFlag.AlignRight if column >= FILES else Qt.AlignmentFlag.AlignLeft
+    return side | Qt.AlignmentFlag.AlignVCenter
+
+
+translate = QCoreApplication.translate
+
+
+def layout_name(layout: Layout) -> str:
+    """Return a layout's name in the person's language."""
+    names = {
+        Layout.USERNAME_DATASET: translate("layouts", "User name / Dataset"),
+        Layout.EMAIL_DATASET: translate("layouts", "E-mail address / Dataset"),
+        Layout.USERNAME_EXPERIMENT_DATASET: translate(
+            "layouts", "User name / Experiment / Dataset"
+        ),
+        Layout.EMAIL_EXPERIMENT_DATASET: translate(
+            "layouts", "E-mail address / Experiment / Dataset"
+        ),
+        Layout.USERNAME_MYTARDIS_EXPERIMENT_DATASET: translate(
+            "layouts", "User name / “MyTardis” / Experiment / Dataset"
+        ),
+        Layout.GROUP_INSTRUMENT_FULL_NAME_DATASET: translate(
+            "layouts", "User group / Instrument / Full name / Dataset"
+        ),
+        Layout.GROUP_DATASET: translate("layouts", "User group / Dataset"),
+        Layout.GROUP_EXPERIMENT_DATASET: translate("layouts", "User group / Experiment / Dataset"),
+        Layout.EXPERIMENT_DATASET: translate("layouts", "Experiment / Dataset"),
+        Layout.DATASET: translate("layouts", "Dataset"),
+    }
+    return names[layout]
+
+
+def layout_example(layout: Layout, instrument: str) -> str:
+    """Return a path of one file as the layout wants it."""
+    examples = {
+        Layout.USERNAME_DATASET: "ada/2026-05-01 liver/image.tif",
+        Layout.EMAIL_DATASET: "ada@example.org/2026-05-01 liver/image.tif",
+        Layout.USERNAME_EXPERIMENT_DATASET: "ada/Mice 7/2026-05-01 liver/image.tif",
+        Layout.EMAIL_EXPERIMENT_DATASET: "ada@example.org/Mice 7/2026-05-01 liver/image.tif",
+        Layout.USERNAME_MYTARDIS_EXPERIMENT_DATASET: (
+            "ada/MyTardis/Mice 7/2026-05-01 liver/image.tif"
+        ),
+        Layout.GROUP_INSTRUMENT_FULL_NAME_DATASET: (
+            f"Lab A/{instrument or 'Microscope'}/Ada Lovelace/2026-05-01 liver/image.tif"
+        ),
+        Layout.GROUP_DATASET: "Lab A/2026-05-01 liver/image.tif",
+        Layout.GROUP_EXPERIMENT_DATASET: "Lab A/Mice 7/2026-05-01 liver/image.tif",
+        Layout.EXPERIMENT_DATASET: "Mice 7/2026-05-01 liver/image.tif",
+        Layout.DATASET: "2026-05-01 liver/image.tif",
+    }
+    return examples[layout]
+
+
+DIRECTORY, LAYOUT = "data.directory", "data.layout"
+NAMED = 3  # folders or owners that are named; of the others only the number is told
+
+
+class FoldersStep(WizardStep):
+    """Asks for the data folder, and shows what the first folders would become."""
+
+    def __init__(self, desk: AppContext, parent: QWidget | None = None) -> None:
+        super().__init__(desk, parent)
+        self.title = self.tr("Which data?")
+        self.explanation = self.tr(
+            "The folder below which the instrument saves. Nothing in it is ever changed."
+        )
+        self._found: LayoutPreview | None = None
+        self.directory = QLineEdit(self)
+        self.browse = QPushButton(icon("folder"), self.tr("C&hoose…"), self)
+        self._directory_verdict = self.add_field(
+            self.tr("Data &folder"), self.directory, self.browse, key=DIRECTORY
+        )
+        self.layout_box = QComboBox(self)
+        for layout in Layout:
+            self.layout_box.addItem(layout_name(layout), layout)
+        self.example = self.add_field(self.tr("Its folders &mean"), self.layout_box, key=LAYOUT)
+        self.model = PreviewModel(self)
+        self.table = self._make_table()
+        self.add(self.table)
+        self.verdict = CheckLabel(self)
+        self.suggestion = QPushButton(self)
+        self.suggestion.hide()
+        self.owners = CheckLabel(self, keeps_place=False)
+        for part in (self.verdict, self.suggestion, self.owners):
+            self.add(part)
+        self._connect()
+
+    @property
+    def readiness(self) -> Readiness:
+        if self.check.running:
+            return Readiness.CHECKING
+        return Readiness.READY if self._found is not None else Readiness.LACKING
+
+    @property
+    def chosen(self) -> Layout:
+        """The layout that is selected."""
+        return Layout(self.layout_box.currentData())
+
+    def fill(self, beginning: SetupState) -> None:
+        data = self.settings.data
+        self.directory.setText(str(data.directory or ""))
+        self.layout_box.setCurrentIndex(self.layout_box.findData(data.layout))
+        self._show_example()
+        self.guard(self.directory, self._directory_verdict)
+        self.guard(self.layout_box, self.example)
+
+    def begin(self) -> None:
+        self.directory.setFocus()
+        self._look()
+
+    def changes(self) -> dict[str, object]:
+        return {DIRECTORY: self.directory.text().strip(), LAYOUT: self.chosen.value}
+
+    def is_done(self, beginning: SetupState) -> bool:
+        return beginning.loaded.settings.data.directory is not None
+
+    def _make_table(self) -> QTableView:
+        table = QTableView(self)
+        table.setModel(self.model)
+        table.setAccessibleName(self.tr("What the folders become"))
+        table.setAlternatingRowColors(True)
+        table.setSelectionBehavior(QTableView.SelectionBehavior.SelectRows)
+        table.setTabKeyNavigation(False)
+        table.setShowGrid(False)
+        table.verticalHeader().hide()
+        table.horizontalHeader().setHighlightSections(False)
+        table.setWordWrap(False)
+        metrics = self.fontMetrics()
+        table.verticalHeader().setDefaultSectionSize(metrics.height() * 3 // 2)
+        widths = {FILES: "20,000+ 000", SIZE: "999.9 MB+ 000"}
+        for column in range(self.model.columnCount()):
+            mode = (
+                QHeaderView.ResizeMode.Fixed if column in widths else QHeaderView.ResizeMode.Stretch
+            )
+            table.horizontalHeader().setSectionResizeMode(column, mode)
+        for column, longest in widths.items():
+            table.setColumnWidth(column, metrics.horizontalAdvance(longest))
+        table.setVerticalScrollMode(QTableView.ScrollMode.ScrollPerPixel)
+        table.setMinimumHeight(metrics.height() * 8)
+        return table
+
+    def _connect(self) -> None:
+        self.directory.textEdited.connect(self._type)
+        self.browse.clicked.connect(self._choose_folder)
+        self.layout_box.currentIndexChanged.connect(self._choose_layout)
+        self.suggestion.clicked.connect(self._take_suggestion)
+
+    @Slot()
+    def _type(self) -> None:
+        self._look(typed=True)
+
+    @Slot()
+    def _choose_layout(self) -> None:
+        self._show_example()
+        if self.isVisible():
+            self._look()
+
+    @Slot()
+    def _choose_folder(self) -> None:
+        title, start = self.tr("Data folder"), self.directory.text()
+        choose_folder(self, title, self._take_folder, start=start)
+
+    @Slot(str)
+    def _take_folder(self, path: str) -> None:
+        self.directory.setText(str(Path(path)))
+        self._look()
+
+    @Slot()
+    def _take_suggestion(self) -> None:
+        assert self._found is not None
+        self.layout_box.setFocus()
+        self.layout_box.setCurrentIndex(self.layout_box.findData(self._found.suggestion))
+
+    def _show_example(self) -> None:
+        example = layout_example(self.chosen, self.settings.instrument.name)
+        self.example.show_note(self.tr("For example: %1").replace("%1", texts.plain(example)))
+
+    def _look(self, *, typed: bool = False) -> None:
+        """Look at the folders, and tell what they would become."""
+        self._found = None
+        self.model.clear()
+        self.suggestion.hide()
+        self.owners.clear()
+        self.check.cancel()
+        self._directory_verdict.clear()
+        self.verdict.clear()
+        settings = self._try_settings()
+        if settings is not None:
+            self.run_check(
+                partial(wizard_services.preview_layout, self.config, settings),
+                self._show_preview,
+                self._show_failure,
+                progress=self._add_sample,
+                typed=typed,
+            )
+            self.verdict.show_checking(self.tr("Looking at the folders…"))
+        self.changed.emit()
+
+    def _try_settings(self) -> Settings | None:
+        """Return the settings with what is entered here, where it can be looked at."""
+        text = self.directory.text().strip()
+        wrong = self.find_wrong(DIRECTORY, text)
+        if wrong:
+            self._directory_verdict.show_wrong(self.tr("The folder %1.").replace("%1", wrong))
+        if wrong or not text:
+            return None
+        changes = {"directory": Path(text).expanduser(), "layout": self.chosen}
+        data = self.settings.data.changed(**changes)
+        return self.settings.changed(data=data)
+
+    @Slot(object)
+    def _add_sample(self, sample: LayoutSample) -> None:
+        self.model.append(sample)
+
+    @Slot(object)
+    def _show_preview(self, found: LayoutPreview) -> None:
+        self._found = found
+        self._tell_folders(found)
+        if found.suggestion is not None:
+            text = self.tr("Did you mean “%1”? &Use it")
+            self.suggestion.setText(text.replace("%1", layout_name(found.suggestion)))
+            self.suggestion.show()
+        self._tell_owners(found)
+        self.changed.emit()
+
+    def _tell_folders(self, found: LayoutPreview) -> None:
+        number = self.tr("%Ln dataset(s) found.", None, found.folders)
+        if not found.complete:
+            number = self.tr("More than %Ln dataset(s) found.", None, found.folders)
+        if not found.folders:
+            self.verdict.show_caution(
+                self.tr("No folder fits yet, so there is nothing to upload so far.")
+            )
+        elif found.misfits:
+            text = self.tr("%Ln folder(s) do not fit this layout:", None, len(found.misfits))
+            self.verdict.show_caution(f"{number} {text} {_name_some(found.misfits)}")
+        else:
+            self.verdict.show_good(number)
+
+    def _tell_owners(self, found: LayoutPreview) -> None:
+        if found.strangers is None:
+            text = self.tr("The server could not be asked for the owners.")
+            self.owners.show_caution(text)
+        elif found.strangers:
+            text = self.tr(
+                "%Ln owner(s) are not known to the server; their data go to the facility:",
+                None,
+                len(found.strangers),
+            )
+            self.owners.show_caution(f"{text} {_name_some(found.strangers)}")
+
+    @Slot(object)
+    def _show_failure(self, error: UploaderError) -> None:
+        self.verdict.clear()
+        self._directory_verdict.show_problem(error.problem)
+        self.changed.emit()
+
+
+def _name_some(names: tuple[str, ...]) -> str:
+    shown = ", ".join(texts.plain(name) for name in names[:NAMED])
+    return shown if len(names) <= NAMED else f"{shown}, …"

@@ -1,0 +1,338 @@
+"""The fifth page: the key is shown, registered and approved, and the whole way is proved."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QFontDatabase, QGuiApplication
+from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
+
+from mydata_like.core.errors import NotApprovedError, UploaderError
+from mydata_like.core.events import Event, Notice
+from mydata_like.gui.base import AppContext
+from mydata_like.gui.settings_editor.connection_test_view import ConnectionTest
+from mydata_like.gui.tasks import BackgroundTask
+from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.widgets import PlainLabel, icon
+from mydata_like.gui.wizard import wizard_services
+from mydata_like.gui.wizard.step_base import CheckLabel, WizardStep, tell
+from mydata_like.gui.wizard.wizard_services import RegisteredInstrument
+from mydata_like.settings.schema import Settings
+
+if TYPE_CHECKING:
+    from mydata_like.app.onboarding import PublicKeyInfo
+    from mydata_like.app.registration import HostKey
+
+
+class HostKeyPanel(QWidget):
+    """Shows the key of a host that nobody has vouched for yet."""
+
+    trusted = Signal(object)  # a Registered, with the next host's key
+
+    def __init__(self, desk: AppContext, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._registered: RegisteredInstrument | None = None
+        self._tasks = desk.tasks
+        self._check = BackgroundTask()
+        self._sentence = PlainLabel("", self)
+        self._sentence.setWordWrap(True)
+        self.fingerprint = QLineEdit(self)
+        self.fingerprint.setReadOnly(True)
+        self.fingerprint.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
+        self.fingerprint.setAccessibleName(self.tr("Fingerprint of the host's key"))
+        self.trust = QPushButton(icon("padlock"), self.tr("&Trust this host"), self)
+        self.verdict = CheckLabel(self)
+        line = QHBoxLayout()
+        line.addWidget(self.fingerprint, 1)
+        line.addWidget(self.trust)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self._sentence)
+        column.addLayout(line)
+        column.addWidget(self.verdict)
+        self.hide()
+        self._connect()
+
+    def ask(self, registered: RegisteredInstrument) -> None:
+        """Ask for the next host."""
+        assert registered.host_key is not None
+        self._registered = registered
+        key: HostKey = registered.host_key
+        text = self.tr(
+            "This is the first contact with the staging host %1, port %2. Compare the "
+            "fingerprint of its key with what the administrator tells you:"
+        )
+        host = texts.plain(key.host)
+        self._sentence.setText(text.replace("%1", host).replace("%2", str(key.port)))
+        self.fingerprint.setText(key.fingerprint)
+        self.fingerprint.setCursorPosition(0)
+        self.verdict.clear()
+        self.trust.setEnabled(True)
+        self.show()
+
+    def stop(self) -> None:
+        """Wait no more for what is asked."""
+        self._check.cancel()
+
+    def _connect(self) -> None:
+        self.trust.clicked.connect(self._trust)
+
+    @Slot()
+    def _trust(self) -> None:
+        assert self._registered is not None
+        self.trust.setEnabled(False)
+        trust = partial(wizard_services.trust_host, self._registered)
+        self._check = self._tasks.run(trust, self._go_on, self._show_failure, writes=True)
+        self.verdict.show_checking(self.tr("Looking for the next host…"))
+
+    @Slot(object)
+    def _go_on(self, registered: RegisteredInstrument) -> None:
+        self.trusted.emit(registered)
+
+    @Slot(object)
+    def _show_failure(self, error: UploaderError) -> None:
+        self.verdict.show_problem(error.problem)
+
+
+ASK_AFTER = 15_000  # milliseconds after which it is asked again whether the key is approved
+
+
+class KeyStep(WizardStep):
+    """Shows the key, waits for its approval, and carries on by itself when that comes."""
+
+    def __init__(self, desk: AppContext, parent: QWidget | None = None) -> None:
+        super().__init__(desk, parent)
+        self.title = self.tr("Let the server know this computer")
+        self.explanation = self.tr(
+            "Files travel under a key that was made on this computer. "
+            "An administrator of the server approves it once."
+        )
+        self.approved = False
+        self._key: PublicKeyInfo | None = None
+        self.again = QTimer(self, singleShot=True, interval=ASK_AFTER)
+        self.fingerprint = QLineEdit(self)
+        self.fingerprint.setReadOnly(True)
+        self.fingerprint.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
+        copy = QPushButton(icon("copy"), self.tr("&Copy"), self)
+        copy.clicked.connect(self._copy_fingerprint)
+        self.verdict = self.add_field(self.tr("&Key fingerprint"), self.fingerprint, copy)
+        self.notice = CheckLabel(self, keeps_place=False)
+        self.waiting = self._make_waiting()
+        self.host_key = HostKeyPanel(desk, self)
+        self.test = TestFilePanel(desk, self)
+        for part in (self.notice, self.waiting, self.host_key, self.test):
+            self.add(part)
+        self.add_space()
+        self._connect()
+
+    @property
+    def proved(self) -> bool:
+        """Whether a test file has made the whole way."""
+        return self.approved and self.test.proved
+
+    def begin(self) -> None:
+        self.approved = False
+        show = partial(wizard_services.show_key, self.config, self.settings)
+        self.check.cancel()
+        self.check = self._desk.tasks.run(show, self._show_key, self._show_failure, writes=True)
+        self.verdict.show_checking(self.tr("Looking for the key…"))
+        for part in (self.waiting, self.host_key, self.test):
+            part.hide()
+
+    def end(self) -> None:
+        super().end()
+        self.again.stop()
+        self.host_key.stop()
+        self.test.stop()
+
+    def _make_waiting(self) -> QWidget:
+        waiting = QWidget(self)
+        text = PlainLabel(
+            self.tr(
+                "The administrator compares the fingerprint in the server's administration "
+                "(MyData, uploader registration requests), chooses the storage box and ticks "
+                "“approved”. You may close this window meanwhile: the program goes on asking, "
+                "and tells you when the approval comes."
+            ),
+            waiting,
+        )
+        text.setWordWrap(True)
+        self.copy_message = QPushButton(
+            icon("copy"), self.tr("Copy a &message for the administrator"), waiting
+        )
+        self.ask_now = QPushButton(icon("refresh"), self.tr("&Ask again now"), waiting)
+        line = QHBoxLayout(waiting)
+        line.setContentsMargins(0, 0, 0, 0)
+        line.addWidget(text, 1)
+        column = QVBoxLayout()
+        column.addWidget(self.copy_message)
+        column.addWidget(self.ask_now)
+        column.addStretch(1)
+        line.addLayout(column)
+        return waiting
+
+    def _connect(self) -> None:
+        self.copy_message.clicked.connect(self._copy_message)
+        self.ask_now.clicked.connect(self._ask)
+        self.again.timeout.connect(self._ask)
+        self.host_key.trusted.connect(self._take_approval)
+        self.test.ended.connect(self.changed)
+
+    @Slot(object)
+    def _show_key(self, key: PublicKeyInfo) -> None:
+        self._key = key
+        self.fingerprint.setText(key.fingerprint)
+        self.fingerprint.setCursorPosition(0)
+        self._ask()
+
+    @Slot()
+    def _ask(self) -> None:
+        """Ask the server whether the key is approved; the first time the key is registered."""
+        self.again.stop()
+        self.ask_now.setEnabled(False)
+        self.run_check(
+            partial(wizard_services.register, self.config, self.settings),
+            self._take_approval,
+            self._show_failure,
+            progress=self._show_notice,
+        )
+        self.verdict.show_checking(self.tr("Asking the server whether the key is approved…"))
+
+    @Slot(object)
+    def _show_notice(self, event: Event) -> None:
+        if isinstance(event, Notice):
+            self.notice.show_caution(tell(event.problem))
+
+    @Slot(object)
+    def _show_failure(self, error: UploaderError) -> None:
+        awaited = isinstance(error, NotApprovedError)
+        if awaited:
+            self.verdict.show_waiting(tell(error.problem))
+        else:
+            self.verdict.show_problem(error.problem)
+        self.waiting.setVisible(self._key is not None)
+        self.ask_now.setEnabled(True)
+        if self._key is not None:
+            self.again.start()
+        self.changed.emit()
+
+    @Slot(object)
+    def _take_approval(self, registered: RegisteredInstrument) -> None:
+        """Go on: meet the staging hosts, then offer to prove the way."""
+        self.waiting.hide()
+        self.approved = True
+        box = registered.admission.area.box
+        self.verdict.show_good(
+            self.tr("The key is approved for the storage box “%1”.").replace("%1", box)
+        )
+        if registered.host_key is not None:
+            self.host_key.ask(registered)
+        else:
+            self.host_key.hide()
+            self.test.offer(self.settings)
+        self.changed.emit()
+
+    @Slot()
+    def _copy_fingerprint(self) -> None:
+        QGuiApplication.clipboard().setText(self.fingerprint.text())
+
+    @Slot()
+    def _copy_message(self) -> None:
+        QGuiApplication.clipboard().setText(self._write_message())
+
+    def _write_message(self) -> str:
+        """Return what an administrator needs to know, as a message that can be sent."""
+        assert self._key is not None
+        instrument = self.settings.instrument
+        text = self.tr(
+            "Please let the uploader “%1” of %2 send data to %3.\n\n"
+            "Its key has the fingerprint %4 (MD5 %5).\n\n"
+            "In the server's administration, under MyData, uploader registration requests: "
+            "compare the fingerprint, choose the storage box and tick “approved”. Then let the "
+            "key into the staging host's account.\n"
+        )
+        for mark, value in (
+            ("%1", instrument.name),
+            ("%2", instrument.facility),
+            ("%3", self.settings.server.url),
+            ("%4", self._key.fingerprint),
+            ("%5", self._key.md5_fingerprint),
+        ):
+            text = text.replace(mark, value)
+        return text
+
+
+class TestFilePanel(QWidget):
+    """A button that sends a test file, and below it what each step has shown."""
+
+    ended = Signal()
+
+    def __init__(self, desk: AppContext, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.proved = False
+        self._config = desk.controller.config
+        self._settings = Settings()
+        self.send = QPushButton(icon("start"), self.tr("&Send a test file"), self)
+        self.steps = ConnectionTest(desk.tasks, self)
+        self.steps.setAccessibleName(self.tr("How far the test file came"))
+        self.steps.setMinimumHeight(self.fontMetrics().height() * 14)
+        self.verdict = CheckLabel(self)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self.send, 0, Qt.AlignmentFlag.AlignLeft)
+        column.addWidget(self.verdict)
+        column.addWidget(self.steps)
+        self.hide()
+        self._connect()
+
+    def offer(self, settings: Settings) -> None:
+        """Offer to send the file to the server of these settings."""
+        self._settings = settings
+        self.proved = False
+        self.steps.clear()
+        self.steps.hide()
+        self.verdict.show_note(
+            self.tr("A small file goes the whole way, is compared there and removed again.")
+        )
+        self.show()
+        self.send.setEnabled(True)
+        self.send.setFocus()
+
+    def stop(self) -> None:
+        """End a test that is under way."""
+        self.steps.stop()
+
+    def _connect(self) -> None:
+        self.send.clicked.connect(self._send)
+        self.steps.ended.connect(self._conclude)
+        self.steps.failed.connect(self._show_failure)
+
+    @Slot()
+    def _send(self) -> None:
+        self.send.setEnabled(False)
+        self.steps.show()
+        self.verdict.show_checking(self.tr("A small file is on its way…"))
+        self.steps.start(self._config, self._settings)
+
+    @Slot(str)
+    def _conclude(self, worst: str) -> None:
+        self.proved = worst != "failed"
+        if not self.proved:
+            self.verdict.show_wrong(self.tr("The test file did not arrive; see the last line."))
+        elif worst == "unproven":
+            self.verdict.show_good(self.tr("Nothing failed, though not all could be proved."))
+        else:
+            self.verdict.show_good(self.tr("The whole way is open. You can finish now."))
+        self._offer_again()
+
+    @Slot(object)
+    def _show_failure(self, error: UploaderError) -> None:
+        self.verdict.show_problem(error.problem)
+        self._offer_again()
+
+    def _offer_again(self) -> None:
+        self.send.setText(self.tr("&Send it again"))
+        self.send.setEnabled(True)
+        self.ended.emit()

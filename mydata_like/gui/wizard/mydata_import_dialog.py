@@ -1,0 +1,131 @@
+"""What would be taken over from MyData, before it is."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QFont, QTextCharFormat, QTextCursor
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QDialog,
+    QDialogButtonBox,
+    QPlainTextEdit,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from mydata_like.core.errors import UploaderError
+from mydata_like.gui.base import AppContext
+from mydata_like.gui.settings_editor import setting_labels
+from mydata_like.gui.theme import texts
+from mydata_like.gui.wizard import wizard_services
+from mydata_like.gui.wizard.step_base import CheckLabel
+from mydata_like.settings.pending_changes import KeyStore
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from mydata_like.app.mydata_import import MyDataImport, Paragraph
+    from mydata_like.app.onboarding import SetupState
+
+NO_KEYRING = "settings.no-keyring"
+
+
+class MyDataImportDialog(QDialog):
+    """Shows what each setting of MyData becomes; one click takes all of it over."""
+
+    carried_over = Signal(object)  # a Beginning
+
+    def __init__(self, desk: AppContext, source: Path | None, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowTitle(self.tr("Import from MyData"))
+        self._config = desk.controller.config
+        self._takeover: MyDataImport | None = None
+        self._tasks = desk.tasks
+        self.report = QPlainTextEdit(self)
+        self.report.setReadOnly(True)
+        self.report.setTabChangesFocus(True)
+        self.report.setAccessibleName(self.tr("What would be taken over"))
+        self.verdict = CheckLabel(self)
+        self.into_file = QCheckBox(
+            self.tr("Keep the API key in a &file that only you can read (not encrypted)"), self
+        )
+        self.into_file.hide()
+        self.take_over = QPushButton(self.tr("&Take over"), self)
+        self.take_over.setEnabled(False)
+        self._buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel, self)
+        self._buttons.addButton(self.take_over, QDialogButtonBox.ButtonRole.AcceptRole)
+        self._lay_out()
+        self._connect()
+        self.verdict.show_checking(self.tr("Reading MyData's settings…"))
+        plan = partial(wizard_services.plan_takeover, self._config, source)
+        self._task = self._tasks.run(plan, self._show_plan, self._show_failure)
+
+    def done(self, result: int) -> None:
+        self._task.cancel()
+        super().done(result)
+
+    def _lay_out(self) -> None:
+        layout = QVBoxLayout(self)
+        layout.addWidget(self.verdict)
+        layout.addWidget(self.report, 1)
+        layout.addWidget(self.into_file)
+        layout.addWidget(self._buttons)
+        metrics = self.fontMetrics()
+        self.resize(metrics.averageCharWidth() * 90, metrics.height() * 26)
+
+    def _connect(self) -> None:
+        self._buttons.accepted.connect(self._carry_over)
+        self._buttons.rejected.connect(self.reject)
+
+    @Slot(object)
+    def _show_plan(self, plan: tuple[MyDataImport, Iterable[Paragraph]]) -> None:
+        self._takeover, paragraphs = plan
+        path = texts.plain(str(self._takeover.file.path))
+        self.verdict.show_good(self.tr("Nothing is changed yet. From %1:").replace("%1", path))
+        plain, bold = QTextCharFormat(), QTextCharFormat()
+        bold.setFontWeight(QFont.Weight.Bold)
+        cursor = self.report.textCursor()
+        for paragraph in paragraphs:
+            cursor.insertText(texts.plain(paragraph.heading) + "\n", bold)
+            for line in paragraph.lines:
+                cursor.insertText(f"    {texts.plain(setting_labels.with_labels(line))}\n", plain)
+            cursor.insertText("\n", plain)
+        cursor.insertText(self._tell_key(), plain)
+        self.report.moveCursor(QTextCursor.MoveOperation.Start)
+        self.take_over.setEnabled(True)
+        self.take_over.setDefault(True)
+
+    def _tell_key(self) -> str:
+        assert self._takeover is not None
+        if self._takeover.secret is None:
+            return texts.plain(self._takeover.secret_problem)
+        return self.tr("The API key comes along.")
+
+    @Slot()
+    def _carry_over(self) -> None:
+        assert self._takeover is not None
+        self.take_over.setEnabled(False)
+        store: KeyStore = "file" if self.into_file.isChecked() else "keyring"
+        carry = partial(wizard_services.carry_over, self._config, self._takeover, store)
+        self._task = self._tasks.run(carry, self._finish, self._show_failure, writes=True)
+
+    @Slot(object)
+    def _finish(self, beginning: SetupState) -> None:
+        self.carried_over.emit(beginning)
+        self.accept()
+
+    @Slot(object)
+    def _show_failure(self, error: UploaderError) -> None:
+        self.take_over.setEnabled(self._takeover is not None)
+        self.into_file.setVisible(error.problem_code == NO_KEYRING)
+        if error.problem_code != NO_KEYRING:
+            self.verdict.show_problem(error.problem)
+            return
+        advice = self.tr("Nothing was changed. Unlock it, or keep the key in a file.")
+        self.verdict.show_wrong(f"{error.problem.message} {advice}")

@@ -1,0 +1,280 @@
+"""The first page: where the server is, or what MyData knows of all this already."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Signal, Slot
+from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLineEdit, QPushButton, QWidget
+
+from mydata_like.core.errors import UploaderError
+from mydata_like.gui.base import AppContext
+from mydata_like.gui.demo_launcher import is_installed
+from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.file_drop import choose_file
+from mydata_like.gui.theme.widgets import PlainLabel, icon
+from mydata_like.gui.wizard import wizard_services
+from mydata_like.gui.wizard.mydata_import_dialog import NO_KEYRING, MyDataImportDialog
+from mydata_like.gui.wizard.step_base import Readiness, WizardStep
+from mydata_like.settings.pending_changes import ApiKeyChange, KeyStore
+
+if TYPE_CHECKING:
+    from mydata_like.app.onboarding import ServerCheckResult, SetupState
+
+
+URL = "server.url"
+
+
+class AddressStep(WizardStep):
+    """Asks for the server's address; another one that was found is offered as a button."""
+
+    demo_wanted = Signal()
+
+    def __init__(self, desk: AppContext, parent: QWidget | None = None) -> None:
+        super().__init__(desk, parent)
+        self.title = self.tr("Which server?")
+        self.explanation = self.tr(
+            "The web address of your MyTardis server, as you open it in a browser."
+        )
+        self._found = ""
+        self._legacy: Path | None = None
+        self.address = QLineEdit(self)
+        self.address.setPlaceholderText("mytardis.example.org")
+        self.verdict = self.add_field(self.tr("Server &address"), self.address, key=URL)
+        self.better = QPushButton(self)
+        self.better.hide()
+        self.add(self.better)
+        self._old = PlainLabel("", self)
+        self._old.setWordWrap(True)
+        self.import_button = QPushButton(icon("import"), self.tr("&Import from MyData…"), self)
+        self._choose_button = QPushButton(self.tr("&Choose a MyData.cfg…"), self)
+        self.demo = QPushButton(icon("start"), self.tr("&Try the demo"), self)
+        self.demo.setVisible(is_installed())
+        self._lay_out()
+        self._connect()
+
+    @property
+    def readiness(self) -> Readiness:
+        if self.check.running:
+            return Readiness.CHECKING
+        return Readiness.READY if self._found else Readiness.LACKING
+
+    def fill(self, beginning: SetupState) -> None:
+        self.address.setText(self.settings.server.url)
+        self.guard(self.address, self.verdict)
+        self._legacy = beginning.legacy
+        self.import_button.setVisible(self._legacy is not None)
+        self._old.setText(self._tell_legacy())
+
+    def begin(self) -> None:
+        self.address.setFocus()
+        if self.address.text():
+            self._check()
+
+    def changes(self) -> dict[str, object]:
+        return {URL: self._found}
+
+    def is_done(self, beginning: SetupState) -> bool:
+        return bool(beginning.loaded.settings.server.url)
+
+    def open_takeover(self, source: Path | None) -> MyDataImportDialog:
+        """Show what MyData's settings would change, and take them over if that is wanted."""
+        sheet = MyDataImportDialog(self._desk, source, self)
+        sheet.carried_over.connect(self.taken_over)
+        sheet.open()
+        return sheet
+
+    def _lay_out(self) -> None:
+        self.add_space()
+        line = QHBoxLayout()
+        line.addWidget(self.import_button)
+        line.addWidget(self._choose_button)
+        line.addStretch(1)
+        line.addWidget(self.demo)
+        self.add(self._old)
+        self.add(line)
+
+    def _connect(self) -> None:
+        self.address.textEdited.connect(self._type)
+        self.better.clicked.connect(self._take_better)
+        self.import_button.clicked.connect(self._import_found)
+        self._choose_button.clicked.connect(self._choose_file)
+        self.demo.clicked.connect(self.demo_wanted)
+
+    def _tell_legacy(self) -> str:
+        if self._legacy is None:
+            return self.tr("Has MyData been used before? Its settings can be taken over.")
+        text = self.tr("MyData has been used on this computer: %1")
+        return text.replace("%1", texts.plain(str(self._legacy)))
+
+    @Slot()
+    def _type(self) -> None:
+        self._check(typed=True)
+
+    def _check(self, *, typed: bool = False) -> None:
+        self._found = ""
+        self.better.hide()
+        text = self.address.text().strip()
+        if text:
+            server = self.settings.server
+            find = partial(wizard_services.check_address, server, text)
+            self.run_check(find, self._show_found, self._show_failure, typed=typed)
+            self.verdict.show_checking(self.tr("Looking for the server…"))
+        else:
+            self.check.cancel()
+            self.verdict.clear()
+        self.changed.emit()
+
+    @Slot(object)
+    def _show_found(self, reached: ServerCheckResult) -> None:
+        if reached.problem is not None:
+            self._offer(reached)
+        else:
+            self._found = reached.url
+            self.verdict.show_good(
+                self.tr("This is a MyTardis server: %1").replace("%1", reached.url)
+            )
+        self.changed.emit()
+
+    def _offer(self, reached: ServerCheckResult) -> None:
+        assert reached.problem is not None
+        self.verdict.show_wrong(reached.problem.message)
+        self._better = reached.url
+        self.better.setText(self.tr("&Use %1").replace("%1", texts.plain(reached.url)))
+        self.better.show()
+
+    @Slot(object)
+    def _show_failure(self, error: UploaderError) -> None:
+        self.verdict.show_problem(error.problem)
+        self.changed.emit()
+
+    @Slot()
+    def _take_better(self) -> None:
+        self.address.setText(self._better)
+        self.address.setFocus()
+        self._check()
+
+    @Slot()
+    def _import_found(self) -> None:
+        self.open_takeover(None)
+
+    @Slot()
+    def _choose_file(self) -> None:
+        kinds = self.tr("MyData's settings (*.cfg);;All files (*)").split(";;")
+        choose_file(self, self.tr("Settings of MyData"), self._take_over, kinds=kinds)
+
+    @Slot(str)
+    def _take_over(self, path: str) -> None:
+        self.open_takeover(Path(path))
+
+
+USERNAME = "server.username"
+
+
+class AccountStep(WizardStep):
+    """Asks who uploads; the key goes to the keyring, never into the settings."""
+
+    def __init__(self, desk: AppContext, parent: QWidget | None = None) -> None:
+        super().__init__(desk, parent)
+        self.title = self.tr("Which account?")
+        self.explanation = self.tr(
+            "The account that uploads, usually the facility manager's. Its API key is on the "
+            "server's page “Manage Account”."
+        )
+        self._signed_in = False
+        self._has_key = False
+        self.username = QLineEdit(self)
+        self.key = QLineEdit(self)
+        self.key.setEchoMode(QLineEdit.EchoMode.Password)
+        self._page = QPushButton(icon("open"), self.tr("&Open the server's page"), self)
+        self.account_verdict = self.add_field(self.tr("&Account"), self.username, key=USERNAME)
+        self.verdict = self.add_field(self.tr("API &key"), self.key, self._page)
+        self.into_file = QCheckBox(
+            self.tr("Keep the key in a &file that only you can read (not encrypted)"), self
+        )
+        self.into_file.hide()
+        self.add(self.into_file)
+        self.add_space()
+        self._connect()
+
+    @property
+    def readiness(self) -> Readiness:
+        if self.check.running:
+            return Readiness.CHECKING
+        return Readiness.READY if self._signed_in else Readiness.LACKING
+
+    def fill(self, beginning: SetupState) -> None:
+        self._has_key = beginning.has_key
+        self.username.setText(self.settings.server.username)
+        self.key.clear()
+        kept = self.tr("Kept already; leave this empty to use it")
+        self.key.setPlaceholderText(kept if self._has_key else "")
+        self.guard(self.username, self.account_verdict)
+
+    def begin(self) -> None:
+        field = self.key if self.username.text() and not self._has_key else self.username
+        field.setFocus()
+        self._check()
+
+    def changes(self) -> dict[str, object]:
+        return {USERNAME: self.username.text().strip()}
+
+    def new_key(self) -> ApiKeyChange | None:
+        text = self.key.text().strip()
+        store: KeyStore = "file" if self.into_file.isChecked() else "keyring"
+        return ApiKeyChange(text, store) if text else None
+
+    def show_refusal(self, error: UploaderError) -> bool:
+        if error.problem_code != NO_KEYRING:
+            return False
+        advice = self.tr(
+            "Unlock it and press Next again, or keep the key in a file that only you can read."
+        )
+        self.verdict.show_wrong(f"{error.problem.message} {advice}")
+        self.into_file.show()
+        self.into_file.setFocus()
+        return True
+
+    def is_done(self, beginning: SetupState) -> bool:
+        return beginning.has_key and bool(beginning.loaded.settings.server.username)
+
+    def _connect(self) -> None:
+        self.username.textEdited.connect(self._type)
+        self.key.textEdited.connect(self._type)
+        self._page.clicked.connect(self._open_page)
+
+    @Slot()
+    def _type(self) -> None:
+        self._check(typed=True)
+
+    def _check(self, *, typed: bool = False) -> None:
+        self._signed_in = False
+        username, key = self.username.text().strip(), self.key.text().strip()
+        kept = self._has_key and username == self.settings.server.username
+        if username and (key or kept):
+            server = self.settings.server.changed(username=username)
+            ask = partial(wizard_services.check_account, self.config, server, key)
+            self.run_check(ask, self._show_name, self._show_failure, typed=typed)
+            self.verdict.show_checking(self.tr("Asking the server who you are…"))
+        else:
+            self.check.cancel()
+            self.verdict.clear()
+        self.changed.emit()
+
+    @Slot(object)
+    def _show_name(self, name: str) -> None:
+        self._signed_in = True
+        text = self.tr("You are signed in as %1.")
+        self.verdict.show_good(text.replace("%1", texts.plain(name)))
+        self.changed.emit()
+
+    @Slot(object)
+    def _show_failure(self, error: UploaderError) -> None:
+        self.verdict.show_problem(error.problem)
+        self.changed.emit()
+
+    @Slot()
+    def _open_page(self) -> None:
+        self._desk.controller.open_address(self.settings.server.url)

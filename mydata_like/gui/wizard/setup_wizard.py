@@ -1,0 +1,308 @@
+"""The dialog of the first start: its pages one by one, each kept as it is left."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QSize, Qt, Signal, Slot
+from PySide6.QtGui import QFont, QPalette
+from PySide6.QtWidgets import (
+    QDialog,
+    QFrame,
+    QHBoxLayout,
+    QPushButton,
+    QScrollArea,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from mydata_like.core.errors import UploaderError
+from mydata_like.gui.base import AppContext
+from mydata_like.gui.tasks import BackgroundTask
+from mydata_like.gui.theme.widgets import PlainLabel, icon
+from mydata_like.gui.wizard import wizard_services
+from mydata_like.gui.wizard.folders_step import FoldersStep
+from mydata_like.gui.wizard.instrument_step import InstrumentStep
+from mydata_like.gui.wizard.key_step import KeyStep
+from mydata_like.gui.wizard.server_steps import AccountStep, AddressStep
+from mydata_like.gui.wizard.step_base import CheckIcon, CheckLabel, Readiness, WizardStep
+from mydata_like.settings.fields import plain_value
+
+if TYPE_CHECKING:
+    from mydata_like.app.onboarding import SetupState
+
+
+class StepIndicator(QFrame):
+    """The names of the pages; signs and weights tell which are done."""
+
+    def __init__(self, names: Sequence[str], parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setAutoFillBackground(True)
+        self.setBackgroundRole(QPalette.ColorRole.Base)
+        column = QVBoxLayout(self)
+        column.setSpacing(self.fontMetrics().height() // 2)
+        self._rows: list[tuple[CheckIcon, PlainLabel]] = []
+        for number, name in enumerate(names, start=1):
+            sign, label = CheckIcon(self), PlainLabel(f"{number}  {name}", self)
+            line = QHBoxLayout()
+            line.addWidget(sign)
+            line.addWidget(label, 1)
+            column.addLayout(line)
+            self._rows.append((sign, label))
+        column.addStretch(1)
+        self.setMinimumWidth(self.fontMetrics().averageCharWidth() * 22)
+
+    def show_place(self, place: int) -> None:
+        """Mark the page of this index as the one that is shown."""
+        for index, (sign, label) in enumerate(self._rows):
+            if index < place:
+                sign.show_icon("check", "good")
+            else:
+                sign.show_icon("right" if index == place else "")
+            font = QFont(label.font())
+            font.setBold(index == place)
+            label.setFont(font)
+
+
+TITLE = 1.4  # times the usual size of text
+
+
+class SetupWizard(QDialog):
+    """Five short pages; it opens on the first one that is not answered yet."""
+
+    demo_wanted = Signal()
+
+    def __init__(
+        self, desk: AppContext, parent: QWidget | None = None, *, first: int | None = None
+    ) -> None:
+        """`first` is the page to open on, where that is not for the wizard to find."""
+        super().__init__(parent)
+        self._first = first
+        self._desk = desk
+        self._eager = False  # Next was pressed while an answer was awaited
+        self._focus: QWidget | None = None  # where it was when the page was kept
+        self._reading = self._keeping = BackgroundTask()
+        self.setWindowTitle(self.tr("Set up mydata-like"))
+        self.address = AddressStep(desk)
+        self.account = AccountStep(desk)
+        self.place = InstrumentStep(desk)
+        self.folders = FoldersStep(desk)
+        self.key = KeyStep(desk)
+        self.steps: tuple[WizardStep, ...] = (
+            self.address,
+            self.account,
+            self.place,
+            self.folders,
+            self.key,
+        )
+        self._make_frame()
+        self._lay_out()
+        self._connect()
+        self._read()
+
+    @property
+    def step(self) -> WizardStep:
+        """The page that is shown."""
+        return self.steps[self._stack.currentIndex()]
+
+    def done(self, result: int) -> None:
+        self._reading.cancel()
+        self._keeping.cancel()
+        self.step.end()
+        self._desk.controller.reload_settings()
+        super().done(result)
+
+    def _stack_up(self) -> QStackedWidget:
+        """Return the pages, which come before all buttons for those who go by Tab."""
+        stack = QStackedWidget(self)
+        for step in self.steps:
+            area = QScrollArea(stack)
+            area.setWidgetResizable(True)
+            area.setFrameShape(QFrame.Shape.NoFrame)
+            area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+            area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+            area.setWidget(step)
+            stack.addWidget(area)
+        return stack
+
+    def _make_frame(self) -> None:
+        """Make what is around the pages."""
+        self._trail = StepIndicator(self._name_steps(), self)
+        self._stack = self._stack_up()
+        self._title = PlainLabel("", self)
+        self._title.scale(TITLE, bold=True)
+        self._title.setWordWrap(True)
+        self._explanation = PlainLabel("", self)
+        self._explanation.setWordWrap(True)
+        self.verdict = CheckLabel(self, keeps_place=False)
+        self.later = QPushButton(self.tr("&Later"), self)
+        self.again = QPushButton(icon("refresh"), self.tr("Check a&gain"), self)
+        self.back = QPushButton(self.tr("&Back"), self)
+        self.next = QPushButton(self.tr("&Next"), self)
+        for button in (self.later, self.again, self.back):
+            button.setAutoDefault(False)
+        self.next.setDefault(True)
+
+    def _name_steps(self) -> list[str]:
+        return [
+            self.tr("Server"),
+            self.tr("Account"),
+            self.tr("Instrument"),
+            self.tr("Data"),
+            self.tr("Approval"),
+        ]
+
+    def _lay_out(self) -> None:
+        buttons = QHBoxLayout()
+        buttons.addWidget(self.later)
+        buttons.addWidget(self.again)
+        buttons.addStretch(1)
+        buttons.addWidget(self.back)
+        buttons.addWidget(self.next)
+        right = QVBoxLayout()
+        right.addWidget(self._title)
+        right.addWidget(self._explanation)
+        right.addWidget(self._stack, 1)
+        right.addWidget(self.verdict)
+        right.addLayout(buttons)
+        layout = QHBoxLayout(self)
+        layout.addWidget(self._trail)
+        layout.addLayout(right, 1)
+        layout.setSpacing(self.fontMetrics().height())
+        self._choose_size()
+
+    def _choose_size(self) -> None:
+        """Take the room that the pages like, as far as it is there."""
+        metrics = self.fontMetrics()
+        liked = QSize(metrics.averageCharWidth() * 130, metrics.height() * 40)
+        parent = self.parentWidget()
+        room = parent.window().size() if parent else self.screen().availableSize()
+        self.resize(liked.boundedTo(room))
+
+    def _connect(self) -> None:
+        self.next.clicked.connect(self._go_on)
+        self.again.clicked.connect(self._check_again)
+        self.back.clicked.connect(self._go_back)
+        self.later.clicked.connect(self.reject)
+        self.address.demo_wanted.connect(self.demo_wanted)
+        for step in self.steps:
+            step.changed.connect(self._follow)
+            step.taken_over.connect(self._start_with)
+
+    def _read(self) -> None:
+        """Read what is set already."""
+        self._stack.setEnabled(False)
+        self.next.setEnabled(False)
+        self.back.setEnabled(False)
+        self.verdict.show_checking(self.tr("Reading the settings…"))
+        begin = partial(wizard_services.begin, self._desk.controller.config)
+        self._reading = self._desk.tasks.run(begin, self._start_with, self._show_failure)
+
+    @Slot(object)
+    def _start_with(self, beginning: SetupState) -> None:
+        """Show what is set, and the first page that lacks something."""
+        self.verdict.clear()
+        self._take(beginning)
+        undone = (index for index, step in enumerate(self.steps) if not step.is_done(beginning))
+        found = next(undone, len(self.steps) - 1)
+        self._show_step(found if self._first is None else self._first)
+        self._first = None
+
+    def _take(self, beginning: SetupState) -> None:
+        for step in self.steps:
+            step.take(beginning)
+
+    def _show_step(self, index: int) -> None:
+        self.step.end()
+        self._eager = False
+        self._stack.setEnabled(True)
+        self._stack.setCurrentIndex(index)
+        self._title.setText(self.step.title)
+        self._explanation.setText(self.step.explanation)
+        self._trail.show_place(index)
+        self.back.setVisible(index > 0)
+        self.back.setEnabled(True)
+        self.step.begin()
+        self._follow()
+
+    @Slot()
+    def _follow(self) -> None:
+        """Let the person go on as soon as the page allows it."""
+        readiness = self.step.readiness
+        self.next.setEnabled(readiness is not Readiness.LACKING and not self._keeping.running)
+        self.again.setVisible(self.step.lost and self.step is not self.key)
+        self._name_next()
+        if readiness is Readiness.CHECKING or not self._eager:
+            return
+        self._eager = False
+        if readiness is Readiness.READY:
+            self._go_on()
+
+    def _name_next(self) -> None:
+        if self.step is not self.key:
+            self.next.setText(self.tr("&Next"))
+            self.later.setVisible(True)
+            return
+        text = self.tr("&Finish") if self.key.approved else self.tr("Cl&ose and wait")
+        self.next.setText(text)
+        self.later.setVisible(False)
+        if self.key.proved:
+            self.next.setFocus()
+
+    @Slot()
+    def _go_on(self) -> None:
+        """Keep what was entered, then show the next page; an open check is waited for."""
+        if self.step is self.key:
+            self.accept()
+            return
+        self._eager = self.step.readiness is Readiness.CHECKING
+        if self._eager:
+            return
+        self._focus = self.focusWidget()
+        self.next.setEnabled(False)
+        self._stack.setEnabled(False)
+        self.verdict.clear()
+        config = self._desk.controller.config
+        keep = partial(wizard_services.keep, config, self._find_changes(), self.step.new_key())
+        self._keeping = self._desk.tasks.run(keep, self._take_kept, self._refuse, writes=True)
+
+    def _find_changes(self) -> dict[str, object]:
+        """Return what differs from the settings as they are."""
+        settings = self.step.settings
+        return {
+            key: value
+            for key, value in self.step.changes().items()
+            if value != plain_value(settings.value(key))
+        }
+
+    @Slot(object)
+    def _take_kept(self, beginning: SetupState) -> None:
+        self._take(beginning)
+        self._show_step(self._stack.currentIndex() + 1)
+
+    @Slot(object)
+    def _refuse(self, error: UploaderError) -> None:
+        """Stay on the page: what was entered could not be kept."""
+        self._stack.setEnabled(True)
+        if self._focus is not None:
+            self._focus.setFocus()
+        if not self.step.show_refusal(error):
+            self.verdict.show_problem(error.problem)
+        self._follow()
+
+    @Slot()
+    def _check_again(self) -> None:
+        self.step.begin()
+
+    @Slot()
+    def _go_back(self) -> None:
+        self.verdict.clear()
+        self._keeping.cancel()
+        self._show_step(self._stack.currentIndex() - 1)
+
+    @Slot(object)
+    def _show_failure(self, error: UploaderError) -> None:
+        self.verdict.show_problem(error.problem)

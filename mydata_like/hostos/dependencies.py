@@ -1,0 +1,207 @@
+"""What the program is built on, as it is installed: names, versions, licences.
+
+All of it is read from the metadata that packages bring along, in bundles as well.
+"""
+
+import ctypes
+import platform
+import re
+import sqlite3
+import ssl
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from importlib.metadata import Distribution, PackageNotFoundError, distribution, version
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from mydata_like import __version__
+
+PROGRAM: Final = "mydata-like"
+EXTRAS: Final = frozenset({"demo"})  # of the program itself; nobody else's are followed
+_NAME: Final = re.compile(r"[\w.-]+")
+_EXTRA: Final = re.compile(r"""extra\s*==\s*["']([\w-]+)["']""")
+_LONGEST: Final = 80  # characters; some packages put the whole text where its name belongs
+_CLASSIFIER: Final = "License :: OSI Approved :: "
+
+
+class Component(NamedTuple):
+    """One of them; `needs` are the names of those that it is built on itself."""
+
+    name: str
+    version: str
+    licence: str
+    needs: tuple[str, ...] = ()
+
+
+def list_components() -> list[Component]:
+    """Return all that is installed for the program, without itself, by name."""
+    found: dict[str, Component] = {}
+    wanted = [PROGRAM]
+    while wanted:
+        name = wanted.pop()
+        installed = _find(name)
+        if installed is None or _plain(name) in found:
+            continue
+        extras = EXTRAS if name == PROGRAM else frozenset[str]()
+        needs = tuple(sorted({need for need in _needs(installed, extras) if _find(need)}))
+        found[_plain(name)] = Component(
+            installed.name, installed.version, _name_licence(installed), needs
+        )
+        wanted += needs
+    del found[PROGRAM]
+    return sorted([*found.values(), *_below()], key=lambda component: component.name.lower())
+
+
+def _below() -> Iterator[Component]:
+    """Yield what the packages do not tell of: what Python itself stands on."""
+    yield Component("Python", platform.python_version(), "PSF-2.0")
+    yield Component("OpenSSL", ssl.OPENSSL_VERSION.split()[1], "Apache-2.0")
+    yield Component("SQLite", sqlite3.sqlite_version, "blessing")
+
+
+def _find(name: str) -> Distribution | None:
+    try:
+        return distribution(name)
+    except PackageNotFoundError:
+        return None
+
+
+def _needs(installed: Distribution, extras: frozenset[str]) -> Iterator[str]:
+    for text in installed.requires or ():
+        extra = _EXTRA.search(text)
+        named = _NAME.match(text)
+        if named and (extra is None or extra[1] in extras):
+            yield _plain(named[0])
+
+
+def _plain(name: str) -> str:
+    """Return a name as it is compared: PEP 503."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _name_licence(installed: Distribution) -> str:
+    told = installed.metadata
+    for key in ("License-Expression", "License"):
+        first = told[key].strip().partition("\n")[0] if key in told else ""
+        if 0 < len(first) <= _LONGEST:
+            return first
+    kinds = (kind for kind in told.get_all("Classifier") or () if kind.startswith(_CLASSIFIER))
+    return next((kind.removeprefix(_CLASSIFIER) for kind in kinds), "")
+
+
+UNKNOWN: Final = "unknown"
+MISSING: Final = "not installed"
+_LIBSSH: Final = "ssh-python"
+_PACKAGES: Final = (
+    "requests",
+    "urllib3",
+    "truststore",
+    "paramiko",
+    "bcrypt",
+    "PyNaCl",
+    "keyring",
+)
+
+
+class Library(NamedTuple):
+    """One library; `within` is the package that brings it along, or empty, `use` what it is for."""
+
+    name: str
+    version: str
+    within: str = ""
+    use: str = ""
+
+
+def list_libraries() -> list[Library]:
+    """Return the libraries on which safety depends; what cannot be asked is `UNKNOWN`."""
+    return list(_find_libraries())
+
+
+def describe_versions() -> str:
+    """Return a line for the program and each package with what it brings, for a report."""
+    found = list_libraries()
+    lines = [f"mydata-like {__version__}"]
+    for package in (one for one in found if not one.within):
+        inner = [f"{one.name} {one.version}" for one in found if one.within == package.name]
+        added = f" with {', '.join(inner)}" if inner else ""
+        lines.append(f"{package.name} {package.version}{added}")
+    return "\n".join(lines) + "\n"
+
+
+def _find_libraries() -> Iterator[Library]:
+    python = f"{platform.python_version()} ({platform.python_implementation()})"
+    yield Library("Python", python)
+    yield Library("OpenSSL", _number(ssl.OPENSSL_VERSION), "Python", "HTTPS")
+    yield Library("SQLite", sqlite3.sqlite_version, "Python", "ledger")
+    qt = _version("PySide6-Essentials")
+    yield Library("PySide6-Essentials", qt)
+    yield Library("Qt", qt, "PySide6-Essentials", "window")  # the two are numbered alike
+    yield Library(_LIBSSH, _version(_LIBSSH))
+    yield Library("libssh", _ask(_libssh), _LIBSSH, "SSH")
+    yield Library("OpenSSL", _ask(_openssl_of_libssh), _LIBSSH, "SSH")
+    yield Library("cryptography", _version("cryptography"))
+    yield Library(
+        "OpenSSL", _ask(_openssl_of_cryptography), "cryptography", "keys; SSH by paramiko"
+    )
+    yield Library("zstandard", _version("zstandard"))
+    yield Library("zstd", _ask(_zstd), "zstandard", "compression")
+    for name in _PACKAGES:
+        yield Library(name, _version(name))
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return MISSING
+
+
+def _ask(question: Callable[[], str]) -> str:
+    """Return an answer of a library; another build of it may lack what is asked for."""
+    try:
+        return question()
+    except ModuleNotFoundError:
+        return MISSING
+    except (ImportError, AttributeError, OSError, ValueError):
+        return UNKNOWN
+
+
+def _number(told: str) -> str:
+    """Return number and date of what OpenSSL calls itself: `OpenSSL 3.4.0 22 Oct 2024`."""
+    return told.removeprefix("OpenSSL ").strip()
+
+
+def _libssh() -> str:
+    return _call_libssh("ssh_version").partition("/")[0]
+
+
+def _openssl_of_libssh() -> str:
+    return _number(_call_libssh("OpenSSL_version"))
+
+
+def _call_libssh(name: str) -> str:
+    """Return what a function of libssh, or of what it stands on, says of its version.
+
+    The package tells neither. Looked up in its extension module, a name is found in all
+    libraries that this needs; Windows wants the library itself.
+    """
+    extension = Path(str(import_module("ssh.session").__file__))
+    near = (extension.parent, extension.parent.parent / "ssh_python.libs")
+    for file in (extension, *(found for folder in near for found in folder.glob("*.dll"))):
+        ask = getattr(ctypes.CDLL(str(file)), name, None)
+        if ask is not None:
+            ask.restype, ask.argtypes = ctypes.c_char_p, (ctypes.c_int,)
+            return str(ask(0).decode("ascii"))
+    raise ValueError(f"there is no {name}")
+
+
+def _openssl_of_cryptography() -> str:
+    from cryptography.hazmat.backends.openssl import backend
+
+    return _number(backend.openssl_version_text())
+
+
+def _zstd() -> str:
+    import zstandard
+
+    return ".".join(map(str, zstandard.ZSTD_VERSION))

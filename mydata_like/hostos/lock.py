@@ -1,0 +1,527 @@
+"""A lock file in the data directory, renewed while a run lasts: seen from other computers.
+
+It is the lock for network shares and other accounts: everybody who reaches the data sees it. The
+system frees nothing when its holder dies, so it counts only as long as it is renewed, by the
+clock of the file server. The folder's own times stay as they were.
+"""
+
+import hashlib
+import json
+import logging
+import os
+import re
+import secrets
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, NamedTuple, Self
+
+import psutil
+from filelock import FileLock, Timeout
+
+from mydata_like.core.data_directory import WHOLE, Shard, lock_name, read_lock_name
+from mydata_like.core.errors import AlreadyRunningError, RunError, SettingsError
+from mydata_like.core.formatting import format_path, format_text
+from mydata_like.core.parsing import parse_json, parse_moment
+from mydata_like.core.ports import Clock
+from mydata_like.hostos.machine_info import read_account, read_system_id
+from mydata_like.settings.atomic_write import (
+    PRIVATE_FILE,
+    ensure_folder,
+    require_plain,
+    write_private,
+)
+
+_NAME = 64  # characters of a name that are shown
+
+
+class LockHolder(NamedTuple):
+    """A process, its account and its computer, and since when it holds the lock.
+
+    `system` is a digest of the id of the computer's system, `born` when the process began, by
+    the computer's clock; `nonce` tells two holds of one process apart.
+    """
+
+    pid: int
+    host: str
+    started: datetime
+    account: str = ""
+    system: str = ""
+    born: float = 0.0
+    nonce: str = ""
+
+    @classmethod
+    def here(cls, clock: Clock) -> Self:
+        """Return this process."""
+        system = read_system_id()
+        return cls(
+            os.getpid(),
+            socket.gethostname(),
+            clock.now(),
+            read_account(),
+            hashlib.sha256(system.encode()).hexdigest()[:16] if system else "",
+            psutil.Process().create_time(),
+            secrets.token_hex(8),
+        )
+
+    @classmethod
+    def parse(cls, text: str | bytes) -> Self | None:
+        """Return the holder that a text names; None for what nobody can read."""
+        try:
+            facts = parse_json(text)
+            return cls(
+                int(facts["pid"]),
+                _shown(facts["host"]),
+                parse_moment(facts["started"]),
+                _shown(facts.get("account", "")),
+                str(facts.get("system", "")),
+                float(facts.get("born", 0.0)),
+                str(facts.get("nonce", "")),
+            )
+        except (ValueError, TypeError, KeyError, AttributeError):
+            return None
+
+    def format(self) -> str:
+        """Return the text that `parse` reads."""
+        return json.dumps(self._asdict() | {"started": self.started.isoformat()})
+
+    def describe(self) -> str:
+        """Return since when, and as which process of whom and where, this one is at work."""
+        account = f"account {self.account}, " if self.account else ""
+        since = f"{self.started.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+        return f" since {since} ({account}process {self.pid} on {self.host})"
+
+    def is_gone(self) -> bool:
+        """Return whether this is known to have ended: a process of this computer, that is."""
+        system = read_system_id()
+        digest = hashlib.sha256(system.encode()).hexdigest()[:16] if system else ""
+        if not digest or (self.host, self.system) != (socket.gethostname(), digest):
+            return False
+        try:
+            return abs(psutil.Process(self.pid).create_time() - self.born) > 1.0
+        except psutil.NoSuchProcess:
+            return True
+        except psutil.Error:
+            return False
+
+
+def _shown(text: str) -> str:
+    return format_text(text[:_NAME])
+
+
+logger = logging.getLogger(__name__)
+
+RENEWAL: Final = 30.0  # seconds
+EXPIRY: Final = 180.0  # seconds after which one that was not renewed counts no longer
+_LONGEST: Final = 64 * 1024  # bytes that are read of a lock file; ours have less than 1 kB
+
+
+class Lease:
+    """The lock file of one run, or of none where no file can be written."""
+
+    def __init__(self, directory: bytes, shard: Shard, holder: LockHolder) -> None:
+        self._directory = Path(os.fsdecode(directory))
+        self._shard = shard
+        self._file = self._directory / lock_name(shard)
+        self._content = holder.format().encode()
+        self._held = False
+        self.missing = False  # it could not be written where it would be needed
+
+    def look(self) -> None:
+        """Raise `AlreadyRunningError` where another one is at work on some of the same files."""
+        self._refuse_others()
+
+    def take(self) -> None:
+        """Hold it, where it can be written: else it is `missing`.
+
+        Raises `AlreadyRunningError` where another one holds it, or works on some of the same
+        files.
+        """
+        self._refuse_others()
+        try:
+            with self._times_kept():
+                self._write("xb")
+        except FileExistsError:
+            self._refuse_others()
+            logger.warning("The lock file %s was left behind and cannot be deleted", self._file)
+            self.missing = True
+            return
+        except OSError as error:
+            logger.info("No lock file can be made in %s: %s", self._directory, error)
+            self.missing = True
+            return
+        self._held = True
+        try:
+            # Ours is there first: of two that look at each other's at once, none misses the other.
+            self._refuse_others()
+        except AlreadyRunningError:
+            self.release()
+            raise
+
+    def renew(self) -> bool:
+        """Say that we are still at work; return false where another one has taken it over.
+
+        That happens where this computer slept or the share was away for longer than `EXPIRY`.
+        """
+        if not self._held:
+            return True
+        try:
+            if _load(self._file) != self._content:
+                self._held = False
+                return False
+            self._write("r+b")
+        except FileNotFoundError:
+            self._make_again()
+        except OSError as error:
+            logger.warning("The lock file %s could not be renewed: %s", self._file, error)
+        return self._held
+
+    def release(self) -> None:
+        """Give it up, unless another one has it by now."""
+        if not self._held:
+            return
+        self._held = False
+        try:
+            if _load(self._file) == self._content:
+                with self._times_kept():
+                    self._file.unlink()
+        except OSError as error:
+            logger.warning("The lock file %s could not be deleted: %s", self._file, error)
+
+    def find_holder(self) -> LockHolder | None:
+        """Return who says to be at work on some of the same files."""
+        found = (_read(file) for file in self._find_others())
+        return next((LockHolder.parse(content) for content in found if content), None)
+
+    def _write(self, mode: str) -> None:
+        # Text of the same length in place: a reader never sees half of it.
+        with self._file.open(mode) as file:
+            if mode == "xb":
+                _show_to_all(file.fileno())
+            file.write(self._content)
+
+    def _make_again(self) -> None:
+        """Make a file that somebody has deleted, unless another run was there first."""
+        try:
+            with self._times_kept():
+                self._write("xb")
+        except FileExistsError:
+            self._held = False
+        except OSError as error:
+            logger.warning("The lock file %s could not be renewed: %s", self._file, error)
+
+    def _find_others(self) -> list[Path]:
+        """Return the lock files of others with some of the same files."""
+        ours, files = self._file.name if self._held else "", []
+        for file in sorted(self._directory.glob(".mydata-like*.lock")):
+            shard = read_lock_name(file.name)
+            overlaps = shard and (shard == self._shard or shard.total != self._shard.total)
+            if overlaps and file.name != ours:
+                files.append(file)
+        return files
+
+    def _refuse_others(self) -> None:
+        for file in self._find_others():
+            content = _read(file)
+            if content is None:
+                continue
+            holder = LockHolder.parse(content)
+            if not self._is_stale(file, holder):
+                raise AlreadyRunningError(
+                    f"Another run is at work on {format_path(os.fsencode(self._directory))}"
+                    f"{holder.describe() if holder else ''}.",
+                    hint="Wait until it has ended, or stop it there. The lock of one that was "
+                    f"killed ends after {EXPIRY / 60:.0f} minutes.",
+                )
+            self._remove_stale(file, content)
+
+    def _is_stale(self, file: Path, holder: LockHolder | None) -> bool:
+        if holder and holder.is_gone():
+            return True
+        try:
+            return abs(self._ask_time() - file.stat().st_mtime) > EXPIRY
+        except OSError:  # it has just been deleted
+            return True
+
+    def _ask_time(self) -> float:
+        """Return the time by the clock of the file server, else by our own."""
+        probe = self._directory / f".mydata-like-{secrets.token_hex(8)}.lock"
+        with suppress(OSError), self._times_kept():
+            with probe.open("xb") as file:
+                file.write(b"?")
+            try:
+                return probe.stat().st_mtime
+            finally:
+                probe.unlink()
+        return time.time()
+
+    def _remove_stale(self, file: Path, seen: bytes) -> None:
+        """Remove what a killed run has left; another one may be about to do the same."""
+        aside = self._directory / f".mydata-like-{secrets.token_hex(8)}.lock"
+        with suppress(OSError), self._times_kept():
+            file.rename(aside)
+            if _load(aside) == seen:
+                aside.unlink()
+            else:  # it has been taken over since we looked
+                aside.rename(file)
+
+    @contextmanager
+    def _times_kept(self) -> Iterator[None]:
+        """Leave the folder's times as they are; raises OSError before where that is impossible."""
+        before = self._directory.stat()
+        times = before.st_atime_ns, before.st_mtime_ns
+        os.utime(self._directory, ns=times)
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                os.utime(self._directory, ns=times)
+
+
+def _show_to_all(descriptor: int) -> None:
+    """Let other accounts read who is at work, and none of them write it, whatever the umask is."""
+    if sys.platform != "win32":
+        with suppress(OSError):  # of a share whose server decides on the modes
+            os.fchmod(descriptor, 0o644)
+
+
+def _read(file: Path) -> bytes | None:
+    """Return what a lock file says, None where it has just been deleted."""
+    try:
+        return _load(file)
+    except FileNotFoundError:
+        return None
+    except OSError:
+        return b""
+
+
+def _load(file: Path) -> bytes:
+    """Return the beginning of a file that anybody may have put there, or raise OSError.
+
+    A pipe is not waited for: it says nothing, or raises BlockingIOError.
+    """
+    handle = os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    with os.fdopen(handle, "rb") as stream:
+        return stream.read(_LONGEST) or b""
+
+
+if sys.platform != "win32":
+    import fcntl
+
+WATCH_NOTE = "watch.json"
+# File systems of one computer, as its system names them: there other accounts see our locks.
+LOCAL: Final = frozenset(
+    (
+        *("ext2", "ext3", "ext4", "xfs", "btrfs", "bcachefs", "zfs", "f2fs", "jfs", "reiserfs"),
+        *("tmpfs", "ramfs", "overlay", "vfat", "msdos", "exfat", "ntfs", "ntfs3", "fuseblk"),
+        *("apfs", "hfs", "ufs"),
+    )
+)
+PROBE_PATIENCE = 1.0  # seconds; others may be looking at the same lock just now
+
+
+def is_local(directory: bytes) -> bool:
+    """Return whether a folder is known to be on a file system of this computer alone."""
+    path = os.fsdecode(os.path.realpath(directory))
+    mounts = [it for it in psutil.disk_partitions(all=True) if _is_below(path, it.mountpoint)]
+    # Of those on one mount point the last one is seen.
+    kinds = [it.fstype for it in sorted(mounts, key=lambda mount: len(mount.mountpoint))]
+    return bool(kinds) and kinds[-1].lower() in LOCAL
+
+
+def _is_below(path: str, mount: str) -> bool:
+    return path == mount or path.startswith(mount.rstrip(os.sep) + os.sep)
+
+
+@contextmanager
+def lock_data_directory(
+    state: Path,
+    data_directory: bytes,
+    clock: Clock,
+    shard: Shard = WHOLE,
+    is_local: Callable[[bytes], bool] = is_local,
+) -> Iterator[Lease]:
+    """Hold the locks of the data directory or of a shard; yield the lease, to be renewed.
+
+    Raises `AlreadyRunningError` when another run holds one or works on some of the same files,
+    `RunError` where there can be no lock. What a killed run left behind never stands in the way
+    of the next one on this computer, and minutes at most in that of others.
+    """
+    name = format_path(os.path.realpath(data_directory))
+    note = _note_file(state, data_directory)
+    with _hold(_of(note, shard), _tell(name, shard), clock):
+        # Ours is held first: of two that look at each other's at once, none misses the other.
+        for other in _find_overlapping(note, shard):
+            with _hold(_of(note, other), _tell(name, other), clock, PROBE_PATIENCE):
+                pass
+        lease = Lease(data_directory, shard, LockHolder.here(clock))
+        with _directory_locked(data_directory, shard, lease) as locked:
+            try:
+                if locked and shard == WHOLE and is_local(data_directory):
+                    lease.look()
+                else:
+                    lease.take()
+                yield lease
+            finally:
+                lease.release()
+
+
+@contextmanager
+def _directory_locked(directory: bytes, shard: Shard, lease: Lease) -> Iterator[bool]:
+    """Lock the data directory itself, for which nothing is written; shards share that lock.
+
+    Yields whether the file system has such locks.
+    """
+    descriptor = _open_folder(directory)
+    try:
+        yield descriptor is not None and _lock_folder(descriptor, directory, shard, lease)
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+def _open_folder(directory: bytes) -> int | None:
+    """Open a folder to lock it; one that cannot be opened is told when it is read."""
+    try:
+        return None if sys.platform == "win32" else os.open(directory, os.O_RDONLY)
+    except OSError:
+        return None
+
+
+def _lock_folder(descriptor: int, directory: bytes, shard: Shard, lease: Lease) -> bool:
+    if sys.platform == "win32":
+        return False
+    kind = fcntl.LOCK_EX if shard == WHOLE else fcntl.LOCK_SH
+    try:
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        holder = lease.find_holder() or _find_locker(os.fstat(descriptor).st_ino)
+        who = holder.describe() if holder else ""
+        raise _already_running(_tell(format_path(directory), WHOLE) + who) from None
+    except OSError as error:  # some network file systems
+        logger.info("%s cannot be locked: %s", format_path(directory), error)
+        return False
+    return True
+
+
+def _find_locker(inode: int) -> LockHolder | None:
+    """Return who has locked a folder, where the system (Linux) tells that."""
+    try:
+        lines = Path("/proc/locks").read_text(encoding="ascii").splitlines()
+        words = [line.split() for line in lines]
+        found = (it for it in words if it[1] == "FLOCK" and it[5].endswith(f":{inode}"))
+        process = psutil.Process(int(next(found)[4]))
+        began = datetime.fromtimestamp(process.create_time(), UTC)
+        return LockHolder(process.pid, socket.gethostname(), began, process.username())
+    except (OSError, ValueError, LookupError, StopIteration, psutil.Error):
+        return None
+
+
+def _already_running(what: str) -> AlreadyRunningError:
+    return AlreadyRunningError(
+        f"{what}.",
+        hint="Wait until it has ended, or stop it there.",
+    )
+
+
+def _tell(name: str, shard: Shard) -> str:
+    part = f"shard {shard} of " if shard != WHOLE else ""
+    return f"Another run is at work on {part}{name}"
+
+
+def _of(note: Path, shard: Shard) -> Path:
+    """Return the note of a shard, given that of the whole."""
+    return note.parent / shard.place / note.name
+
+
+def _find_overlapping(note: Path, shard: Shard) -> list[Shard]:
+    """Return the shards in which some of the same files lie and a run is, or was killed."""
+    found = find_shards(note.parent)
+    return [it for it in (WHOLE, *found) if it.total != shard.total and _of(note, it).exists()]
+
+
+def find_shards(state: Path) -> list[Shard]:
+    """Return the shards that have ever been at work with this state, in their order."""
+    found = (re.fullmatch(r"shard-(\d+)-of-(\d+)", path.name) for path in state.glob("shard-*"))
+    shards = (Shard(int(name[1]), int(name[2])) for name in found if name)
+    return sorted(shards, key=lambda shard: (shard.total, shard.number))
+
+
+def is_locked(state: Path, data_directory: bytes, clock: Clock, shard: Shard = WHOLE) -> bool:
+    """Return whether a run is at work on the data directory or a shard; never in its way."""
+    note = _of(_note_file(state, data_directory), shard)
+    return note.exists() and _is_held(_hold(note, "", clock))
+
+
+def is_watched(state: Path, clock: Clock) -> bool:
+    """Return whether a watch is at work; never in the way of one."""
+    return (state / WATCH_NOTE).exists() and _is_held(lock_watch(state, clock))
+
+
+def _is_held(lock: AbstractContextManager[None]) -> bool:
+    """Return whether a lock with a note is held: a killed holder has left its note, too."""
+    try:
+        with lock:
+            return False
+    except AlreadyRunningError:
+        return True
+
+
+@contextmanager
+def lock_watch(state: Path, clock: Clock) -> Iterator[None]:
+    """Be the one `watch` of this installation; raises as `lock_data_directory` does."""
+    with _hold(state / WATCH_NOTE, "Another watch is at work here", clock):
+        yield
+
+
+def _note_file(state: Path, data_directory: bytes) -> Path:
+    """Return where it is noted who works on the data directory; the lock lies beside."""
+    name = hashlib.sha256(os.path.realpath(data_directory)).hexdigest()[:16]
+    return state / f"run-{name}.json"
+
+
+@contextmanager
+def _hold(note: Path, what: str, clock: Clock, patience: float = 0.0) -> Iterator[None]:
+    state = note.parent
+    file = note.with_suffix(".lock")
+    lock = FileLock(file, timeout=patience, mode=PRIVATE_FILE)
+    for one in (file, note):
+        require_plain(one)
+    try:
+        ensure_folder(state)
+        lock.acquire()
+    except Timeout:
+        raise _already_running(f"{what}{_describe_holder(note)}") from None
+    except (OSError, NotImplementedError) as error:
+        raise RunError(
+            f"No lock can be made in {state}: {error}.",
+            hint="Choose a folder on a local disk in advanced.state_directory.",
+            code="lock.failed",
+        ) from error
+    try:
+        _write_note(note, clock)
+        yield
+        note.unlink(missing_ok=True)
+    finally:
+        lock.release()
+
+
+def _write_note(note: Path, clock: Clock) -> None:
+    """Say who holds the lock, for those who come in vain."""
+    try:
+        write_private(note, LockHolder.here(clock).format().encode())
+    except SettingsError as error:
+        logger.warning("The lock's note could not be written: %s", error)
+
+
+def _describe_holder(note: Path) -> str:
+    """Return since when, where and as which process the other run works, if it has said so."""
+    try:
+        holder = LockHolder.parse(note.read_bytes())
+    except OSError:
+        return ""
+    return holder.describe() if holder else ""

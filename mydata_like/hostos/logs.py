@@ -1,0 +1,278 @@
+"""The log: a file that never grows large and never holds a secret."""
+
+import json
+import logging
+import os
+import re
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from io import TextIOWrapper
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+from typing import BinaryIO, Final, NamedTuple
+from urllib.parse import quote
+
+from mydata_like.core.errors import SettingsError
+from mydata_like.core.formatting import format_json, format_lines, format_text
+from mydata_like.core.log_line import LogLine
+from mydata_like.settings.atomic_write import make_private_file, require_plain
+
+logger = logging.getLogger(__name__)
+
+FILES = 5
+HIDDEN = "***"
+SHORTEST_SECRET = 4  # hiding anything shorter would blacken the log
+
+PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
+    (
+        re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*-----|\Z)", re.S),
+        HIDDEN,
+    ),
+    (re.compile(r"(?i)(authorization['\"]?\s*[:=]\s*b?['\"]?)[^'\"\r\n]+"), rf"\1{HIDDEN}"),
+    (re.compile(r"(?i)(\bapikey\s+)[^\s'\",]+"), rf"\1{HIDDEN}"),
+    (
+        re.compile(
+            r"(?i)((?:api_?key|password|passwd|secret|token)['\"]?\s*[:=]\s*b?['\"]?)[^\s'\"&,;)}]+"
+        ),
+        rf"\1{HIDDEN}",
+    ),
+    (re.compile(r"(://)[^/\s:@'\"]+:[^/\s@'\"]+@"), rf"\1{HIDDEN}@"),
+)
+
+
+class Redaction:
+    """Hides secrets in texts: those it was told, and whatever looks like one."""
+
+    def __init__(self) -> None:
+        self._secrets: tuple[str, ...] = ()
+
+    def add(self, secret: str) -> None:
+        """Hide this text from now on, also as it stands in addresses and in quotes."""
+        if len(secret) < SHORTEST_SECRET:
+            return
+        forms = {secret, quote(secret, safe=""), repr(secret)[1:-1], json.dumps(secret)[1:-1]}
+        # The longest first, so that none leaves a rest of another.
+        self._secrets = tuple(sorted({*self._secrets, *forms}, key=len, reverse=True))
+
+    def __call__(self, text: str) -> str:
+        for secret in self._secrets:
+            text = text.replace(secret, HIDDEN)
+        for pattern, replacement in PATTERNS:
+            text = pattern.sub(replacement, text)
+        return text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogStyle:
+    """How much is logged, under which name, as plain text or as one JSON document a line."""
+
+    name: str = "mydata-like"
+    level: str = "INFO"
+    json_lines: bool = False
+    file_bytes: int = 5_000_000
+
+
+@contextmanager
+def logging_to(folder: Path, redact: Redaction, style: LogStyle) -> Iterator[None]:
+    """Log to a file below `folder`, or to standard error where that cannot be written.
+
+    Each process needs a name of its own, since files are renamed when they are full. Errors
+    that end a thread are logged, too.
+    """
+    handler, problem = _open_handler(folder, style)
+    handler.setFormatter(_JsonFormatter(redact) if style.json_lines else _PlainFormatter(redact))
+    root = logging.getLogger()
+    level, hook = root.level, threading.excepthook
+    root.addHandler(handler)
+    root.setLevel(style.level)
+    threading.excepthook = _log_end_of_thread
+    if problem:
+        logger.warning("The log cannot be written to %s: %s", folder, problem)
+    try:
+        yield
+    finally:
+        threading.excepthook = hook
+        root.setLevel(level)
+        root.removeHandler(handler)
+        handler.close()
+
+
+def _open_handler(folder: Path, style: LogStyle) -> tuple[logging.Handler, Exception | None]:
+    file = folder / f"{style.name}.log"
+    try:
+        handler = _PrivateHandler(
+            file,
+            maxBytes=style.file_bytes,
+            backupCount=FILES - 1,
+            encoding="utf-8",
+            errors="backslashreplace",
+        )
+    except (OSError, SettingsError) as error:
+        return logging.StreamHandler(sys.stderr), error
+    return handler, None
+
+
+class _PrivateHandler(RotatingFileHandler):
+    """Makes each file readable by its owner only, also the one that follows a full one."""
+
+    def _open(self) -> TextIOWrapper:
+        make_private_file(Path(self.baseFilename))
+        return super()._open()
+
+
+def _log_end_of_thread(ended: threading.ExceptHookArgs) -> None:
+    if ended.exc_value is None or isinstance(ended.exc_value, SystemExit):
+        return
+    name = ended.thread.name if ended.thread else "unknown"
+    logger.critical("The thread %s ended by an error", name, exc_info=ended.exc_value)
+
+
+class _PlainFormatter(logging.Formatter):
+    """Lines for people; the redaction sees the whole text, tracebacks included.
+
+    A message is one line, whatever it holds; only a traceback has several.
+    """
+
+    def __init__(self, redact: Callable[[str], str]) -> None:
+        super().__init__("%(asctime)s %(levelname)-8s %(threadName)s %(name)s: %(message)s")
+        self._redact = redact
+
+    def format(self, record: logging.LogRecord) -> str:
+        line, *trace = self._redact(super().format(record)).split("\n")
+        # No line of an error's message passes for one of the log, which begins with a date.
+        rest = (f"  {text}" if text[:1].isdigit() else text for text in trace)
+        return format_lines("\n".join((line, *rest)))
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's name
+        record.message = format_text(self._redact(record.message))
+        return super().formatMessage(record)
+
+
+class _JsonFormatter(logging.Formatter):
+    """One document a line, for machines."""
+
+    def __init__(self, redact: Callable[[str], str]) -> None:
+        super().__init__()
+        self._redact = redact
+
+    def format(self, record: logging.LogRecord) -> str:
+        document = {
+            "at": datetime.fromtimestamp(record.created, UTC).isoformat(),
+            "level": record.levelname,
+            "logger": record.name,
+            "thread": record.threadName,
+            "message": self._redact(record.getMessage()),
+        }
+        if record.exc_info:
+            document["error"] = self._redact(self.formatException(record.exc_info))
+        return format_json(document)
+
+
+MOST_AT_ONCE: Final = 4_000_000  # bytes that are read at once of what has come
+_LINE: Final = re.compile(
+    r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),\d{3} (DEBUG|INFO|WARNING|ERROR|CRITICAL) +"
+    r"(?:.*?) ([\w.]+): (.*)"
+)
+
+
+class _Position(NamedTuple):
+    """How far a file has been read, and which file that is, whatever it is called by now."""
+
+    inode: int
+    offset: int
+
+
+class LogFollower:
+    """Follows one log; each call of `read` returns what has come since the last one.
+
+    Where the log was put aside meanwhile, the rest of the old file comes first. A log that is
+    not there, or cannot be read, has no lines.
+    """
+
+    def __init__(self, folder: Path, name: str, most: int) -> None:
+        self._file = folder / f"{name}.log"
+        self._most = most
+        self._position: _Position | None = None
+        self._level = "INFO"
+
+    def read(self) -> list[LogLine]:
+        """Return new lines, the first time all that there are, at most as many as wanted."""
+        if self._position is None:
+            files = [self._older(number) for number in range(FILES - 1, 0, -1)]
+            lines: deque[LogLine] = deque(maxlen=self._most)
+            for file in files:
+                lines.extend(self._parse(self._read(file, 0, -1)))
+            lines.extend(self._go_on(self._file))
+            return list(lines)
+        return list(self._catch_up())
+
+    def _catch_up(self) -> Iterator[LogLine]:
+        before = self._position
+        if before is not None and _inode_of(self._file) != before.inode:
+            aside = self._older(1)
+            if _inode_of(aside) == before.inode:
+                yield from self._parse(self._read(aside, before.offset, -1))
+            self._position = None
+        yield from self._go_on(self._file)
+
+    def _go_on(self, file: Path) -> Iterator[LogLine]:
+        """Read the file that is written, as far as its lines are whole."""
+        inode, offset = _inode_of(file), self._position.offset if self._position else 0
+        content = self._read(file, offset, MOST_AT_ONCE if self._position else -1)
+        whole = content[: content.rfind(b"\n") + 1]
+        if inode is not None:
+            self._position = _Position(inode, offset + len(whole))
+        yield from self._parse(whole)
+
+    def _older(self, number: int) -> Path:
+        return self._file.with_name(f"{self._file.name}.{number}")
+
+    def _read(self, file: Path, offset: int, most: int) -> bytes:
+        try:
+            require_plain(file)
+            with file.open("rb") as opened:
+                return _read_from(opened, offset, most)
+        except (OSError, SettingsError):
+            return b""
+
+    def _parse(self, content: bytes) -> Iterator[LogLine]:
+        for text in content.decode("utf-8", "backslashreplace").splitlines():
+            line = parse_line(text, self._level)
+            self._level = line.level
+            yield line
+
+
+def parse_line(text: str, level: str) -> LogLine:
+    """Return a line of the log; one that continues a message has the level of that."""
+    found = _LINE.fullmatch(text)
+    return LogLine(*found.groups()) if found else LogLine("", level, "", text)
+
+
+def read_end(file: Path, most: int) -> str:
+    """Return the last lines of a log, at most so many bytes; empty where there is none."""
+    try:
+        require_plain(file)
+        with file.open("rb") as opened:
+            size = os.fstat(opened.fileno()).st_size
+            content = _read_from(opened, max(0, size - most), most)
+    except (OSError, SettingsError):
+        return ""
+    first = content.find(b"\n") + 1 if size > most else 0
+    return content[first:].decode("utf-8", "backslashreplace")
+
+
+def _read_from(opened: BinaryIO, offset: int, most: int) -> bytes:
+    opened.seek(offset)
+    return opened.read(most)
+
+
+def _inode_of(file: Path) -> int | None:
+    try:
+        return file.stat().st_ino
+    except OSError:
+        return None

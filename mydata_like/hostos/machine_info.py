@@ -1,0 +1,185 @@
+"""Facts about this computer: what the server is told of it, and how much of it is ours."""
+
+import getpass
+import os
+import platform
+import re
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import psutil
+
+_LOCAL: Final = 0x02  # the bit of a MAC address that was not given by the maker; IEEE 802, 8.4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MachineFacts:
+    """This computer, in the texts that the server keeps of an uploader; unknown ones are empty."""
+
+    hostname: str
+    os_platform: str
+    os_system: str
+    os_release: str
+    os_version: str
+    os_username: str
+    machine: str
+    architecture: str
+    processor: str
+    memory: str
+    cpus: int
+    disk_usage: str
+    interface: str
+    mac_address: str
+    ipv4_address: str
+    ipv6_address: str
+    subnet_mask: str
+    user_agent_install_location: str
+
+
+@dataclass(frozen=True, slots=True)
+class Interface:
+    """A network interface: the one that reaches the world, as far as that can be told."""
+
+    name: str = ""
+    mac: str = ""
+    ipv4: str = ""
+    ipv6: str = ""
+    mask: str = ""
+
+
+class MachineTraits(NamedTuple):
+    """What a computer is known again by; each may change in its life, and be missing.
+
+    `system` is the id that its operating system gave itself, `interfaces` are MAC addresses.
+    """
+
+    hostname: str
+    system: str
+    interfaces: frozenset[str]
+
+
+def find_traits() -> MachineTraits:
+    """Return the traits of this computer."""
+    return MachineTraits(
+        socket.gethostname(), read_system_id(), choose_lasting(psutil.net_if_addrs())
+    )
+
+
+def choose_lasting(addresses: Mapping[str, Sequence[Any]]) -> frozenset[str]:
+    """Return the MAC addresses that came with the hardware, else all there are.
+
+    `addresses` are psutil's, by the interface's name.
+    """
+    entries = (entry for interface in addresses.values() for entry in interface)
+    links = (entry.address for entry in entries if entry.family == psutil.AF_LINK)
+    macs = {mac.lower().replace("-", ":") for mac in links} - {"", "00:00:00:00:00:00"}
+    made = {mac for mac in macs if not int(mac[:2], 16) & _LOCAL}
+    return frozenset(made or macs)
+
+
+def read_system_id() -> str:
+    """Return the id that the operating system gave itself when it was installed."""
+    try:
+        if sys.platform == "win32":
+            return _windows_id()
+        if sys.platform == "darwin":
+            return _macos_id()
+        return Path("/etc/machine-id").read_text(encoding="ascii").strip()
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return ""
+
+
+if sys.platform == "win32":
+    import winreg
+
+    def _windows_id() -> str:
+        folder = r"SOFTWARE\Microsoft\Cryptography"
+        access = winreg.KEY_READ | winreg.KEY_WOW64_64KEY
+        with winreg.OpenKey(winreg.HKEY_LOCAL_MACHINE, folder, 0, access) as key:
+            return str(winreg.QueryValueEx(key, "MachineGuid")[0])
+
+
+def _macos_id() -> str:
+    words = ("/usr/sbin/ioreg", "-rd1", "-c", "IOPlatformExpertDevice")
+    said = subprocess.run(words, capture_output=True, text=True, check=True, timeout=5).stdout  # noqa: S603 - a fixed program
+    found = re.search(r'"IOPlatformUUID" = "([^"]+)"', said)
+    return found[1] if found else ""
+
+
+def describe_machine() -> MachineFacts:
+    """Return the facts as they are now; nothing is sent to find them."""
+    interface = choose_interface(psutil.net_if_addrs(), _outward_address())
+    location = Path(sys.executable if getattr(sys, "frozen", False) else __file__).parents[0]
+    return MachineFacts(
+        hostname=socket.gethostname(),
+        os_platform=sys.platform,
+        os_system=platform.system(),
+        os_release=platform.release(),
+        os_version=platform.version(),
+        os_username=read_account(),
+        machine=platform.machine(),
+        # The module `platform` would start two programs for these.
+        architecture="64bit" if sys.maxsize > 2**32 else "32bit",
+        processor=os.environ.get("PROCESSOR_IDENTIFIER", platform.machine()),
+        memory=f"{psutil.virtual_memory().total / 2**30:.1f}G",
+        cpus=psutil.cpu_count() or 1,
+        disk_usage="",
+        interface=interface.name,
+        mac_address=interface.mac,
+        ipv4_address=interface.ipv4,
+        ipv6_address=interface.ipv6,
+        subnet_mask=interface.mask,
+        user_agent_install_location=str(location),
+    )
+
+
+def choose_interface(addresses: Mapping[str, Sequence[Any]], outward: str) -> Interface:
+    """Return the interface that has the outward address, else the first that is no loopback.
+
+    `addresses` are psutil's, by the interface's name.
+    """
+    found = [_read_interface(name, entries) for name, entries in addresses.items()]
+    for interface in found:
+        if outward and interface.ipv4 == outward:
+            return interface
+    usable = (one for one in found if one.ipv4 and not one.ipv4.startswith("127."))
+    return next(usable, Interface())
+
+
+def _read_interface(name: str, entries: Sequence[Any]) -> Interface:
+    first: dict[int, Any] = {}
+    for entry in entries:
+        first.setdefault(entry.family, entry)
+    mac, ipv4, ipv6 = (
+        first.get(family) for family in (psutil.AF_LINK, socket.AF_INET, socket.AF_INET6)
+    )
+    return Interface(
+        name,
+        mac.address if mac else "",
+        ipv4.address if ipv4 else "",
+        ipv6.address.partition("%")[0] if ipv6 else "",
+        (ipv4.netmask or "") if ipv4 else "",
+    )
+
+
+def _outward_address() -> str:
+    """Return the address that the system would send from; connecting UDP sends nothing."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))  # a documentation address that is nobody's
+        except OSError:
+            return ""
+        return str(probe.getsockname()[0])
+
+
+def read_account() -> str:
+    """Return the name of the account that this process runs as, empty for one without."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError, ImportError):
+        return ""  # an account without a name, as in some containers

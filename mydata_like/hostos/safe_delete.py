@@ -1,0 +1,481 @@
+"""One local file, held open until it is certain that it may go, and then deleted: it and no other.
+
+A file gets a name of its own before it goes: what another program has put in its place in that
+very moment is noticed, and put back.
+"""
+
+import errno
+import hashlib
+import os
+import secrets
+import stat
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from enum import Enum
+from types import TracebackType
+from typing import Final, NamedTuple, Self
+
+from mydata_like.core.deletion import CleanupCandidate
+from mydata_like.core.errors import Cancelled, FileChangedError, Problem, RunError, SettingsError
+from mydata_like.core.formatting import format_path
+from mydata_like.core.local_files import bounded_ns
+from mydata_like.core.model import Entry
+from mydata_like.core.openat import FOLDER, NO_LINK, open_at
+from mydata_like.core.ports import CancelSignal
+
+
+class FileUse(Enum):
+    """What the system says of other programs that may write to a file."""
+
+    NONE = "none"  # no program is known to
+    OPEN = "open"
+    LOCKED = "locked"
+    UNKNOWN = "unknown"  # the system does not say that to this account
+
+
+if sys.platform == "linux":
+    import errno
+    import fcntl
+    import signal
+    from collections.abc import Iterator
+    from contextlib import suppress
+    from pathlib import Path
+    from typing import Final
+
+    # What file systems that know no leases answer: EINVAL for most, ENOLCK for some on a network.
+    _NO_LEASES: Final = (errno.EINVAL, errno.ENOLCK)
+    _PROCESSES: Final = Path("/proc")
+    _LOCKS: Final = _PROCESSES / "locks"
+
+    class WriteGuard:
+        """Keeps other programs from writing to an open file, and notices those that want to.
+
+        The file must be open only to be read. Where there are no leases, it only looks.
+        """
+
+        def __init__(self, descriptor: int) -> None:
+            self._descriptor = descriptor
+            self._inode = os.fstat(descriptor).st_ino
+            self._leased = False
+            self._refusal = self._take_lease()
+
+        def look(self) -> FileUse:
+            """Return whether a program has the file open to write, waits for that, or locks it."""
+            if self._refusal is not FileUse.NONE:
+                return self._refusal
+            if self._leased and fcntl.fcntl(self._descriptor, fcntl.F_GETLEASE) != fcntl.F_RDLCK:
+                return FileUse.OPEN
+            if not self._leased and _is_open_to_write(self._descriptor):
+                return FileUse.OPEN
+            return FileUse.LOCKED if _is_locked(self._inode) else FileUse.NONE
+
+        def __enter__(self) -> Self:
+            return self
+
+        def __exit__(
+            self,
+            kind: type[BaseException] | None,
+            error: BaseException | None,
+            trace: TracebackType | None,
+        ) -> None:
+            if self._leased:
+                with suppress(OSError):
+                    fcntl.fcntl(self._descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+
+        def _take_lease(self) -> FileUse:
+            try:
+                # A program that opens the file makes the system send us a signal: one that is
+                # ignored unless it is asked for.
+                fcntl.fcntl(self._descriptor, fcntl.F_SETSIG, signal.SIGURG)
+                fcntl.fcntl(self._descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+            except OSError as error:
+                if error.errno == errno.EAGAIN:
+                    return FileUse.OPEN
+                # EACCES: the file is another account's. It says nothing of who writes to it.
+                return FileUse.NONE if error.errno in _NO_LEASES else FileUse.UNKNOWN
+            self._leased = True
+            return FileUse.NONE
+
+    def _is_locked(inode: int) -> bool:
+        """Return whether a program holds a lock to write (flock, POSIX) on a file.
+
+        The device is not compared: some file systems (btrfs, overlay) show another one there.
+        """
+        try:
+            lines = _LOCKS.read_text("ascii").splitlines()
+        except OSError:
+            return False
+        # "1: FLOCK  ADVISORY  WRITE 1234 08:01:5678 0 EOF", see proc_locks(5)
+        fields = (line.replace("->", "").split() for line in lines)
+        return any(
+            field[1] != "LEASE" and field[3] == "WRITE" and field[5].endswith(f":{inode}")
+            for field in fields
+            if len(field) > 5
+        )
+
+    def _is_open_to_write(descriptor: int) -> bool:
+        """Return whether a process whose descriptors we may read has a file open to write."""
+        file = os.fstat(descriptor)
+        return any(_may_write(number, file) for number in _list_descriptors())
+
+    def _list_descriptors() -> Iterator[Path]:
+        for process in _PROCESSES.iterdir():
+            if process.name.isdecimal():
+                with suppress(OSError):  # it has ended, or is another account's
+                    yield from (process / "fd").iterdir()
+
+    def _may_write(number: Path, file: os.stat_result) -> bool:
+        """Return whether a descriptor of a process leads to a file, and is open to write."""
+        try:
+            if not os.path.samestat(number.stat(), file):
+                return False
+            lines = (number.parent.with_name("fdinfo") / number.name).read_text("ascii")
+        except OSError:  # closed meanwhile
+            return False
+        flags = next(line for line in lines.splitlines() if line.startswith("flags:"))
+        return int(flags.split()[1], 8) & os.O_ACCMODE != os.O_RDONLY
+
+else:
+
+    class WriteGuard:
+        """Knows nothing of other programs: the system does not say."""
+
+        def __init__(self, descriptor: int) -> None:
+            del descriptor
+
+        def look(self) -> FileUse:
+            """Return that no program is known to write to the file."""
+            return FileUse.NONE
+
+        def __enter__(self) -> Self:
+            return self
+
+        def __exit__(
+            self,
+            kind: type[BaseException] | None,
+            error: BaseException | None,
+            trace: TracebackType | None,
+        ) -> None:
+            del kind, error, trace
+
+
+ASIDE: Final = b".mydata-like-"  # how a file is called in its last moment; no run takes it
+_CHUNK: Final = 1024 * 1024
+_LAG_NS: Final = 20_000_000  # by so much time stamps may lag behind the clock,
+_COARSE_LAG_NS: Final = 2_000_000_000  # or by so much where they keep whole seconds
+_SECOND_NS: Final = 1_000_000_000
+_LAST_MOMENT: Final = 0.001  # seconds for which a program may be about to open what it looked up
+
+LINK = Problem(
+    "free.link",
+    "This is a symbolic link, or lies behind one.",
+    "Links are left alone, and so is what they lead to.",
+)
+
+
+class _Stamp(NamedTuple):
+    """What tells a file, and a state of it, from all others."""
+
+    device: int
+    inode: int
+    size: int
+    modified_ns: int
+
+    @classmethod
+    def of(cls, status: os.stat_result) -> Self:
+        return cls(status.st_dev, status.st_ino, status.st_size, bounded_ns(status.st_mtime_ns))
+
+
+class FileToDelete:
+    """One regular file, open to be read, and the folder that it is in."""
+
+    def __init__(self, folder: int, entry: Entry, descriptor: int) -> None:
+        self._folder = folder
+        self._entry = entry
+        self._name = entry.key.rpartition(b"/")[2]
+        self._descriptor = descriptor
+        self._before = os.fstat(descriptor)
+        self._stamp = _Stamp.of(self._before)
+        if not stat.S_ISREG(self._before.st_mode):
+            raise self._changed("free.special", "is no regular file")
+        if (entry.size, entry.modified_ns) != self._stamp[2:]:
+            raise self._changed("free.changed", "is no longer the file that was sent")
+
+    def measure(self, cancel: CancelSignal) -> str:
+        """Read it to its end, return its checksum; raises `FileChangedError` where it changed."""
+        started = time.time_ns()
+        checksum = hashlib.md5(usedforsecurity=False)
+        with told(self._entry.key):
+            os.lseek(self._descriptor, 0, os.SEEK_SET)
+            while chunk := os.read(self._descriptor, _CHUNK):
+                if cancel.is_set():
+                    raise Cancelled
+                checksum.update(chunk)
+        self._check_unchanged()
+        # A write right before the reading began would not show in the times.
+        for moment in (self._before.st_mtime_ns, self._before.st_ctime_ns):
+            if moment >= started - (_LAG_NS if moment % _SECOND_NS else _COARSE_LAG_NS):
+                raise self._changed("free.settling", "changed a moment ago")
+        return checksum.hexdigest()
+
+    def delete(self) -> None:
+        """Delete exactly this file, unless it has changed since; raises `FileChangedError`.
+
+        Other programs are kept from opening it to write from before the last look at it until
+        it is gone. One that waits to do so gets the file back, with its name.
+        """
+        with WriteGuard(self._descriptor) as guard:
+            self._check_unused(guard)
+            self._check_unchanged()
+            aside = ASIDE + secrets.token_hex(8).encode()
+            with told(self._entry.key):
+                os.rename(self._name, aside, src_dir_fd=self._folder, dst_dir_fd=self._folder)
+            try:
+                self._check_aside(aside, guard)
+                with told(self._entry.key):
+                    os.unlink(aside, dir_fd=self._folder)
+            except BaseException:
+                self._put_back(aside)
+                raise
+
+    def _check_unused(self, guard: WriteGuard) -> None:
+        use = guard.look()
+        if use is FileUse.OPEN:
+            raise self._changed("free.open", "is open in a program that may write to it")
+        if use is FileUse.LOCKED:
+            raise self._changed("free.open", "is locked by a program that may write to it")
+        if use is FileUse.UNKNOWN:
+            raise self._changed(
+                "free.other-account",
+                "belongs to another account, so the system does not say whether a program is "
+                "writing to it",
+                "The file was kept. Free space as the account that owns it, or as administrator.",
+            )
+
+    def _check_aside(self, aside: bytes, guard: WriteGuard) -> None:
+        """See that what was renamed is our file, and that nobody has changed or opened it since.
+
+        A program that had looked the old name up before is about to open the file: it is given
+        a moment to appear.
+        """
+        first = self._find_states(aside)
+        same = all(_Stamp.of(state) == self._stamp for state in first)
+        if not same or first[0].st_ctime_ns != first[1].st_ctime_ns:
+            raise self._changed("free.changed", "was replaced or changed by another program")
+        self._check_unused(guard)
+        time.sleep(_LAST_MOMENT)
+        self._check_unused(guard)
+        for before, after in zip(first, self._find_states(aside), strict=True):
+            if (_Stamp.of(before), before.st_ctime_ns) != (_Stamp.of(after), after.st_ctime_ns):
+                raise self._changed("free.changed", "was changed by another program")
+
+    def _find_states(self, name: bytes) -> tuple[os.stat_result, os.stat_result]:
+        """Return the state of what is open, and of what has a name now."""
+        with told(self._entry.key):
+            named = os.stat(name, dir_fd=self._folder, follow_symlinks=False)
+            return os.fstat(self._descriptor), named
+
+    def _check_unchanged(self) -> None:
+        after, named = self._find_states(self._name)
+        same = _Stamp.of(after) == _Stamp.of(named) == self._stamp
+        if not same or after.st_ctime_ns != self._before.st_ctime_ns:
+            raise self._changed("free.changed", "changed or was replaced meanwhile")
+
+    def _put_back(self, aside: bytes) -> None:
+        """Give what was renamed its name again; a file that has the name by now keeps it."""
+        here = {"src_dir_fd": self._folder, "dst_dir_fd": self._folder}
+        try:
+            found = os.stat(aside, dir_fd=self._folder, follow_symlinks=False)
+            if stat.S_ISDIR(found.st_mode):
+                os.rename(aside, self._name, **here)
+                return
+            os.link(aside, self._name, **here, follow_symlinks=False)
+            os.unlink(aside, dir_fd=self._folder)
+        except FileExistsError as error:
+            raise self._lost(aside) from error
+        except OSError as error:  # a disk that gives a file one name only
+            if self._is_taken():
+                raise self._lost(aside) from error
+            with told(self._entry.key):
+                os.rename(aside, self._name, **here)
+
+    def _is_taken(self) -> bool:
+        try:
+            os.stat(self._name, dir_fd=self._folder, follow_symlinks=False)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def _lost(self, aside: bytes) -> FileChangedError:
+        name = aside.decode()
+        how = f"was replaced twice by another program; what came first is now called {name}"
+        return self._changed("free.aside", how)
+
+    def _changed(
+        self, code: str, how: str, hint: str = "The file was kept. The next run looks at it again."
+    ) -> FileChangedError:
+        return FileChangedError(f"{format_path(self._entry.key)} {how}.", hint=hint, code=code)
+
+
+@contextmanager
+def told(key: bytes) -> Iterator[None]:
+    """Tell in our words what the system says of a file."""
+    try:
+        yield
+    except OSError as error:
+        raise _translated(key, error) from error
+
+
+def _translated(key: bytes, error: OSError) -> FileChangedError:
+    if error.errno == errno.ELOOP or (error.errno == errno.ENOTDIR and NO_LINK):
+        return FileChangedError(LINK.message, hint=LINK.hint, code=LINK.code)
+    if error.errno == errno.ENOENT:
+        return FileChangedError(
+            f"{format_path(key)} is no longer there.",
+            hint="Nothing needs to be done.",
+            code="free.gone",
+        )
+    return FileChangedError(
+        f"{format_path(key)} cannot be read or deleted: {error.strerror or error}.",
+        hint="Check its permissions, and those of its folder.",
+        code="free.denied",
+    )
+
+
+_FILE: Final = os.O_RDONLY | NO_LINK | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+_AWAY = Problem(
+    "free.gone", "The folder that the file was in is away.", "Check that its drive is connected."
+)
+_SPECIAL = Problem(
+    "free.special", "This is no regular file.", "Only regular files are uploaded, and deleted."
+)
+
+
+class SafeDirectory:
+    """A data directory, held open: what it is called meanwhile does not matter.
+
+    Of a folder that is another source, `prefix` is what the keys of its files begin with.
+    """
+
+    def __init__(self, path: bytes, prefix: bytes = b"") -> None:
+        if not NO_LINK or os.unlink not in os.supports_dir_fd:
+            raise RunError(
+                "This system offers no way to delete a file of which one can be sure.",
+                hint="Delete files by hand; `mydata-like where` tells which are safe.",
+                code="free.unsupported",
+            )
+        self.prefix = prefix
+        try:
+            self._top = os.open(path, FOLDER & ~NO_LINK)
+        except OSError as error:
+            raise SettingsError(
+                f"The data directory {format_path(path)} is not available: {error.strerror}.",
+                hint="Check data.directory, and that its drive is connected.",
+                code="data.unavailable",
+            ) from error
+
+    def find(self, key: bytes) -> Iterator[CleanupCandidate]:
+        """Yield a file, or all that is in a folder and below it; all there is for its own key."""
+        local = key.removeprefix(self.prefix) if key != self.prefix.rstrip(b"/") else b""
+        folder, _, name = local.rpartition(b"/")
+        try:
+            with self._folder(folder) as above:
+                for found in _look(above, name, folder) if name else _walk(above, b""):
+                    yield found._replace(key=self.prefix + found.key)
+        except FileChangedError as error:
+            yield CleanupCandidate(key, 0, error.problem)
+
+    @contextmanager
+    def hold(self, entry: Entry) -> Iterator[FileToDelete]:
+        """Open the file that a row of the ledger speaks of.
+
+        Raises `FileChangedError` where it is another one, or a link.
+        """
+        folder, _, name = entry.key.removeprefix(self.prefix).rpartition(b"/")
+        with ExitStack() as stack:
+            above = stack.enter_context(self._folder(folder))
+            with told(entry.key):
+                descriptor = os.open(name, _FILE, dir_fd=above)
+            stack.callback(os.close, descriptor)
+            yield FileToDelete(above, entry, descriptor)
+
+    def close(self) -> None:
+        os.close(self._top)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @contextmanager
+    def _folder(self, key: bytes) -> Iterator[int]:
+        """Open a folder, from the top down; raises `FileChangedError` for a link on the way."""
+        with ExitStack() as stack:
+            here = self._top
+            for part in filter(None, key.split(b"/")):
+                with told(key):
+                    here = open_at(here, part, FOLDER)
+                stack.callback(os.close, here)
+            yield here
+
+
+class SafeDirectories:
+    """The data directory and all other sources; each file belongs to one of them."""
+
+    def __init__(self, premises: Sequence[SafeDirectory]) -> None:
+        self._premises = sorted(premises, key=lambda one: len(one.prefix), reverse=True)
+
+    def find(self, key: bytes) -> Iterator[CleanupCandidate]:
+        """Yield a file, or all that is in a folder and below it."""
+        premises = self._choose(key)
+        return premises.find(key) if premises else iter([CleanupCandidate(key, 0, _AWAY)])
+
+    @contextmanager
+    def hold(self, entry: Entry) -> Iterator[FileToDelete]:
+        """Open the file that a row of the ledger speaks of; raises as `Premises.hold`."""
+        premises = self._choose(entry.key)
+        if premises is None:
+            raise FileChangedError(_AWAY.message, hint=_AWAY.hint, code=_AWAY.code)
+        with premises.hold(entry) as held:
+            yield held
+
+    def _choose(self, key: bytes) -> SafeDirectory | None:
+        """Return whose file it is; keys of the data directory are relative, all others not."""
+        absolute = key.startswith(b"/")
+        fitting = (one for one in self._premises if (key + b"/").startswith(one.prefix))
+        return next((one for one in fitting if bool(one.prefix) == absolute), None)
+
+
+def _look(above: int, name: bytes, folder: bytes) -> Iterator[CleanupCandidate]:
+    """Yield a file of an open folder, or all that is in a folder of it."""
+    key = folder + b"/" + name if folder else name
+    with told(key):
+        status = os.stat(name, dir_fd=above, follow_symlinks=False)
+    if stat.S_ISDIR(status.st_mode):
+        with told(key):
+            below = open_at(above, name, FOLDER)
+        try:
+            yield from _walk(below, key)
+        finally:
+            os.close(below)
+    elif stat.S_ISREG(status.st_mode):
+        yield CleanupCandidate(key, status.st_size)
+    else:
+        yield CleanupCandidate(key, 0, LINK if stat.S_ISLNK(status.st_mode) else _SPECIAL)
+
+
+def _walk(folder: int, key: bytes) -> Iterator[CleanupCandidate]:
+    """Yield what is in an open folder and below it, in the order of the names.
+
+    The names of one folder are held in memory: files are deleted while we go through them.
+    """
+    with told(key):
+        names = sorted(map(os.fsencode, os.listdir(folder)))
+    for name in names:
+        try:
+            yield from _look(folder, name, key)
+        except FileChangedError as error:
+            yield CleanupCandidate(key + b"/" + name if key else name, 0, error.problem)

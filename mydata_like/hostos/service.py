@@ -1,0 +1,535 @@
+"""The definition of the service that runs `mydata-like watch`, in the words of each system.
+
+Formats: systemd.service(5), systemd.exec(5) of systemd 247 or later; launchd.plist(5); the task
+schema 1.2 of the Windows Task Scheduler. All are texts made from the same facts, so each can be
+looked at, and tested, on any system.
+"""
+
+import os
+import plistlib
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
+from subprocess import list2cmdline
+from typing import Any, Final, NamedTuple
+from xml.sax.saxutils import escape
+
+from mydata_like.core.errors import SettingsError
+from mydata_like.settings.atomic_write import ensure_folder
+
+NAME: Final = "mydata-like"
+LABEL: Final = "org.mydata-like.watch"
+TASK: Final = r"\mydata-like\watch"
+MARK: Final = "Made by mydata-like, which removes it as well"
+_AGAIN: Final = 60  # seconds until a service that failed is started again
+_STOPPING: Final = 30  # seconds until one that does not stop is killed
+_NO_KEYRING: Final = (
+    "Without anybody logged in no keyring can be opened: keep the API key in the secrets file "
+    "(mydata-like settings set-key --store file)."
+)
+_NETWORK: Final = ("Wants=network-online.target", "After=network-online.target")
+_MANNERS: Final = (
+    "Restart=on-failure",
+    f"RestartSec={_AGAIN}",
+    "RestartPreventExitStatus=2",  # settings that are wrong stay so until somebody changes them
+    "KillMode=mixed",
+    f"TimeoutStopSec={_STOPPING}",
+    "Nice=10",
+    "IOSchedulingClass=best-effort",
+    "IOSchedulingPriority=7",
+    "UMask=0077",
+    "LimitCORE=0",  # memory holds the API key and the private key
+)
+# What a user's own service manager can do as well: filters of system calls.
+_CONFINED: Final = (
+    "NoNewPrivileges=yes",
+    "LockPersonality=yes",
+    "MemoryDenyWriteExecute=yes",
+    "RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK",  # netlink: which networks it has
+    "RestrictNamespaces=yes",
+    "RestrictRealtime=yes",
+    "RestrictSUIDSGID=yes",
+    "SystemCallArchitectures=native",
+    "SystemCallFilter=@system-service",
+    "SystemCallFilter=~@privileged",
+    "SystemCallErrorNumber=EPERM",
+)
+# Not set, as they would break something: ProtectProc= and ProcSubset= (which programs run, and
+# whether they wait for disks, decides on pauses), RemoveIPC= (other programs of the account use
+# IPC), PrivateUsers= (who owns a file is looked at), IPAddressAllow= (hosts have names here).
+_GUARDS: Final = (
+    "ProtectSystem=strict",
+    "ProtectHome=read-only",
+    "PrivateTmp=yes",
+    "PrivateDevices=yes",
+    "PrivateMounts=yes",
+    "ProtectClock=yes",
+    "ProtectControlGroups=yes",
+    "ProtectHostname=yes",
+    "ProtectKernelLogs=yes",
+    "ProtectKernelModules=yes",
+    "ProtectKernelTunables=yes",
+)
+_READ_ALL: Final = "CAP_DAC_READ_SEARCH"  # what root needs to read the files of others
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceCommand:
+    """What a service is to run: the program with its words, its environment, and as whom."""
+
+    words: tuple[str, ...]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    account: str = ""  # whose rights it has
+    uid: int = 0  # of the person who installs it, where the system has such numbers
+    everyone: bool = False  # starts with the computer rather than when the person logs in
+    writable: tuple[str, ...] = ()  # folders, the only ones where a service for all may write
+    as_root: bool = False  # its account is root
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceDefinition:
+    """A service as one system wants it: a file, and the commands that make it count or not.
+
+    `advice` is what else a person may want to do.
+    """
+
+    file: PurePath
+    content: bytes
+    install: tuple[tuple[str, ...], ...]
+    uninstall: tuple[tuple[str, ...], ...]
+    advice: tuple[str, ...] = ()
+
+
+class ServiceFolders(NamedTuple):
+    """The person's folders in which systems look: home, configuration, and our own state."""
+
+    home: PurePath
+    configuration: PurePath
+    state: PurePath
+
+
+def define_service(
+    system: str, errand: ServiceCommand, folders: ServiceFolders
+) -> ServiceDefinition:
+    """Return the service of a system (`sys.platform`)."""
+    match system:
+        case "win32":
+            return _define_task(errand, folders.state)
+        case "darwin":
+            return _define_launchd(errand, folders.home)
+        case _:
+            return _define_systemd(errand, folders.configuration)
+
+
+def _define_systemd(errand: ServiceCommand, configuration: PurePath) -> ServiceDefinition:
+    unit = f"{NAME}.service"
+    folder = configuration / "systemd/user"
+    control: tuple[str, ...] = ("systemctl", "--user")
+    advice: tuple[str, ...] = (
+        "A service of your own ends when you log out, unless an administrator allows it to "
+        f"linger: loginctl enable-linger {errand.account}",
+    )
+    if errand.everyone:
+        folder, control = PurePosixPath("/etc/systemd/system"), ("systemctl",)
+        advice = (_NO_KEYRING,)
+    return ServiceDefinition(
+        file=folder / unit,
+        content="\n".join(_systemd_lines(errand)).encode(),
+        install=((*control, "daemon-reload"), (*control, "enable", "--now", unit)),
+        uninstall=((*control, "disable", "--now", unit),),
+        advice=(f"See how it does: {' '.join(control)} status {NAME}", *advice),
+    )
+
+
+def _systemd_lines(errand: ServiceCommand) -> Iterator[str]:
+    for_all = errand.everyone
+    yield f"# {MARK}"
+    yield "[Unit]"
+    yield "Description=mydata-like: carries instrument data to its server"
+    yield from _NETWORK if for_all else ()
+    yield ""
+    yield "[Service]"
+    yield f"ExecStart={' '.join(_quote_exec(word) for word in errand.words)}"
+    yield from (f"Environment={_quote(f'{k}={v}')}" for k, v in errand.environment.items())
+    yield from (f"User={errand.account}",) if for_all else ()
+    yield from _MANNERS
+    yield from _CONFINED
+    yield from _guard(errand) if for_all else ()  # a user's own service manager may not do more
+    yield ""
+    yield "[Install]"
+    yield f"WantedBy={'multi-user' if for_all else 'default'}.target"
+    yield ""
+
+
+def _guard(errand: ServiceCommand) -> Iterator[str]:
+    yield f"CapabilityBoundingSet={_READ_ALL if errand.as_root else ''}"
+    yield from _GUARDS
+    # The sign says that a folder may be missing when the service starts.
+    if errand.writable:
+        folders = (_quote(f"-{folder}") for folder in errand.writable)
+        yield f"ReadWritePaths={' '.join(folders)}"
+
+
+def _quote(word: str) -> str:
+    """Return a word as systemd reads it, neither split nor filled in."""
+    text = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
+    return f'"{text}"'
+
+
+def _quote_exec(word: str) -> str:
+    return _quote(word).replace("$", "$$")
+
+
+def _define_launchd(errand: ServiceCommand, home: PurePath) -> ServiceDefinition:
+    folder = PurePosixPath("/Library/LaunchDaemons") if errand.everyone else home
+    file = folder / f"{LABEL}.plist"
+    if not errand.everyone:
+        file = home / "Library/LaunchAgents" / file.name
+    domain = "system" if errand.everyone else f"gui/{errand.uid}"
+    content: dict[str, object] = {
+        "Label": LABEL,
+        "ProgramArguments": list(errand.words),
+        "EnvironmentVariables": dict(errand.environment),
+        "RunAtLoad": True,
+        "KeepAlive": {"SuccessfulExit": False},
+        "ThrottleInterval": _AGAIN,
+        "ExitTimeOut": _STOPPING,
+        "ProcessType": "Background",
+        "LowPriorityIO": True,
+        "Nice": 10,
+        "Umask": 0o077,
+    }
+    if errand.everyone:
+        content["UserName"] = errand.account
+    return ServiceDefinition(
+        file=file,
+        content=format_plist(content),
+        install=(("launchctl", "bootstrap", domain, str(file)),),
+        uninstall=(("launchctl", "bootout", f"{domain}/{LABEL}"),),
+        advice=(f"See how it does: launchctl print {domain}/{LABEL}",),
+    )
+
+
+def format_plist(content: Mapping[str, object]) -> bytes:
+    """Return a property list that says who made it."""
+    head, end, rest = plistlib.dumps(content, sort_keys=False).decode().partition("?>\n")
+    return f"{head}{end}<!-- {MARK} -->\n{rest}".encode()
+
+
+def _define_task(errand: ServiceCommand, state: PurePath) -> ServiceDefinition:
+    file = state / f"{NAME}-watch.xml"
+    # A task has no environment of its own.
+    scope = ("/M",) if errand.everyone else ()
+    variables = tuple(("setx", name, value, *scope) for name, value in errand.environment.items())
+    return ServiceDefinition(
+        file=file,
+        content=_task_text(errand).encode("utf-16"),  # the only encoding that schtasks reads
+        install=(
+            *variables,
+            ("schtasks", "/Create", "/TN", TASK, "/XML", str(file), "/F"),
+            ("schtasks", "/Run", "/TN", TASK),
+        ),
+        uninstall=(
+            ("schtasks", "/End", "/TN", TASK),
+            ("schtasks", "/Delete", "/TN", TASK, "/F"),
+        ),
+        advice=(
+            f'See how it does: schtasks /Query /TN "{TASK}" /V /FO LIST',
+            *((_NO_KEYRING,) if errand.everyone else ()),
+        ),
+    )
+
+
+def _task_text(errand: ServiceCommand) -> str:
+    program, *words = errand.words
+    account = escape(errand.account)
+    trigger = (
+        "<BootTrigger><Enabled>true</Enabled></BootTrigger>"
+        if errand.everyone
+        else f"<LogonTrigger><Enabled>true</Enabled><UserId>{account}</UserId></LogonTrigger>"
+    )
+    logon = "S4U" if errand.everyone else "InteractiveToken"
+    return f"""\
+<?xml version="1.0" encoding="UTF-16"?>
+<!-- {MARK} -->
+<Task version="1.2" xmlns="http://schemas.microsoft.com/windows/2004/02/mit/task">
+  <RegistrationInfo>
+    <Description>mydata-like: carries instrument data to its server</Description>
+  </RegistrationInfo>
+  <Triggers>{trigger}</Triggers>
+  <Principals>
+    <Principal id="Author">
+      <UserId>{account}</UserId>
+      <LogonType>{logon}</LogonType>
+      <RunLevel>LeastPrivilege</RunLevel>
+    </Principal>
+  </Principals>
+  <Settings>
+    <MultipleInstancesPolicy>IgnoreNew</MultipleInstancesPolicy>
+    <DisallowStartIfOnBatteries>false</DisallowStartIfOnBatteries>
+    <StopIfGoingOnBatteries>false</StopIfGoingOnBatteries>
+    <StartWhenAvailable>true</StartWhenAvailable>
+    <ExecutionTimeLimit>PT0S</ExecutionTimeLimit>
+    <Priority>8</Priority>
+    <RestartOnFailure>
+      <Interval>PT{_AGAIN // 60}M</Interval>
+      <Count>999</Count>
+    </RestartOnFailure>
+  </Settings>
+  <Actions Context="Author">
+    <Exec>
+      <Command>{escape(program)}</Command>
+      <Arguments>{escape(list2cmdline(words))}</Arguments>
+      <WorkingDirectory>{escape(str(PureWindowsPath(program).parent))}</WorkingDirectory>
+    </Exec>
+  </Actions>
+</Task>
+"""
+
+
+def is_ours(file: Path) -> bool:
+    """Return whether a file was made here; one that does not exist is nobody's, so ours."""
+    try:
+        content = file.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    return MARK.encode() in content or MARK.encode("utf-16-le") in content
+
+
+_PATIENCE: Final = 60.0  # seconds that a command of the system may take
+_SAID: Final = 300  # characters of what it said that are worth repeating
+
+
+class InstallStep(NamedTuple):
+    """A command of the system, and why it did not work (empty where it did)."""
+
+    command: tuple[str, ...]
+    problem: str
+
+
+def write_definition(definition: ServiceDefinition) -> None:
+    """Put the file into its place; raises SettingsError where it cannot, or is not ours."""
+    file = Path(definition.file)
+    _require_ours(file)
+    try:
+        ensure_folder(file.parent)
+        draft = file.with_name(f".{file.name}.new")
+        draft.write_bytes(definition.content)
+        draft.chmod(0o644)
+        draft.replace(file)
+    except OSError as error:
+        raise SettingsError(
+            f"{file} cannot be written: {error.strerror or error}.",
+            hint="For a service of the whole computer run this as an administrator.",
+        ) from error
+
+
+def remove_definition(definition: ServiceDefinition) -> bool:
+    """Take the file away; return whether it was there. Raises SettingsError as writing does."""
+    file = Path(definition.file)
+    if not file.exists():
+        return False
+    _require_ours(file)
+    try:
+        file.unlink()
+    except OSError as error:
+        raise SettingsError(
+            f"{file} cannot be removed: {error.strerror or error}.",
+            hint="For a service of the whole computer run this as an administrator.",
+        ) from error
+    return True
+
+
+def carry_out(commands: Iterable[tuple[str, ...]]) -> Iterator[InstallStep]:
+    """Run commands of the system one after another, until one does not work."""
+    for command in commands:
+        problem = _run(command)
+        yield InstallStep(command, problem)
+        if problem:
+            return
+
+
+def make_folders_as(account: str, folders: Iterable[Path]) -> None:
+    """Make the folders that are missing, with mode 0700, as an account of this computer would.
+
+    Another account than one's own takes root, whose rights are not used: the folders lie in a
+    home, where links could lead elsewhere. Raises SettingsError where the account may not.
+    """
+    missing = [str(folder) for folder in folders if not folder.is_dir()]
+    if not missing or sys.platform == "win32":
+        return
+    import pwd
+
+    try:
+        rights: dict[str, Any] = {}
+        if os.geteuid() == 0:
+            found = pwd.getpwnam(account)
+            rights = {"user": found.pw_uid, "group": found.pw_gid, "extra_groups": ()}
+        subprocess.run(  # noqa: S603 - words of our own, without a shell
+            ("/bin/mkdir", "-p", "--", *missing),
+            check=True,
+            capture_output=True,
+            umask=0o077,
+            **rights,
+        )
+    except (OSError, KeyError, subprocess.CalledProcessError) as error:
+        raise SettingsError(
+            f"The account {account} cannot make these folders: {', '.join(missing)}.",
+            hint="Make them, so that the account owns them; then install the service again.",
+        ) from error
+
+
+def _run(command: tuple[str, ...]) -> str:
+    try:
+        ended = subprocess.run(  # noqa: S603 - words of our own, without a shell
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_PATIENCE,
+            check=False,
+            env=os.environ | {"LC_ALL": "C"},
+        )
+    except FileNotFoundError:
+        return f"there is no {command[0]} on this computer"
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)[:_SAID]
+    if ended.returncode == 0:
+        return ""
+    said = (ended.stderr or ended.stdout).decode("utf-8", "replace").strip()
+    return said[:_SAID] or f"it ended with {ended.returncode}"
+
+
+def _require_ours(file: Path) -> None:
+    try:
+        ours = is_ours(file)
+    except OSError as error:
+        raise SettingsError(f"{file} cannot be read: {error.strerror or error}.") from error
+    if not ours:
+        raise SettingsError(
+            f"{file} was not made by this program, so it is left alone.",
+            hint=f'Move it away first, or add the line "{MARK}" to a comment in it.',
+        )
+
+
+AUTOSTART_LABEL: Final = "org.mydata-like.window"
+_RUN: Final = r"Software\Microsoft\Windows\CurrentVersion\Run"
+_RESERVED: Final = '"`$\\'  # characters that an Exec line escapes within quotes
+
+
+class FileAutostart:
+    """An entry that is a file in a folder of the person."""
+
+    def __init__(self, definition: ServiceDefinition) -> None:
+        self._definition = definition
+
+    @property
+    def place(self) -> str:
+        """Where the entry is written."""
+        return str(self._definition.file)
+
+    @property
+    def is_on(self) -> bool:
+        """Whether the entry is there and would start this very program."""
+        try:
+            return Path(self._definition.file).read_bytes() == self._definition.content
+        except FileNotFoundError:
+            return False
+
+    def turn(self, *, on: bool) -> None:
+        """Make or remove the entry; raises SettingsError where it is somebody else's."""
+        if on:
+            write_definition(self._definition)
+        else:
+            remove_definition(self._definition)
+
+
+class RegistryAutostart:
+    """An entry in the person's registry on Windows."""
+
+    def __init__(self, words: tuple[str, ...]) -> None:
+        self._line = list2cmdline(words)
+
+    @property
+    def place(self) -> str:
+        """Where the entry is written."""
+        return rf"HKEY_CURRENT_USER\{_RUN}\{NAME}"
+
+    @property
+    def is_on(self) -> bool:
+        """Whether the entry is there and would start this very program."""
+        return self._read() == self._line
+
+    def turn(self, *, on: bool) -> None:
+        """Make or remove the entry."""
+        if sys.platform == "win32":
+            import winreg
+
+            with winreg.CreateKey(winreg.HKEY_CURRENT_USER, _RUN) as key:
+                if on:
+                    winreg.SetValueEx(key, NAME, 0, winreg.REG_SZ, self._line)
+                elif self._read():
+                    winreg.DeleteValue(key, NAME)
+
+    def _read(self) -> str:
+        if sys.platform == "win32":
+            import winreg
+
+            try:
+                with winreg.OpenKey(winreg.HKEY_CURRENT_USER, _RUN) as key:
+                    return str(winreg.QueryValueEx(key, NAME)[0])
+            except FileNotFoundError:
+                return ""
+        return ""
+
+
+Autostart = FileAutostart | RegistryAutostart
+
+
+def find_autostart(system: str, words: tuple[str, ...], folders: ServiceFolders) -> Autostart:
+    """Return the entry of a system (`sys.platform`) that starts these words."""
+    match system:
+        case "win32":
+            return RegistryAutostart(words)
+        case "darwin":
+            return FileAutostart(_define_agent(words, folders.home))
+        case _:
+            return FileAutostart(_define_desktop_file(words, folders.configuration))
+
+
+def _define_desktop_file(words: tuple[str, ...], configuration: PurePath) -> ServiceDefinition:
+    lines = (
+        "[Desktop Entry]",
+        f"# {MARK}",
+        "Type=Application",
+        f"Name={NAME}",
+        "Comment=Carries instrument data to its server",
+        f"Exec={' '.join(_quote_argument(word) for word in words)}",
+        "Terminal=false",
+        "X-GNOME-Autostart-enabled=true",
+        "",
+    )
+    file = configuration / "autostart" / f"{NAME}.desktop"
+    return ServiceDefinition(file=file, content="\n".join(lines).encode(), install=(), uninstall=())
+
+
+def _quote_argument(word: str) -> str:
+    escaped = "".join(f"\\{char}" if char in _RESERVED else char for char in word)
+    # The value of a key has escapes of its own, and % begins a code to fill in.
+    return '"' + escaped.replace("\\", "\\\\").replace("%", "%%") + '"'
+
+
+def _define_agent(words: tuple[str, ...], home: PurePath) -> ServiceDefinition:
+    content = {
+        "Label": AUTOSTART_LABEL,
+        "ProgramArguments": list(words),
+        "RunAtLoad": True,
+        "LimitLoadToSessionType": "Aqua",
+    }
+    return ServiceDefinition(
+        file=home / "Library/LaunchAgents" / f"{AUTOSTART_LABEL}.plist",
+        content=format_plist(content),
+        install=(),
+        uninstall=(),
+    )

@@ -1,0 +1,79 @@
+"""Keeps this computer from going to sleep, in the way that its system offers."""
+
+import logging
+import subprocess
+import sys
+from typing import Final
+
+logger = logging.getLogger(__name__)
+
+# Both run `cat`, which ends with its input: who is killed keeps no computer awake.
+_KEEPER: Final = (
+    ("caffeinate", "-i", "cat")
+    if sys.platform == "darwin"
+    else (
+        *("systemd-inhibit", "--what=sleep", "--mode=block", "--who=mydata-like"),
+        *("--why=Files are being sent", "cat"),
+    )
+)
+_PATIENCE: Final = 5.0  # seconds in which such a program ends
+
+
+class SleepInhibitor:
+    """Keeps Linux (systemd-inhibit) and macOS (caffeinate) awake by a program of theirs."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._given_up = False
+
+    def keep(self) -> None:
+        if self._process is not None and self._process.poll() is not None:
+            logger.info("The system refuses to be kept awake")
+            self.end()
+            self._given_up = True
+        if self._process is None and not self._given_up:
+            self._start()
+
+    def end(self) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            return
+        assert process.stdin is not None
+        process.stdin.close()
+        try:
+            process.wait(_PATIENCE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+    def _start(self) -> None:
+        try:
+            self._process = subprocess.Popen(  # noqa: S603 - a fixed program
+                _KEEPER,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+        except OSError as error:
+            logger.info("The system cannot be kept awake: %s", error)
+            self._given_up = True
+
+
+if sys.platform == "win32":
+    import ctypes
+
+    _CONTINUOUS: Final = 0x80000000
+    _SYSTEM_REQUIRED: Final = 0x00000001
+
+    class ThreadWakefulness:
+        """Keeps Windows awake; the system forgets it with the thread that asked for it."""
+
+        def keep(self) -> None:
+            ctypes.windll.kernel32.SetThreadExecutionState(_CONTINUOUS | _SYSTEM_REQUIRED)
+
+        def end(self) -> None:
+            ctypes.windll.kernel32.SetThreadExecutionState(_CONTINUOUS)
+
+    SystemWakefulness = ThreadWakefulness
+else:
+    SystemWakefulness = SleepInhibitor

@@ -1,0 +1,440 @@
+"""The ledger's file while it is open: one caller at a time, errors in our words."""
+
+import logging
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from datetime import datetime
+from pathlib import Path
+from threading import Lock
+from time import monotonic
+
+from mydata_like.core.errors import Problem, RunError, SettingsError
+from mydata_like.core.ports import Clock
+from mydata_like.ledger import ledger_file
+from mydata_like.settings.atomic_write import make_private_file, require_plain
+
+logger = logging.getLogger(__name__)
+
+
+class SqliteFile:
+    """One connection, which any thread may use; a damaged file is put aside on closing."""
+
+    def __init__(
+        self, connection: sqlite3.Connection, path: Path, clock: Clock, *, reads_only: bool
+    ) -> None:
+        self._connection = connection
+        self._path = path
+        self._clock = clock
+        self._lock = Lock()
+        self._damaged = False
+        self._reads_only = reads_only
+
+    @property
+    def version(self) -> int:
+        """The version of the tables; 0 where they are not made yet."""
+        with self.used() as cursor:
+            (version,) = cursor.execute("PRAGMA user_version").fetchone()
+        return int(version)
+
+    @contextmanager
+    def used(self) -> Iterator[sqlite3.Cursor]:
+        """Have the connection to oneself, and tell of its errors in our words."""
+        with self._lock:
+            try:
+                yield self._connection.cursor()
+            except ledger_file.FAILURES as error:
+                if self._reads_only or not ledger_file.means_damage(error):
+                    raise ledger_file.failure(self._path, error) from error
+                self._damaged = True
+                raise ledger_file.damage(self._path, error) from error
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Cursor]:
+        """Make what is done inside happen wholly or, if it raises, not at all."""
+        with self.used() as cursor:
+            cursor.execute("BEGIN IMMEDIATE")
+            try:
+                yield cursor
+                cursor.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    cursor.execute("ROLLBACK")
+                raise
+
+    def close(self) -> None:
+        """Close the file; again and again if need be."""
+        with self._lock:
+            try:
+                self._connection.close()
+            except sqlite3.Error as error:
+                logger.warning("The ledger could not be closed properly: %s", error)
+            if self._damaged and not self._reads_only:
+                self._damaged = False
+                self._put_aside()
+
+    def _put_aside(self) -> None:
+        try:
+            aside = ledger_file.put_aside(self._path, self._clock.now())
+            logger.warning("The ledger was damaged; it is now %s", aside)
+        except OSError as error:
+            logger.warning("The damaged ledger could not be put aside: %s", error)
+
+
+OURS = 0x4D79444C  # the application id in the file's header
+LOCK_PATIENCE = 5.0  # seconds to wait for a backup or a virus scanner
+CHECK_SECONDS = 2.0  # of checking at most; a file that large shows damage when it is read
+KEPT = 3  # damaged files that are kept
+UNSOUND = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
+# A page that is there and cannot be read, now or ever: the disk has lost it.
+UNREADABLE = (
+    sqlite3.SQLITE_IOERR_READ,
+    sqlite3.SQLITE_IOERR_SHORT_READ,
+    sqlite3.SQLITE_IOERR_CORRUPTFS,
+    sqlite3.SQLITE_IOERR_DATA,
+)
+
+FIRST = """
+CREATE TABLE roots (
+    id INTEGER PRIMARY KEY,
+    directory BLOB NOT NULL UNIQUE
+);
+CREATE TABLE entries (
+    root INTEGER NOT NULL,
+    key BLOB NOT NULL,
+    size INTEGER NOT NULL,
+    modified_ns INTEGER NOT NULL,
+    state TEXT NOT NULL,
+    dataset INTEGER NOT NULL,
+    checksum TEXT NOT NULL,
+    remote TEXT NOT NULL,
+    datafile INTEGER,
+    problem TEXT NOT NULL,
+    PRIMARY KEY (root, key)
+) WITHOUT ROWID;
+CREATE INDEX entries_by_dataset ON entries (root, dataset, state);
+CREATE TABLE runs (
+    id TEXT PRIMARY KEY,
+    root INTEGER NOT NULL,
+    started TEXT NOT NULL,
+    finished TEXT,
+    summary TEXT NOT NULL
+);
+CREATE TABLE meta (
+    key TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+);
+"""
+ARCHIVES = """
+CREATE TABLE archives (
+    root INTEGER NOT NULL,
+    dataset INTEGER NOT NULL,
+    path TEXT NOT NULL,
+    size INTEGER NOT NULL,
+    modified_ns INTEGER NOT NULL,
+    state TEXT NOT NULL,
+    checksum TEXT NOT NULL,
+    remote TEXT NOT NULL,
+    datafile INTEGER,
+    PRIMARY KEY (root, dataset, path)
+) WITHOUT ROWID;
+ALTER TABLE entries ADD COLUMN archive TEXT NOT NULL DEFAULT '';
+CREATE INDEX entries_by_archive ON entries (root, dataset, archive, state) WHERE archive != '';
+"""
+# Times are whole seconds since 1970, NULL where they are not known; of `entries` those of the
+# bytes that count now. `outcomes` has every file and folder that is not well, `folders` the sums.
+TIMES = """
+ALTER TABLE entries ADD COLUMN staged_at INTEGER;
+ALTER TABLE entries ADD COLUMN registered_at INTEGER;
+ALTER TABLE entries ADD COLUMN verified_at INTEGER;
+ALTER TABLE entries ADD COLUMN changed_at INTEGER;
+CREATE INDEX entries_by_time ON entries (root, changed_at);
+CREATE TABLE outcomes (
+    root INTEGER NOT NULL,
+    path BLOB NOT NULL,
+    size INTEGER NOT NULL,
+    modified_ns INTEGER NOT NULL,
+    outcome TEXT NOT NULL,
+    code TEXT NOT NULL,
+    message TEXT NOT NULL,
+    hint TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    PRIMARY KEY (root, path)
+) WITHOUT ROWID;
+CREATE INDEX outcomes_by_code ON outcomes (root, outcome, code);
+CREATE TABLE folders (
+    root INTEGER NOT NULL,
+    path BLOB NOT NULL,
+    dataset TEXT NOT NULL,
+    title TEXT,
+    owner TEXT NOT NULL,
+    grp TEXT NOT NULL,
+    found INTEGER NOT NULL,
+    found_bytes INTEGER NOT NULL,
+    verified INTEGER NOT NULL,
+    verified_bytes INTEGER NOT NULL,
+    waiting INTEGER NOT NULL,
+    skipped INTEGER NOT NULL,
+    failed INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    PRIMARY KEY (root, path)
+) WITHOUT ROWID;
+"""
+# What is carried from outside of the data directory; finished once all of it is safe.
+SOURCES = """
+CREATE TABLE sources (
+    root INTEGER NOT NULL,
+    path BLOB NOT NULL,
+    owner TEXT NOT NULL,
+    experiment TEXT NOT NULL,
+    dataset TEXT NOT NULL,
+    added_at INTEGER NOT NULL,
+    finished_at INTEGER,
+    PRIMARY KEY (root, path)
+) WITHOUT ROWID;
+"""
+# What tells a file from another of its name, size and time; what the last full listing of each
+# dataset showed (`newest` is the highest id); which datasets a request may still be writing to,
+# and until when; which records describe bytes that are to come into their place.
+EVIDENCE = """
+ALTER TABLE entries ADD COLUMN ctime_ns INTEGER;
+ALTER TABLE entries ADD COLUMN inode INTEGER;
+DROP INDEX entries_by_dataset;
+CREATE INDEX entries_by_dataset ON entries (root, dataset, state, datafile);
+CREATE TABLE datasets (
+    root INTEGER NOT NULL,
+    dataset INTEGER NOT NULL,
+    total INTEGER NOT NULL,
+    newest INTEGER NOT NULL,
+    listed_at INTEGER NOT NULL,
+    PRIMARY KEY (root, dataset)
+) WITHOUT ROWID;
+CREATE TABLE writes (
+    root INTEGER NOT NULL,
+    dataset INTEGER NOT NULL,
+    until INTEGER NOT NULL,
+    PRIMARY KEY (root, dataset)
+) WITHOUT ROWID;
+CREATE TABLE replacements (
+    root INTEGER NOT NULL,
+    key BLOB NOT NULL,
+    dataset INTEGER NOT NULL,
+    datafile INTEGER NOT NULL,
+    remote TEXT NOT NULL,
+    staged TEXT NOT NULL,
+    size INTEGER NOT NULL,
+    checksum TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    PRIMARY KEY (root, key)
+) WITHOUT ROWID;
+"""
+MIGRATIONS: Sequence[str] = (
+    FIRST,
+    ARCHIVES,
+    TIMES,
+    SOURCES,
+    EVIDENCE,
+)  # the n-th leads to version n; never change one, add one
+PROBES = (
+    "SELECT id, directory FROM roots LIMIT 1",
+    "SELECT root, key, size, modified_ns, state, dataset, checksum, remote, datafile, problem,"
+    " archive, staged_at, registered_at, verified_at, changed_at, ctime_ns, inode"
+    " FROM entries LIMIT 1",
+    "SELECT root, dataset, path, size, modified_ns, state, checksum, remote, datafile"
+    " FROM archives LIMIT 1",
+    "SELECT root, path, size, modified_ns, outcome, code, message, hint, at FROM outcomes LIMIT 1",
+    "SELECT root, path, dataset, title, owner, grp, found, found_bytes, verified, verified_bytes,"
+    " waiting, skipped, failed, at FROM folders LIMIT 1",
+    "SELECT root, path, owner, experiment, dataset, added_at, finished_at FROM sources LIMIT 1",
+    "SELECT root, dataset, total, newest, listed_at FROM datasets LIMIT 1",
+    "SELECT root, dataset, until FROM writes LIMIT 1",
+    "SELECT root, key, dataset, datafile, remote, staged, size, checksum, at FROM replacements"
+    " LIMIT 1",
+    "SELECT id, root, started, finished, summary FROM runs LIMIT 1",
+    "SELECT key, value FROM meta LIMIT 1",
+)
+
+
+class UnsoundError(Exception):
+    """The file is not a sound ledger."""
+
+
+# With a damaged schema the text of the error itself may be impossible to decode.
+FAILURES = (sqlite3.Error, UnicodeDecodeError)
+
+
+def failure(file: Path, error: Exception) -> RunError:
+    """Return in our words what the database or the disk said."""
+    return RunError(
+        f"The ledger {file} cannot be used: {error}.",
+        hint="Check that the disk is not full, that the folder may be written to, and that no "
+        "other program holds the file; then run again.",
+        code="ledger.failed",
+    )
+
+
+def damage(file: Path, error: Exception) -> RunError:
+    """Return the error of a file that turned out to be damaged while it was in use."""
+    return RunError(
+        f"The ledger {file} is damaged: {error}.",
+        hint="It is set aside. Nothing is lost: the next run asks the server what it has, which "
+        "takes a little longer.",
+        code="ledger.damaged",
+    )
+
+
+def means_damage(error: Exception) -> bool:
+    """Return whether the file is to blame; text that is no UTF-8 comes without a code."""
+    if isinstance(error, sqlite3.ProgrammingError | sqlite3.InterfaceError):
+        return False
+    code = getattr(error, "sqlite_errorcode", None)
+    return code is None or code & 0xFF in UNSOUND or code in UNREADABLE
+
+
+def open_sound(
+    file: Path, clock: Clock, patience: float = LOCK_PATIENCE
+) -> tuple[sqlite3.Connection, Problem | None]:
+    """Open the ledger's file; one that is damaged is put aside and made anew.
+
+    Raises `SettingsError` for a file of a newer version and for what is no file, `RunError` where
+    the disk or another program is to blame.
+    """
+    try:
+        make_private_file(file)
+        try:
+            return _open(file, patience), None
+        except UnsoundError as reason:
+            aside = put_aside(file, clock.now())
+            logger.warning("The ledger was damaged (%s); it is now %s", reason, aside)
+            make_private_file(file)
+            return _open(file, patience), _lost(aside)
+    except (sqlite3.Error, OSError) as error:
+        raise failure(file, error) from error
+    except UnsoundError as error:
+        raise failure(file, sqlite3.DatabaseError(str(error))) from error
+
+
+def connect_to_read(file: Path) -> sqlite3.Connection:
+    """Connect to a file that another process may be writing; raises `RunError`."""
+    require_plain(file)
+    try:
+        return _connect(f"{file.absolute().as_uri()}?mode=ro", LOCK_PATIENCE)
+    except sqlite3.Error as error:
+        raise failure(file, error) from error
+
+
+def put_aside(file: Path, now: datetime) -> Path:
+    """Rename a damaged file with all that belongs to it; only the newest few are kept."""
+    older = sorted(file.parent.glob(f"{file.stem}.corrupt-*{file.suffix}"))
+    for path in older[: max(0, len(older) + 1 - KEPT)]:
+        for part in _parts(path):
+            part.unlink(missing_ok=True)
+    stamp = now.strftime("%Y%m%dT%H%M%S.%f")
+    aside = file.with_name(f"{file.stem}.corrupt-{stamp}{file.suffix}")
+    for part, target in zip(_parts(file), _parts(aside), strict=True):
+        if part.exists():
+            part.replace(target)
+    return aside
+
+
+def _parts(file: Path) -> list[Path]:
+    return [file, file.with_name(f"{file.name}-wal"), file.with_name(f"{file.name}-shm")]
+
+
+def _lost(aside: Path) -> Problem:
+    return Problem(
+        "ledger.damaged",
+        f"The ledger was damaged and has been set aside as {aside.name}.",
+        "Nothing is lost: this run asks the server what it has, which takes a little longer.",
+    )
+
+
+def _connect(uri: str, patience: float) -> sqlite3.Connection:
+    return sqlite3.connect(
+        uri, uri=True, timeout=patience, isolation_level=None, check_same_thread=False
+    )
+
+
+def _open(file: Path, patience: float) -> sqlite3.Connection:
+    connection = _connect(file.absolute().as_uri(), patience)
+    try:
+        _prepare(connection, file)
+    except FAILURES as error:
+        connection.close()
+        if means_damage(error):
+            raise UnsoundError(str(error)) from error
+        raise
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _prepare(connection: sqlite3.Connection, file: Path) -> None:
+    _check_header(file)
+    version = _check_version(connection)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = NORMAL")
+    if version:
+        _check_pages(connection)
+    migrate(connection, file, MIGRATIONS)
+    for probe in PROBES:
+        connection.execute(probe).fetchall()
+
+
+def _check_header(file: Path) -> None:
+    """Refuse a file that SQLite takes for one of a later format, which it only reads."""
+    with file.open("rb") as opened:
+        formats = opened.read(20)[18:]
+    if not set(formats) <= {1, 2}:
+        raise UnsoundError("its header is damaged")
+
+
+def _check_version(connection: sqlite3.Connection) -> int:
+    """Return the file's version, 0 for an empty one; nothing is changed."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    if (version or tables) and application != OURS:
+        raise UnsoundError("it is not a ledger")
+    if version < 0 or (tables and not version):
+        raise UnsoundError("it has no version")
+    if version > len(MIGRATIONS):
+        raise SettingsError(
+            "The ledger was written by a newer version of this program.",
+            hint="Install that version, or choose another folder in advanced.state_directory.",
+            code="ledger.newer",
+        )
+    return int(version)
+
+
+def _check_pages(connection: sqlite3.Connection) -> None:
+    """Look for damage as long as time permits."""
+    deadline = monotonic() + CHECK_SECONDS
+    connection.set_progress_handler(lambda: monotonic() > deadline, 10_000)
+    try:
+        (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode != sqlite3.SQLITE_INTERRUPT:
+            raise
+        logger.info("The ledger is too large to be checked in %.0f s", CHECK_SECONDS)
+        return
+    finally:
+        connection.set_progress_handler(None, 0)
+    if verdict != "ok":
+        raise UnsoundError(verdict)
+
+
+def migrate(connection: sqlite3.Connection, file: Path, migrations: Sequence[str]) -> None:
+    """Bring the file to the latest version, after a copy where there is something to lose."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if 0 < version < len(migrations):
+        copy = file.with_name(f"{file.stem}.before-v{version + 1}{file.suffix}")
+        make_private_file(copy)
+        with closing(sqlite3.connect(copy)) as target:
+            connection.backup(target)
+    for number, script in enumerate(migrations[version:], version + 1):
+        connection.executescript(
+            f"BEGIN IMMEDIATE; {script}; PRAGMA application_id = {OURS};"
+            f" PRAGMA user_version = {number}; COMMIT;"
+        )

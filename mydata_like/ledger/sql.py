@@ -1,0 +1,337 @@
+"""What the ledger says to SQLite."""
+
+import logging
+from collections.abc import Mapping
+from datetime import datetime
+from types import NoneType
+from typing import Any, NamedTuple
+
+from mydata_like.core.archives import ArchiveRecord
+from mydata_like.core.model import Entry, EntryState
+from mydata_like.core.parsing import moment_of, parse_json, parse_moment
+from mydata_like.core.problems import INTENDED
+
+FIND = (
+    "SELECT key, size, modified_ns, state, dataset, checksum, remote, datafile, problem,"
+    " archive, ctime_ns, inode FROM entries WHERE root = ? AND key IN (%s)"
+)
+# One answer for many files: a row for each that is not as it was, and one for each dataset that
+# has others. A row of an older version is not believed before its ctime and inode are known.
+FIND_OPEN = (
+    "WITH seen (key, size, modified_ns, ctime_ns, inode) AS (VALUES %s)"
+    " SELECT dataset, CASE WHEN entries.key IS NULL THEN seen.key END FROM seen LEFT JOIN entries"
+    " ON root = ? AND entries.key = seen.key AND state = 'verified' AND datafile IS NOT NULL"
+    " AND entries.size = seen.size AND entries.modified_ns = seen.modified_ns"
+    " AND entries.ctime_ns = seen.ctime_ns AND entries.inode = seen.inode GROUP BY 1, 2"
+)
+KNOWS_ANY = "SELECT 1 FROM entries WHERE root = ? AND key BETWEEN ? AND ? LIMIT 1"
+LIST = (
+    "SELECT key, size, modified_ns, state, dataset, checksum, remote, datafile, problem,"
+    " archive, ctime_ns, inode FROM entries WHERE root = ? AND key > ? AND key < ?"
+    " ORDER BY key LIMIT ?"
+)
+# A part of the rows of a dataset that have a record of their own, verified, in the index's order.
+LIST_VERIFIED = (
+    "SELECT key, size, modified_ns, state, dataset, checksum, remote, datafile, problem,"
+    " archive, ctime_ns, inode FROM entries WHERE root = :root AND dataset = :dataset"
+    " AND state = :state AND archive = '' AND (datafile, key) > (:datafile, :key)"
+    " ORDER BY datafile, key LIMIT :most"
+)
+# The same of rows that do not say which record that is.
+LIST_UNNUMBERED = (
+    "SELECT key, size, modified_ns, state, dataset, checksum, remote, datafile, problem,"
+    " archive, ctime_ns, inode FROM entries WHERE root = :root AND dataset = :dataset"
+    " AND state = :state AND archive = '' AND datafile IS NULL AND key > :key"
+    " ORDER BY key LIMIT :most"
+)
+# By indexes alone; the files of an archive have its record. Naming all states lets each be found
+# by its ids, of which there are few after the last listing.
+_STATES = ", ".join(f"'{state.value}'" for state in EntryState)
+COUNT = f"""
+    SELECT count(DISTINCT datafile), coalesce(max(datafile), 0) FROM (
+        SELECT datafile FROM entries WHERE root = :root AND dataset = :dataset
+        AND state IN ({_STATES}) AND datafile > :after AND datafile <= :until
+        UNION ALL SELECT datafile FROM archives WHERE root = :root AND dataset = :dataset
+        AND datafile > :after AND datafile <= :until
+    )
+"""  # noqa: S608 - all of it is ours
+FIND_LISTED = "SELECT total, newest, listed_at FROM datasets WHERE root = ? AND dataset = ?"
+RECORD_LISTED = (
+    "INSERT OR REPLACE INTO datasets (root, dataset, total, newest, listed_at)"
+    " VALUES (?, ?, ?, ?, ?)"
+)
+# The times of the steps before are kept as long as the bytes are the same. What is staged anew
+# goes the whole way anew. Many rows go in one statement: while it runs, other threads do too,
+# and between statements each waits for the others.
+RECORD = """
+    WITH
+        new (
+            key, size, modified_ns, state, dataset, checksum, remote, datafile, problem, archive,
+            ctime_ns, inode
+        ) AS (VALUES %s),
+        one (root, now) AS (VALUES (?, ?))
+    INSERT INTO entries (
+        root, key, size, modified_ns, state, dataset, checksum, remote, datafile, problem,
+        archive, ctime_ns, inode, staged_at, registered_at, verified_at, changed_at
+    ) SELECT
+        root, new.*,
+        CASE WHEN state = 'staged' THEN now END,
+        CASE WHEN state IN ('registered', 'repaired') THEN now END,
+        CASE WHEN state = 'verified' THEN now END,
+        now
+    FROM new, one WHERE true ON CONFLICT (root, key) DO UPDATE SET
+        size = excluded.size, modified_ns = excluded.modified_ns, state = excluded.state,
+        dataset = excluded.dataset, checksum = excluded.checksum, remote = excluded.remote,
+        datafile = excluded.datafile, problem = excluded.problem, archive = excluded.archive,
+        ctime_ns = excluded.ctime_ns, inode = excluded.inode, changed_at = excluded.changed_at,
+        staged_at = CASE WHEN excluded.state = 'staged' THEN excluded.staged_at
+            WHEN (size, modified_ns, checksum)
+                = (excluded.size, excluded.modified_ns, excluded.checksum)
+            THEN staged_at END,
+        registered_at = CASE WHEN excluded.state IN ('registered', 'repaired')
+            THEN excluded.registered_at
+            WHEN excluded.state != 'staged' AND (size, modified_ns, checksum)
+                = (excluded.size, excluded.modified_ns, excluded.checksum)
+            THEN registered_at END,
+        verified_at = excluded.verified_at
+"""
+SEEN = "(?, ?, ?, ?, ?)"
+ROW = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+RECORD_OUTCOME = (
+    "INSERT OR REPLACE INTO outcomes (root, path, size, modified_ns, outcome, code, message, hint,"
+    " at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_INTENDED = ", ".join(map(repr, sorted(INTENDED)))
+# What exists only here, as far as is known: found, waiting, failed, or skipped by nobody's wish.
+AT_RISK = (
+    "(outcome IN ('found', 'waiting', 'failed')"
+    f" OR (outcome = 'skipped' AND code NOT IN ({_INTENDED})))"
+)
+_OF_ITS_ENTRY = "entries.root = outcomes.root AND entries.key = outcomes.path"
+_UNDER_WAY = (
+    "state IN ('staged', 'registered', 'repaired')"
+    " AND (entries.size, entries.modified_ns) = (outcomes.size, outcomes.modified_ns)"
+)
+# Outcomes of files that are shown as that; of found files that are on their way the entry is.
+SHOWN = (
+    "(outcome IN ('waiting', 'skipped', 'failed') OR (outcome = 'found' AND NOT EXISTS"  # noqa: S608
+    f" (SELECT 1 FROM entries WHERE {_OF_ITS_ENTRY} AND {_UNDER_WAY})))"
+)
+# The row of an outcome is about bytes that are verified now.
+_SAFE = (
+    "outcome IN ('found', 'waiting', 'failed') AND EXISTS"  # noqa: S608 - all of it is ours
+    f" (SELECT 1 FROM entries WHERE {_OF_ITS_ENTRY} AND state = 'verified'"
+    " AND entries.size = outcomes.size AND outcomes.modified_ns IN (entries.modified_ns, 0))"
+)
+# An entry is that of a file as it was seen; older versions kept neither its ctime nor its inode.
+_AS_SEEN = """state = 'verified' AND entries.size = seen.size
+        AND entries.modified_ns = seen.modified_ns
+        AND coalesce(entries.ctime_ns, seen.ctime_ns) = seen.ctime_ns
+        AND coalesce(entries.inode, seen.inode) = seen.inode"""
+# Files that the ledger does not know as verified just as they are. What a file failed of stays
+# for as long as it is the same; what this run has told of it already stays, too.
+_RECORD_FOUND = f"""
+    WITH
+        seen (key, size, modified_ns, ctime_ns, inode) AS (VALUES %s),
+        one (root, since, now, code, message, hint) AS (VALUES (?, ?, ?, ?, ?, ?))
+    INSERT INTO outcomes (root, path, size, modified_ns, outcome, code, message, hint, at)
+    SELECT root, key, size, modified_ns, 'found', code, message, hint, now FROM seen, one
+    WHERE {{}} ON CONFLICT (root, path) DO UPDATE SET
+        size = excluded.size, modified_ns = excluded.modified_ns, outcome = excluded.outcome,
+        code = excluded.code, message = excluded.message, hint = excluded.hint, at = excluded.at
+    WHERE (outcomes.at < ? OR outcomes.code IN ({_INTENDED}) OR (outcome = 'found'
+        AND (size, modified_ns) != (excluded.size, excluded.modified_ns))
+    ) AND NOT (outcome = 'failed'
+        AND (size, modified_ns) = (excluded.size, excluded.modified_ns))
+"""  # noqa: S608 - all of it is ours
+RECORD_UNSENT = _RECORD_FOUND.format("true")
+RECORD_FOUND = _RECORD_FOUND.format(f"""NOT EXISTS (
+        SELECT 1 FROM entries WHERE entries.root = one.root AND entries.key = seen.key
+        AND {_AS_SEEN}
+    )""")  # noqa: S608 - all of it is ours
+FORGET_SAFE = f"DELETE FROM outcomes WHERE root = ? AND path IN (%s) AND {_SAFE}"  # noqa: S608
+FORGET_SAFE_MEMBERS = (
+    "DELETE FROM outcomes WHERE root = ?1 AND path IN (SELECT key FROM entries"  # noqa: S608
+    " WHERE root = ?1 AND dataset = ?2 AND archive = ?3 AND archive != '' AND state = 'verified')"
+    f" AND {_SAFE}"
+)
+RISK = (
+    "SELECT count(*), sum(size), min(nullif(modified_ns, 0)) FROM outcomes"  # noqa: S608
+    f" WHERE root = :root AND {AT_RISK}"
+)
+FORGET_OUTCOMES = "DELETE FROM outcomes WHERE root = ? AND path IN (%s)"
+_FOLDER = (
+    " INTO folders (root, path, dataset, title, owner, grp, found, found_bytes,"
+    " verified, verified_bytes, waiting, skipped, failed, at)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+RECORD_FOLDER, ADD_FOLDER = f"INSERT OR REPLACE{_FOLDER}", f"INSERT OR IGNORE{_FOLDER}"
+RECORD_REPLACEMENT = (
+    "INSERT OR REPLACE INTO replacements (root, key, dataset, datafile, remote, staged, size,"
+    " checksum, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+FIND_REPLACEMENTS = (
+    "SELECT key, dataset, datafile, remote, staged, size, checksum, at FROM replacements"
+    " WHERE root = ? ORDER BY key"
+)
+FORGET_REPLACEMENT = "DELETE FROM replacements WHERE root = ? AND key = ? AND checksum = ?"
+FIND_ARCHIVES = (
+    "SELECT dataset, path, size, modified_ns, state, checksum, remote, datafile FROM archives"
+    " WHERE root = ? AND dataset = ? ORDER BY path"
+)
+RECORD_ARCHIVE = (
+    "INSERT OR REPLACE INTO archives (root, dataset, path, size, modified_ns, state, checksum,"
+    " remote, datafile) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+FORGET_ARCHIVE = "DELETE FROM archives WHERE root = ? AND dataset = ? AND path = ?"
+EMPTY = "DELETE FROM entries WHERE root = ? AND dataset = ? AND archive = ? AND archive != ''"
+# Files that nobody has compared with what their archive says stay what they are.
+FOLLOW = (
+    "UPDATE entries SET state = ?1, datafile = ?2, changed_at = ?3,"
+    " registered_at = CASE WHEN ?1 IN ('registered', 'repaired') THEN ?3 ELSE registered_at END,"
+    " verified_at = CASE WHEN ?1 = 'verified' THEN ?3 END"
+    " WHERE root = ?4 AND dataset = ?5 AND archive = ?6 AND archive != ''"
+    " AND ctime_ns IS NOT 0"
+)
+NOTE_WRITE = "INSERT OR REPLACE INTO writes (root, dataset, until) VALUES (?, ?, ?)"
+FORGET_WRITE = "DELETE FROM writes WHERE root = ? AND dataset = ?"
+FIND_WRITES = "SELECT dataset, until FROM writes WHERE root = ?"
+FIND_STAGED = (
+    "SELECT remote, checksum FROM entries"
+    " WHERE root = ?1 AND dataset = ?2 AND state = 'staged' AND archive = ''"
+    " UNION ALL SELECT remote, checksum FROM archives"
+    " WHERE root = ?1 AND dataset = ?2 AND state = 'staged'"
+)
+FIND_SOURCES = (
+    "SELECT path, owner, experiment, dataset, added_at, finished_at FROM sources WHERE root = ?"
+)
+FIND_FOLDERS = (
+    "SELECT path FROM folders WHERE root = :root AND dataset = :dataset AND title = :experiment"
+    " AND coalesce(nullif(owner, ''), grp) = :owner ORDER BY path"
+)
+RECORD_SOURCE = (
+    "INSERT OR REPLACE INTO sources (root, path, owner, experiment, dataset, added_at)"
+    " VALUES (?, ?, ?, ?, ?, ?)"
+)
+# In it are the keys between its own followed by "/" and by "0", which comes next.
+BELOW = "root = :root AND (path = :path OR (path > :low AND path < :high))"
+RISK_BELOW = f"{RISK} AND (path = :path OR (path > :low AND path < :high))"
+# Folders that were left out for no one's wish may hold files that nobody has seen.
+FINISH_SOURCE = f"""
+    UPDATE sources SET finished_at = :now WHERE root = :root AND path = :path AND NOT EXISTS (
+        SELECT 1 FROM outcomes WHERE {BELOW}
+        AND ({AT_RISK} OR outcome = 'folder-failed' OR code = 'skipped.owner')
+    )
+"""  # noqa: S608 - all of it is ours
+FORGET_SOURCE = "DELETE FROM sources WHERE root = :root AND path = :path"
+# What no setting leaves out counts as open, whether or not an earlier state of it is verified.
+MEASURE_SOURCE = f"""
+    SELECT count(*), count(*) FILTER (WHERE open), sum(size) FILTER (WHERE open) FROM (
+        SELECT size, {AT_RISK} AS open FROM outcomes WHERE {BELOW}
+        UNION ALL SELECT size, state != 'verified' FROM entries
+        WHERE root = :root AND (key = :path OR (key > :low AND key < :high)) AND NOT EXISTS (
+            SELECT 1 FROM outcomes WHERE outcomes.root = entries.root AND path = key
+        )
+    )
+"""  # noqa: S608 - all of it is ours
+# Files of the data directory that some run has come across, in the order of their keys.
+KNOWN = """
+    SELECT {key}, {checksum} FROM {table} WHERE root = :root AND {key} > :after
+    AND (:low = x'' OR ({key} > :low AND {key} < :high))
+    AND substr({key}, 1, 1) != x'2f' AND (:posix OR substr({key}, 2, 1) != x'3a') {more}
+    ORDER BY {key} LIMIT :most
+"""
+KNOWN_ENTRIES = KNOWN.format(key="key", checksum="checksum", table="entries", more="")
+KNOWN_OUTCOMES = KNOWN.format(
+    key="path",
+    checksum="''",
+    table="outcomes",
+    more="AND outcome IN ('found', 'waiting', 'failed')",
+)
+# Keys of the data directory are relative: those of sources begin with "/" or a drive's letter.
+INSIDE = "root = :root AND substr(path, 1, 1) != x'2f' AND (:posix OR substr(path, 2, 1) != x'3a')"
+FORGET_BELOW, FORGET_INSIDE = (
+    [
+        f"DELETE FROM {table} WHERE at < :before AND {which}"  # noqa: S608 - all of it is ours
+        for table in ("outcomes", "folders")
+    ]
+    for which in (BELOW, INSIDE)
+)
+FORGET_ALL_BELOW = [
+    f"DELETE FROM {table} WHERE {BELOW}"  # noqa: S608 - all of it is ours
+    for table in ("outcomes", "folders")
+]
+FORGET_FOUND = f"DELETE FROM outcomes WHERE root = :root AND outcome = 'found' AND {_SAFE}"  # noqa: S608
+FIND_FAILED_FOLDERS = (
+    "SELECT path FROM outcomes WHERE root = :root AND outcome = 'folder-failed' AND at >= :before"
+)
+KEEP_BELOW = [
+    f"UPDATE {table} SET at = :before WHERE at < :before AND {BELOW}"  # noqa: S608
+    for table in ("outcomes", "folders")
+]
+ADD_ROOT = "INSERT OR IGNORE INTO roots (directory) VALUES (?)"
+FIND_ROOT = "SELECT id FROM roots WHERE directory = ?"
+RECORD_RUN = (
+    "INSERT OR REPLACE INTO runs (id, root, started, finished, summary) VALUES (?, ?, ?, ?, ?)"
+)
+FIND_RUNS = (
+    "SELECT id, started, finished, summary FROM runs WHERE root = ?"
+    " ORDER BY started DESC, id LIMIT ?"
+)
+
+
+logger = logging.getLogger(__name__)
+
+STATE_BY_TEXT = {state.value: state for state in EntryState}
+KINDS = frozenset(
+    (bytes, int, int, str, int, str, str, datafile, str, str, seen, seen)
+    for datafile in (int, NoneType)
+    for seen in (int, NoneType)
+)
+ARCHIVE_KINDS = frozenset(
+    (int, str, int, int, str, str, str, datafile) for datafile in (int, NoneType)
+)
+
+
+class PastRunRow(NamedTuple):
+    """A run as the ledger remembers it; `finished` is None where it was cut off."""
+
+    run: str
+    started: datetime
+    finished: datetime | None
+    summary: Mapping[str, object]
+
+
+def moment(seconds: int) -> datetime:
+    """Return the time that a row tells in whole seconds since 1970, the nearest there is."""
+    return moment_of(seconds if isinstance(seconds, int | float) else 0)
+
+
+def parse_entry(row: tuple[Any, ...]) -> Entry | None:
+    """Return a row as an entry, or None for one that we cannot have written."""
+    state = STATE_BY_TEXT.get(row[3])
+    if state is None or tuple(map(type, row)) not in KINDS:
+        logger.warning("The ledger has a row that makes no sense; it is left out")
+        return None
+    return Entry(row[0], row[1], row[2], state, *row[4:])
+
+
+def parse_archive(row: tuple[Any, ...]) -> ArchiveRecord | None:
+    """Return a row as an archive, or None for one that we cannot have written."""
+    state = STATE_BY_TEXT.get(row[4])
+    if state is None or tuple(map(type, row)) not in ARCHIVE_KINDS:
+        logger.warning("The ledger has an archive that makes no sense; it is left out")
+        return None
+    dataset, path, size, modified_ns, _, *rest = row
+    return ArchiveRecord(dataset, path, size, modified_ns, state, *rest)
+
+
+def parse_run(row: tuple[object, ...]) -> PastRunRow | None:
+    """Return a row as a run, or None for one that we cannot have written."""
+    try:
+        run, started, finished, summary = (str(value) if value else "" for value in row)
+        end = parse_moment(finished) if finished else None
+        return PastRunRow(run, parse_moment(started), end, dict(parse_json(summary)))
+    except (ValueError, TypeError):
+        logger.warning("The ledger has a run that makes no sense; it is left out")
+        return None

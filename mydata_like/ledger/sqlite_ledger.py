@@ -1,0 +1,499 @@
+"""The ledger as one SQLite file: what was sent and verified, the runs, and a few facts."""
+
+import json
+import logging
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from itertools import chain, product
+from math import ceil
+from operator import attrgetter
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from mydata_like.core.archives import ArchiveRecord
+from mydata_like.core.errors import Problem
+from mydata_like.core.extra_sources import Destination, ExtraSource, KnownSource
+from mydata_like.core.local_files import signed
+from mydata_like.core.model import (
+    NO_RISK,
+    UNSENT,
+    AtRisk,
+    DatasetId,
+    DatasetListing,
+    EarlierWrite,
+    Entry,
+    EntryState,
+    FolderSums,
+    LocalFile,
+    NewestDatafile,
+    OpenFiles,
+    Outcome,
+    Replacement,
+)
+from mydata_like.core.ports import Clock
+from mydata_like.ledger import ledger_file, sql
+from mydata_like.ledger.ledger_file import SqliteFile
+from mydata_like.ledger.spill_dict import SpillDict, SpillStore
+from mydata_like.ledger.sql import PastRunRow, moment, parse_archive, parse_entry, parse_run
+
+logger = logging.getLogger(__name__)
+
+KEYS_AT_ONCE = 900  # older SQLite takes no more than 999 values in a statement
+FILES_AT_ONCE = 190  # of five values each
+ENTRIES_AT_ONCE = 83  # of twelve
+ROWS_AT_ONCE = 1000
+SEEN = attrgetter("key", "size", "modified_ns", "ctime_ns", "inode")
+NO_LIMIT = 2**63 - 1
+
+NO_ROOT = -1  # no row has it
+
+
+class SqliteLedger:
+    """A ledger in a file, for one data directory; all methods may be called from any thread.
+
+    One connection does everything, one caller at a time, and what is recorded is committed
+    before `record` returns: a killed process loses nothing of it, a power failure at most
+    the last moments. Every method raises `RunError` when the disk or the file fails; a
+    damaged file is put aside on closing, so that the next run starts afresh.
+    """
+
+    def __init__(self, file: SqliteFile, clock: Clock) -> None:
+        self.problem: Problem | None = None  # what a person should know about the opening
+        self._file = file
+        self._clock = clock
+        self._stock = SpillStore()
+        self._directory = b""
+        self._root = NO_ROOT
+
+    @classmethod
+    def open(
+        cls,
+        file: Path,
+        data_directory: bytes,
+        clock: Clock,
+        *,
+        patience: float = ledger_file.LOCK_PATIENCE,
+    ) -> Self:
+        """Open the ledger, made or made anew where there is no sound one.
+
+        Another program that holds the file is waited for `patience` seconds.
+
+        Raises `SettingsError` when the file is of a newer version, `RunError` when it cannot
+        be used for reasons outside of it.
+        """
+        connection, problem = ledger_file.open_sound(file, clock, patience)
+        ledger = cls(SqliteFile(connection, file, clock, reads_only=False), clock)
+        ledger.problem = problem
+        ledger._directory = data_directory
+        with ledger._closed_on_error(), ledger._file.transaction() as cursor:
+            cursor.execute(sql.ADD_ROOT, (data_directory,))
+            (ledger._root,) = cursor.execute(sql.FIND_ROOT, (data_directory,)).fetchone()
+        return ledger
+
+    @classmethod
+    def open_to_read(cls, file: Path, data_directory: bytes, clock: Clock) -> Self | None:
+        """Open the ledger beside a process that writes it; None where there is none yet."""
+        if not file.exists():
+            return None
+        connection = ledger_file.connect_to_read(file)
+        ledger = cls(SqliteFile(connection, file, clock, reads_only=True), clock)
+        ledger._directory = data_directory
+        with ledger._closed_on_error():
+            if ledger._file.version == 0:  # the other process is about to make the tables
+                ledger.close()
+                return None
+            with ledger._file.used() as cursor:
+                row = cursor.execute(sql.FIND_ROOT, (data_directory,)).fetchone()
+            ledger._root = row[0] if row else NO_ROOT
+            ledger._directory = data_directory
+        return ledger
+
+    @property
+    def outdated(self) -> bool:
+        """Whether the file is of an older version, which the next run brings up to date."""
+        return self._file.version < len(ledger_file.MIGRATIONS)
+
+    def find_entries(self, keys: Sequence[bytes]) -> dict[bytes, Entry]:
+        """Return what is known about these files; unknown ones are left out."""
+        found: dict[bytes, Entry] = {}
+        for start in range(0, len(keys), KEYS_AT_ONCE):
+            part = keys[start : start + KEYS_AT_ONCE]
+            query = sql.FIND % ",".join("?" * len(part))
+            with self._file.used() as cursor:
+                rows = cursor.execute(query, (self._root, *part)).fetchall()
+            found.update((row[0], entry) for row in rows if (entry := parse_entry(row)))
+        return found
+
+    def find_open(self, files: Sequence[LocalFile]) -> OpenFiles:
+        """Return which files are not known as verified just as they are now."""
+        rows: list[tuple[Any, Any]] = []
+        for start in range(0, len(files), FILES_AT_ONCE):
+            part = files[start : start + FILES_AT_ONCE]
+            with self._file.used() as cursor:
+                if self._knows_any(cursor, part):
+                    rows += _execute_with(cursor, sql.FIND_OPEN, part, self._root)
+                else:
+                    rows += [(None, file.key) for file in part]
+        return OpenFiles(
+            frozenset(key for _, key in rows if key is not None),
+            frozenset(dataset for dataset, _ in rows if dataset is not None),
+        )
+
+    def iter_entries(self, prefix: bytes = b"") -> Iterator[Entry]:
+        """Yield the entries whose keys begin with `prefix`, in the order of their keys."""
+        after, end = prefix, prefix + b"\xff" * 4096
+        if prefix:
+            yield from self.find_entries([prefix]).values()
+        while True:
+            with self._file.used() as cursor:
+                rows = cursor.execute(sql.LIST, (self._root, after, end, ROWS_AT_ONCE)).fetchall()
+            yield from (entry for row in rows if (entry := parse_entry(row)))
+            if len(rows) < ROWS_AT_ONCE:
+                return
+            after = rows[-1][0]
+
+    def iter_known(self, below: bytes = b"") -> Iterator[tuple[bytes, str]]:
+        """Yield key and checksum, if it has one, of each file known of the data directory."""
+        folder = {"low": below and below + b"/", "high": below + b"0"}
+        posix = self._directory.startswith(b"/")
+        chosen = {"root": self._root, "posix": posix, "most": ROWS_AT_ONCE} | folder
+        for query in (sql.KNOWN_ENTRIES, sql.KNOWN_OUTCOMES):
+            rows: list[tuple[bytes, str]] = [(b"", "")]
+            while rows:
+                with self._file.used() as cursor:
+                    after = rows[-1][0]
+                    rows = cursor.execute(query, chosen | {"after": after}).fetchall()
+                yield from rows
+
+    def iter_verified(self, dataset: DatasetId) -> Iterator[Entry]:
+        """Yield the rows of a dataset of which the server has verified this or an earlier state.
+
+        Those in archives are left out.
+        """
+        chosen = {"root": self._root, "dataset": dataset, "most": ROWS_AT_ONCE}
+        states = EntryState.VERIFIED, EntryState.CHANGED
+        listed = sql.LIST_VERIFIED, sql.LIST_UNNUMBERED
+        for state, statement in product(states, listed):
+            after = {"datafile": -1, "key": b"", "state": state}
+            while True:
+                with self._file.used() as cursor:
+                    rows = cursor.execute(statement, chosen | after).fetchall()
+                yield from (entry for row in rows if (entry := parse_entry(row)))
+                if len(rows) < ROWS_AT_ONCE:
+                    break
+                after = {"datafile": rows[-1][7], "key": rows[-1][0], "state": state}
+
+    def count_records(
+        self, dataset: DatasetId, after: int = 0, until: int = NO_LIMIT
+    ) -> NewestDatafile:
+        """Return how many records are known of a dataset, of ids above and up to a limit."""
+        chosen = {"root": self._root, "dataset": dataset, "after": after, "until": until}
+        with self._file.used() as cursor:
+            return NewestDatafile(*cursor.execute(sql.COUNT, chosen).fetchone())
+
+    def find_listed(self, dataset: DatasetId) -> DatasetListing | None:
+        """Return what the last full listing of a dataset showed."""
+        with self._file.used() as cursor:
+            row = cursor.execute(sql.FIND_LISTED, (self._root, dataset)).fetchone()
+        return DatasetListing(NewestDatafile(*row[:2]), moment(row[2])) if row else None
+
+    def record_listed(self, dataset: DatasetId, newest: NewestDatafile) -> None:
+        """Keep what a full listing of a dataset has just shown."""
+        with self._file.transaction() as cursor:
+            row = self._root, dataset, *newest, self._seconds()
+            cursor.execute(sql.RECORD_LISTED, row)
+
+    def record(self, entries: Sequence[Entry]) -> None:
+        """Keep these rows; they replace older ones."""
+        with self._file.transaction() as cursor:
+            self._insert(cursor, entries)
+
+    def record_replacements(self, replacements: Sequence[Replacement]) -> None:
+        """Keep which bytes are to take the place of others; newer ones of a file count."""
+        rows = [(self._root, *replacement) for replacement in replacements]
+        with self._file.transaction() as cursor:
+            cursor.executemany(sql.RECORD_REPLACEMENT, rows)
+
+    def find_replacements(self) -> list[Replacement]:
+        """Return all replacements that are not known to be complete."""
+        with self._file.used() as cursor:
+            rows = cursor.execute(sql.FIND_REPLACEMENTS, (self._root,)).fetchall()
+        return [Replacement._make(row) for row in rows]
+
+    def forget_replacements(self, replacements: Sequence[Replacement]) -> None:
+        """Drop replacements, unless they are of other bytes by now."""
+        rows = [(self._root, it.key, it.checksum) for it in replacements]
+        with self._file.transaction() as cursor:
+            cursor.executemany(sql.FORGET_REPLACEMENT, rows)
+
+    def find_archives(self, dataset: DatasetId) -> dict[str, ArchiveRecord]:
+        """Return the archives of a dataset by their paths."""
+        with self._file.used() as cursor:
+            rows = cursor.execute(sql.FIND_ARCHIVES, (self._root, dataset)).fetchall()
+        return {row[1]: archive for row in rows if (archive := parse_archive(row))}
+
+    def record_archive(
+        self, archive: ArchiveRecord, members: Sequence[Entry] | None = None
+    ) -> None:
+        """Keep an archive, with exactly these members or with those that it has."""
+        place = self._root, archive.dataset, archive.path
+        with self._file.transaction() as cursor:
+            cursor.execute(sql.RECORD_ARCHIVE, (self._root, *archive))
+            if members is None:
+                cursor.execute(
+                    sql.FOLLOW, (archive.state, archive.datafile, self._seconds(), *place)
+                )
+                if archive.state is EntryState.VERIFIED:
+                    cursor.execute(sql.FORGET_SAFE_MEMBERS, place)
+            else:
+                cursor.execute(sql.EMPTY, place)
+                self._insert(cursor, members)
+
+    def forget_archive(self, archive: ArchiveRecord) -> None:
+        """Drop an archive; its members are in none then."""
+        place = self._root, archive.dataset, archive.path
+        with self._file.transaction() as cursor:
+            cursor.execute(sql.FORGET_ARCHIVE, place)
+            cursor.execute(sql.EMPTY, place)
+
+    def note_write(self, dataset: DatasetId, until: datetime) -> None:
+        """Keep that a request may be writing to a dataset until then."""
+        with self._file.transaction() as cursor:
+            row = (self._root, dataset, ceil(until.timestamp()))
+            cursor.execute(sql.NOTE_WRITE, row)
+
+    def forget_write(self, dataset: DatasetId) -> None:
+        """Drop that, since the request is over."""
+        with self._file.transaction() as cursor:
+            cursor.execute(sql.FORGET_WRITE, (self._root, dataset))
+
+    def find_writes(self) -> dict[DatasetId, EarlierWrite]:
+        """Return the requests of earlier runs that may still be writing."""
+        with self._file.used() as cursor:
+            rows = cursor.execute(sql.FIND_WRITES, (self._root,)).fetchall()
+            return {
+                dataset: EarlierWrite(
+                    moment(until),
+                    frozenset(cursor.execute(sql.FIND_STAGED, (self._root, dataset))),
+                )
+                for dataset, until in rows
+            }
+
+    def open_room(self) -> SpillDict[Any]:
+        """Return an empty mapping by directory and name, however much comes into it."""
+        return self._stock.open_room()
+
+    def record_outcomes(self, outcomes: Sequence[Outcome], well: Sequence[bytes] = ()) -> None:
+        """Keep what is not well, for those who ask later; forget the paths that are well now."""
+        now = self._seconds()
+        rows = [
+            (self._root, path, size, modified_ns, kind, *problem, now)
+            for path, size, modified_ns, kind, problem in outcomes
+        ]
+        with self._file.transaction() as cursor:
+            for start in range(0, len(well), KEYS_AT_ONCE):
+                part = well[start : start + KEYS_AT_ONCE]
+                query = sql.FORGET_OUTCOMES % ",".join("?" * len(part))
+                cursor.execute(query, (self._root, *part))
+            cursor.executemany(sql.RECORD_OUTCOME, rows)
+
+    def record_found(
+        self, files: Sequence[LocalFile], since: datetime, *, unsent: bool = False
+    ) -> int:
+        """Keep that these files exist only here, unless they are known as verified as they are.
+
+        With `unsent` the server lacks them, whatever is known. What has been recorded of a file
+        `since` the run began stays as it is. Return of how many it is news.
+        """
+        news = 0
+        began = int(since.timestamp())
+        one = self._root, began, self._seconds(), *UNSENT
+        with self._file.transaction() as cursor:
+            for start in range(0, len(files), FILES_AT_ONCE):
+                part = files[start : start + FILES_AT_ONCE]
+                known = not unsent and self._knows_any(cursor, part)
+                query = sql.RECORD_FOUND if known else sql.RECORD_UNSENT
+                _execute_with(cursor, query, part, *one, began)
+                news += cursor.execute("SELECT changes()").fetchone()[0]
+        return news
+
+    def measure_risk(self, below: bytes | None = None) -> AtRisk:
+        """Return how much exists only here; nothing where the file is of an older version.
+
+        That is of everything, or of what a source is or has in it.
+        """
+        if self.outdated:
+            return NO_RISK
+        query = sql.RISK if below is None else sql.RISK_BELOW
+        with self._file.used() as cursor:
+            files, size, oldest = cursor.execute(query, self._below(below or b"")).fetchone()
+        oldest_at = moment(oldest // 10**9) if oldest else None
+        return AtRisk(files, size or 0, oldest_at)
+
+    def record_folders(self, folders: Sequence[FolderSums]) -> None:
+        """Keep how the files of these dataset folders stand."""
+        self._write_folders(sql.RECORD_FOLDER, folders)
+
+    def add_folders(self, folders: Sequence[FolderSums]) -> None:
+        """Keep these folders, unless something is known of them already."""
+        self._write_folders(sql.ADD_FOLDER, folders)
+
+    def forget_before(self, moment: datetime, sources: Sequence[bytes], *, inside: bool) -> None:
+        """Forget outcomes and folders that were not told again since then: they are gone.
+
+        That is of these sources, and with `inside` of all that is no source's. What lies in a
+        folder that could not be read since is still there, as far as anybody knows.
+        """
+        before = int(moment.timestamp())
+        times = {"root": self._root, "before": before}
+        with self._file.transaction() as cursor:
+            cursor.execute(sql.FORGET_FOUND, times)
+            unread = cursor.execute(sql.FIND_FAILED_FOLDERS, times).fetchall()
+            for keep in sql.KEEP_BELOW:
+                cursor.executemany(keep, [times | self._below(path) for (path,) in unread])
+            for forget in sql.FORGET_INSIDE if inside else ():
+                posix = self._directory.startswith(b"/")
+                cursor.execute(forget, times | {"posix": posix})
+            for forget in sql.FORGET_BELOW:
+                cursor.executemany(forget, [times | self._below(it) for it in sources])
+
+    def record_run(self, past: PastRunRow) -> None:
+        """Keep a run; the same run again replaces what was kept of it."""
+        times = [time and time.isoformat() for time in (past.started, past.finished)]
+        with self._file.transaction() as cursor:
+            row = (past.run, self._root, *times, json.dumps(dict(past.summary)))
+            cursor.execute(sql.RECORD_RUN, row)
+
+    def find_runs(self, most: int = 100) -> list[PastRunRow]:
+        """Return the latest runs over this data directory, newest first."""
+        with self._file.used() as cursor:
+            rows = cursor.execute(sql.FIND_RUNS, (self._root, most)).fetchall()
+        return [past for row in rows if (past := parse_run(row))]
+
+    def find_destination(self, path: bytes) -> Destination | None:
+        """Return what a source was to become when it was added last."""
+        found = (known.destination for known in self.find_sources() if known.path == path)
+        return next(found, None)
+
+    def find_sources(self) -> list[KnownSource]:
+        """Return all sources that were ever added, in the order of their paths."""
+        with self._file.used() as cursor:
+            rows = cursor.execute(sql.FIND_SOURCES, (self._root,)).fetchall()
+        return [
+            KnownSource(path, Destination(*names), moment(added), finished and moment(finished))
+            for path, *names, added, finished in rows
+        ]
+
+    def find_folders(self, destination: Destination) -> list[bytes]:
+        """Return the folders that became this dataset in a run."""
+        chosen = {"root": self._root} | destination._asdict()
+        with self._file.used() as cursor:
+            return [path for (path,) in cursor.execute(sql.FIND_FOLDERS, chosen)]
+
+    def record_source(self, source: ExtraSource) -> None:
+        """Keep a source that is carried from now on."""
+        row = self._root, source.path, *source.destination, self._seconds()
+        with self._file.transaction() as cursor:
+            cursor.execute(sql.RECORD_SOURCE, row)
+
+    def finish_source(self, path: bytes) -> None:
+        """Keep that a source is safe, unless something of it is known to wait or to have failed."""
+        with self._file.transaction() as cursor:
+            cursor.execute(sql.FINISH_SOURCE, self._below(path) | {"now": self._seconds()})
+
+    def remove_source(self, path: bytes) -> None:
+        """Forget a source, and what is known to exist only in it; what was sent stays known."""
+        below = self._below(path)
+        with self._file.transaction() as cursor:
+            for forget in (sql.FORGET_SOURCE, *sql.FORGET_ALL_BELOW):
+                cursor.execute(forget, below)
+
+    def measure_source(self, source: KnownSource) -> KnownSource:
+        """Return a source with how much of it is known and not verified."""
+        chosen = self._below(source.path)
+        with self._file.used() as cursor:
+            known, files, size = cursor.execute(sql.MEASURE_SOURCE, chosen).fetchone()
+        return source._replace(open_files=files, open_bytes=size or 0) if known else source
+
+    def find_meta(self, key: str) -> str | None:
+        """Return a fact about this installation, such as its uuid."""
+        with self._file.used() as cursor:
+            row = cursor.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        return row[0] if row else None
+
+    def record_meta(self, key: str, value: str) -> None:
+        """Keep a fact about this installation."""
+        with self._file.transaction() as cursor:
+            cursor.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (key, value))
+
+    def flush(self) -> None:
+        """Return once all that was recorded would survive a power failure."""
+        with self._file.used() as cursor:
+            cursor.execute("PRAGMA wal_checkpoint(PASSIVE)")
+
+    def close(self) -> None:
+        """Close the file; again and again if need be."""
+        self._stock.close()
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _knows_any(self, cursor: sqlite3.Cursor, files: Sequence[LocalFile]) -> bool:
+        """Whether there may be rows of these files: of new folders there is none, told at once."""
+        keys = [file.key for file in files]
+        between = self._root, min(keys), max(keys)
+        return cursor.execute(sql.KNOWS_ANY, between).fetchone() is not None
+
+    def _insert(self, cursor: sqlite3.Cursor, entries: Sequence[Entry]) -> None:
+        now = self._seconds()
+        for start in range(0, len(entries), ENTRIES_AT_ONCE):
+            part = entries[start : start + ENTRIES_AT_ONCE]
+            query = sql.RECORD % ",".join([sql.ROW] * len(part))
+            cursor.execute(query, (*chain.from_iterable(part), self._root, now))
+            safe = [entry.key for entry in part if entry.state is EntryState.VERIFIED]
+            query = sql.FORGET_SAFE % ",".join("?" * len(safe))
+            cursor.execute(query, (self._root, *safe))
+
+    def _write_folders(self, query: str, folders: Sequence[FolderSums]) -> None:
+        now = self._seconds()
+        with self._file.transaction() as cursor:
+            cursor.executemany(query, [(self._root, *sums, now) for sums in folders])
+
+    def _below(self, path: bytes) -> dict[str, object]:
+        return {"root": self._root, "path": path, "low": path + b"/", "high": path + b"0"}
+
+    def _seconds(self) -> int:
+        return int(self._clock.now().timestamp())
+
+    @contextmanager
+    def _closed_on_error(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            self.close()
+            raise
+
+
+def _execute_with(
+    cursor: sqlite3.Cursor, query: str, files: Sequence[LocalFile], *values: object
+) -> sqlite3.Cursor:
+    """Execute a statement over these files, as they were seen, and the values after them."""
+    seen = list(map(SEEN, files))
+    statement = query % ",".join([sql.SEEN] * len(seen))
+    try:
+        return cursor.execute(statement, (*chain.from_iterable(seen), *values))
+    except OverflowError:  # an inode that is longer than SQLite's numbers
+        seen = [(*each[:-1], signed(each[-1])) for each in seen]
+        return cursor.execute(statement, (*chain.from_iterable(seen), *values))

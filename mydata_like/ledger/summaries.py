@@ -1,0 +1,294 @@
+"""Sums over the ledger: which problems there are, and how the folders stand."""
+
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from mydata_like.core.errors import Problem
+from mydata_like.core.problems import INTENDED
+from mydata_like.core.queries import FolderGroup, ProblemGroup
+from mydata_like.ledger import ledger_file
+from mydata_like.ledger.row_query import connect_to_current
+from mydata_like.ledger.sql import FIND_ROOT, SHOWN
+from mydata_like.ledger.sqlite_ledger import NO_ROOT
+
+FOLDERS_AT_ONCE = 1000  # that are listed in a folder; nobody looks through more of them
+
+# With `min` SQLite takes the other columns from the row that has the least.
+_GROUP_PROBLEMS: Final = (
+    "SELECT outcome, code, count(*), sum(size), max(at), min(path), message, hint FROM outcomes"
+    " WHERE root = ? GROUP BY outcome, code"
+)
+# The found files in a folder of datasets are its own, unless they are those of a dataset in it. A
+# run that was cut off may have counted fewer than there are.
+_UNSENT_IN: Final = """
+    FROM outcomes WHERE outcomes.root = folders.root AND outcome = 'found'
+        AND code = 'waiting.unsent'
+        AND path > CAST(folders.path || x'2f' AS BLOB)
+        AND path < CAST(folders.path || x'30' AS BLOB)
+        AND (NOT instr(substr(path, length(folders.path) + 2), x'2f') OR NOT EXISTS (
+            SELECT 1 FROM folders AS inner WHERE inner.root = folders.root
+            AND inner.path > CAST(folders.path || x'2f' AS BLOB)
+            AND inner.path < CAST(folders.path || x'30' AS BLOB)
+        ))
+"""
+_UNMEANT: Final = f"code NOT IN ({', '.join(map(repr, sorted(INTENDED)))})"
+# How many skipped files of a dataset folder nothing leaves out on purpose. The plus keeps SQLite
+# from the index of outcomes, which has those of all folders.
+_LEFT_BEHIND: Final = f"""
+    CASE WHEN skipped THEN (
+        SELECT count(*) FROM outcomes
+        WHERE outcomes.root = folders.root AND +outcome = 'skipped' AND {_UNMEANT}
+            AND outcomes.path > CAST(folders.path || '/' AS BLOB)
+            AND outcomes.path < CAST(folders.path || '0' AS BLOB)
+    ) ELSE 0 END
+"""  # noqa: S608 - all of it is ours
+# What is found again because it changed is in the sums as verified until a run has ended.
+_CHANGED: Final = (
+    "EXISTS (SELECT 1 FROM entries WHERE entries.root = outcomes.root"
+    " AND entries.key = outcomes.path AND state IN ('verified', 'changed', 'repaired'))"
+)
+_COUNTED: Final = f"""
+    FROM (
+        SELECT owner, grp, title, dataset, path,
+            max(found, verified + waiting + skipped + failed + unsent) AS found,
+            max(found_bytes, verified_bytes + unsent_bytes) AS found_bytes,
+            max(0, min(verified, found - waiting - skipped - failed - changed)) AS verified,
+            max(0, min(verified_bytes, found_bytes - changed_bytes)) AS verified_bytes,
+            waiting, skipped, failed, left_behind
+        FROM (
+            SELECT folders.*, (SELECT count(*) {_UNSENT_IN}) AS unsent,
+                (SELECT coalesce(sum(size), 0) {_UNSENT_IN}) AS unsent_bytes,
+                (SELECT count(*) {_UNSENT_IN} AND {_CHANGED}) AS changed,
+                (SELECT coalesce(sum(size), 0) {_UNSENT_IN} AND {_CHANGED}) AS changed_bytes,
+                {_LEFT_BEHIND} AS left_behind
+            FROM folders WHERE root = ?
+        )
+    ) WHERE true
+"""  # noqa: S608 - all of it is ours
+_SUMS: Final = (
+    "sum(found), sum(found_bytes), sum(verified), sum(verified_bytes), sum(waiting),"
+    f" sum(skipped), sum(failed), sum(left_behind) {_COUNTED}"
+)
+_OWNERS: Final = " ".join(
+    ("SELECT owner, grp, NULL, NULL, NULL, count(*),", _SUMS, "GROUP BY grp, owner")
+)
+_OF_OWNER: Final = "AND owner = ? AND grp = ? GROUP BY title"
+_EXPERIMENTS: Final = " ".join(
+    ("SELECT owner, grp, title, NULL, NULL, count(*),", _SUMS, _OF_OWNER)
+)
+_DATASETS: Final = (
+    "SELECT owner, grp, title, dataset, path, 1, found, found_bytes, verified, verified_bytes,"
+    f" waiting, skipped, failed, left_behind {_COUNTED}"
+    " AND owner = ? AND grp = ? AND title IS ? ORDER BY dataset, path"
+)
+# The first folder within a range of keys, all of which begin with so many bytes: it is found by
+# its first file, and the next one beyond its last, so that not every file is looked at.
+_NEXT_FOLDER: Final = f"""
+    SELECT substr(key, 1, :known + instr(substr(key, :known + 1), x'2f') - 1) FROM (
+        SELECT key FROM (
+            SELECT key FROM entries WHERE root = :root AND key >= :low AND key < :high
+                AND instr(substr(key, :known + 1), x'2f') ORDER BY key LIMIT 1
+        )
+        UNION ALL SELECT path FROM (
+            SELECT path FROM outcomes WHERE root = :root AND path >= :low AND path < :high
+                AND {SHOWN}
+                AND instr(substr(path, :known + 1), x'2f') ORDER BY path LIMIT 1
+        )
+    ) ORDER BY key LIMIT 1
+"""  # noqa: S608 - all of it is ours
+_IS_DATASET: Final = (
+    "SELECT EXISTS (SELECT 1 FROM folders WHERE root = :root AND path = :path)"
+    " OR EXISTS (SELECT 1 FROM folders WHERE root = :root AND path >= :low AND path < :high)"
+)
+_STATES_BELOW: Final = (
+    "SELECT state, count(*), sum(size) FROM entries"
+    " WHERE root = :root AND key >= :low AND key < :high GROUP BY state"
+)
+# What is not well counts as that, whatever is known of earlier bytes.
+_ILL_BELOW: Final = f"""
+    SELECT outcome, state, count(*), sum(outcomes.size), sum(entries.size),
+        sum(outcome = 'skipped' AND {_UNMEANT}) FROM outcomes
+    LEFT JOIN entries ON entries.root = outcomes.root AND entries.key = outcomes.path
+    WHERE outcomes.root = :root AND path >= :low AND path < :high
+        AND {SHOWN}
+    GROUP BY outcome, state
+"""  # noqa: S608 - all of it is ours
+_FIND_DATASET: Final = "SELECT dataset FROM entries WHERE root = ? AND key >= ? AND key < ? LIMIT 1"
+
+
+class LedgerSummary:
+    """Asks the ledger of one data directory for sums; each question opens it anew.
+
+    Every method raises `RunError` where the ledger cannot be read; nothing is known where there
+    is none yet.
+    """
+
+    def __init__(self, file: Path, data_directory: bytes) -> None:
+        self._file = file
+        self._directory = data_directory
+
+    def group_problems(self) -> list[ProblemGroup]:
+        """Return what is not well, by kind and code."""
+        return [
+            ProblemGroup(kind, files, size, at, path, Problem(code, message, hint))
+            for kind, code, files, size, at, path, message, hint in self._ask(_GROUP_PROBLEMS)
+        ]
+
+    def list_folders(self, *parents: str | None) -> list[FolderGroup]:
+        """Return the owners; those of an owner and group the experiments; of these the datasets.
+
+        `parents` are the owner, the group, and the experiment's title, as far as they are given.
+        """
+        query = {0: _OWNERS, 2: _EXPERIMENTS, 3: _DATASETS}[len(parents)]
+        return [FolderGroup(*row) for row in self._ask(query, *parents)]
+
+    def list_inside(self, folder: bytes) -> list[FolderGroup]:
+        """Return the folders in a dataset folder, or in one inside, as the ledger knows them.
+
+        Folders that are datasets by themselves are not its own. Of very many the first are listed,
+        and one that stands for the rest.
+        """
+        with self._opened() as connection:
+            if connection is None:
+                return []
+            row = connection.execute(FIND_ROOT, (self._directory,)).fetchone()
+            return list(_Inside(connection, row[0] if row else NO_ROOT, folder).list_folders())
+
+    def find_dataset(self, folder: bytes) -> int | None:
+        """Return the server's number of the dataset that a folder's files are in."""
+        rows = self._ask(_FIND_DATASET, folder + b"/", folder + b"0")
+        return int(rows[0][0]) if rows else None
+
+    def _ask(self, query: str, *values: object) -> Sequence[Any]:
+        with self._opened() as connection:
+            if connection is None:
+                return []
+            row = connection.execute(FIND_ROOT, (self._directory,)).fetchone()
+            return connection.execute(query, (row[0] if row else NO_ROOT, *values)).fetchall()
+
+    @contextmanager
+    def _opened(self) -> Iterator[sqlite3.Connection | None]:
+        connection = connect_to_current(self._file)
+        if connection is None:
+            yield None
+            return
+        with closing(connection):
+            try:
+                yield connection
+            except ledger_file.FAILURES as error:
+                raise ledger_file.failure(self._file, error) from error
+
+
+class _Inside:
+    """The folders of one folder, with the sums of all files at whatever depth in each."""
+
+    def __init__(self, connection: sqlite3.Connection, root: int, folder: bytes) -> None:
+        self._connection = connection
+        self._chosen = {"root": root, "known": len(folder) + 1}
+        self._low, self._high = folder + b"/", folder + b"0"  # "0" is the character after "/"
+
+    def list_folders(self) -> Iterator[FolderGroup]:
+        """Yield the first folders, and where there are more, all that is beyond them as one."""
+        after = self._low
+        for _ in range(FOLDERS_AT_ONCE):
+            folder = self._find_next(after)
+            if folder is None:
+                return
+            after = folder + b"0"
+            yield self._sum(folder, folder + b"/", after)
+        if self._find_next(after) is not None:
+            yield self._sum(None, after, self._high)
+
+    def _find_next(self, after: bytes) -> bytes | None:
+        """Return the first folder beyond a key that is no dataset, and holds none."""
+        while row := self._ask(_NEXT_FOLDER, after, self._high).fetchone():
+            folder: bytes = row[0]
+            after = folder + b"0"
+            if not self._ask(_IS_DATASET, folder + b"/", after, folder).fetchone()[0]:
+                return folder
+        return None
+
+    def _sum(self, path: bytes | None, low: bytes, high: bytes) -> FolderGroup:
+        """Return how all files in a range stand."""
+        files: Counter[str] = Counter()
+        sizes: Counter[str] = Counter()
+        for state, count, size in self._ask(_STATES_BELOW, low, high):
+            files[state] += count
+            sizes[state] += size
+        left_behind = 0
+        for outcome, state, count, size, known, behind in self._ask(_ILL_BELOW, low, high):
+            left_behind += behind
+            files[outcome] += count
+            sizes[outcome] += size
+            if state is not None:
+                files[state] -= count
+                sizes[state] -= known
+        return FolderGroup(
+            owner="",
+            group="",
+            title=None,
+            dataset=None,
+            path=path,
+            folders=1,
+            found=files.total(),
+            found_bytes=sizes.total(),
+            verified=files["verified"],
+            verified_bytes=sizes["verified"],
+            waiting=files["waiting"],
+            skipped=files["skipped"],
+            failed=files["failed"],
+            left_behind=left_behind,
+            rest=path is None,
+        )
+
+    def _ask(self, query: str, low: bytes, high: bytes, path: bytes = b"") -> sqlite3.Cursor:
+        chosen = self._chosen | {"low": low, "high": high, "path": path}
+        return self._connection.execute(query, chosen)
+
+
+_FILES: Final = (
+    "SELECT key, size, modified_ns FROM entries WHERE state != 'verified' AND size >= :least"
+    " UNION SELECT path, size, modified_ns FROM outcomes"
+    " WHERE outcome IN ('found', 'waiting', 'failed') AND size >= :least"
+)
+_ARCHIVES: Final = (
+    "SELECT CAST(path AS BLOB), size, modified_ns FROM archives"
+    " WHERE state != 'verified' AND size >= :least"
+)
+_ASIDE: Final = (".corrupt-", ".before-v")  # what the names of no ledgers in use have
+
+
+class UnsentQuery(NamedTuple):
+    """One of them, by its name without folders."""
+
+    name: bytes
+    size: int
+    modified_ns: int
+
+
+def find_unsent(state: Path, least: int) -> Iterator[UnsentQuery]:
+    """Yield those of at least so many bytes that any ledger below a state folder knows.
+
+    Raises `RunError` where a ledger cannot be read: then nobody knows.
+    """
+    for folder in (state, *state.glob("shard-*-of-*")):
+        for file in folder.glob("ledger-*.db"):
+            if not any(word in file.name for word in _ASIDE):
+                yield from _find(file, least)
+
+
+def _find(file: Path, least: int) -> Iterator[UnsentQuery]:
+    connection = connect_to_current(file)
+    if connection is None:
+        return
+    with closing(connection):
+        try:
+            for query in (_FILES, _ARCHIVES):
+                for key, size, modified_ns in connection.execute(query, {"least": least}):
+                    yield UnsentQuery(bytes(key).rpartition(b"/")[2], size, modified_ns)
+        except ledger_file.FAILURES as error:
+            raise ledger_file.failure(file, error) from error

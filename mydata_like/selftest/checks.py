@@ -1,0 +1,244 @@
+"""What an installation consists of, and how each part of it is tried for real.
+
+Each function returns what it found, in words, or raises what is wrong. What it tries is imported
+in it: a library that cannot be loaded is one of the things that may be wrong.
+"""
+
+import json
+import os
+import platform
+import ssl
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from mydata_like import __version__
+from mydata_like.hostos.process import find_program
+from mydata_like.server.http import build_trust
+from mydata_like.settings.schema import Server
+from mydata_like.state.paths import HOME
+
+if TYPE_CHECKING:
+    from mydata_like.ssh.session import Endpoint
+
+
+_EMPTY: Final = 8  # colours; a window with text in it has hundreds
+_GRID: Final = 4  # pixels between two that are looked at
+_SAID: Final = 600  # characters that are told of what a failed upload said
+
+
+class LeftOut(Exception):  # noqa: N818 - no error: this installation was never meant to have it
+    """A part cannot be tried here."""
+
+
+def _program() -> str:
+    kind = "bundle" if getattr(sys, "frozen", False) else "installation"
+    system = f"{platform.system()} {platform.release()} {platform.machine()}"
+    return f"mydata-like {__version__}, {kind}, Python {platform.python_version()}, {system}"
+
+
+def _resources() -> str:
+    from mydata_like.gui.theme.widgets import find_resources
+    from mydata_like.gui.theme_settings import LANGUAGES
+
+    icons = len(list((find_resources() / "icons").glob("*.svg")))
+    texts = [find_resources() / "translations" / f"mydata_like_{name}.qm" for name in LANGUAGES]
+    missing = [str(file) for file in texts if not file.is_file()]
+    if not icons or missing:
+        raise FileNotFoundError(f"{icons} icons, and without {missing}: {find_resources()}")
+    return f"{icons} icons, languages {', '.join(LANGUAGES)}"
+
+
+def _window() -> str:
+    """Put the whole window together, without a screen, and see that something is drawn."""
+    from PySide6.QtCore import qVersion
+    from PySide6.QtWidgets import QApplication
+
+    from mydata_like.gui.application import Program
+    from mydata_like.gui.launch_options import LaunchOptions
+    from mydata_like.gui.theme_settings import dress
+    from mydata_like.gui.window_state import WindowState
+
+    application = QApplication(sys.argv[:1])
+    application.setApplicationName("mydata-like")
+    dress(application, WindowState())
+    home = Path(os.environ[HOME])
+    program = Program(LaunchOptions(home / "settings.toml", home / "settings.toml", home, home))
+    program.window.show()
+    application.processEvents()
+    picture = program.window.grab().toImage()
+    program.close()
+    across, down = range(0, picture.width(), _GRID), range(0, picture.height(), _GRID)
+    colours = len({picture.pixel(x, y) for x in across for y in down})
+    if colours < _EMPTY:
+        raise RuntimeError(f"The window has {colours} colours: nothing is drawn in it.")
+    return f"Qt {qVersion()}, {picture.width()} x {picture.height()} pixels"
+
+
+def _tls() -> str:
+
+    return try_trust(Path(os.environ[HOME]))
+
+
+def _keyring() -> str:
+    from keyring import get_keyring
+    from keyring.backends.fail import Keyring as Nowhere
+
+    chosen = get_keyring()
+    if isinstance(chosen, Nowhere):
+        return "none is open here: API keys would be kept in a file"
+    return str(chosen.name)
+
+
+def _ssh() -> str:
+    """Log in to a host of our own by each library that this installation has."""
+    from mydata_like.ssh.connect import connect
+
+    found = []
+    with _staging_host() as endpoint:
+        for stack in ("libssh", "paramiko") if find_spec("ssh") else ("paramiko",):
+            session = connect(endpoint._replace(stack=stack))
+            found.append(f"{session.stack} with {session.cipher}")
+            session.close()
+    return ", ".join(found)
+
+
+def _speed() -> str:
+    """Have a process of the speed test send to a host of our own, as `doctor` does."""
+    from mydata_like.engine.pipeline import CancelFlag
+    from mydata_like.speedtest.results import QUICK, SpeedTestBudget
+    from mydata_like.speedtest.throughput_probe import FloodPool
+
+    effort = QUICK._replace(flood=1_000_000)
+    file = Path(os.environ[HOME]) / "flood"
+    with (
+        _staging_host() as endpoint,
+        FloodPool(endpoint, SpeedTestBudget(effort, CancelFlag()), sessions=1) as pumps,
+    ):
+        flow = pumps.flood(1, files=(os.fsencode(file.as_posix()),))
+    if file.exists():
+        raise RuntimeError(f"The speed test left a file behind: {file}")
+    return f"a process of its own sent 1 MB with {flow.cipher}, and left nothing"
+
+
+@contextmanager
+def _staging_host() -> "Iterator[Endpoint]":
+    """Start an SSH server of our own; yield the way to it."""
+    from mydata_like.ssh.session import Endpoint
+
+    _require_demo()
+    from mydata_like.demo.demo_site import furnish
+
+    with TemporaryDirectory(dir=os.environ[HOME]) as name, furnish(Path(name)) as place:
+        yield Endpoint(
+            host=place.sshd.host,
+            port=place.sshd.port,
+            username=place.sshd.username,
+            key_file=place.key_file,
+            known_hosts=place.folder / "known_hosts",
+            host_keys=(place.sshd.fingerprint,),
+        )
+
+
+def _upload() -> str:
+    """Upload sample data by channel workers to a server of our own, and compare every byte."""
+    import sqlite3
+
+    _require_demo()
+    command = [*find_program(), "demo", "--json"]
+    ended = subprocess.run(  # noqa: S603 - our own program
+        command, capture_output=True, text=True, check=False
+    )
+    if ended.returncode != 0:
+        said = (ended.stderr + ended.stdout).strip().replace("\n", " ")
+        raise RuntimeError(f"It ended with exit code {ended.returncode}: {said[-_SAID:]}")
+    sums = json.loads(ended.stdout.splitlines()[-1])
+    return f"{sums['verified']} files verified, byte for byte; SQLite {sqlite3.sqlite_version}"
+
+
+def _require_demo() -> None:
+    if not find_spec("flask"):
+        raise LeftOut("the embedded server is not installed (the extra `demo`)")
+
+
+PARTS: Final = MappingProxyType[str, Callable[[], str]](
+    {
+        "program": _program,
+        "resources": _resources,
+        "window": _window,
+        "tls": _tls,
+        "keyring": _keyring,
+        "ssh": _ssh,
+        "speed": _speed,
+        "upload": _upload,
+    }
+)
+
+
+_HOST: Final = "localhost"
+_TURNS: Final = 4  # of a handshake, more than any needs
+
+
+def try_trust(folder: Path) -> str:
+    """Meet a server that proves who it is by a certificate of its own making.
+
+    It must be trusted where the settings name that certificate, and refused otherwise.
+    """
+    certificate = _make_certificate(folder)
+    stranger = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    stranger.load_cert_chain(certificate)
+    version = _meet(build_trust(Server(ca_file=certificate)), stranger)
+    with suppress(ssl.SSLCertVerificationError):
+        _meet(build_trust(Server()), stranger)
+        raise RuntimeError("A certificate that nobody vouches for is trusted.")
+    return f"{ssl.OPENSSL_VERSION}, {version}"
+
+
+def _meet(trust: ssl.SSLContext, server: ssl.SSLContext) -> str | None:
+    """Shake hands in memory; return the protocol that both sides agreed on."""
+    there, back = ssl.MemoryBIO(), ssl.MemoryBIO()
+    ours = trust.wrap_bio(back, there, server_hostname=_HOST)
+    theirs = server.wrap_bio(there, back, server_side=True)
+    for _ in range(_TURNS):
+        for side in (ours, theirs):
+            with suppress(ssl.SSLWantReadError):
+                side.do_handshake()
+    return ours.version()
+
+
+def _make_certificate(folder: Path) -> Path:
+    """Write a key and its certificate, which vouches for itself, into one PEM file."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, _HOST)])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(_HOST)]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    file = folder / "certificate.pem"
+    file.touch(mode=0o600)
+    file.write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+        + certificate.public_bytes(serialization.Encoding.PEM)
+    )
+    return file

@@ -1,0 +1,180 @@
+"""Large files in chunks, by the upload service of the server's MyData app.
+
+The record must exist before the first chunk. Until the last one has arrived it carries a
+checksum and a time that no file has, so that nothing takes it for a finished one; a later
+attempt goes on where the server says that the former one ended.
+"""
+
+import sys
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+import xxhash
+
+from mydata_like.core.errors import RejectedError, TransientError, UnansweredError
+from mydata_like.core.model import NO_CHECKSUM, Datafile, FileToSend
+from mydata_like.core.ports import Progress
+from mydata_like.core.token_bucket import TokenBucket
+from mydata_like.server.client import ApiClient, json_request
+from mydata_like.server.http import HttpRequest
+from mydata_like.server.http_upload import (
+    Body,
+    adopt,
+    draft_record,
+    find_records,
+    patience,
+    read_checksum,
+)
+from mydata_like.server.responses import plain
+from mydata_like.server.serializers import expect
+
+_NEVER: Final = "1970-01-01T00:00:00+00:00"
+_LARGEST: Final = 100 * 1024 * 1024
+_BUFFER: Final = 1024 * 1024
+
+
+class _Status(NamedTuple):
+    """From where on bytes are lacking, and how large the chunks shall be."""
+
+    offset: int
+    size: int
+
+
+class _Slot(NamedTuple):
+    """An unfinished record, and its replica that takes the chunks."""
+
+    datafile: int
+    replica: int
+
+
+class ChunkedUpload:
+    """Carries one large file into the approved storage box `box`."""
+
+    def __init__(self, client: ApiClient, box: str) -> None:
+        self._client = client
+        self._box = box
+
+    def __call__(
+        self, wanted: FileToSend, source: Body, bucket: TokenBucket, progress: Progress
+    ) -> str:
+        """Carry a file, or what of it is lacking, and return its checksum."""
+        found = find_records(self._client, wanted)
+        if not found:
+            self._client.prove()
+            self._make(wanted)
+            found = find_records(self._client, wanted)
+        slot = self._find_slot(wanted, found)
+        if slot is None:
+            return adopt(found[0][0] if found else None, wanted, read_checksum(source))
+        for start, chunk in self._cut(slot, source):
+            self._send(slot, start, _Body(chunk, bucket), wanted.file.size)
+            progress(start + len(chunk))
+        checksum = source.finish()
+        self._finish(slot, wanted, checksum)
+        return checksum
+
+    def _make(self, wanted: FileToSend) -> None:
+        """Make the unfinished record; a lost reply is settled by looking for it."""
+        document = draft_record(self._client, wanted)
+        document |= {"md5sum": NO_CHECKSUM, "modification_time": _NEVER}
+        replica = {"url": wanted.remote, "location": self._box, "protocol": "file"}
+        document["replicas"] = [replica]
+        request = json_request("POST", "mydata_dataset_file/", document)
+        begun = self._client.now()
+        try:
+            self._client.check(self._client.submit(request), (201,))
+        except UnansweredError:
+            if not self._client.outlast(begun, lambda: find_records(self._client, wanted) or None):
+                raise
+        except TransientError:
+            if not find_records(self._client, wanted):
+                raise
+
+    def _find_slot(self, wanted: FileToSend, found: list[tuple[Datafile, Any]]) -> _Slot | None:
+        for record, row in found:
+            fits = (record.checksum, record.size) == (NO_CHECKSUM, wanted.file.size)
+            if fits and record.replicas and record.replicas[0].location == self._box:
+                return _Slot(record.id, expect(row["replicas"][0], "id", int))
+        return None
+
+    def _cut(self, slot: _Slot, source: Body) -> Iterator[tuple[int, bytes]]:
+        """Yield what the server lacks, in chunks of the size that it wants."""
+        status = self._ask_status(slot)
+        chunk, position = bytearray(), 0
+        for piece in source.chunks(bytearray(_BUFFER)):
+            chunk += piece[max(0, status.offset - position) :]
+            position += len(piece)
+            while len(chunk) >= status.size:
+                yield position - len(chunk), bytes(chunk[: status.size])
+                del chunk[: status.size]
+        if chunk:
+            yield position - len(chunk), bytes(chunk)
+
+    def _ask_status(self, slot: _Slot) -> _Status:
+        return self._client.fetch(f"mydata_upload/{slot.replica}/", _parse_status)
+
+    def _send(self, slot: _Slot, start: int, chunk: "_Body", total: int) -> None:
+        request = HttpRequest(
+            "POST",
+            f"mydata_upload/{slot.replica}/upload/",
+            body=chunk,
+            headers={
+                "Content-Type": "application/octet-stream",
+                "Checksum": chunk.checksum,
+                "Content-Range": f"{start}-{start + len(chunk)}/{total}",
+            },
+            patience=patience(len(chunk)),
+        )
+        end = start + len(chunk)
+        reply = self._client.insist(request, lambda: self._ask_status(slot).offset >= end)
+        if reply is not None:
+            _check_success(self._client.decode(reply, _parse_success))
+
+    def _finish(self, slot: _Slot, wanted: FileToSend, checksum: str) -> None:
+        """Tell the checksum first: the server compares as soon as the chunks are joined."""
+        told = {
+            "md5sum": checksum,
+            "modification_time": draft_record(self._client, wanted)["modification_time"],
+        }
+        self._client.change("PATCH", f"mydata_dataset_file/{slot.datafile}/", told)
+        service = f"mydata_upload/{slot.replica}/complete/"
+        _check_success(self._client.fetch(service, _parse_success))
+
+
+class _Body:
+    """A chunk as the body of a request, whose bytes go no faster than a bucket lets them."""
+
+    def __init__(self, chunk: bytes, bucket: TokenBucket) -> None:
+        self._chunk = chunk
+        self._bucket = bucket
+        self.checksum = xxhash.xxh3_64_hexdigest(chunk)
+
+    def __len__(self) -> int:
+        return len(self._chunk)
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield from self._bucket.pieces(memoryview(self._chunk))  # type: ignore[misc]  # a view serves as well
+
+
+def _parse_status(answer: Any) -> _Status:
+    _check_success(_parse_success(answer))
+    if expect(answer, "completed", bool):
+        return _Status(sys.maxsize, _LARGEST)
+    if expect(answer, "checksum", str) != "xxh3_64":
+        raise RejectedError("The server wants checksums of chunks that this program lacks.")
+    return _Status(
+        expect(answer, "offset", int), min(max(expect(answer, "size", int), 1), _LARGEST)
+    )
+
+
+def _parse_success(answer: Any) -> str:
+    """Return what the server complains about; the status is always 200."""
+    if expect(answer, "success", bool):
+        return ""
+    error = expect(answer, "error", str)
+    return "" if error == "Chunk already uploaded." else plain(error, 200)
+
+
+def _check_success(complaint: str) -> None:
+    if complaint:
+        raise TransientError(f"The server did not take a chunk: {complaint}", code="http.chunk")

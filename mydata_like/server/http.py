@@ -1,0 +1,510 @@
+"""One request out, one reply in: what HTTP, TLS, proxies and time limits ask for, and no more.
+
+The API key only ever goes to the address in the settings: every URL is built here from that
+address, redirects are not followed, and links that a server sends are not used.
+"""
+
+import io
+import socket
+import ssl
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from http.client import HTTPResponse
+from types import MappingProxyType
+from typing import Any, Final
+from urllib.parse import SplitResult, unquote, urlencode, urlsplit
+from urllib.request import getproxies
+
+import truststore
+from urllib3 import PoolManager, ProxyManager, make_headers
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+from urllib3.exceptions import HTTPError, NewConnectionError, ProtocolError, ProxyError
+from urllib3.exceptions import TimeoutError as HTTPTimeoutError
+from urllib3.response import BaseHTTPResponse
+from urllib3.util import Retry, Timeout, parse_url
+
+from mydata_like import __version__
+from mydata_like.core.errors import (
+    Cancelled,
+    ServerUnavailableError,
+    SettingsError,
+    TransientError,
+    UnansweredError,
+    UploaderError,
+)
+from mydata_like.core.ports import CancelSignal, Clock
+from mydata_like.settings.schema import Server
+from mydata_like.settings.values import DIRECT, is_loopback
+from mydata_like.ssh.dialing import NoAnswerError, connect_first
+
+_ONCE: Final = Retry(0, read=False)  # whatever is sent again, we decide on
+_LONGEST_DIAL: Final = 60.0  # seconds, where a caller named none
+_SLICE: Final = 0.25  # seconds within which a blocked read notices a request to stop
+
+
+@dataclass(slots=True, eq=False)
+class RequestDeadline:
+    """How long an answer may take as a whole, counted from the first wait for it."""
+
+    clock: Clock
+    cancel: CancelSignal
+    silence: float
+    total: float
+    end: float | None = None
+
+    def receive(self, sock: socket.socket, buffer: Any) -> int:
+        """Read what comes next; a dripping server gets no more time than a silent one."""
+        now = self.clock.monotonic()
+        if self.end is None:
+            self.end = now + self.total
+        silent_until = now + self.silence
+        try:
+            while True:
+                if self.cancel.is_set():
+                    raise Cancelled
+                left = min(self.end, silent_until) - self.clock.monotonic()
+                if left <= 0:
+                    raise TimeoutError("the answer took too long")
+                sock.settimeout(min(left, _SLICE))
+                try:
+                    return sock.recv_into(buffer)
+                except TimeoutError:
+                    continue
+        finally:
+            sock.settimeout(self.silence)
+
+
+current_limit: ContextVar[RequestDeadline] = ContextVar("limit")
+
+
+class _LimitedReader(io.RawIOBase):
+    """The receiving end of a socket, under the limit of the request that waits for it."""
+
+    def __init__(self, sock: socket.socket, raw: io.RawIOBase) -> None:
+        self._sock = sock
+        self._raw = raw  # keeps the socket open until the reply is read
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        return current_limit.get().receive(self._sock, buffer)
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
+
+
+class _LimitedResponse(HTTPResponse):
+    def __init__(self, sock: socket.socket, *args: Any, **more: Any) -> None:
+        super().__init__(sock, *args, **more)
+        self.fp.close()
+        raw: Any = sock.makefile("rb", buffering=0)
+        self.fp = io.BufferedReader(_LimitedReader(sock, raw))
+
+
+class _Dialled(HTTPConnection):
+    """A connection whose time limit is for all addresses of the host together."""
+
+    def _new_conn(self) -> socket.socket:
+        timeout = self.timeout if isinstance(self.timeout, int | float) else _LONGEST_DIAL
+        try:
+            found = socket.getaddrinfo(self._dns_host, self.port, type=socket.SOCK_STREAM)
+            sock = connect_first(found, timeout)
+        except (socket.gaierror, UnicodeError) as error:
+            raise NewConnectionError(self, "its name is not known") from error
+        except NoAnswerError as error:
+            raise NewConnectionError(self, str(error)) from error
+        for option in self.socket_options or ():
+            sock.setsockopt(*option)
+        sock.settimeout(timeout)
+        return sock
+
+
+class _HttpConnection(_Dialled):
+    response_class = _LimitedResponse
+
+
+class _HttpsConnection(_Dialled, HTTPSConnection):
+    response_class = _LimitedResponse
+
+
+class _HttpPool(HTTPConnectionPool):
+    ConnectionCls = _HttpConnection
+
+
+class _HttpsPool(HTTPSConnectionPool):
+    ConnectionCls = _HttpsConnection
+
+
+class HttpSession:
+    """The connections of one thread to one server; redirects and cookies are nothing to it.
+
+    `trust` decides whom we talk to, and nothing can switch that off. `proxy` is the address of a
+    proxy, `none` to go directly, or empty for what the system says (`HTTPS_PROXY`, `NO_PROXY` and
+    their like). This computer is always reached directly: http is allowed there because nobody
+    else can read it.
+    """
+
+    def __init__(self, trust: ssl.SSLContext, origin: str, proxy: str = "") -> None:
+        through = _find_proxy(origin, proxy)
+        options: Any = {"maxsize": 1, "cert_reqs": "CERT_REQUIRED", "ssl_context": trust}
+        manager = _through(through, options) if through else PoolManager(**options)
+        manager.pool_classes_by_scheme = {"http": _HttpPool, "https": _HttpsPool}
+        self._pool = manager.connection_from_url(origin)
+        # Proxies want to hear of the server whom they carry an open request to.
+        self._origin = origin if through and origin.startswith("http:") else ""
+
+    def send(self, method: str, target: str, **options: Any) -> BaseHTTPResponse:
+        """Ask for a path with its query, and return the answer with its body to be read."""
+        return self._pool.urlopen(
+            method,
+            self._origin + target,
+            redirect=False,
+            assert_same_host=False,
+            preload_content=False,
+            decode_content=False,
+            retries=_ONCE,
+            **options,
+        )
+
+    def close(self) -> None:
+        """Close every connection now."""
+        self._pool.close()
+
+
+def _find_proxy(origin: str, proxy: str) -> str:
+    """Return the address of the proxy on the way to a server; empty where there is none."""
+    if is_loopback(urlsplit(origin).hostname or ""):
+        return ""
+    if proxy:
+        return "" if proxy == DIRECT else proxy
+    if not getproxies():
+        return ""
+    # It knows all exceptions, but takes a tenth of a run's start; most systems name no proxy.
+    from requests.utils import get_environ_proxies, select_proxy
+
+    found = select_proxy(origin, get_environ_proxies(origin)) or ""
+    return found if "://" in found or not found else f"http://{found}"
+
+
+def _through(proxy: str, options: Any) -> ProxyManager:
+    """Return what connects through a proxy, as the account that its address may name."""
+    account = parse_url(proxy).auth
+    known = make_headers(proxy_basic_auth=unquote(account)) if account else None
+    return ProxyManager(proxy, proxy_headers=known, **options)
+
+
+BODY_LIMIT: Final = 16 * 1024 * 1024  # bytes of a reply, after decompression
+_PIECE: Final = 64 * 1024
+_SCHEMES: Final = ("https", "http")
+
+
+class NotReachedError(TransientError):
+    """No connection came about: the request has certainly not been sent."""
+
+    code = "server.unreachable"
+
+
+class BrokenOffError(TransientError):
+    """A request was broken off on purpose while it was sent; it is not sent again at once."""
+
+    code = "transfer.closed"
+
+
+@dataclass(frozen=True, slots=True)
+class HttpRequest:
+    """What is asked of the server; `path` lies below `/api/v1/` and ends with a slash.
+
+    `patience` is how long the answer may take where that is longer than the settings say.
+    `take` is given the bytes of a good answer as they come, which has no body then; that is
+    for files, which may be larger than any other answer.
+    """
+
+    method: str
+    path: str
+    query: Mapping[str, str | int] = field(default_factory=lambda: MappingProxyType({}))
+    body: bytes | Iterable[bytes] | None = None
+    headers: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    patience: float = 0.0
+    take: Callable[[Iterator[bytes]], None] | None = None
+
+    @property
+    def writes(self) -> bool:
+        """Whether it changes something on the server."""
+        return self.method not in ("GET", "HEAD", "OPTIONS")
+
+
+@dataclass(frozen=True, slots=True)
+class HttpResponse:
+    """What the server answered, read to its end; `headers` ignore case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def content_type(self) -> str:
+        return self.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+
+
+class HttpClient:
+    """Exchanges requests for replies with one server, from any number of threads."""
+
+    def __init__(self, settings: Server, api_key: str, clock: Clock, cancel: CancelSignal) -> None:
+        address = _check_address(settings)
+        self.host = address.netloc
+        self._origin = f"{address.scheme}://{address.netloc}"
+        self._prefix = address.path.rstrip("/") + "/api/v1/"
+        self._settings = settings
+        self._headers = {
+            "User-Agent": f"mydata-like/{__version__}",
+            "Accept": "application/json",
+            "Accept-Encoding": "gzip, deflate",
+            "Authorization": f"ApiKey {settings.username}:{api_key}",
+        }
+        self._clock = clock
+        self._cancel = cancel
+        self._trust = build_trust(settings)
+        self._local = threading.local()
+        self._lock = threading.Lock()
+        self._sessions: list[HttpSession] = []
+
+    def uri(self, resource: str, number: int) -> str:
+        """Return how the server itself names one of its records."""
+        return f"{self._prefix}{resource}/{number}/"
+
+    def exchange(self, request: HttpRequest) -> HttpResponse:
+        """Send a request once and read the whole reply, whatever its status.
+
+        Raises `NotReachedError` where nothing was sent, `TransientError` where no complete
+        reply came (`UnansweredError` to one that writes), `ServerUnavailableError` where the
+        server cannot prove who it is.
+        """
+        if self._cancel.is_set():
+            raise Cancelled
+        settings = self._settings
+        patience = max(request.patience, settings.write_timeout if request.writes else 0.0)
+        silence = max(settings.read_timeout, patience)
+        total = max(settings.deadline, patience)
+        token = current_limit.set(RequestDeadline(self._clock, self._cancel, silence, total))
+        body = _Body(request.body)
+        try:
+            return self._exchange(request, body.pieces, silence)
+        except (HTTPError, OSError) as error:
+            failure = _translate(error, self.host)
+            raise _unanswered(failure) if request.writes and body.sent else failure from error
+        finally:
+            current_limit.reset(token)
+
+    def _exchange(
+        self, request: HttpRequest, body: bytes | Iterable[bytes] | None, silence: float
+    ) -> HttpResponse:
+        with self._session().send(
+            request.method,
+            self._target(request),
+            body=body,
+            headers=self._headers_of(request),
+            timeout=Timeout(self._settings.connect_timeout, silence),
+        ) as response:
+            answer = _read(response, request.take)
+            if not response.headers:
+                # Broken off after the status, which looks like an empty answer to the library.
+                raise ProtocolError("no headers came")
+            return HttpResponse(response.status, response.headers, answer)
+
+    def _target(self, request: HttpRequest) -> str:
+        query = urlencode(request.query)
+        return f"{self._prefix}{request.path}{'?' if query else ''}{query}"
+
+    def _headers_of(self, request: HttpRequest) -> dict[str, str]:
+        length = (
+            {"Content-Length": str(len(request.body))} if isinstance(request.body, Sized) else {}
+        )
+        fresh = {} if request.writes else {"Cache-Control": "no-cache"}
+        return {**self._headers, **fresh, **request.headers, **length}
+
+    def _session(self) -> HttpSession:
+        session: HttpSession | None = getattr(self._local, "session", None)
+        if session is None:
+            proxy = self._settings.proxy
+            session = self._local.session = HttpSession(self._trust, self._origin, proxy)
+            with self._lock:
+                self._sessions.append(session)
+        return session
+
+    def close(self) -> None:
+        """Close every thread's connections."""
+        with self._lock:
+            for session in self._sessions:
+                session.close()
+
+
+class _Body:
+    """A request's body: of one that is made while it is sent it is known whether all has gone."""
+
+    def __init__(self, body: bytes | Iterable[bytes] | None) -> None:
+        self.pieces: bytes | Iterable[bytes] | None = body
+        self.sent = body is None or isinstance(body, bytes)
+        if not (body is None or isinstance(body, bytes)):
+            self.pieces = self._follow(body)
+
+    def _follow(self, body: Iterable[bytes]) -> Iterator[bytes]:
+        yield from body
+        self.sent = True
+
+
+def _read(response: BaseHTTPResponse, take: Callable[[Iterator[bytes]], None] | None) -> bytes:
+    page = response.headers.get("Content-Type", "").startswith("text/html")
+    if take is not None and response.status == 200 and not page:
+        take(_iter_pieces(response))
+        return b""
+    body = bytearray()
+    for piece in _iter_pieces(response):
+        body += piece
+        if len(body) > BODY_LIMIT:
+            raise ServerUnavailableError(
+                "The server's answer is larger than any sensible answer.",
+                hint="Check the server address.",
+                code="server.strange-answer",
+            )
+    return bytes(body)
+
+
+def _iter_pieces(response: BaseHTTPResponse) -> Iterator[bytes]:
+    """Yield a reply's body; raises what urllib3 does where it breaks off or makes no sense."""
+    try:
+        yield from response.stream(_PIECE, decode_content=True)
+    except (ValueError, OverflowError) as error:
+        # urllib3 2.8.0 believes the length of any chunk; http.client reads none that is negative,
+        # and none beyond what a number of the machine can be.
+        raise ProtocolError(f"a body that cannot be read: {error}") from error
+
+
+def _check_address(settings: Server) -> SplitResult:
+    try:
+        address = urlsplit(settings.url.strip())
+        port_is_sound = address.port != 0
+    except ValueError:
+        address, port_is_sound = urlsplit(""), False
+    plain = not (address.username or address.password or address.query or address.fragment)
+    if not (address.hostname and port_is_sound and plain) or address.scheme not in _SCHEMES:
+        raise SettingsError(
+            f"The server address {settings.url!r} is not a web address.",
+            hint="It looks like https://mytardis.example.org.",
+            code="server.address",
+        )
+    if address.scheme == "http" and not (settings.allow_http or is_loopback(address.hostname)):
+        raise SettingsError(
+            f"The server address {settings.url} is not encrypted.",
+            hint="Use its https:// address; the setting server.allow_http permits http://.",
+            code="server.address",
+        )
+    return address
+
+
+def build_trust(settings: Server) -> ssl.SSLContext:
+    """Return what tells a server that can be trusted; raises `SettingsError` for a wrong file."""
+    if settings.ca_file is None:
+        context: ssl.SSLContext = truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    else:
+        try:
+            context = ssl.create_default_context(cafile=settings.ca_file)
+        except OSError as error:
+            raise SettingsError(
+                f"The certificate authorities in {settings.ca_file} cannot be read: {error}.",
+                hint="The setting server.ca_file wants a PEM file.",
+                code="server.ca-file",
+            ) from error
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    return context
+
+
+# What OpenSSL calls a peer that speaks only what is too old, or no TLS at all.
+_NO_COMMON_TLS: Final = (
+    "UNSUPPORTED_PROTOCOL",
+    "WRONG_VERSION_NUMBER",
+    "TLSV1_ALERT_PROTOCOL_VERSION",
+    "NO_PROTOCOLS_AVAILABLE",
+    "SSLV3_ALERT_HANDSHAKE_FAILURE",
+)
+
+
+def _translate(error: Exception, host: str) -> UploaderError:
+    causes = list(_causes(error))
+    for cause in causes:
+        known = _explain_trust(cause, host) or _explain_way(cause, host)
+        if known:
+            return known
+    if any(isinstance(cause, TimeoutError | HTTPTimeoutError) for cause in causes):
+        return TransientError(f"{host} took too long to answer.", code="server.slow")
+    return TransientError(f"The connection to {host} broke.", code="server.connection-lost")
+
+
+def _unanswered(failure: UploaderError) -> UploaderError:
+    """Return what it means that a request which writes failed; it may have been sent as a whole."""
+    if type(failure) is not TransientError:
+        return failure
+    return UnansweredError(failure.message, hint=failure.hint, code=failure.problem_code)
+
+
+def _explain_trust(cause: BaseException, host: str) -> UploaderError | None:
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return ServerUnavailableError(
+            f"{host} cannot prove that it is the server: {cause.verify_message}.",
+            hint="Check the address and the clock of this computer; the setting "
+            "server.ca_file names certificate authorities of your own.",
+            code="server.certificate",
+        )
+    if isinstance(cause, ssl.SSLError) and cause.reason in _NO_COMMON_TLS:
+        return ServerUnavailableError(
+            f"{host} and this program have no way of encryption in common.",
+            hint="The server must offer TLS 1.2 or later on this port.",
+            code="server.tls",
+        )
+    return None
+
+
+def _explain_way(cause: BaseException, host: str) -> UploaderError | None:
+    if isinstance(cause, ProxyError):
+        said = " ".join(str(inner) for inner in _causes(cause))
+        if "407" in said:
+            return proxy_wants_password(host)
+        return ServerUnavailableError(
+            f"The proxy on the way to {host} does not let us through.",
+            hint="Check the proxy: the setting server.proxy, or else the environment variable "
+            "HTTPS_PROXY; the setting none goes directly.",
+            code="server.proxy",
+        )
+    if isinstance(cause, NewConnectionError):
+        why = str(cause).rpartition(": ")[2]
+        hint = "Check the network and the server address."
+        return NotReachedError(f"{host} cannot be reached: {why}.", hint=hint)
+    return None
+
+
+def proxy_wants_password(host: str) -> ServerUnavailableError:
+    """Say that a proxy lets through only those whom it knows (status 407)."""
+    return ServerUnavailableError(
+        f"The proxy on the way to {host} wants an account and a password.",
+        hint="Set them in the environment of this program, "
+        "HTTPS_PROXY=http://NAME:PASSWORD@HOST:PORT, and leave the setting server.proxy empty; "
+        "or ask for a way without a password.",
+        code="server.proxy",
+    )
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield an error and all that it was made of, as the HTTP libraries nest them."""
+    waiting, seen = [error], set[int]()
+    while waiting:
+        current = waiting.pop(0)
+        if id(current) in seen:
+            continue
+        seen.add(id(current))
+        yield current
+        nested = (*current.args, getattr(current, "reason", None), current.__cause__)
+        waiting += [each for each in nested if isinstance(each, BaseException)]

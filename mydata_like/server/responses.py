@@ -1,0 +1,211 @@
+"""What a server's reply means: an answer, a refusal, a server that is busy or is none."""
+
+import logging
+import math
+import re
+from codecs import BOM_UTF8
+from collections.abc import Callable
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any, Final, NoReturn, TypeVar
+
+import orjson
+
+from mydata_like.core.errors import (
+    RejectedError,
+    ServerUnavailableError,
+    SettingsError,
+    TransientError,
+    UnansweredError,
+)
+from mydata_like.core.formatting import format_path
+from mydata_like.core.parsing import check_amount
+from mydata_like.core.ports import Clock
+from mydata_like.server.http import BODY_LIMIT, HttpResponse, proxy_wants_password
+from mydata_like.server.serializers import RecordError
+from mydata_like.settings.values import parse_url
+
+_SAFE: Final = re.compile(r"[A-Za-z0-9:/._~\[\]-]+")  # nothing that a shell would act upon
+API: Final = "/api/v1/"  # where every request goes, below the server's address
+LONGEST_REST: Final = 3600.0  # seconds a server may make us wait at most
+
+
+def decode_json(body: bytes) -> Any:
+    """Return the value of a reply's JSON; every text in it can be kept as UTF-8.
+
+    Numbers are finite. Raises ValueError for everything else.
+    """
+    check_amount(body, BODY_LIMIT)
+    return orjson.loads(body.removeprefix(BOM_UTF8))
+
+
+def plain(text: str, limit: int) -> str:
+    """Return a server's text for people: nothing in it can act, and it is not long."""
+    return format_path(text.encode(errors="backslashreplace"))[:limit]
+
+
+def excerpt(reply: HttpResponse, secret: str) -> str:
+    """Return the beginning of a reply as plain text in one line, without the secret."""
+    text = reply.body.decode(errors="backslashreplace")
+    if secret:
+        text = text.replace(secret, "...")
+    return plain(" ".join(text[:1000].split()), 200)
+
+
+def find_server_address(target: str) -> str:
+    """Return the address of a server, as the settings want it, that a redirect names.
+
+    Empty where it names none: what leads elsewhere than to an API is no address of a server.
+    """
+    address, api, _ = target.partition(API)
+    try:
+        parse_url(address)
+    except ValueError:
+        return ""
+    return address if api and _SAFE.fullmatch(address) else ""
+
+
+def parse_rest(reply: HttpResponse, now: datetime) -> float:
+    """Return how many seconds the server asks us to stay away, within reason."""
+    asked = reply.headers.get("Retry-After", "").strip()
+    try:
+        seconds = float(asked) if asked[:1] in "-0123456789" else _until(asked, now)
+    except (ValueError, OverflowError, TypeError, IndexError):  # of the library's dates, too
+        return 0.0
+    if math.isnan(seconds):
+        return 0.0
+    return min(max(seconds, 0.0), LONGEST_REST)
+
+
+def _until(date: str, now: datetime) -> float:
+    moment = parsedate_to_datetime(date)
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return (moment - now).total_seconds()
+
+
+logger = logging.getLogger(__name__)
+T = TypeVar("T")
+
+_BUSY: Final = (408, 425, 429, 500, 502, 503, 504)
+_GAVE_UP: Final = (408, 502, 504)  # said by what stands before the server, which may work on
+_LOGIN_FIRST: Final = 511  # of a network that wants its own login; RFC 6585
+
+
+class StrangeAnswerError(TransientError):
+    """The server's answer makes no sense; the second in a row is no accident."""
+
+    code = "server.strange-answer"
+
+
+class OtherBytesError(TransientError):
+    """A file came whole, and is not the one that the server has verified.
+
+    It is not fetched again at once: what lies on a disk stays the same.
+    """
+
+    code = "server.strange-answer"
+
+
+class StrangeRecordError(TransientError):
+    """One record of a listing makes no sense: its dataset waits, the run goes on."""
+
+    code = "server.strange-record"
+
+
+class MovedError(SettingsError):
+    """The server sends us to another address; empty where it does not name one of a server."""
+
+    code = "server.moved"
+
+    def __init__(self, message: str, *, hint: str, address: str) -> None:
+        super().__init__(message, hint=hint)
+        self.address = address
+
+
+class ResponseClassifier:
+    """Reads the replies of one server; whom it does not know is for others to find out."""
+
+    def __init__(self, host: str, api_key: str, clock: Clock) -> None:
+        self._host = host
+        self._api_key = api_key
+        self._clock = clock
+
+    def check(self, reply: HttpResponse, expected: tuple[int, ...]) -> HttpResponse:
+        """Return a reply of an expected status; raise what any other one means."""
+        status = reply.status
+        if status == 200 and reply.content_type == "text/html" and reply.body.strip():
+            self._raise_web_page()
+        if status in expected:
+            return reply
+        if 300 <= status < 400:
+            self._raise_moved(reply)
+        if status == _LOGIN_FIRST:
+            self._raise_web_page()
+        if status == 407:
+            raise proxy_wants_password(self._host)
+        raise self.busy(reply) if status in _BUSY else self.refused(reply)
+
+    def decode(self, reply: HttpResponse, parse: Callable[[Any], T]) -> T:
+        """Return what `parse` makes of a reply's JSON."""
+        if reply.content_type == "text/html" or reply.body.lstrip()[:1] == b"<":
+            self._raise_web_page()
+        try:
+            return parse(decode_json(reply.body))
+        except RecordError as error:
+            raise StrangeRecordError(
+                f"A record of {self._host} makes no sense: {plain(str(error), 200)}.",
+                hint="Tell the server's administrator; the files of other datasets go on.",
+            ) from error
+        except ValueError as error:
+            logger.debug("strange answer: %s", error)
+            raise StrangeAnswerError(
+                f"{self._host} gives an answer that makes no sense: {self.excerpt(reply)}",
+                hint="Check that the address is that of a MyTardis server.",
+            ) from error
+
+    def excerpt(self, reply: HttpResponse) -> str:
+        """Return the beginning of what the server said, as plain text without our key."""
+        return excerpt(reply, self._api_key)
+
+    def _raise_moved(self, reply: HttpResponse) -> NoReturn:
+        target = plain(reply.headers.get("Location", ""), 300)
+        if target and API not in target:  # such as the login page of a network
+            self._raise_web_page(f", {target}")
+        address = find_server_address(target)
+        hint = (
+            f"If that is your server now: mydata-like settings set server.url {address}"
+            if address
+            else "If your server has moved, change server.url in the settings."
+        )
+        raise MovedError(
+            f"{self._host} sends us to another address: {target or 'it does not say which'}.",
+            hint=hint,
+            address=address,
+        )
+
+    def _raise_web_page(self, which: str = "") -> NoReturn:
+        raise ServerUnavailableError(
+            f"The address {self._host} answers with a web page{which}.",
+            hint="If this network wants a login first, open any page in a browser and log in; "
+            "else check the server address.",
+            code="server.web-page",
+        )
+
+    def busy(self, reply: HttpResponse) -> TransientError:
+        """Return the error of a server that cannot answer now."""
+        kind = UnansweredError if reply.status in _GAVE_UP else TransientError
+        return kind(
+            f"{self._host} could not answer (status {reply.status}).",
+            code={500: "server.error", 429: "server.throttled"}.get(reply.status, "server.busy"),
+            retry_after=parse_rest(reply, self._clock.now()),
+        )
+
+    def refused(self, reply: HttpResponse) -> RejectedError:
+        """Return the error of a server that does not want what it was asked for."""
+        code = {404: "server.not-found", 409: "server.duplicate"}.get(reply.status)
+        said = self.excerpt(reply) if reply.content_type != "text/html" else ""
+        return RejectedError(
+            f"{self._host} refuses this (status {reply.status}){': ' if said else ''}{said}.",
+            code=code or "server.refused",
+        )

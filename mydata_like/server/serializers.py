@@ -1,0 +1,344 @@
+"""The server's JSON as values: each function raises `ShapeError` for what it does not expect.
+
+Unknown fields are ignored, so that newer servers are understood.
+"""
+
+import mimetypes
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
+from typing import Any, Final, Generic, NamedTuple, TypeVar
+
+from mydata_like.core.errors import RejectedError
+from mydata_like.core.model import (
+    Datafile,
+    DatafileId,
+    Dataset,
+    DatasetId,
+    DatasetStats,
+    Experiment,
+    ExperimentId,
+    Facility,
+    Group,
+    InstrumentRecord,
+    Registration,
+    Replica,
+    User,
+)
+from mydata_like.core.ports import ExperimentDraft
+
+T = TypeVar("T")
+_LARGEST: Final = 2**63  # beyond that, no database of a server or of ours follows
+
+
+class ShapeError(ValueError):
+    """An answer does not look like what was asked for."""
+
+
+class RecordError(ShapeError):
+    """One datafile's record makes no sense, in a listing that does."""
+
+
+class ListingPage(NamedTuple, Generic[T]):
+    """One page of a listing: ids and rows; `total` counts the rows of all pages."""
+
+    rows: list[tuple[int, T]]
+    total: int
+
+
+class Account(NamedTuple):
+    """Who we are to the server, and the names of the groups that this rests on, by their ids."""
+
+    user: User
+    groups: Mapping[int, str]
+
+
+def page_parser(parse_row: Callable[[Any], T]) -> Callable[[Any], ListingPage[T]]:
+    """Return the function that reads a page of such rows."""
+
+    def parse_page(answer: Any) -> ListingPage[T]:
+        rows = expect(answer, "objects", list)
+        total = expect(expect(answer, "meta", dict), "total_count", int)
+        return ListingPage([(expect(row, "id", int), parse_row(row)) for row in rows], total)
+
+    return parse_page
+
+
+def parse_set(answer: Any) -> list[Datafile]:
+    """Return the records of an answer to a question for several ids at once."""
+    return [parse_datafile(row) for row in expect(answer, "objects", list)]
+
+
+def expect(record: Any, name: str, kind: type[T]) -> T:
+    """Return a field of a JSON record, which must be of this type."""
+    if type(record) is not dict:
+        raise ShapeError(f"a {type(record).__name__} instead of a record")
+    value = record.get(name)
+    # A bool is an int to Python, not to a server.
+    if type(value) is not kind:
+        raise ShapeError(f"{name} is {type(value).__name__} instead of {kind.__name__}")
+    if kind is int and not 0 <= value < _LARGEST:  # type: ignore[operator]
+        raise ShapeError(f"{name} is out of range")
+    return value
+
+
+def _text(record: Any, name: str) -> str:
+    """Return a text that may be missing or null."""
+    value = record.get(name) if type(record) is dict else None
+    return value if isinstance(value, str) else ""
+
+
+def parse_resources(answer: Any) -> frozenset[str]:
+    """Return the names of an API's resources."""
+    if type(answer) is not dict or not all(type(it) is dict for it in answer.values()):
+        raise ShapeError("not the list of an API's resources")
+    if "dataset" not in answer:
+        raise ShapeError("an API without datasets")
+    return frozenset(answer)
+
+
+def parse_user(row: Any) -> User:
+    """Return an account; other people's names and addresses may be hidden from us."""
+    names = (_text(row, "first_name"), _text(row, "last_name"))
+    return User(
+        expect(row, "id", int),
+        expect(row, "username", str),
+        " ".join(name.strip() for name in names if name.strip()),
+        _text(row, "email"),
+        " ".join(names),
+    )
+
+
+def parse_account(row: Any) -> Account:
+    """Return our own account."""
+    groups = row.get("groups") if type(row) is dict else None
+    known = groups if type(groups) is list else []
+    found = map(parse_group, known)
+    return Account(parse_user(row), {group.id: group.name for group in found})
+
+
+def parse_group(row: Any) -> Group:
+    """Return a group of users."""
+    return Group(expect(row, "id", int), expect(row, "name", str))
+
+
+def parse_facility(row: Any) -> Facility:
+    """Return a facility with the group of its managers."""
+    manager_group = parse_group(expect(row, "manager_group", dict))
+    return Facility(expect(row, "id", int), expect(row, "name", str), manager_group)
+
+
+def parse_instrument(row: Any) -> InstrumentRecord:
+    """Return an instrument."""
+    return InstrumentRecord(expect(row, "id", int), expect(row, "name", str))
+
+
+def parse_experiment(row: Any) -> Experiment:
+    """Return an experiment; older servers do not count its datasets."""
+    number, title = ExperimentId(expect(row, "id", int)), expect(row, "title", str)
+    return Experiment(number, title, row.get("dataset_count") == 0, frozenset(_marks(row)))
+
+
+def _marks(row: Any) -> Iterator[str]:
+    """Yield the texts of an experiment's parameters."""
+    sets = row.get("parameter_sets")
+    for parameters in sets if type(sets) is list else ():
+        for parameter in expect(parameters, "parameters", list):
+            text = parameter.get("string_value") if type(parameter) is dict else None
+            if type(text) is str:
+                yield text
+
+
+def parse_dataset(row: Any) -> Dataset:
+    """Return a dataset; older servers do not count its files."""
+    files = row.get("dataset_datafile_count") if type(row) is dict else None
+    return Dataset(
+        DatasetId(expect(row, "id", int)),
+        expect(row, "description", str),
+        files if type(files) is int else 0,
+    )
+
+
+def parse_stats(answer: Any) -> DatasetStats | None:
+    """Return a dataset's numbers, or None where the server failed to count."""
+    if not expect(answer, "success", bool):
+        return None
+    files = expect(answer, "files", dict)
+    return DatasetStats(expect(files, "total", int), expect(files, "verified", int))
+
+
+def parse_datafile(row: Any) -> Datafile:
+    """Return one record; raises `RecordError` for one that makes no sense but for its id."""
+    number = expect(row, "id", int)
+    try:
+        return _parse_datafile(row)
+    except ShapeError as error:
+        raise RecordError(f"datafile {number}: {error}") from error
+
+
+def _parse_datafile(row: Any) -> Datafile:
+    """Return one record; sizes are texts on older servers."""
+    try:
+        directory, checksum = row["directory"], row["md5sum"]
+        replicas = tuple([_parse_replica(replica) for replica in row["replicas"]])
+        size, dataset = row["size"], row["dataset"]
+    except (TypeError, KeyError) as error:
+        raise ShapeError(f"not a datafile: {error!r}") from error
+    if not (isinstance(directory, str | None) and isinstance(checksum, str | None)):
+        raise ShapeError("a datafile's directory or checksum is no text")
+    return Datafile(
+        DatafileId(expect(row, "id", int)),
+        DatasetId(parse_uri(dataset)),
+        directory,
+        expect(row, "filename", str),
+        _parse_number(size) if type(size) is str else expect(row, "size", int),
+        checksum or "",
+        _text(row, "modification_time"),
+        replicas,
+    )
+
+
+def _parse_replica(row: Any) -> Replica:
+    uri, location, verified = row["uri"], row["location"], row["verified"]
+    if type(uri) is not str or type(location) is not str or type(verified) is not bool:
+        raise ShapeError("not a replica")
+    looked = row.get("last_verified_time")
+    return Replica(uri, location, verified, looked if type(looked) is str and looked else None)
+
+
+def _parse_number(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) < 19):
+        raise ShapeError("a text that is no number")
+    return int(text)
+
+
+def parse_uri(uri: Any) -> int:
+    """Return the number at the end of a resource's URI; nothing else of it is believed."""
+    return _parse_uri(uri if type(uri) is str else "")
+
+
+@lru_cache(maxsize=256)  # all records of a page name the same dataset
+def _parse_uri(uri: str) -> int:
+    return _parse_number(uri.rstrip("/").rpartition("/")[2])
+
+
+_SCHEMA: Final = "http://mytardis.org/schemas/mydata/defaultexperiment"
+_CHECKSUM: Final = re.compile(r"[0-9a-f]{32}")
+_OPAQUE: Final = "application/octet-stream"
+_NOWHERE: Final = frozenset({"", ".", ".."})
+
+Document = dict[str, object]
+
+
+def check_text(what: str, text: str, limit: int) -> None:
+    """Raise `RejectedError` for a text that the server cannot keep as it is."""
+    if not text.strip():
+        raise _unfit(f"{what} is empty.")
+    if len(text) > limit:
+        raise _unfit(f"{what} has {len(text)} characters; the server takes {limit}.")
+    _check_characters(what, text)
+
+
+def _check_characters(what: str, text: str) -> None:
+    if "\0" in text:
+        raise _unfit(f"{what} contains a null character.")
+    if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
+        raise _unfit(f"{what} contains bytes that are no text.")
+
+
+def _unfit(message: str) -> RejectedError:
+    return RejectedError(
+        message, hint="Rename it on the disk or in the settings.", code="name.unfit"
+    )
+
+
+def experiment_document(draft: ExperimentDraft) -> Document:
+    """Return an experiment with what it is found by again."""
+    parameters = [("uploader", draft.uploader), ("user_folder_name", draft.user_folder)]
+    if draft.group_folder:
+        parameters.append(("group_folder_name", draft.group_folder))
+    for name, value in (*parameters, ("The description", draft.description)):
+        _check_characters(name, value)
+    values = [{"name": name, "value": value} for name, value in parameters]
+    return {
+        "title": draft.title,
+        "description": draft.description,
+        "immutable": False,
+        "parameter_sets": [{"schema": _SCHEMA, "parameters": values}],
+    }
+
+
+def is_of_draft(experiment: Experiment, draft: ExperimentDraft) -> bool:
+    """Return whether an experiment was made for the same owner's folder, by whichever uploader."""
+    marks = {text.casefold() for text in experiment.marks}
+    folders = filter(None, (draft.user_folder, draft.group_folder))
+    return experiment.title == draft.title and marks.issuperset(map(str.casefold, folders))
+
+
+def acl_document(experiment: ExperimentId, uri: str, holder: User | Group) -> Document:
+    """Return the entry that makes a user or a group an owner of an experiment."""
+    return {
+        "pluginId": "django_user" if isinstance(holder, User) else "django_group",
+        "entityId": str(holder.id),
+        "content_object": uri,
+        "content_type": "experiment",
+        "object_id": experiment,
+        "aclOwnershipType": 1,
+        "isOwner": True,
+        "canRead": True,
+        "canWrite": True,
+        "canDelete": False,
+        "effectiveDate": None,
+        "expiryDate": None,
+    }
+
+
+def registration_document(record: Registration, uri: Callable[[str, int], str]) -> Document:
+    """Return a record to be made, or what changes in one; `uri` names the server's records."""
+    if not _CHECKSUM.fullmatch(record.checksum) or record.size < 0:
+        raise _unfit(f"{record.name} has no sound checksum or size.")
+    document: Document = {
+        "md5sum": record.checksum,
+        "size": record.size,
+        "modification_time": record.modified,
+    }
+    if record.datafile is not None:
+        document["resource_uri"] = uri("mydata_dataset_file", record.datafile)
+    else:
+        document |= datafile_document(record.directory, record.name)
+        document["dataset"] = uri("dataset", record.dataset)
+        document["created_time"] = record.created
+    if record.uri is not None:
+        _check_path(record.uri)
+        replica = {"url": record.uri, "location": record.box, "protocol": "file"}
+        document["replicas"] = [replica]
+    return document
+
+
+def datafile_document(directory: str, name: str) -> Document:
+    """Return where a datafile stands and what it seems to be."""
+    check_text("The file's name", name, 400)
+    _check_path(f"{directory}/{name}" if directory else name)
+    if len(directory) > 255:
+        raise _unfit(f"The directory of {name} has more than the 255 characters the server takes.")
+    _check_characters("The directory", directory)
+    # The directory is always told, if only as an empty text: without it the server does not
+    # notice that it has the file already.
+    return {"directory": directory, "filename": name, "mimetype": guess_type(name)}
+
+
+def _check_path(path: str) -> None:
+    if not _NOWHERE.isdisjoint(path.split("/")):
+        raise _unfit(f"The path {path!r} leads elsewhere on the server.")
+    _check_characters("The path", path)
+
+
+def guess_type(name: str) -> str:
+    """Return the MIME type that a name suggests, short enough for the server."""
+    return _guess_type(name[-80:].partition(".")[2])
+
+
+@lru_cache(1000)
+def _guess_type(extensions: str) -> str:
+    kind, encoding = mimetypes.guess_type("x." + extensions.replace(":", "_"))
+    return _OPAQUE if kind is None or encoding or len(kind) > 80 else kind

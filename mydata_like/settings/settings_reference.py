@@ -1,0 +1,102 @@
+"""The page about all settings, made from their one list.
+
+python -m mydata_like.settings.settings_reference > docs/settings.md
+"""
+
+import sys
+from collections.abc import Iterator
+from itertools import groupby
+
+from mydata_like.settings.fields import Setting, format_value
+from mydata_like.settings.layers import variable_of
+from mydata_like.settings.schema import Settings, iter_settings
+from mydata_like.settings.server_layer import FORBIDDEN, FORBIDDEN_VALUES, SHOWN, matches
+
+_OPENING = """\
+# Settings
+
+<!-- Made by `make pages` from the schema of the settings. -->
+
+Settings are kept in one TOML file, `settings.toml`, with a table for each section:
+
+```toml
+[server]
+url = "https://mytardis.example.org"
+username = "facility"
+
+[filters]
+ignore_older_than = "6 months"
+excludes = ["*.tmp", "cache/"]
+```
+
+A value may come from several places; the last of these counts: the default, the managed file of
+the machine, your own file, an environment variable, the option `--set section.key=value`.
+`mydata-like settings explain KEY` tells where a value comes from, `mydata-like settings check`
+tells all that is wrong. Environment variables are named as in `{variable}`; in them
+and in options, lists are parted by commas.
+
+Administrators put values for everybody into the managed file (on Linux
+`/etc/xdg/mydata-like/managed.toml`, on macOS
+`/Library/Application Support/mydata-like/managed.toml`, on Windows
+`C:\\ProgramData\\mydata-like\\managed.toml`) and can lock settings there:
+
+```toml
+[server]
+url = "https://mytardis.example.org"
+
+[locked]
+keys = ["server.*", "transfer.ciphers"]
+by = "Facility IT"
+```
+
+The API key is no setting. `mydata-like settings set-key` keeps it in the system's keyring, or with
+`--store=file` in a file that only you can read and that is not encrypted. Services may give it in
+the environment variable `MYDATA_LIKE_API_KEY` or as the systemd credential `mydata-like-api-key`.
+The first of these that has a key wins: environment variable, credential, file, keyring.
+
+Administrators of the server can set some settings for each uploader there: with each setting stands
+whether that counts. It is stronger than your own file where it was changed later.
+
+All of the program's own files go below one folder if the environment variable `MYDATA_LIKE_HOME`
+names it.
+"""
+
+
+def build_reference() -> str:
+    """Return the whole page as Markdown."""
+    return "\n".join(_lines())
+
+
+def _lines() -> Iterator[str]:
+    yield _OPENING.format(variable=variable_of("server.url"))
+    for section, settings in groupby(iter_settings(), key=lambda setting: setting.section):
+        table = Settings.__annotations__[section]
+        yield f"## [{section}]\n"
+        yield f"{table.__doc__}\n"
+        for setting in settings:
+            yield from _entry(setting)
+
+
+def _entry(setting: Setting) -> Iterator[str]:
+    yield f"### {setting.key}\n"
+    required = " It must be given." if setting.about.required else ""
+    yield f"**{setting.about.label}.** {setting.about.help}{required}\n"
+    default = format_value(setting, setting.default)
+    yield f"- default: `{default}`" if default else "- default: empty"
+    for fact in setting.facts:
+        yield f"- {fact}"
+    yield f"- from the server: {_name_server_right(setting.key)}"
+    yield ""
+
+
+def _name_server_right(key: str) -> str:
+    """Return what the server's settings for this uploader may do with a setting."""
+    if matches(key, FORBIDDEN):
+        return "refused"
+    values = " or ".join(f"`{value}`" for value in FORBIDDEN_VALUES.get(key, ()))
+    but = f", but for {values}" if values else ""
+    return f"counts{but}, and is shown while it does" if matches(key, SHOWN) else "counts"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(build_reference())

@@ -1,0 +1,341 @@
+"""Settings of archives: which tiny files stay together on the server, as one datafile."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from mydata_like.core.patterns import PathPatterns
+from mydata_like.settings.fields import FieldInfo, Section
+from mydata_like.settings.schedule_section import parse_period, parse_speed
+from mydata_like.settings.values import (
+    Cipher,
+    Fingerprint,
+    Jump,
+    Line,
+    OptionalPath,
+    Range,
+    once_each,
+)
+
+LARGEST_MEMBER = 64_000_000
+_LARGEST_ARCHIVE = 1_000_000_000_000
+_LONGEST_RULE = 1200  # characters; the pattern of one has at most 1000
+_UNITS = {"bytes": 1, "byte": 1, "kb": 1_000, "mb": 1_000_000}
+_RULE = re.compile(
+    r"(?P<pattern>\S.*?)\s+below\s+(?P<size>\d{1,9}(?:\.\d{1,3})?)\s*(?P<unit>bytes?|[kK]B|MB)"
+    r"(?:\s+from\s+(?P<files>\d{1,7})\s+files?)?(?:\s+by\s+(?P<scope>folder|dataset))?",
+    re.ASCII,
+)
+
+
+class Scope(StrEnum):
+    """Whose files share an archive: those of one folder, or of a whole dataset folder."""
+
+    FOLDER = "folder"
+    DATASET = "dataset"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ArchiveRule:
+    """Files that match `pattern` and are smaller than `below` bytes are kept in archives.
+
+    The pattern is one of a .gitignore file, for the path below the data directory. The rule
+    holds where at least `files` such files lie in one scope.
+    """
+
+    pattern: PathPatterns
+    below: int
+    files: int
+    scope: Scope
+
+
+def parse_archive_rule(text: str) -> ArchiveRule:
+    """Return the rule of a text; raises ValueError that says how to write one."""
+    text = text.strip()
+    if len(text) > _LONGEST_RULE:
+        raise ValueError(f"must have at most {_LONGEST_RULE} characters")
+    match = _RULE.fullmatch(text)
+    if match is None:
+        raise ValueError(
+            'must be like "* below 100 kB", "*.dcm below 1 MB from 500 files by dataset"'
+        )
+    below = round(float(match["size"]) * _UNITS[match["unit"].lower()])
+    if not 1 <= below <= LARGEST_MEMBER:
+        raise ValueError("must name a size from 1 byte to 64 MB: archives are for tiny files")
+    files = int(match["files"] or 100)
+    if not files:
+        raise ValueError("must name at least 1 file")
+    scope = Scope(match["scope"] or Scope.FOLDER)
+    return ArchiveRule(_compile(match["pattern"]), below, files, scope)
+
+
+def _compile(pattern: str) -> PathPatterns:
+    try:
+        patterns = PathPatterns([pattern])
+    except ValueError:
+        patterns = PathPatterns([])
+    if not patterns.takes_some:
+        raise ValueError(f"has a pattern that matches nothing: {pattern[:60]}")
+    return patterns
+
+
+def _check_rule(text: str) -> str:
+    parse_archive_rule(text)
+    return text.strip()
+
+
+class Archive(Section):
+    """Which tiny files are kept together on the server; see docs/archives.md."""
+
+    rules: Annotated[
+        tuple[Annotated[Line, _check_rule], ...],
+        once_each("rule"),
+        FieldInfo(
+            "Archive rules",
+            "Which files stay in tar archives on the server instead of having a record each, as "
+            'in "*.dcm below 1 MB from 500 files by dataset"; the first rule that fits counts.',
+        ),
+    ] = ()
+    size_limit: Annotated[
+        int,
+        Range(1_000_000, _LARGEST_ARCHIVE),
+        FieldInfo(
+            "Archive size",
+            "How large one archive may become; further files go into a further archive.",
+            unit="bytes",
+        ),
+    ] = 250_000_000
+
+
+def _readable(parse: Callable[[str], object]) -> Callable[[str], str]:
+    def check(text: str) -> str:
+        parse(text)
+        return text
+
+    return check
+
+
+class Limits(Section):
+    """What the instrument's own work is spared."""
+
+    bandwidth: Annotated[
+        float,
+        Range(0, 100_000),
+        FieldInfo(
+            "Bandwidth",
+            "How fast all channels together may send; 0 is without a limit.",
+            unit="MB/s (10^6 bytes)",
+        ),
+    ] = 0.0
+    timetable: Annotated[
+        tuple[Annotated[Line, _readable(parse_speed)], ...],
+        once_each("period"),
+        FieldInfo(
+            "Bandwidth timetable",
+            "Periods with a bandwidth of their own in MB/s, in local time, such as "
+            '"monday-friday 09:00-17:00 5"; the first one that covers the time counts.',
+        ),
+    ] = ()
+    quiet_hours: Annotated[
+        tuple[Annotated[Line, _readable(parse_period)], ...],
+        once_each("period"),
+        FieldInfo(
+            "Quiet hours",
+            "Periods, in local time, in which nothing new is sent, such as "
+            '"monday-friday 09:00-17:00"; what is under way is finished.',
+        ),
+    ] = ()
+    low_priority: Annotated[
+        bool,
+        FieldInfo(
+            "Low priority",
+            "Whether to leave processor and disk to other programs first.",
+        ),
+    ] = True
+    pause_while_running: Annotated[
+        tuple[Line, ...],
+        once_each("program"),
+        FieldInfo(
+            "Pause while running",
+            "Names or full paths of programs, such as acquire.exe, during which nothing new is "
+            "sent.",
+        ),
+    ] = ()
+    pause_under_pressure: Annotated[
+        float,
+        Range(0, 100),
+        FieldInfo(
+            "Pause under pressure",
+            "The share of time in which other programs wait for disk or memory above which "
+            "nothing new is sent; 0 never pauses.",
+            unit="%",
+        ),
+    ] = 0.0
+    keep_awake: Annotated[
+        bool,
+        FieldInfo(
+            "Keep awake",
+            "Whether to keep the computer from going to sleep while files are being sent.",
+        ),
+    ] = True
+
+
+def _check_ciphers(names: tuple[str, ...]) -> tuple[str, ...]:
+    if not names:
+        raise ValueError("must name at least one cipher")
+    return once_each("cipher")(names)
+
+
+class Transfer(Section):
+    """How bytes travel to the staging area."""
+
+    method: Annotated[
+        Literal["auto", "ssh", "http"],
+        FieldInfo(
+            "Upload method",
+            "Whether to send over SSH, over HTTP, or over SSH as soon as it is approved.",
+            legacy=("upload_method",),
+        ),
+    ] = "auto"
+    ssh: Annotated[
+        Literal["auto", "libssh", "paramiko"],
+        FieldInfo(
+            "SSH implementation",
+            "Which implementation of SSH to use; the fastest one that works when automatic.",
+            former=(("system", "paramiko"),),
+        ),
+    ] = "auto"
+    ssh_jump: Annotated[
+        tuple[Jump, ...],
+        once_each("host"),
+        FieldInfo(
+            "Jump hosts",
+            "The hosts through which the staging host is reached, first one first, each as "
+            "user@host:port; user and port may be left out.",
+        ),
+    ] = ()
+    ssh_agent: Annotated[
+        bool,
+        FieldInfo(
+            "SSH agent",
+            "Whether an SSH agent may hold the uploader's key, and keys for the jump hosts; "
+            "sessions with such keys use paramiko.",
+        ),
+    ] = False
+    channels: Annotated[
+        int,
+        Range(0, 32),
+        FieldInfo(
+            "Channels",
+            "How many transfers run at once; 0 finds a good number by itself.",
+            legacy=("max_upload_threads",),
+        ),
+    ] = 0
+    ciphers: Annotated[
+        tuple[Cipher, ...],
+        _check_ciphers,
+        FieldInfo(
+            "Ciphers",
+            "The SSH ciphers to offer, best first; only modern ones are allowed.",
+            legacy=("cipher",),
+        ),
+    ] = (
+        "aes128-gcm@openssh.com",
+        "aes256-gcm@openssh.com",
+        "aes128-ctr",
+        "chacha20-poly1305@openssh.com",
+    )
+    host_keys: Annotated[
+        tuple[Fingerprint, ...],
+        once_each("fingerprint"),
+        FieldInfo(
+            "Trusted host keys",
+            "Fingerprints (SHA256:...) of the keys of staging hosts and jump hosts, as their "
+            "administrator gives them. A listed key is trusted without asking; where there are "
+            "any, the keys that the server names for the staging hosts do not count.",
+        ),
+    ] = ()
+    key_file: Annotated[
+        OptionalPath,
+        FieldInfo(
+            "Private key",
+            "The uploader's private SSH key when it is not the one made at the first start.",
+        ),
+    ] = None
+    compression: Annotated[
+        Literal["auto", "never"],
+        FieldInfo(
+            "Compression",
+            "Whether to compress on the way, by zstd: by itself where the connection is what "
+            "limits the speed, the staging host has zstd and the data shrink, or never.",
+        ),
+    ] = "auto"
+    find_zeros: Annotated[
+        bool,
+        FieldInfo(
+            "Leave out zeros",
+            "Whether to look for long runs of zeros in files that travel alone and have no holes, "
+            "and to leave them out, as holes are: the file on the server has holes in their place. "
+            "With a shell, a file that is half zeros or more is read twice for it, and begins anew "
+            "after a broken connection.",
+        ),
+    ] = False
+    connect_timeout: Annotated[
+        float,
+        Range(0.1, 600),
+        FieldInfo(
+            "Connection timeout",
+            "How long to wait for a staging host to accept a connection.",
+            unit="s",
+        ),
+    ] = 10.0
+    stall_timeout: Annotated[
+        float,
+        Range(0.1, 3600),
+        FieldInfo(
+            "Stall timeout",
+            "How long a transfer may make no progress before its connection is given up.",
+            unit="s",
+        ),
+    ] = 60.0
+    attempts: Annotated[
+        int,
+        Range(1, 100),
+        FieldInfo(
+            "Attempts",
+            "How often a transfer is tried in one run before its files count as failed.",
+            legacy=("max_upload_retries",),
+        ),
+    ] = 5
+    batch_below: Annotated[
+        int,
+        Range(0, 64 * 1024 * 1024),
+        FieldInfo(
+            "Batch files below",
+            "Files smaller than this travel together; 0 sends each file alone.",
+            unit="bytes",
+        ),
+    ] = 8 * 1024 * 1024
+    batch_bytes: Annotated[
+        int,
+        Range(1, 1024 * 1024 * 1024),
+        FieldInfo("Batch size", "A batch is sent off when it holds this much.", unit="bytes"),
+    ] = 16 * 1024 * 1024
+    batch_files: Annotated[
+        int,
+        Range(1, 10_000),
+        FieldInfo("Files in a batch", "A batch is sent off when it holds this many files."),
+    ] = 1000
+    batch_age: Annotated[
+        float,
+        Range(0, 60),
+        FieldInfo(
+            "Batch age", "A batch is sent off when its first file has waited so long.", unit="s"
+        ),
+    ] = 2.0
+
+    def conflicts(self) -> Iterator[tuple[str, str]]:
+        if self.ssh_agent and self.ssh == "libssh" and not self.ssh_jump:
+            yield "ssh_agent", 'is of no use where transfer.ssh is "libssh"'

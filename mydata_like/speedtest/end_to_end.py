@@ -1,0 +1,241 @@
+"""All stages together: files of ours, sent as a run sends them, to see what that comes to."""
+
+import os
+import secrets
+import time
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from functools import partial
+from math import inf
+from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
+from typing import Final, NamedTuple
+
+from mydata_like.core.errors import TransientError, UploaderError
+from mydata_like.core.model import Dataset, DatasetId, FileToSend, LocalFile, Payload
+from mydata_like.core.ports import Channel, SentFile, Transport, UnsentFile
+from mydata_like.settings.transfer_sections import Transfer
+from mydata_like.speedtest.flood_worker import FloodProgress
+from mydata_like.speedtest.prediction import TINY
+from mydata_like.speedtest.results import (
+    LARGE_FILES,
+    TINY_FILES,
+    Measurement,
+    SpeedTestBudget,
+    SpeedTestEffort,
+    StageResult,
+    Unit,
+    carried,
+    in_usual_batches,
+)
+from mydata_like.speedtest.throughput_probe import slice_up
+from mydata_like.ssh.dialing import NO_CHANNEL
+from mydata_like.transfer.channel import CUT
+
+_LONG_AGO: Final = 1_000_000_000  # seconds since 1970: no later change of a file goes unnoticed
+_NOWHERE: Final = Dataset(DatasetId(0), "")
+_PIECE: Final = 2**20  # bytes that are written at once
+_LEAST: Final = 200_000  # bytes of a large file
+_FEWEST: Final = 20  # tiny files
+_BATCHES: Final = 20  # that a channel sends in a look
+_ENOUGH: Final = 4  # notes of how much of a file has gone, so that its end is not needed
+_PREFIX: Final = "speed-test-"
+
+OpenTransport = Callable[[Transfer], Transport]
+
+
+class EndToEndTest(NamedTuple):
+    """What is to be carried: over so many channels, below this folder, as the line is fast.
+
+    `rate` is what it is known to carry at most, in bytes a second; `pace` is how many tiny files a
+    second the server's disk is known to take, where that is known. What goes in the first
+    `warm_up` seconds says nothing; `spared` bytes are for what is sent after this.
+    """
+
+    folder: str
+    channels: int
+    rate: float
+    pace: float = inf
+    warm_up: float = 0.0
+    spared: int = 0
+
+    def size(self, effort: SpeedTestEffort, left: int) -> int:
+        """Return how large a large file is, where so many bytes are left for all of them."""
+        seconds = self.warm_up + effort.together
+        together = min(effort.carried, self.rate * seconds, left - self.spared)
+        return max(_LEAST, int(together) // self.channels)
+
+    def files(self, effort: SpeedTestEffort) -> int:
+        """Return how many tiny files there are, which take a look's time at most."""
+        pace = min(self.rate / TINY, self.pace)
+        return int(max(_FEWEST, min(effort.files, pace * effort.seconds)))
+
+
+def remove_leftovers(state: Path) -> None:
+    """Remove the local files of tests that were killed."""
+    for folder in state.glob(_PREFIX + "*"):
+        rmtree(folder, ignore_errors=True)
+
+
+def carry(
+    open_transport: OpenTransport,
+    settings: Transfer,
+    wish: EndToEndTest,
+    state: Path,
+    budget: SpeedTestBudget,
+) -> Generator[Measurement, None, int]:
+    """Yield how fast large files go, and tiny ones, each read, hashed, sent and proven there.
+
+    Return over how many channels: as many as are wished, or as the host grants. A run's large files
+    are larger than those of a test, so what it takes to begin and to end one is left out; those
+    that are slower than was expected are cut off.
+    """
+    effort = budget.effort
+    batches = _list_batches(settings)
+    tiny_bytes = wish.files(effort) * TINY * (effort.looks + 1) * len(batches)
+    size = wish.size(effort, budget.left - tiny_bytes)
+    budget.take(size * wish.channels + tiny_bytes)
+    with (
+        _own_files(state, size, wish.files(effort)) as files,
+        closing(open_transport(settings)) as transport,
+    ):
+        channels = [*_open_channels(transport, wish.channels)]
+        count = len(channels)
+        large, *tiny = files
+        names = [f"{wish.folder}/large-{number}" for number in range(count)]
+        loads = [[_payload(number, [(large, name)])] for number, name in enumerate(names)]
+        ticks = _send(channels, loads, budget, budget.over_after(wish.warm_up + effort.together))
+        looks = slice_up(ticks, effort.looks, wish.warm_up)
+        yield Measurement(StageResult.CHANNELS, carried(LARGE_FILES), Unit.BYTES, looks)
+
+        def send_tiny(most: int, look: int) -> float:
+            folder = f"{wish.folder}/tiny-{most}-{look}"
+            some = tiny[: most * count * _BATCHES]
+            wanted = [(file, f"{folder}/{number}") for number, file in enumerate(some)]
+            size = min(most, -(-len(wanted) // count))
+            parts = [wanted[begin : begin + size] for begin in range(0, len(wanted), size)]
+            payloads = [_payload(number, part) for number, part in enumerate(parts)]
+            _send(channels, [payloads[place::count] for place in range(count)], budget)
+            return float(len(wanted))
+
+        for what, most in batches.items():
+            looks = _repeat(partial(send_tiny, most), budget)
+            yield Measurement(StageResult.CHANNELS, what, Unit.FILES, looks)
+    return count
+
+
+def _list_batches(settings: Transfer) -> dict[str, int]:
+    """Return how many tiny files travel together, by the names of what is measured."""
+    together = carried(TINY_FILES)
+    by_settings, usual = _count_together(settings), _count_together(Transfer())
+    if by_settings >= usual:
+        return {together: by_settings}
+    return {together: by_settings, in_usual_batches(together): usual}
+
+
+def _count_together(settings: Transfer) -> int:
+    if settings.batch_below <= TINY:
+        return 1
+    return max(1, min(settings.batch_files, settings.batch_bytes // TINY))
+
+
+def _open_channels(transport: Transport, wanted: int) -> Iterator[Channel]:
+    """Yield so many channels, or as many as there may be."""
+    yield transport.open_channel()
+    for _ in range(min(wanted, transport.capacity) - 1):  # known better once the first is open
+        try:
+            yield transport.open_channel()
+        except TransientError as error:
+            if error.problem_code != NO_CHANNEL:
+                raise
+            return
+
+
+def _repeat(send: Callable[[int], float], budget: SpeedTestBudget) -> tuple[float, ...]:
+    """Return the rates of several looks; the first one, before channels are warm, is left out.
+
+    Where the time of the test has run out, one look has to do.
+    """
+    rates: list[float] = []
+    for look in range(budget.effort.looks + 1):
+        budget.check()
+        if len(rates) > 1 and budget.spent():
+            break
+        began = time.perf_counter()
+        done = send(look)
+        rates.append(done / (time.perf_counter() - began))
+    return tuple(rates[1:])
+
+
+def _send(
+    channels: list[Channel],
+    loads: list[list[Payload]],
+    budget: SpeedTestBudget,
+    may_end: Callable[[], bool] = lambda: False,
+) -> list[list[FloodProgress]]:
+    """Send payloads over all channels at once; return how much of its last one each had sent.
+
+    They are cut off once they `may_end`.
+    """
+    began = time.perf_counter()
+
+    def send_one_by_one(channel: Channel, payloads: list[Payload]) -> list[FloodProgress]:
+        ticks: list[FloodProgress] = []
+
+        def note(moved: int) -> None:
+            budget.check()
+            ticks.append(FloodProgress(time.perf_counter() - began, moved))
+            if moved and len(ticks) >= _ENOUGH and may_end():
+                channel.cut()
+
+        for payload in payloads:
+            ticks[:] = [FloodProgress(0.0, 0)]
+            try:
+                _require_sent(channel.send(payload, note))
+            except TransientError as error:
+                if error.problem_code != CUT or not may_end():
+                    raise
+                break
+            if len(ticks) < _ENOUGH:
+                size = sum(member.file.size for member in payload.members)
+                ticks.append(FloodProgress(time.perf_counter() - began, size))
+        return ticks
+
+    with ThreadPoolExecutor(len(channels)) as threads:
+        return list(threads.map(send_one_by_one, channels, loads))
+
+
+def _require_sent(fates: list[SentFile | UnsentFile]) -> None:
+    for fate in fates:
+        if not isinstance(fate, SentFile):
+            code, message, hint = fate.problem
+            raise UploaderError(message, hint=hint, code=code)
+
+
+def _payload(number: int, files: list[tuple[LocalFile, str]]) -> Payload:
+    members = tuple(FileToSend(file, _NOWHERE, name) for file, name in files)
+    return Payload(number, members, batched=len(members) > 1)
+
+
+@contextmanager
+def _own_files(state: Path, large: int, tiny: int) -> Iterator[list[LocalFile]]:
+    """Yield a large file of this size and so many tiny ones, of which nothing is left."""
+    folder = Path(mkdtemp(prefix=_PREFIX, dir=state))
+    try:
+        sizes = [large, *[TINY] * tiny]
+        yield [_make_file(folder / str(number), size) for number, size in enumerate(sizes)]
+    finally:
+        rmtree(folder, ignore_errors=True)
+
+
+def _make_file(path: Path, size: int) -> LocalFile:
+    with path.open("wb") as file:
+        for begin in range(0, size, _PIECE):
+            file.write(secrets.token_bytes(min(_PIECE, size - begin)))
+    os.utime(path, (_LONG_AGO, _LONG_AGO))
+    there = path.stat()
+    return LocalFile(
+        os.fsencode(path), b"", b"", b"", size, there.st_mtime_ns, there.st_dev, there.st_ino
+    )

@@ -1,0 +1,298 @@
+"""What would make it faster: settings to be changed, or what somebody at the server could do."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from mydata_like.core.formatting import format_size
+from mydata_like.settings.transfer_sections import Transfer
+from mydata_like.speedtest.prediction import (
+    Prediction,
+    TransferMode,
+    Workload,
+    encryption,
+    inverse,
+    is_short_of_processors,
+    predict,
+)
+from mydata_like.speedtest.results import (
+    COMPRESSED,
+    LARGE_FILES,
+    TINY_FILES,
+    SpeedTestResult,
+    StageResult,
+    carried,
+    in_usual_batches,
+    local,
+)
+
+_WORTH: Final = 1.05  # times as fast is the least that is worth a change
+_CLEARLY: Final = 1.15  # times as fast is what a run climbs for
+_NEARLY: Final = 1.25  # times as much of the processors is nearly the same
+_SHRINKS: Final = 0.8  # of its size: what compresses less is not worth the trouble
+_FULL: Final = 0.9  # of what the network carries is a full network
+
+_BATCHES: Final = ("batch_below", "batch_bytes", "batch_files")
+
+NAMES: Final[Mapping[StageResult, str]] = {
+    StageResult.SOURCE: "the disk of this computer",
+    StageResult.HASH: "computing checksums on this computer",
+    StageResult.CIPHER: "encryption on this computer",
+    StageResult.NETWORK: "the network",
+    StageResult.CHANNELS: "the number of channels over this distance",
+    StageResult.SERVER_CPU: "the processors of the staging host",
+    StageResult.SERVER_DISK: "the disk of the server",
+    StageResult.API: "the server's API",
+}
+_WORK: Final[Mapping[StageResult, str]] = {
+    StageResult.HASH: "checksums",
+    StageResult.CIPHER: "encryption",
+    StageResult.SERVER_CPU: "receiving",
+}
+_RELIEF: Final[Mapping[StageResult, str]] = {
+    StageResult.SOURCE: "A faster disk for the data, or less that others do on it, would help.",
+    StageResult.HASH: "More or faster processors in this computer would help.",
+    StageResult.CIPHER: "More or faster processors in this computer would help.",
+    StageResult.NETWORK: "A faster network between here and the staging host would help.",
+    StageResult.CHANNELS: "A nearer staging host would help, or one with larger SSH windows.",
+    StageResult.SERVER_CPU: "More cores for the staging host, or several hosts, would help.",
+    StageResult.SERVER_DISK: "Faster storage behind the staging host would help.",
+    StageResult.API: "More workers for the server's web application would help.",
+}
+
+
+class Recommendation(NamedTuple):
+    """One change and how many times as fast files of a workload would go with it.
+
+    `changes` are settings by their keys, as a settings file holds them; without any it is
+    somebody else who can do it. `code` is stable: `cipher`, `channels`, `batches`, `compression`,
+    `archives`, `relief`.
+    """
+
+    code: str
+    text: str
+    gain: float
+    workload: Workload
+    changes: Mapping[str, object] = {}
+
+    def as_record(self) -> dict[str, object]:
+        """Return this as plain values for JSON."""
+        return {**self._asdict(), "changes": dict(self.changes)}
+
+
+class Diagnosis(NamedTuple):
+    """What a speed test says: one sentence, how fast files go, what would be faster."""
+
+    sentence: str
+    predictions: tuple[Prediction, ...]
+    advice: tuple[Recommendation, ...]
+
+    @property
+    def changes(self) -> dict[str, object]:
+        """All settings that are worth a change, by their keys."""
+        return {key: value for each in self.advice for key, value in each.changes.items()}
+
+    def as_record(self) -> dict[str, object]:
+        """Return this as plain values for JSON."""
+        return {
+            "sentence": self.sentence,
+            "workloads": [prediction.as_record() for prediction in self.predictions],
+            "advice": [advice.as_record() for advice in self.advice],
+        }
+
+
+def judge(findings: SpeedTestResult, settings: Transfer, *, archives: bool = False) -> Diagnosis:
+    """Return what findings mean for an installation with these settings.
+
+    `archives` says whether its tiny files are kept in archives. Nothing is advised where the way
+    to the server is not known.
+    """
+    way = find_way(findings, settings, archived=archives)
+    predictions = tuple(predict(findings, way, workload) for workload in Workload)
+    if not findings.floods():
+        return Diagnosis(_say(findings, predictions), predictions, ())
+    advice = list(_advise(findings, settings, way, predictions))
+    relieved = [_relief(findings, way, prediction) for prediction in predictions]
+    advice += [one for one in relieved if one]
+    return Diagnosis(_say(findings, predictions), predictions, tuple(_best_of_each(advice)))
+
+
+def find_way(
+    findings: SpeedTestResult, settings: Transfer, *, archived: bool = False
+) -> TransferMode:
+    """Return how files go by the settings.
+
+    Channels whose number is not set become two, as a run begins, or as many as there are cores
+    for what they do besides sending; and more where these carry clearly more, and not by chance:
+    what processors hold back no further channel carries.
+    """
+    rates = {number: one.value for number, one in findings.floods().items()}
+    enough = max(2, findings.here.cpus or 1)
+    best = max((number for number in rates if number <= enough), default=1)
+    for number in sorted(rates):
+        if number <= best or is_short_of_processors(findings, best):
+            continue
+        if rates[number] >= _CLEARLY * rates.get(best, 0.0):
+            best = number
+    return TransferMode(findings.cipher, settings.channels or best, archived=archived)
+
+
+def _advise(
+    findings: SpeedTestResult, settings: Transfer, way: TransferMode, before: tuple[Prediction, ...]
+) -> Iterator[Recommendation]:
+    """Yield what settings could change, each alone; what gains nothing is not said."""
+    for code, text, other, changes in _options(findings, settings, way):
+        for was in before:
+            gain = _gain(was, predict(findings, other, was.workload))
+            if gain >= _WORTH:
+                yield Recommendation(code, text, gain, was.workload, changes)
+
+
+def _options(
+    findings: SpeedTestResult, settings: Transfer, way: TransferMode
+) -> Iterator[tuple[str, str, TransferMode, Mapping[str, object]]]:
+    order = _order_ciphers(findings)
+    if order and order[0] != way.cipher:
+        changes: dict[str, object] = {"transfer.ciphers": reorder(settings.ciphers, order)}
+        yield "cipher", f"Offer {order[0]} first.", way._replace(cipher=order[0]), changes
+    best = find_way(findings, settings.changed(channels=0)).channels
+    if settings.channels and best != settings.channels:
+        text = f"Let the number of channels be found: {best} carried the most."
+        yield "channels", text, way._replace(channels=best), {"transfer.channels": 0}
+    if findings.find(StageResult.CHANNELS, in_usual_batches(carried(TINY_FILES))):
+        changes = {f"transfer.{key}": most for key, most in _usual_batches(settings).items()}
+        text = "Let more tiny files travel together: batches as they are by default."
+        yield "batches", text, way._replace(usual_batches=True), changes
+    ratio = findings.value(StageResult.SOURCE, COMPRESSED) or 1.0
+    if settings.compression == "never" and findings.zstd and ratio < _SHRINKS:
+        text = f"Compress on the way: your data shrink to {ratio:.0%}."
+        changes = {"transfer.compression": "auto"}
+        yield "compression", text, way._replace(shrunk=ratio), changes
+    if not way.archived:
+        text = "Keep tiny files in archives, which have one record each: see archive.rules."
+        yield "archives", text, way._replace(archived=True), {}
+
+
+def _usual_batches(settings: Transfer) -> Mapping[str, int]:
+    """Return the defaults of the settings that make batches smaller."""
+    usual = Transfer()
+    defaults = {key: getattr(usual, key) for key in _BATCHES}
+    return {key: most for key, most in defaults.items() if getattr(settings, key) < most}
+
+
+def _order_ciphers(findings: SpeedTestResult) -> list[str]:
+    """Return the ciphers that were measured, the one that takes the least first.
+
+    Of those that take nearly the same on their way, which differs from look to look, the one that
+    is the fastest alone.
+    """
+    costs = {cipher: _find_cost(findings, cipher) for cipher in findings.ciphers()}
+    nearly = _NEARLY * min(costs.values(), default=0.0)
+
+    def rank(cipher: str) -> tuple[bool, float, float]:
+        alone = findings.value(StageResult.CIPHER, local(cipher)) or 0.0
+        is_dear = costs[cipher] > nearly
+        return is_dear, 0.0 if is_dear else -alone, costs[cipher]
+
+    return sorted(costs, key=rank)
+
+
+def reorder(ciphers: Sequence[str], first: Sequence[str]) -> list[str]:
+    """Return ciphers as they are set, in an order that need not name all of them.
+
+    What this host refuses, or a test had no time for, may be what another host wants.
+    """
+    named = [cipher for cipher in first if cipher in ciphers]
+    return [*named, *(cipher for cipher in ciphers if cipher not in named)]
+
+
+def _find_cost(findings: SpeedTestResult, cipher: str) -> float:
+    """Return the seconds that a byte takes: of processors, or on its way where nobody tells."""
+    here, there, *_ = encryption(findings, cipher)
+    if here and there:
+        return here + there
+    return inverse(findings.value(StageResult.CIPHER, cipher))
+
+
+def _relief(findings: SpeedTestResult, way: TransferMode, was: Prediction) -> Recommendation | None:
+    """Return what somebody could do about the limit itself, where something is behind it."""
+    if was.limit is None or was.behind is None or _is_unclear(findings, was.limit):
+        return None
+    if was.limit is StageResult.CHANNELS and _are_batches_slow(findings, was.workload):
+        return None  # which are to be mended first
+    gain = _gain(was, predict(findings, way._replace(relieved=was.limit), was.workload))
+    if gain < _WORTH:
+        return None
+    behind = _upper(_name(findings, was.behind, was.workload))
+    text = f"{_RELIEF[was.limit]} {behind} is the next limit."
+    return Recommendation("relief", text, gain, was.workload)
+
+
+def _gain(before: Prediction, after: Prediction) -> float:
+    return after.rate / before.rate if before.rate else 1.0
+
+
+def _best_of_each(advice: list[Recommendation]) -> Iterator[Recommendation]:
+    """Yield each advice once, settings first, for the workload that gains most by it."""
+    best: dict[str, Recommendation] = {}
+    for one in advice:
+        if one.text not in best or one.gain > best[one.text].gain:
+            best[one.text] = one
+    yield from sorted(best.values(), key=lambda one: (not one.changes, -one.gain))
+
+
+def _say(findings: SpeedTestResult, predictions: tuple[Prediction, ...]) -> str:
+    """Return the one sentence, on large files and on tiny ones."""
+    large, _, tiny = predictions
+    parts = []
+    if large.limit:
+        parts.append(
+            f"for large files {_name(findings, large.limit)} ({_tell_rate(findings, large)})"
+        )
+    if tiny.limit:
+        name = _name(findings, tiny.limit, Workload.TINY)
+        parts.append(f"for tiny ones {name} ({tiny.files:,.0f} files/s)")
+    if not parts:
+        return "Nothing could be measured that says how fast files would go."
+    if not findings.floods():
+        return f"The way to the server was not measured; before it the limit is {', '.join(parts)}."
+    return f"The limit is {', '.join(parts)}."
+
+
+def _name(
+    findings: SpeedTestResult, stage: StageResult, workload: Workload = Workload.LARGE
+) -> str:
+    """Return a stage in words; processors that both sides share are those of neither."""
+    if _is_unclear(findings, stage):
+        return f"{NAMES[stage]} or {NAMES[StageResult.SERVER_DISK]}"
+    if stage is StageResult.CHANNELS and _are_batches_slow(findings, workload):
+        return f"{NAMES[stage]} or the size of batches"
+    if findings.one_machine and stage in _WORK:
+        return f"the processors that both sides share, most of all {_WORK[stage]}"
+    return NAMES[stage]
+
+
+def _are_batches_slow(findings: SpeedTestResult, workload: Workload) -> bool:
+    """Return whether settings make batches so small that usual ones carry such files faster."""
+    tiny = carried(TINY_FILES)
+    now, usual = (
+        findings.value(StageResult.CHANNELS, what) or 0.0 for what in (tiny, in_usual_batches(tiny))
+    )
+    return workload is not Workload.LARGE and usual >= _WORTH * now > 0
+
+
+def _is_unclear(findings: SpeedTestResult, stage: StageResult) -> bool:
+    """Return whether what limits the network may be the disk, into which floods go over SFTP."""
+    return stage is StageResult.NETWORK and findings.rung == "sftp"
+
+
+def _tell_rate(findings: SpeedTestResult, large: Prediction) -> str:
+    """Return how fast large files go, or went already where that is all the network carries."""
+    reached = findings.value(StageResult.CHANNELS, carried(LARGE_FILES)) or 0.0
+    if large.limit is StageResult.NETWORK and reached >= _FULL * large.rate:
+        most = min(reached, large.rate)
+        return f"it is full: {format_size(most)}/s of {format_size(large.rate)}/s"
+    return f"{format_size(large.rate)}/s"
+
+
+def _upper(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,163 @@
+"""Where the program keeps its own files on each system."""
+
+import os
+import sys
+from collections import ChainMap
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final, Self
+
+from platformdirs import PlatformDirs
+from platformdirs.api import PlatformDirsABC
+
+from mydata_like.settings.atomic_write import make_private_folder
+
+HOME: Final = "MYDATA_LIKE_HOME"  # names a folder for all of the program's own files
+_NAME = "mydata-like"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatePaths:
+    """The files and folders of one installation; none of them need exist."""
+
+    config_file: Path
+    managed_file: Path  # of the whole machine, for its administrators
+    secrets_file: Path
+    key_file: Path
+    known_hosts: Path
+    state: Path
+    logs: Path
+
+    @classmethod
+    def chosen(cls, environment: Mapping[str, str], config: Path | None = None) -> Self:
+        """Return the places that a person chose, by the environment and by a settings file."""
+        home = environment.get(HOME)
+        places = cls.below(Path(home).absolute()) if home else cls.standard()
+        return places.with_config(config.absolute()) if config else places
+
+    @classmethod
+    def standard(cls) -> Self:
+        """Return the usual places of the person who runs the program."""
+        return cls.on(PlatformDirs(_NAME, appauthor=False, roaming=False))
+
+    @classmethod
+    def in_home(cls, home: Path) -> Self:
+        """Return the usual places of another account of a Linux computer, by its home.
+
+        A service of that account has no XDG variables.
+        """
+        state = home / ".local/state" / _NAME
+        return cls(
+            config_file=home / ".config" / _NAME / "settings.toml",
+            managed_file=cls.standard().managed_file,
+            secrets_file=home / ".config" / _NAME / "secrets.toml",
+            key_file=home / ".local/share" / _NAME / "ssh" / "id_ed25519",
+            known_hosts=home / ".local/share" / _NAME / "ssh" / "known_hosts",
+            state=state,
+            logs=state / "log",
+        )
+
+    @classmethod
+    def on(cls, folders: PlatformDirsABC) -> Self:
+        """Return the places that a system's own rules for folders give."""
+        return cls(
+            config_file=folders.user_config_path / "settings.toml",
+            managed_file=_managed_folder(folders) / "managed.toml",
+            secrets_file=folders.user_config_path / "secrets.toml",
+            key_file=folders.user_data_path / "ssh" / "id_ed25519",
+            known_hosts=folders.user_data_path / "ssh" / "known_hosts",
+            state=folders.user_state_path,
+            logs=folders.user_log_path,
+        )
+
+    @classmethod
+    def below(cls, folder: Path) -> Self:
+        """Return places that are all below one folder; the managed file stays the machine's."""
+        return cls(
+            config_file=folder / "settings.toml",
+            managed_file=cls.standard().managed_file,
+            secrets_file=folder / "secrets.toml",
+            key_file=folder / "ssh" / "id_ed25519",
+            known_hosts=folder / "ssh" / "known_hosts",
+            state=folder / "state",
+            logs=folder / "logs",
+        )
+
+    def with_config(self, config_file: Path) -> Self:
+        """Return the same places with another settings file, and its own secrets beside it."""
+        return replace(
+            self, config_file=config_file, secrets_file=config_file.with_name("secrets.toml")
+        )
+
+    def folders(self, state: Path) -> frozenset[Path]:
+        """Return the folders that a run needs; `state` is the one that the settings lead to."""
+        files = (self.config_file, self.secrets_file, self.key_file, self.known_hosts)
+        return frozenset((state, self.logs, *(path.parent for path in files)))
+
+    def make_private(self, state: Path) -> None:
+        """Make these folders, readable by their owner only."""
+        for folder in self.folders(state):
+            make_private_folder(folder)
+
+
+def is_protected(path: Path) -> bool:
+    """Return whether only administrators can change this file (on Windows: taken for granted)."""
+    if os.name == "nt":
+        return True
+    try:
+        parts = [entry.stat() for entry in (path, path.parent)]
+    except OSError:
+        return True
+    return all(part.st_uid == 0 and not part.st_mode & 0o022 for part in parts)
+
+
+def _managed_folder(folders: PlatformDirsABC) -> Path:
+    # On Linux an environment variable (XDG_CONFIG_DIRS) would move it, and so undo the locks.
+    if sys.platform not in ("win32", "darwin"):
+        return Path("/etc/xdg") / _NAME
+    return folders.site_config_path
+
+
+API_KEY: Final = "MYDATA_LIKE_API_KEY"
+KEY_LOG: Final = "SSLKEYLOGFILE"  # where OpenSSL writes the keys of every connection, if it is set
+# Set where the API key is the first line of standard input: for the engine of the window.
+KEY_ON_INPUT: Final = "MYDATA_LIKE_API_KEY_ON_INPUT"
+_LONGEST: Final = 4096  # bytes of that line
+_taken: dict[str, str] = {}
+
+
+def take_private() -> None:
+    """Take these variables out of `os.environ`, before anything is imported or started."""
+    for name in (API_KEY, KEY_LOG):
+        if text := os.environ.pop(name, ""):
+            _taken[name] = text
+    if os.environ.pop(KEY_ON_INPUT, ""):
+        _taken[API_KEY] = os.fsdecode(_read_line())
+
+
+def environment() -> Mapping[str, str]:
+    """Return the environment as it was given to us: with the API key, if it has one."""
+    private = {name: text for name, text in _taken.items() if name == API_KEY}
+    return MappingProxyType(ChainMap(private, os.environ))
+
+
+def hand_over() -> tuple[Mapping[str, str], bytes]:
+    """Return what gives a process of ours the API key that was taken: variables, and its input."""
+    if API_KEY not in _taken:
+        return {}, b""
+    return {KEY_ON_INPUT: "1"}, os.fsencode(_taken[API_KEY]) + b"\n"
+
+
+def list_ignored() -> tuple[str, ...]:
+    """Return the names of the variables that were set, and count for nothing."""
+    return (KEY_LOG,) if KEY_LOG in _taken else ()
+
+
+def _read_line() -> bytes:
+    """Read a line from standard input, and no byte more: what follows is for others."""
+    line = bytearray()
+    while len(line) < _LONGEST and (piece := os.read(0, 1)) not in (b"", b"\n"):
+        line += piece
+    return bytes(line)

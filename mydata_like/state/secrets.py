@@ -1,0 +1,436 @@
+"""The API key: kept in the system's keyring, or where a person has put it on purpose.
+
+It is looked for where somebody named it most expressly: the environment, the system's service
+manager, the secrets file, the keyring. Nothing here is encrypted by ourselves: a key beside its
+lock would only look safe.
+"""
+
+import logging
+import os
+import queue
+import stat
+import sys
+import threading
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final, NamedTuple, Protocol
+
+from mydata_like.core.errors import Problem, SettingsError
+from mydata_like.settings.atomic_write import PRIVATE_FILE, PRIVATE_FOLDER, write_private
+from mydata_like.settings.values import server_origin
+from mydata_like.state.paths import API_KEY, StatePaths
+from mydata_like.state.state_files import NAMES
+
+CREDENTIAL = "mydata-like-api-key"
+_LONGEST = 1280  # characters; what the Windows vault holds
+_ADVICE = (
+    "Store it with `mydata-like settings set-key`, or give it in the environment variable "
+    f"{API_KEY}. MyTardis shows it on the account's page 'Manage Account'."
+)
+
+
+class Secret:
+    """A text that never shows itself; only `reveal` gives it away."""
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str) -> None:
+        text = text.strip()
+        if not text or len(text) > _LONGEST or not text.isprintable() or not text.isascii():
+            raise SettingsError(
+                "That is no API key: it is empty, too long or has characters that no key has.",
+                hint="Copy the key from the account's page on the server once more.",
+            )
+        self._text = text
+
+    def reveal(self) -> str:
+        return self._text
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and other._text == self._text
+
+    def __hash__(self) -> int:
+        return hash(self._text)
+
+    def __repr__(self) -> str:
+        return "***"
+
+    __str__ = __repr__
+
+    def __format__(self, spec: str) -> str:
+        return "***"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        raise TypeError("a secret is not written anywhere by accident")
+
+
+class Owner(NamedTuple):
+    """Whose key it is: the server's origin (`https://data.example.org`) and the account."""
+
+    origin: str
+    account: str
+
+    @classmethod
+    def of(cls, url: str, account: str) -> "Owner":
+        """Return the owner for settings; raises SettingsError while they lack either."""
+        if not url or not account:
+            raise SettingsError(
+                "The API key belongs to a server and an account, and one of them is not set.",
+                hint="Set server.url and server.username first.",
+            )
+        return cls(server_origin(url), account)
+
+
+class SecretStore(Protocol):
+    """A place that keeps API keys; its methods raise SettingsError where it cannot be used."""
+
+    def find(self, owner: Owner) -> Secret | None: ...
+
+    def save(self, owner: Owner, secret: Secret) -> None: ...
+
+    def forget(self, owner: Owner) -> None:
+        """Remove the key; it is no fault if there is none."""
+
+
+class FileSecrets:
+    """A TOML file of keys, not encrypted, that only its owner can read."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def find(self, owner: Owner) -> Secret | None:
+        text = self._load().get(owner.origin, {}).get(owner.account)
+        return Secret(text) if text is not None else None
+
+    def save(self, owner: Owner, secret: Secret) -> None:
+        table = self._load()
+        table.setdefault(owner.origin, {})[owner.account] = secret.reveal()
+        self._write(table)
+
+    def forget(self, owner: Owner) -> None:
+        table = self._load()
+        if table.get(owner.origin, {}).pop(owner.account, None) is not None:
+            self._write(table)
+
+    def _write(self, table: Mapping[str, Mapping[str, str]]) -> None:
+        import tomlkit  # here: a run only reads
+
+        write_private(self._path, tomlkit.dumps(table).encode())
+
+    def _load(self) -> dict[str, dict[str, str]]:
+        try:
+            handle = os.open(self._path, os.O_RDONLY | _OPEN_FLAGS)
+        except FileNotFoundError:
+            return {}
+        except OSError as error:
+            reason = f"cannot be opened: {error.strerror or error}"
+            raise self._refusal(reason, "It must be a plain file of your own.") from error
+        with os.fdopen(handle, "rb") as stream:
+            self._check_owner(os.fstat(handle))
+            content = stream.read()
+        try:
+            table = tomllib.loads(content.decode("utf-8-sig"))
+        except (ValueError, RecursionError):
+            # The parser's words could quote the key.
+            raise self._refusal("is not TOML", "Store the keys again in a new file.") from None
+        for accounts in table.values():
+            if not isinstance(accounts, dict) or not all(map(_is_text, accounts.values())):
+                raise self._refusal("holds something else", "Store the keys again in a new file.")
+        return table
+
+    def _check_owner(self, status: os.stat_result) -> None:
+        if os.name == "nt":  # the profile's own access list guards it
+            return
+        if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
+            raise self._refusal("is not yours", "It must be a plain file of your own.")
+        if status.st_mode & 0o077:
+            raise self._refusal("can be read by others", f"Run: chmod 600 '{self._path}'")
+
+    def _refusal(self, reason: str, hint: str) -> SettingsError:
+        return SettingsError(f"The secrets file {self._path} {reason}.", hint=hint)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+_OPEN_FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+
+
+class SecretSources(NamedTuple):
+    """Where an API key is looked for, the first that has one wins.
+
+    The secrets file comes before the keyring: it exists only where a person chose it, mostly
+    because the keyring of that machine cannot be asked.
+    """
+
+    environment: Mapping[str, str]
+    file: SecretStore
+    keyring: SecretStore
+
+
+def load_api_key(sources: SecretSources, owner: Owner) -> tuple[Secret, str]:
+    """Return the API key and the words for where it was found; raises SettingsError."""
+    if sources.environment.get(API_KEY):
+        return Secret(sources.environment[API_KEY]), f"the environment variable {API_KEY}"
+    if secret := _load_credential(sources.environment):
+        return secret, "the service manager's credentials"
+    if secret := sources.file.find(owner):
+        return secret, "the secrets file"
+    if secret := sources.keyring.find(owner):
+        return secret, "the keyring"
+    raise SettingsError(
+        f"There is no API key for {owner.account} on {owner.origin}.",
+        hint=_ADVICE,
+        code="settings.no-key",
+    )
+
+
+def _load_credential(environment: Mapping[str, str]) -> Secret | None:
+    """Return what systemd's `LoadCredential=mydata-like-api-key:...` hands over, if anything."""
+    folder = environment.get("CREDENTIALS_DIRECTORY")
+    if not folder:
+        return None
+    with suppress(FileNotFoundError):
+        try:
+            return Secret((Path(folder) / CREDENTIAL).read_text("utf-8"))
+        except (PermissionError, IsADirectoryError, UnicodeDecodeError) as error:
+            raise SettingsError(
+                f"The credential {CREDENTIAL} of the service cannot be read.",
+                hint="Check LoadCredential= in the service's unit.",
+            ) from error
+    return None
+
+
+_GOOD = (
+    "keyring.backends.SecretService.Keyring",
+    "keyring.backends.libsecret.Keyring",
+    "keyring.backends.kwallet.DBusKeyring",
+    "keyring.backends.kwallet.DBusKeyringKWallet4",
+    "keyring.backends.macOS.Keyring",
+    "keyring.backends.Windows.WinVaultKeyring",
+)
+_CHAINER = "keyring.backends.chainer.ChainerBackend"
+# What the backends let through from the libraries below them.
+_FOREIGN = (
+    ("keyring.errors", "KeyringError"),
+    ("secretstorage.exceptions", "SecretStorageException"),
+    ("jeepney.wrappers", "DBusErrorResponse"),
+    ("jeepney.io.common", "RouterClosed"),
+    ("win32ctypes.pywin32.pywintypes", "error"),
+)
+_KEYRING_ADVICE = (
+    "Unlock the keyring, or keep the key in the environment variable MYDATA_LIKE_API_KEY, or in "
+    "a file that only you can read (not encrypted): `mydata-like settings set-key --store=file`."
+)
+
+
+class KeyringStore(Protocol):
+    """What we use of one of the keyring library's backends."""
+
+    def get_password(self, service: str, username: str) -> str | None: ...
+
+    def set_password(self, service: str, username: str, password: str) -> None: ...
+
+    def delete_password(self, service: str, username: str) -> None: ...
+
+
+def open_system_vault() -> KeyringStore:
+    """Return the system's keyring; raises SettingsError where there is none that is safe."""
+    import keyring  # here: it looks through all installed packages, and few commands need it
+
+    return choose_vault(keyring.get_keyring())
+
+
+def choose_vault(backend: Any) -> KeyringStore:
+    """Return the backend, or the first good one of a chain.
+
+    Only backends known to keep secrets well count: others lose them silently, keep them as
+    plain text or ask for a password at the terminal.
+    """
+    chain = backend.backends if _name(backend) == _CHAINER else [backend]
+    for candidate in chain:
+        if _name(candidate) in _GOOD:
+            vault: KeyringStore = candidate
+            return vault
+    raise SettingsError(
+        f"This computer has no keyring that keeps secrets safe (found: {_name(backend)}).",
+        hint=_KEYRING_ADVICE,
+        code="settings.no-keyring",
+    )
+
+
+def _name(backend: object) -> str:
+    return f"{type(backend).__module__}.{type(backend).__qualname__}"
+
+
+class KeyringSecrets:
+    """Keys in the system's keyring, remembered for as long as the program runs.
+
+    A locked keyring may wait for a person who is not there: each question has a deadline, and
+    after one was missed the keyring is not asked again.
+    """
+
+    def __init__(
+        self, open_vault: Callable[[], KeyringStore] = open_system_vault, deadline: float = 10.0
+    ) -> None:
+        self._open_vault = open_vault
+        self._deadline = deadline
+        self._vault: KeyringStore | None = None
+        self._known: dict[Owner, Secret] = {}
+        self._lock = threading.Lock()
+        self._lost = False
+
+    def find(self, owner: Owner) -> Secret | None:
+        if owner not in self._known:
+            text = self._ask(lambda vault: vault.get_password(_service(owner), owner.account))
+            if text is None:
+                return None
+            self._known[owner] = Secret(text)
+        return self._known[owner]
+
+    def save(self, owner: Owner, secret: Secret) -> None:
+        service, text = _service(owner), secret.reveal()
+        self._ask(lambda vault: vault.set_password(service, owner.account, text))
+        # Some keyrings say yes and keep nothing.
+        kept = self._ask(lambda vault: vault.get_password(service, owner.account))
+        if kept != text:
+            raise _unusable("did not keep the key")
+        self._known[owner] = secret
+
+    def forget(self, owner: Owner) -> None:
+        self._known.pop(owner, None)
+        if self.find(owner) is not None:
+            self._ask(lambda vault: vault.delete_password(_service(owner), owner.account))
+            self._known.pop(owner, None)
+
+    def _ask(self, question: Callable[[KeyringStore], str | None]) -> str | None:
+        with self._lock:
+            if self._lost:
+                raise _unusable("does not answer")
+            answers: queue.SimpleQueue[str | SettingsError | None] = queue.SimpleQueue()
+            thread = threading.Thread(
+                target=lambda: answers.put(self._answer(question)), name="keyring", daemon=True
+            )
+            thread.start()
+            try:
+                answer = answers.get(timeout=self._deadline)
+            except queue.Empty:
+                self._lost = True
+                raise _unusable(f"did not answer within {self._deadline:g} seconds") from None
+            thread.join()
+        if isinstance(answer, SettingsError):
+            raise answer
+        return answer
+
+    def _answer(self, question: Callable[[KeyringStore], str | None]) -> str | SettingsError | None:
+        try:
+            self._vault = self._vault or self._open_vault()
+            return question(self._vault)
+        except SettingsError as error:
+            return error
+        except _foreign_errors() as error:
+            return _unusable(f"failed ({type(error).__name__})")
+
+
+def _service(owner: Owner) -> str:
+    return f"mydata-like:{owner.origin}"
+
+
+def _unusable(reason: str) -> SettingsError:
+    return SettingsError(
+        f"The system's keyring {reason}.", hint=_KEYRING_ADVICE, code="settings.no-keyring"
+    )
+
+
+def _foreign_errors() -> tuple[type[Exception], ...]:
+    """Return what a backend may raise, of those libraries that are loaded."""
+    loaded = ((sys.modules.get(module), name) for module, name in _FOREIGN)
+    found = (getattr(module, name, None) for module, name in loaded if module)
+    known = (entry for entry in found if isinstance(entry, type))
+    return (OSError, RuntimeError, ValueError, *known)
+
+
+logger = logging.getLogger(__name__)
+
+_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
+_WRITABLE: Final = stat.S_IWGRP | stat.S_IWOTH
+# The names of our files: a folder that the settings choose may hold others. The signal file is
+# meant for others, and a private key that was exposed is refused rather than covered up.
+_STATE: Final = (
+    *("ledger-*.db*", "ledger-*.corrupt-*", "shard-*-of-*/ledger-*.db*", "uploader-uuid"),
+    *("run-*.json", "run-*.lock", "shard-*-of-*/run-*.json", "shard-*-of-*/run-*.lock"),
+    *("watch.json", "watch.lock", "window.ini", *NAMES),
+)
+_LOGS: Final = ("mydata-like*.log*",)
+_SHOWN: Final = 3  # paths in the notice
+
+
+def correct_modes(places: StatePaths, state: Path) -> Problem | None:
+    """Make our folders 0700 and our files 0600 where others have rights; tell what was changed.
+
+    Left as they are: a folder that a user chose (by the settings, `--config` or the environment),
+    files in a folder that others can write, and what belongs to another account. `state` is the
+    folder of the state that the settings lead to.
+    """
+    if os.name != "posix":
+        return None
+    corrected = [path for path, mode in _find(places, state) if _correct(path, mode)]
+    if not corrected:
+        return None
+    for path in corrected:
+        logger.warning("Others had rights to %s; they have none any more", path)
+    shown = ", ".join(map(str, corrected[:_SHOWN]))
+    more = f" and {len(corrected) - _SHOWN:,} more" if len(corrected) > _SHOWN else ""
+    return Problem(
+        "files.exposed",
+        f"Other accounts of this computer could read or change {shown}{more}; now they cannot.",
+        "If that was not meant, find out who had access: the ledger and the logs name files.",
+    )
+
+
+def _find(places: StatePaths, state: Path) -> Iterator[tuple[Path, int]]:
+    """Yield what is ours with the mode that it should have, folders before what is in them."""
+    usual = StatePaths.standard()
+    yield from ((folder, PRIVATE_FOLDER) for folder in (places.state, places.logs))
+    yield from ((shard, PRIVATE_FOLDER) for shard in state.glob("shard-*-of-*"))
+    if places.key_file == usual.key_file:
+        yield places.key_file.parent.parent, PRIVATE_FOLDER
+    yield places.key_file.parent, PRIVATE_FOLDER
+    if places.config_file == usual.config_file:
+        yield places.config_file.parent, PRIVATE_FOLDER
+        yield places.config_file, PRIVATE_FILE
+    hosts = places.known_hosts
+    yield from ((path, PRIVATE_FILE) for path in hosts.parent.glob(f"{hosts.name}*"))
+    for folder, names in ((state, _STATE), (places.logs, _LOGS)):
+        for name in names:
+            yield from ((path, PRIVATE_FILE) for path in folder.glob(name))
+
+
+def _correct(path: Path, mode: int) -> bool:
+    """Return whether a file or folder had to be given this mode, and has it now."""
+    try:
+        status = path.lstat()
+        if stat.S_ISLNK(status.st_mode) or not _is_exposed(status):
+            return False
+        if not stat.S_ISDIR(status.st_mode) and _is_open(path.parent):
+            return False
+        path.chmod(mode)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        logger.warning("The rights to %s cannot be taken from others: %s", path, error)
+        return False
+    return True
+
+
+def _is_exposed(status: os.stat_result) -> bool:
+    usual = stat.S_ISDIR(status.st_mode) or stat.S_ISREG(status.st_mode)
+    return usual and status.st_uid == os.geteuid() and bool(status.st_mode & _OTHERS)
+
+
+def _is_open(folder: Path) -> bool:
+    """Return whether others could put another file in the place of one that is looked at."""
+    return bool(folder.stat().st_mode & _WRITABLE)

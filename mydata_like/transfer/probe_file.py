@@ -1,0 +1,81 @@
+"""What became of a single file in the staging area: looked at over a session, then removed."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
+from typing import NamedTuple
+
+from mydata_like.core.errors import AccessDeniedError, RejectedError, UploaderError
+from mydata_like.core.parsing import parse_count
+from mydata_like.ssh.capabilities import HostCapabilities, probe, quote
+from mydata_like.ssh.connect import connect
+from mydata_like.ssh.session import Endpoint, SshSession
+
+
+def require_let_in(endpoints: Iterable[Endpoint]) -> None:
+    """Raise `AccessDeniedError` where every host refuses our key; what else fails is ignored."""
+    refusal = None
+    for endpoint in endpoints:
+        try:
+            connect(endpoint).close()
+        except AccessDeniedError as error:
+            refusal = error
+            continue
+        except UploaderError:
+            pass
+        return
+    if refusal is not None:
+        raise refusal
+
+
+class ProbeResult(NamedTuple):
+    """What a host says of a file; None or empty is what it does not tell on its rung."""
+
+    size: int | None
+    checksum: str
+
+
+class Visit:
+    """A session with a staging host, to see what lies below a location."""
+
+    def __init__(self, session: SshSession, location: bytes) -> None:
+        self.session = session
+        self._location = location
+        self.rung = probe(session, location)
+
+    def look_at(self, name: bytes) -> ProbeResult:
+        """Return what the host says of a file of this name; a missing one has no size."""
+        path = self._location.rstrip(b"/") + b"/" + name
+        if self.rung.rung == "shell":
+            return self._ask(path, self.rung)
+        try:
+            return ProbeResult(self.session.open_sftp().find_size(path), "")
+        except RejectedError:
+            return ProbeResult(None, "")
+
+    def remove(self, name: bytes) -> bool:
+        """Remove a file; return whether it is gone, which a host with scp only cannot say."""
+        path = self._location.rstrip(b"/") + b"/" + name
+        try:
+            if self.rung.rung == "shell":
+                return self.session.run(b"rm -f -- " + quote(path)).status == 0
+            self.session.open_sftp().remove(path)
+        except RejectedError:
+            return False
+        return True
+
+    def _ask(self, path: bytes, rung: HostCapabilities) -> ProbeResult:
+        where = quote(path)
+        size = self.session.run(b"wc -c < " + where)
+        said = self.session.run(rung.checksum + b" < " + where).output if rung.checksum else b""
+        counted = size.output.strip()
+        return ProbeResult(
+            parse_count(counted) if size.status == 0 else None,
+            said.split(None, 1)[0].decode("ascii", "replace") if said.split() else "",
+        )
+
+
+@contextmanager
+def visit(endpoint: Endpoint, location: bytes) -> Iterator[Visit]:
+    """Yield a visit to a staging host; raises as connecting and probing do."""
+    with closing(connect(endpoint)) as session:
+        yield Visit(session, location)

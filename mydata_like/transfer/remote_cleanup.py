@@ -1,0 +1,149 @@
+"""Removes what was left of broken transfers in the staging area: our own, and nothing younger.
+
+A file on its way has a temporary name that says whose it is (`sealed.part_name`). Where the local
+file changed or went before it was sent again, nobody comes back for what lies there.
+"""
+
+import re
+import secrets
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import Final, NamedTuple, Protocol
+
+from mydata_like.core.errors import RejectedError, TransientError
+from mydata_like.ssh.capabilities import quote
+from mydata_like.ssh.session import SftpSession, SshSession
+from mydata_like.transfer.held_back_tail import owner_mark
+from mydata_like.transfer.remote_shell import MARK
+
+AGE: Final = 7 * 24 * 3600  # seconds for which nothing has come to such a file
+_COMPANIONS: Final = (b".at", b".map")  # of a file in several streams: what of it has arrived
+_REST: Final = b"[0-9a-f]{24}\\.part"  # of a name, after its owner's mark
+# Lists what is as old as that by the host's clock: `-mtime +6` is seven days or more.
+_LIST: Final = (
+    b"cd -- %b 2>/dev/null || exit 0; for t in .mydata-%b*.part; do "
+    b'[ -n "$(find "./$t" -prune -type f -mtime +6 2>/dev/null)" ] || continue; '
+    b'set -- $(ls -ldn "./$t"); echo "mydata:$t:$5"; done'
+)
+_REMOVE: Final = b"cd -- %b && rm -f -- %b && echo mydata:gone"
+
+
+class Leftover(NamedTuple):
+    """What was left of a file: its temporary name, and its size."""
+
+    name: bytes
+    size: int
+
+
+class Removed(NamedTuple):
+    """How much was removed; the folders in which nothing of ours is left that may go later."""
+
+    files: int = 0
+    size: int = 0
+    clean: frozenset[bytes] = frozenset()
+
+
+class Remover(Protocol):
+    """Lists and removes on one rung; raises `TransientError` when the line breaks."""
+
+    def find_left(self, folder: bytes) -> list[Leftover]: ...
+
+    def remove(self, folder: bytes, name: bytes) -> bool:
+        """Remove a file with its companions; return whether it is gone."""
+
+
+def clean_up(
+    remover: Remover, folders: Iterable[bytes], is_wanted: Callable[[bytes, Leftover], bool]
+) -> Removed:
+    """Remove what is old in these folders, but for what is still wanted there.
+
+    A line that breaks ends it early: the folders that were not reached are not clean.
+    """
+    files = size = 0
+    clean = set()
+    with suppress(TransientError):
+        for folder in folders:
+            found = remover.find_left(folder)
+            going = [left for left in found if not is_wanted(folder, left)]
+            gone = [left for left in going if remover.remove(folder, left.name)]
+            files += len(gone)
+            size += sum(left.size for left in gone)
+            if len(gone) == len(found):
+                clean.add(folder)
+    return Removed(files, size, frozenset(clean))
+
+
+def open_remover(session: SshSession, rung: str, location: bytes, owner: str) -> Remover | None:
+    """Return what removes on a rung; None on one where nothing can be listed (scp)."""
+    match rung:
+        case "shell":
+            return _ShellRemover(session, location, owner_mark(owner))
+        case "sftp":
+            return _SftpRemover(session.open_sftp(), location, owner_mark(owner))
+        case _:
+            return None
+
+
+class _ShellRemover:
+    def __init__(self, session: SshSession, location: bytes, mark: bytes) -> None:
+        self._session = session
+        self._location = location
+        self._mark = mark
+        self._name = re.compile(rb"\.mydata-" + mark + _REST)
+
+    def find_left(self, folder: bytes) -> list[Leftover]:
+        said = self._run(_LIST % (quote(self._place(folder)), self._mark))
+        words = (line.removeprefix(MARK).split(b":") for line in said.splitlines())
+        return [
+            Leftover(word[0], int(word[1]))
+            for word in words
+            if len(word) == 2 and word[1].isdigit() and self._name.fullmatch(word[0])
+        ]
+
+    def remove(self, folder: bytes, name: bytes) -> bool:
+        files = b" ".join(quote(b"./" + name + end) for end in (*_COMPANIONS, b""))
+        return MARK + b"gone" in self._run(_REMOVE % (quote(self._place(folder)), files))
+
+    def _run(self, script: bytes) -> bytes:
+        return self._session.run(b"exec sh -c " + quote(b"LC_ALL=C; " + script)).output
+
+    def _place(self, folder: bytes) -> bytes:
+        return self._location.rstrip(b"/") + b"/" + folder
+
+
+class _SftpRemover:
+    def __init__(self, sftp: SftpSession, location: bytes, mark: bytes) -> None:
+        self._sftp = sftp
+        self._location = location.rstrip(b"/")
+        self._name = re.compile(rb"\.mydata-" + mark + _REST)
+        self._now = self._ask_time(mark)
+
+    def find_left(self, folder: bytes) -> list[Leftover]:
+        try:
+            found = self._sftp.list_files(self._location + b"/" + folder)
+        except RejectedError:  # the folder is no more
+            return []
+        return [
+            Leftover(file.name, file.size)
+            for file in found
+            if self._name.fullmatch(file.name) and self._now - file.modified >= AGE
+        ]
+
+    def remove(self, folder: bytes, name: bytes) -> bool:
+        path = self._location + b"/" + folder + b"/" + name
+        try:
+            for end in (*_COMPANIONS, b""):
+                self._sftp.remove(path + end)
+        except RejectedError:
+            return False
+        return True
+
+    def _ask_time(self, mark: bytes) -> float:
+        """Return the time by the host's clock, which a file made there for a moment tells."""
+        name = b".mydata-%b%b.part" % (mark, secrets.token_hex(12).encode())
+        path = self._location + b"/" + name
+        self._sftp.open_file(path).close()
+        try:
+            return self._sftp.find_modified(path)
+        finally:
+            self._sftp.remove(path)

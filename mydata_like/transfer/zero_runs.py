@@ -1,0 +1,89 @@
+"""Long runs of zeros in files without holes, which are left out as holes are."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from mydata_like.ssh.session import RemoteFile
+from mydata_like.transfer import page_cache
+from mydata_like.transfer.file_source import FileSource
+from mydata_like.transfer.sparse import SMALLEST_HOLE, Extent, condense
+from mydata_like.transfer.worker_messages import Moving
+
+LEAST: Final = 1024 * 1024  # smaller files are not worth a look
+
+_BLOCK: Final = SMALLEST_HOLE
+_CHUNK: Final = 16 * _BLOCK
+_LOOKS: Final = 16  # blocks, all over a file, that tell whether to read it for zeros
+_PROMISING: Final = 4  # of them must be zeros
+_ZEROS: Final = bytearray(_CHUNK)  # what a buffer is compared with at the speed of memory
+
+
+def is_zero(piece: memoryview) -> bool:
+    """Return whether a piece, of a mebibyte at most, is nothing but zeros."""
+    return not piece[0] and _ZEROS[: len(piece)] == piece
+
+
+def find_data(source: FileSource, moving: Moving) -> list[Extent]:
+    """Return where the data of a file lies, in order; all that is between is zeros.
+
+    The file is read for it, whole blocks of zeros are told from others. It is one extent where
+    a few looks into it do not promise many zeros, so other files cost next to nothing.
+    """
+    view = memoryview(bytearray(_CHUNK))
+    if source.size < LEAST or not _is_promising(source, view[:_BLOCK]):
+        return [(0, source.size)]
+    return condense(_walk(source, view, moving))
+
+
+def _is_promising(source: FileSource, view: memoryview) -> bool:
+    # In the midst of as many equal parts: what lies at the ends tells whether the file is in memory
+    # already (`caching`), and is not to be fetched by our looks.
+    middles = (source.size * (2 * part + 1) // (2 * _LOOKS) for part in range(_LOOKS))
+    looks = (source.peek(middle - middle % _BLOCK, view) for middle in middles)
+    return sum(map(is_zero, looks)) >= _PROMISING
+
+
+def _walk(source: FileSource, view: memoryview, moving: Moving) -> Iterator[Extent]:
+    trail = page_cache.PageCacheTrail(source.fileno(), source.size)
+    for offset in range(0, source.size, len(view)):
+        chunk = source.peek(offset, view)
+        for start in range(0, len(chunk), _BLOCK):
+            block = chunk[start : start + _BLOCK]
+            if not is_zero(block):
+                yield offset + start, len(block)
+        position = offset + len(chunk)
+        trail.drop(position, end=position == source.size)
+        moving(0)
+
+
+class SparseWriter:
+    """A remote file in which zeros are passed over: the server's has holes where it can.
+
+    It is `size` bytes long, of which the last are written in any case, or 0 where nothing is passed
+    over. What it holds already must be some of the same bytes. `passed` tells how many were.
+    """
+
+    def __init__(self, file: RemoteFile, size: int) -> None:
+        self._file = file
+        self._size = size
+        self._offset = 0
+        self.passed = 0
+
+    def move_to(self, offset: int) -> None:
+        """Write at this place from now on."""
+        self._offset = offset
+        self._file.move_to(offset)
+
+    def write(self, piece: memoryview) -> None:
+        """Write some more, or pass it over."""
+        end = self._offset + len(piece)
+        if end < self._size and is_zero(piece):
+            self.passed += len(piece)
+            self.move_to(end)
+            return
+        self._file.write(piece)
+        self._offset = end
+
+    def close(self) -> None:
+        """Wait until the server has answered every write."""
+        self._file.close()

@@ -1,0 +1,21 @@
+"""Garbage collection beside a run."""
+
+import gc
+
+import pytest
+
+from mydata_like.hostos.process import SELDOM, collect_seldom
+
+
+@pytest.fixture
+def before():
+    thresholds = gc.get_threshold()
+    gc.set_threshold(700, 10, 10)
+    yield gc.get_threshold()
+    gc.set_threshold(*thresholds)
+
+
+def test_garbage_is_looked_for_seldom_from_now_on(before):
+    collect_seldom()
+
+    assert gc.get_threshold() == SELDOM != before

@@ -1,0 +1,129 @@
+"""Sending all together, over a channel that tells what it is told to."""
+
+from contextlib import closing
+
+import pytest
+
+from mydata_like.core.errors import Cancelled, TransientError
+from mydata_like.core.ports import SentFile
+from mydata_like.engine.pipeline import CancelFlag
+from mydata_like.settings.transfer_sections import Transfer
+from mydata_like.speedtest.end_to_end import EndToEndTest, carry
+from mydata_like.speedtest.prediction import TINY
+from mydata_like.speedtest.results import (
+    QUICK,
+    TINY_FILES,
+    SpeedTestBudget,
+    carried,
+    in_usual_batches,
+)
+from mydata_like.transfer.channel import CUT
+
+WISH = EndToEndTest("folder", channels=1, rate=1e6)
+
+
+class Line:
+    """A transport and its channel: half of a large file goes, until somebody breaks it off.
+
+    `act` is done while it goes; `left` are the files there were when the transport was closed.
+    """
+
+    capacity = 1
+
+    def __init__(self, state, act=lambda: None, beats=0):
+        self.state, self.act, self.beats = state, act, beats
+        self.cut_off = False
+        self.payloads = []
+        self.left = []
+
+    def open_channel(self):
+        return self
+
+    def send(self, payload, progress):
+        size = payload.members[0].file.size
+        self.payloads.append(len(payload.members))
+        if not payload.batched:
+            for part in (*[0] * self.beats, *range(1, 9)):
+                self.act()
+                progress(size * part // 16)
+                if self.cut_off:
+                    raise TransientError("Cut off.", code=CUT)
+        return [SentFile(index, "") for index, _ in enumerate(payload.members)]
+
+    def cut(self):
+        self.cut_off = True
+
+    def close(self):
+        self.left = [path for path in self.state.rglob("*") if path.is_file()]
+
+
+def carry_by(line, budget, **settings):
+    with closing(carry(lambda _: line, Transfer(**settings), WISH, line.state, budget)) as parts:
+        return list(parts)
+
+
+@pytest.mark.parametrize("beats", [0, 5])
+@pytest.mark.parametrize("over", ["total", "together"])
+def test_who_has_no_more_time_cuts_a_large_file_off_and_knows_how_fast_it_went(
+    tmp_path, over, beats
+):
+    line = Line(tmp_path, beats=beats)
+
+    large, _ = carry_by(line, SpeedTestBudget(QUICK._replace(**{over: 0.0}), CancelFlag()))
+
+    assert line.cut_off
+    assert all(look > 0 for look in large.looks)
+
+
+def test_who_has_time_lets_a_large_file_go_to_its_end(tmp_path):
+    line = Line(tmp_path)
+
+    large, tiny = carry_by(line, SpeedTestBudget(QUICK, CancelFlag()))
+
+    assert not line.cut_off
+    assert len(large.looks) == len(tiny.looks) == QUICK.looks
+
+
+def test_a_large_file_takes_two_seconds_and_leaves_bytes_for_what_comes_after_it():
+    quick, half = WISH._replace(rate=1e9), 500_000_000
+
+    assert WISH.size(QUICK, left=10**9) == 2_000_000
+    assert quick.size(QUICK, left=10**9) == half
+    assert quick.size(QUICK, left=half) == half
+    assert quick._replace(spared=half // 2, channels=2).size(QUICK, left=half) == half // 4
+
+
+@pytest.mark.parametrize("settings", [{"batch_files": 3}, {"batch_bytes": 3 * TINY}])
+def test_small_batches_are_compared_with_those_of_the_default(tmp_path, settings):
+    line = Line(tmp_path)
+
+    _, *tiny = carry_by(line, SpeedTestBudget(QUICK, CancelFlag()), **settings)
+
+    together = carried(TINY_FILES)
+    assert [one.what for one in tiny] == [together, in_usual_batches(together)]
+    assert sorted(set(line.payloads)) == [1, 3, WISH.files(QUICK)]
+
+
+def test_who_sends_each_file_alone_is_shown_what_batches_would_do(tmp_path):
+    line = Line(tmp_path)
+
+    carry_by(line, SpeedTestBudget(QUICK, CancelFlag()), batch_below=0)
+
+    assert set(line.payloads) == {1, WISH.files(QUICK)}
+
+
+def test_a_large_file_under_way_is_cancelled_and_removed_once_nobody_reads_it(tmp_path):
+    cancel, parts = CancelFlag(), []
+
+    def cancel_at_once():
+        parts.append(len(parts))
+        cancel.set()
+
+    line = Line(tmp_path, cancel_at_once)
+
+    with pytest.raises(Cancelled):
+        carry_by(line, SpeedTestBudget(QUICK, cancel))
+
+    assert parts == [0], "the rest of it is not sent"
+    assert line.left, "the transport is closed before what it reads is removed"
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,177 @@
+import logging
+import os
+import pickle
+import stat
+
+import pytest
+
+from mydata_like.core.errors import SettingsError
+from mydata_like.state.secrets import FileSecrets, Owner, Secret, SecretSources, load_api_key
+
+KEY = "0123456789abcdef-canary"
+OWNER = Owner("https://data.example.org", "facility")
+
+
+class MemorySecrets:
+    def __init__(self, *texts):
+        self._texts = texts
+        self.asked = 0
+
+    def find(self, owner):
+        self.asked += 1
+        return Secret(self._texts[0]) if self._texts else None
+
+    def save(self, owner, secret):
+        self._texts = (secret.reveal(),)
+
+    def forget(self, owner):
+        self._texts = ()
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "secrets.toml"
+
+
+def test_a_secret_never_shows_itself(caplog):
+    secret = Secret(KEY)
+
+    logging.getLogger("test").warning("%s %r", secret, {"key": secret})
+    shown = f"{secret} {secret!r} {secret!s:>30} {[secret]} {caplog.text}"
+
+    assert KEY not in shown
+    assert secret.reveal() == KEY
+    assert not hasattr(secret, "__dict__")
+
+
+def test_a_secret_is_not_pickled_by_accident():
+    with pytest.raises(TypeError):
+        pickle.dumps(Secret(KEY))
+
+
+@pytest.mark.parametrize("text", ["", " ", "a\nb", "k\u00e9y", "x" * 2000, "a\0"])
+def test_what_is_no_key_is_refused_without_being_shown(text):
+    with pytest.raises(SettingsError, match="no API key") as raised:
+        Secret(text)
+
+    assert not text.strip() or text not in str(raised.value)
+
+
+def test_blanks_around_a_key_do_not_matter():
+    assert Secret(f" {KEY}\n") == Secret(KEY)
+
+
+def test_a_key_belongs_to_an_origin_and_an_account():
+    owner = Owner.of("https://Data.example.org/mytardis", "facility")
+
+    assert owner == OWNER
+    with pytest.raises(SettingsError, match="not set"):
+        Owner.of("https://data.example.org", "")
+
+
+def test_a_key_kept_in_a_file_is_found_again_by_its_owner_only(path):
+    FileSecrets(path).save(OWNER, Secret(KEY))
+    FileSecrets(path).save(OWNER._replace(account="b"), Secret("other"))
+
+    assert FileSecrets(path).find(OWNER) == Secret(KEY)
+    assert FileSecrets(path).find(OWNER._replace(origin="https://evil.example.org")) is None
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_forgotten_key_is_gone_from_the_file(path):
+    store = FileSecrets(path)
+    store.save(OWNER, Secret(KEY))
+
+    store.forget(OWNER)
+    store.forget(OWNER)
+
+    assert store.find(OWNER) is None
+    assert KEY not in path.read_text()
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o660])
+def test_a_secrets_file_that_others_can_read_is_refused(path, mode):
+    FileSecrets(path).save(OWNER, Secret(KEY))
+    path.chmod(mode)
+
+    with pytest.raises(SettingsError, match="can be read by others"):
+        FileSecrets(path).find(OWNER)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_a_secrets_file_of_somebody_else_is_refused(path):
+    FileSecrets(path).save(OWNER, Secret(KEY))
+    os.chown(path, 65534, 65534)
+
+    with pytest.raises(SettingsError, match="is not yours"):
+        FileSecrets(path).find(OWNER)
+
+
+def test_a_link_to_a_secrets_file_is_refused(path, tmp_path):
+    FileSecrets(tmp_path / "real").save(OWNER, Secret(KEY))
+    path.symlink_to(tmp_path / "real")
+
+    with pytest.raises(SettingsError, match="cannot be opened"):
+        FileSecrets(path).find(OWNER)
+
+
+@pytest.mark.parametrize("content", [f"key = {KEY}", f'"a" = "{KEY}"', f"[a]\nb = ['{KEY}']", "\0"])
+def test_a_broken_secrets_file_is_told_without_its_content(path, content):
+    path.write_text(content)
+    path.chmod(0o600)
+
+    with pytest.raises(SettingsError) as raised:
+        FileSecrets(path).find(OWNER)
+
+    assert KEY not in f"{raised.value} {raised.value.hint}"
+    assert raised.value.__cause__ is None
+
+
+def test_the_most_express_place_of_a_key_wins(tmp_path):
+    (tmp_path / "mydata-like-api-key").write_text("from-service\n")
+    environment = {
+        "MYDATA_LIKE_API_KEY": "from-variable",
+        "CREDENTIALS_DIRECTORY": str(tmp_path),
+    }
+    file, keyring = MemorySecrets("from-file"), MemorySecrets("from-keyring")
+
+    found = []
+    for gone in ("MYDATA_LIKE_API_KEY", "CREDENTIALS_DIRECTORY"):
+        found.append(load_api_key(SecretSources(environment, file, keyring), OWNER))
+        environment.pop(gone)
+    found.append(load_api_key(SecretSources(environment, file, keyring), OWNER))
+    assert not keyring.asked
+    file.forget(OWNER)
+    found.append(load_api_key(SecretSources(environment, file, keyring), OWNER))
+
+    assert [(secret.reveal(), place) for secret, place in found] == [
+        ("from-variable", "the environment variable MYDATA_LIKE_API_KEY"),
+        ("from-service", "the service manager's credentials"),
+        ("from-file", "the secrets file"),
+        ("from-keyring", "the keyring"),
+    ]
+
+
+def test_a_service_without_our_credential_looks_further(tmp_path):
+    sources = SecretSources(
+        {"CREDENTIALS_DIRECTORY": str(tmp_path)}, MemorySecrets(), MemorySecrets(KEY)
+    )
+
+    assert load_api_key(sources, OWNER)[0] == Secret(KEY)
+
+
+def test_a_credential_that_cannot_be_read_is_told(tmp_path):
+    (tmp_path / "mydata-like-api-key").mkdir()
+    sources = SecretSources(
+        {"CREDENTIALS_DIRECTORY": str(tmp_path)}, MemorySecrets(), MemorySecrets(KEY)
+    )
+
+    with pytest.raises(SettingsError, match="credential"):
+        load_api_key(sources, OWNER)
+
+
+def test_without_any_key_the_advice_says_what_to_do():
+    with pytest.raises(SettingsError, match="no API key for facility") as raised:
+        load_api_key(SecretSources({}, MemorySecrets(), MemorySecrets()), OWNER)
+
+    assert "set-key" in raised.value.hint

@@ -1,0 +1,276 @@
+"""Batches over a real shell and a real tar."""
+
+import os
+import random
+import shutil
+import stat
+from pathlib import Path
+
+import pytest
+
+from mydata_like.core.errors import TransientError
+from mydata_like.ssh.capabilities import HostCapabilities
+from mydata_like.transfer import tar
+from mydata_like.transfer.batch_sender import BatchSender
+from mydata_like.transfer.remote_shell import Shells
+from tests.fakes.place import MODIFIED, checksum
+from tests.fakes.session import LocalSession
+
+pytestmark = pytest.mark.process
+
+SHELL = HostCapabilities("shell", tar="gnu", checksum=b"md5sum")
+
+
+def ignore(_: int) -> None: ...
+
+
+def send(place, members, session=None, rung=SHELL, *, named=False):
+    shells = Shells(session or LocalSession())
+    sender = BatchSender(shells, os.fsencode(place.location), rung, named=named)
+    try:
+        return sender.send(members, ignore)
+    finally:
+        shells.close()
+
+
+def list_files(place):
+    """Return the names of all files in the staging area, as members are called there."""
+    there = (path for path in place.location.rglob("*") if not path.is_dir())
+    return {os.fsencode(path.relative_to(place.location)) for path in there}
+
+
+def test_all_members_arrive_with_time_mode_and_checksum(place):
+    members = [place.write(f"set-1/sub {n % 3}/file '{n}' ü.dat", n * 37) for n in range(50)]
+    fates = send(place, place.settle(*members)).fates
+    assert [fate.checksum for fate in fates] == [checksum(member) for member in members]
+    for member in members:
+        assert place.arrived(member)
+        status = place.there(member).stat()
+        assert stat.S_IMODE(status.st_mode) == 0o660
+        assert status.st_mtime == MODIFIED
+        assert stat.S_IMODE(place.there(member).parent.stat().st_mode) == 0o2770
+        assert stat.S_IMODE(place.there(member).parent.parent.stat().st_mode) == 0o2770
+
+
+@pytest.mark.parametrize("size", [0, 1, 511, 512, 513, 65535, 65536, 65537, 262143, 262144, 262145])
+def test_sizes_around_the_borders_of_blocks_and_buffers_arrive(place, size):
+    members = [place.write("a/first", 3), place.write("a/it", size), place.write("a/last", 700)]
+    assert all(fate.checksum for fate in send(place, place.settle(*members)).fates)
+    assert all(map(place.arrived, members))
+
+
+def test_files_that_vanished_or_changed_before_their_turn_fail_alone(place):
+    good, gone, grown, good2 = [place.write(f"a/{n}", 1000) for n in range(4)]
+    Path(os.fsdecode(gone.path)).unlink()
+    with Path(os.fsdecode(grown.path)).open("ab") as file:
+        file.write(b"more")
+    fates = send(place, place.settle(good, gone, grown, good2)).fates
+    assert [bool(fate.checksum) for fate in fates] == [True, False, False, True]
+    assert [fate.problem.code for fate in fates[1:3]] == ["file.vanished", "file.changed"]
+    assert not any(fate.again for fate in fates)
+    assert place.arrived(good)
+    assert place.arrived(good2)
+
+
+@pytest.mark.parametrize("change", ["grow", "truncate", "rewrite"])
+def test_a_file_that_changes_while_it_is_read_fails_alone(place, change):
+    members = [place.write("a/0", 400), place.write("a/1", 3 << 20), place.write("a/2", 400)]
+    place.settle(*members)
+    victim = Path(os.fsdecode(members[1].path))
+
+    class Meddling(LocalSession):
+        """Changes the file once its first bytes are on their way."""
+
+        def _allow(self, count):
+            allowed = super()._allow(count)
+            if self.written > 600_000 and victim.stat().st_mtime == MODIFIED:
+                size = {"grow": (3 << 20) + 5, "truncate": 1 << 20, "rewrite": 3 << 20}[change]
+                os.truncate(victim, size)
+                os.utime(victim)
+            return allowed
+
+    fates = send(place, members, Meddling()).fates
+    assert [bool(fate.checksum) for fate in fates] == [True, False, True]
+    assert fates[1].problem.code == "file.changed"
+    assert place.arrived(members[0])
+    assert place.arrived(members[2])
+
+
+def test_a_directory_that_is_refused_fails_its_own_members_only(place):
+    members = [place.write("a/0", 100), place.write("blocked/1", 100), place.write("c/2", 100)]
+    place.location.mkdir()
+    (place.location / "blocked").write_text("a file where the directory should be")
+    fates = send(place, place.settle(*members)).fates
+    assert [bool(fate.checksum) for fate in fates] == [True, False, False]
+    assert fates[1].problem.code == "staging.denied"
+    assert not fates[1].again
+    assert fates[2].again  # the last of a batch that failed is never proven
+
+
+def path_with(kind, tmp_path):
+    """Return a PATH with a `tar` of this kind."""
+    program = shutil.which({"gnu": "tar", "bsd": "bsdtar", "busybox": "busybox"}[kind])
+    if program is None:
+        pytest.skip(f"no {kind} tar here")
+    shims = tmp_path / "bin"
+    shims.mkdir()
+    (shims / "tar").symlink_to(program)
+    return f"{shims}:{os.environ['PATH']}"
+
+
+@pytest.fixture(params=["bsd", "busybox"])
+def other_tar(request, tmp_path):
+    """A PATH whose `tar` is not GNU's, and its kind."""
+    return path_with(request.param, tmp_path), request.param
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_other_tars_take_batches_too(place, other_tar, named):
+    path, kind = other_tar
+    members = [place.write(f"set-1/ü {n}/it's\\ {n}", n * 300) for n in range(30)]
+    session, rung = LocalSession(path=path), SHELL._replace(tar=kind)
+    fates = send(place, place.settle(*members), session, rung, named=named)
+    assert [fate.checksum for fate in fates.fates] == [checksum(member) for member in members]
+    assert all(map(place.arrived, members))
+    assert stat.S_IMODE(place.there(members[3]).stat().st_mode) == 0o660
+    assert place.there(members[3]).stat().st_mtime == MODIFIED
+    assert list_files(place) == {member.remote for member in members}
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_other_tars_never_prove_what_is_not_there(place, other_tar, tmp_path, named):
+    path, kind = other_tar
+    members = [place.write(f"s/{n}", 700) for n in range(20)]
+    place.settle(*members)
+    for cut in range(700, 32_000, 1901):
+        place.location = tmp_path / f"cut {cut}"
+        session = LocalSession(limit=cut, path=path)
+        try:
+            done = send(place, members, session, SHELL._replace(tar=kind), named=named)
+        except TransientError:
+            continue
+        for fate, member in zip(done.fates, members, strict=True):
+            assert not fate.checksum or place.arrived(member)
+
+
+def test_a_batch_cut_anywhere_proves_what_has_arrived_and_no_more(place, tmp_path):
+    rng = random.Random(5)
+    members = [place.write(f"s/{n}", rng.choice([0, 1, 300, 512, 900])) for n in range(40)]
+    place.settle(*members)
+    total = sum(2 * 512 + member.size for member in members)
+    cuts = [*range(600, total - 2048, 1024), *rng.sample(range(total), 10)]
+    proofs = 0
+    for number, cut in enumerate(cuts):
+        place.location = tmp_path / f"cut {number}"
+        try:
+            done = send(place, members, LocalSession(limit=cut), named=True)
+        except TransientError:
+            continue
+        proofs += sum(bool(fate.checksum) for fate in done.fates)
+        assert len(done.fates) == 40
+        for fate, member in zip(done.fates, members, strict=True):
+            assert not fate.checksum or place.arrived(member)
+            assert fate.checksum or fate.again
+    assert proofs > 40  # most of what had arrived was recognised
+
+
+def test_the_second_batch_finds_its_shell_waiting(place):
+    session = LocalSession()
+    shells = Shells(session)
+    sender = BatchSender(shells, os.fsencode(place.location), SHELL)
+    members = place.settle(place.write("a/0", 10))
+    sender.send(members, ignore)
+    before = len(session.commands)
+    sender.send(members, ignore)
+    shells.close()
+    assert len(session.commands) == before + 1  # the shell for the third
+    assert place.arrived(members[0])
+
+
+def test_each_member_is_written_as_header_bytes_and_padding_only(place):
+    session = LocalSession()
+    members = place.settle(*[place.write(f"a/{n}", 3000) for n in range(20)])
+    send(place, members, session)
+    assert session.written < 20 * (512 + 3072) + len(tar.END) + 1500
+
+
+class Losing(LocalSession):
+    """Loses what comes after so many bytes of the first archive, and calls it a success."""
+
+    def __init__(self, kept, path):
+        super().__init__(path=path)
+        self._kept = kept
+
+    def start(self, command):
+        stream = super().start(command)
+        if len(self.commands) == 1:
+            pass_on = stream.write
+            script = []
+
+            def write(data):
+                if not script:
+                    script.append(data)
+                    pass_on(data)
+                else:
+                    pass_on(data[: self._kept])
+                    self._kept -= min(len(data), self._kept)
+
+            stream.write = write
+        return stream
+
+
+@pytest.mark.parametrize("kind", ["gnu", "bsd", "busybox"])
+def test_an_archive_that_ends_too_soon_without_a_word_is_no_proof(place, tmp_path, kind):
+    path = path_with(kind, tmp_path)
+    members = [place.write(f"s/{n}", 700) for n in range(4)]
+    place.settle(*members)
+    for blocks in range(3 * len(members) + 1):
+        place.location = tmp_path / f"lost after {blocks}"
+        session = Losing(blocks * tar.BLOCK, path)
+        fates = send(place, members, session, SHELL._replace(tar=kind)).fates
+        assert [fate.checksum for fate in fates] == [checksum(member) for member in members]
+        assert all(map(place.arrived, members))  # they went a second time
+        assert list_files(place) == {member.remote for member in members}
+
+
+def test_what_the_host_has_set_for_its_tar_leaves_nothing_out(place, tmp_path):
+    shim = tmp_path / "bin" / "sh"
+    shim.parent.mkdir()
+    shim.write_text('#!/bin/sh\nTAR_OPTIONS=--exclude=1 exec /bin/sh "$@"\n')
+    shim.chmod(0o755)
+    members = [place.write(f"a/{n}", 100) for n in range(3)]
+    session = LocalSession(path=f"{shim.parent}:{os.environ['PATH']}")
+    fates = send(place, place.settle(*members), session).fates
+    assert all(fate.checksum for fate in fates)
+    assert all(map(place.arrived, members))
+
+
+def test_members_are_named_only_after_something_went_wrong(place):
+    session = LocalSession()
+    heard = []
+    start = session.start
+
+    def listen(command):
+        stream = start(command)
+        write = stream.write
+        stream.write = lambda data: (heard.append(bytes(data)), write(data))
+        return stream
+
+    session.start = listen
+    place.location.mkdir()
+    (place.location / "blocked").write_text("a file where the directory should be")
+    good = [place.write(f"a/{n}", 100) for n in range(3)]
+    blocked = place.write("blocked/1", 100)
+    place.settle(*good, blocked)
+    shells = Shells(session)
+    sender = BatchSender(shells, os.fsencode(place.location), SHELL)
+    assert all(fate.checksum for fate in sender.send(good, ignore).fates)
+    scripts = [data for data in heard if b"tar -x" in data]
+    assert [b" -v " in script for script in scripts] == [False]
+    fates = sender.send([good[0], blocked, *good[1:]], ignore).fates
+    assert [bool(fate.checksum) for fate in fates] == [True, False, True, False]
+    assert all(fate.checksum for fate in sender.send(good, ignore).fates)
+    shells.close()
+    scripts = [data for data in heard if b"tar -x" in data]
+    assert [b" -v " in script for script in scripts] == [False, False, True, True]
+    assert list_files(place) == {b"blocked", *(member.remote for member in good)}

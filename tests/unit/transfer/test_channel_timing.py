@@ -1,0 +1,177 @@
+"""Where a channel's time goes, by clocks that the tests move."""
+
+from threading import Thread
+
+import pytest
+
+from mydata_like.core.channel_time import TimeByCause
+from mydata_like.core.token_bucket import TokenBucket
+from mydata_like.ssh.session import CommandResult
+from mydata_like.transfer.channel_timing import ChannelTimer
+from mydata_like.transfer.throttled_session import ThrottledSession
+
+
+class Hands:
+    """Two clocks: waiting moves the one on the wall, working both."""
+
+    def __init__(self):
+        self.wall = 100.0
+        self.work = 7.0
+
+    def wait(self, seconds):
+        self.wall += seconds
+
+    def toil(self, seconds):
+        self.wall += seconds
+        self.work += seconds
+
+
+class Server:
+    """A session which takes as long as it is told; a write's time is (work, line, shut)."""
+
+    stack, cipher = "none", ""
+
+    def __init__(self, hands, *, start=0.0, write=(0.0, 0.0, 0.0), finish=0.0):
+        self.hands = hands
+        self.times = start, write, finish
+        self.shut = 0.0
+
+    def start(self, command):
+        self.hands.wait(self.times[0])
+        return self
+
+    def write(self, data):
+        work, line, shut = self.times[1]
+        self.hands.toil(work)
+        self.hands.wait(line + shut)
+        self.shut += shut
+
+    def finish(self):
+        self.hands.wait(self.times[2])
+        return CommandResult(0, b"", b"")
+
+    def read_ready(self):
+        return b""
+
+    def close(self):
+        pass
+
+
+class Desk:
+    """A channel's timesheet, and the clocks it looks at."""
+
+    def __init__(self):
+        self.hands = Hands()
+        self.sheet = ChannelTimer(lambda: self.hands.wall, lambda: self.hands.work)
+
+    def carry(self, **times):
+        """Return what a payload spent: read for 3 s, hashed for 2 s, sent to this server."""
+        session = ThrottledSession(Server(self.hands, **times), TokenBucket(), self.sheet)
+        before = self.sheet.spent
+        self.sheet.begin()
+        stream = session.start(b"take")
+        self.hands.wait(3.0)
+        self.hands.toil(2.0)
+        stream.write(b"bytes")
+        stream.finish()
+        self.sheet.end()
+        return rounded(self.sheet.spent.minus(before))
+
+
+def rounded(spent):
+    return TimeByCause(*(round(seconds, 6) for seconds in spent))
+
+
+def test_every_second_counts_once_and_for_what_it_was_needed():
+    spent = Desk().carry(write=(0.5, 0.25, 4.0), finish=1.0)
+
+    assert spent == TimeByCause(source=3.0, hash=2.0, cipher=0.5, line=0.25, server=5.0)
+
+
+@pytest.mark.parametrize(
+    ("start", "channels", "server"),
+    [
+        (0.002, 0.0, 0.002 + 0.1 + 1.0),  # near: what takes so long is the server
+        (0.2, 0.2 + 0.1 + 0.15, 1.0 - 0.15),  # far: an answer takes a round trip of 0.1 s
+    ],
+)
+def test_an_answer_that_comes_as_soon_as_it_can_is_a_matter_of_the_way(start, channels, server):
+    spent = Desk().carry(start=start, write=(0.0, 0.0, 0.1), finish=1.0)
+
+    assert spent == rounded(TimeByCause(source=3.0, hash=2.0, channels=channels, server=server))
+
+
+def test_what_was_spent_adds_up_over_payloads_and_counts_nothing_between_them():
+    desk = Desk()
+    once = desk.carry(finish=1.0)
+    desk.hands.wait(1000.0)
+
+    assert desk.carry(finish=1.0) == once
+    assert rounded(desk.sheet.spent) == rounded(once.times(2))
+
+
+def test_a_payload_under_way_is_known_until_now():
+    desk = Desk()
+    desk.sheet.begin()
+    desk.hands.toil(2.0)
+    assert desk.sheet.spent == TimeByCause(hash=2.0)
+    desk.hands.wait(1.0)
+    assert desk.sheet.spent == TimeByCause(hash=2.0, source=1.0)
+
+
+def test_a_channel_waits_for_what_other_threads_of_its_payload_wait_for():
+    desk = Desk()
+    session = ThrottledSession(Server(desk.hands, write=(0.0, 8.0, 0.0)), TokenBucket(), desk.sheet)
+    desk.sheet.begin()
+    stripe = Thread(target=lambda: session.start(b"take").write(b"bytes"))
+    stripe.start()
+    stripe.join()
+    desk.sheet.end()
+
+    assert desk.sheet.spent == TimeByCause(line=8.0)
+
+
+def test_what_another_thread_computes_meanwhile_is_no_waiting_for_the_disk():
+    desk = Desk()
+    desk.hands.work = 0.0  # as for a thread that was made for the payload
+    desk.sheet.begin()
+
+    def read_ahead():
+        desk.hands.wait(1.0)
+        desk.hands.toil(3.0)
+        assert desk.sheet.spent == TimeByCause()
+
+    reader = Thread(target=read_ahead)
+    reader.start()
+    reader.join()
+    desk.hands.work = 0.0  # each thread has a clock of its own
+    desk.sheet.end()
+
+    assert desk.sheet.spent == TimeByCause(hash=3.0, source=1.0)
+
+
+def test_what_is_made_within_something_timed_is_no_part_of_it():
+    desk = Desk()
+
+    def make():
+        desk.hands.toil(2.0)
+        yield b"one"
+        desk.hands.wait(3.0)
+        yield b"two"
+
+    desk.sheet.begin()
+    with desk.sheet.timed(lambda waited: TimeByCause(line=waited)):
+        for _ in desk.sheet.apart(make()):
+            desk.hands.wait(0.5)
+    desk.sheet.end()
+
+    assert desk.sheet.spent == TimeByCause(hash=2.0, source=3.0, line=1.0)
+
+
+def test_being_held_back_by_a_bandwidth_is_told_apart():
+    sheet = ChannelTimer()
+    sheet.begin()
+    sheet.hold(0.001)
+    sheet.end()
+
+    assert sheet.spent.bandwidth >= 0.001

@@ -1,0 +1,161 @@
+"""The start of a channel worker, the pipe to it, and its end."""
+
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mydata_like.core.errors import TransientError
+from mydata_like.ssh.session import Endpoint
+from mydata_like.transfer.worker_messages import (
+    ChannelOpened,
+    JoinChannel,
+    Member,
+    Pipe,
+    SendTask,
+    WorkerConfig,
+)
+from mydata_like.transfer.worker_process import WORKER, WorkerProcess, build_command
+
+pytestmark = pytest.mark.process
+
+
+@pytest.fixture
+def start():
+    """Return a function that starts a worker; they are ended in the end."""
+    started = []
+
+    def start(command) -> WorkerProcess:
+        started.append(WorkerProcess(command, "worker"))
+        return started[-1]
+
+    yield start
+    for worker in started:
+        worker.kill()
+        worker.reap()
+
+
+def plan_for(host) -> WorkerConfig:
+    endpoint = Endpoint(
+        host=host, port=1, username="me", key_file=Path("/none"), known_hosts=Path("/none")
+    )
+    return WorkerConfig(endpoint, b"/nowhere")
+
+
+def open_channel(worker, host):
+    worker.begin(plan_for(host))
+    worker.tell(1, JoinChannel())
+    return worker.hear(1, 60)
+
+
+def test_what_a_worker_and_its_children_print_and_read_disturbs_nothing(start, capfd):
+    opened = open_channel(start(build_command("tests.fakes.talker")), "here")
+
+    assert isinstance(opened, ChannelOpened)
+    assert sorted(capfd.readouterr().err.split()) == ["child", "worker"]
+
+
+@pytest.mark.parametrize("host", ["faulty", "faulty later"])
+def test_a_mistake_that_ends_a_channel_is_what_the_engine_hears(start, host, capfd):
+    worker = start(build_command("tests.fakes.channels"))
+
+    def send():
+        open_channel(worker, host)
+        worker.tell(1, SendTask((Member(b"/none", 9, 0, 0, 0, b"a/file"),), batched=True))
+        worker.hear(1, 60)
+
+    with pytest.raises(TransientError, match="BufferError: a mistake") as raised:
+        send()
+
+    assert raised.value.problem_code == "channel.lost"
+    assert 'BufferError("a mistake")' in capfd.readouterr().err, "the traceback is complete"
+
+
+def test_the_program_itself_can_be_a_channel_worker(start):
+    command = (sys.executable, "-m", "mydata_like", WORKER)
+    with pytest.raises(Exception, match="/none cannot be read"):
+        open_channel(start(command), "localhost")
+
+
+def test_in_a_bundle_the_program_itself_is_started():
+    script = """
+import sys
+sys.frozen = True  # as in a bundle
+from mydata_like.transfer.worker_process import build_command
+assert build_command() == (sys.executable, "--channel-worker")
+"""
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
+
+
+@pytest.mark.parametrize("said", [b"", pickle.dumps(plan_for("here"))[:-9]])
+def test_a_worker_whose_engine_is_gone_ends_quietly(said):
+    ended = subprocess.run(build_command(), input=said, capture_output=True, timeout=60)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"", b"")
+
+
+def test_a_worker_that_cannot_even_start_counts_as_lost(start):
+    worker = start((sys.executable, "-c", "raise SystemExit"))
+    for channel in (1, 2):
+        with pytest.raises(TransientError) as caught:
+            worker.hear(channel, 60)
+        assert caught.value.problem_code == "channel.lost"
+    worker.kill()
+    worker.reap()
+    with pytest.raises(TransientError):
+        worker.begin(plan_for("here"))
+
+
+def test_who_waits_for_a_worker_that_is_given_up_hears_that_it_was_not_to_blame(start):
+    worker = start(build_command())
+    worker.kill()
+    with pytest.raises(TransientError) as caught:
+        worker.hear(1, 60)
+    assert caught.value.problem_code == "channel.dropped"
+
+
+def test_a_channel_whose_session_another_one_ended_hears_that_it_was_not_to_blame(start):
+    script = """
+from mydata_like.core.errors import TransientError
+from mydata_like.transfer.worker_messages import take_standard_streams
+from mydata_like.transfer.worker_messages import ChannelReply, pack_error
+failed = pack_error(TransientError("It was torn.", code="link.lost"))
+take_standard_streams().send(ChannelReply(1, failed))
+"""
+    worker = start((sys.executable, "-c", script))
+    for channel, code in ((1, "link.lost"), (2, "channel.dropped")):
+        with pytest.raises(TransientError) as caught:
+            worker.hear(channel, 60)
+        assert caught.value.problem_code == code
+
+
+@pytest.fixture
+def ends():
+    """Return the two ends of a pipe."""
+    (there, outgoing), (incoming, back) = os.pipe(), os.pipe()
+    ends = (
+        Pipe(os.fdopen(incoming, "rb"), os.fdopen(outgoing, "wb")),
+        Pipe(os.fdopen(there, "rb"), os.fdopen(back, "wb")),
+    )
+    yield ends
+    for end in ends:
+        end.close()
+
+
+def test_messages_come_out_of_a_pipe_as_they_went_in(ends):
+    ours, theirs = ends
+    messages = [b"x" * 3, plan_for("here"), list(range(9))]
+    for message in messages:
+        ours.send(message)
+    assert [theirs.receive() for _ in messages] == messages
+
+
+def test_an_end_of_a_pipe_notices_that_there_is_no_other(ends):
+    ours, theirs = ends
+    theirs.close()
+    with pytest.raises(EOFError):
+        ours.receive()
+    with pytest.raises(BrokenPipeError):
+        ours.send(b"")
