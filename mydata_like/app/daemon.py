@@ -1,18 +1,13 @@
 """A watch, put together: the schedule's loop, its signs of life, and a run for each start."""
 
-import os
-from collections.abc import Mapping
 from contextlib import closing
-from datetime import datetime
 from math import inf
 from pathlib import Path
-from typing import Final
 
-from mydata_like import __version__
 from mydata_like.app.connection import require_complete
-from mydata_like.app.ledger_status import look_at_ledger
+from mydata_like.app.monitoring import HeartbeatWriter, look_back, send_signals
 from mydata_like.app.registration import load_trusting
-from mydata_like.app.run_request import RunObserver, RunRequest, WatchRequest
+from mydata_like.app.run_request import RunObserver, RunRequest
 from mydata_like.app.run_service import open_run
 from mydata_like.app.settings_service import (
     correct_places,
@@ -20,23 +15,18 @@ from mydata_like.app.settings_service import (
     find_sources,
     find_state,
     heartbeat_file,
-    ledger_file,
     prepare_places,
     server_settings_file,
 )
+from mydata_like.app.watch_request import WatchRequest
 from mydata_like.core.errors import Cancelled, Problem, UploaderError
 from mydata_like.core.events import (
     Event,
     Notice,
     RunFinished,
-    RunPaused,
-    RunResumed,
-    RunScheduled,
-    RunStarted,
-    event_record,
 )
-from mydata_like.core.ports import CancelSignal, Clock, Emit
-from mydata_like.engine.health_reports import HealthReporter, Week
+from mydata_like.core.ports import Clock, Emit
+from mydata_like.engine.health_reports import HealthReporter
 from mydata_like.engine.layout_walk import ALL, ScanScope
 from mydata_like.engine.pipeline import WorkerGroup
 from mydata_like.engine.run import INTERRUPTED, RunEnd
@@ -51,116 +41,14 @@ from mydata_like.engine.scheduler import (
 )
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.hostos.folder_watcher import FolderWatcher
-from mydata_like.hostos.healthcheck_ping import call_signal, write_signal
 from mydata_like.hostos.lock import lock_watch
-from mydata_like.ledger.sql import PastRunRow
-from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from mydata_like.settings.layers import Loaded
 from mydata_like.settings.schema import Settings
-from mydata_like.state.paths import StatePaths
 from mydata_like.state.state_files import (
     SCHEDULE,
-    Heartbeat,
     TimestampStore,
     find_file,
-    save_record,
 )
-
-BEAT: Final = 30.0  # seconds between two signs of life
-_RUNS: Final = 10_000  # more than a week can hold
-_WANTED: Final = "limits."  # codes of pauses that somebody asked for
-
-
-def look_back(settings: Settings, places: StatePaths, since: datetime, clock: Clock) -> Week:
-    """Return what the runs since a moment brought, and how the data is now."""
-    root = os.fsencode(settings.data.directory or "")
-    found = look_at_ledger(settings, places, clock)
-    problem = found.data_problem.message if found.data_problem else ""
-    past: list[PastRunRow] = []
-    ledger = SqliteLedger.open_to_read(ledger_file(settings, places, root), root, clock)
-    if ledger is not None:
-        with ledger:
-            past = [run for run in ledger.find_runs(_RUNS) if run.started >= since]
-    records = [run.summary if run.finished else {} for run in reversed(past)]
-    return Week.of(records, found.safety, found.at_risk.files, problem)
-
-
-def send_signals(settings: Settings, finished: RunFinished) -> list[Problem]:
-    """Tell the dead man's switch that a run ended well; return what went wrong with that."""
-    if finished.problem or finished.failed:
-        return []
-    problems = []
-    if settings.monitor.signal_file:
-        problems.append(write_signal(settings.monitor.signal_file, event_record(finished)))
-    if settings.monitor.signal_url:
-        problems.append(call_signal(settings.monitor.signal_url))
-    return [problem for problem in problems if problem]
-
-
-class HeartbeatWriter:
-    """Follows what happens, writes the heartbeat and tells the notices of the monitor."""
-
-    def __init__(self, file: Path, clock: Clock, emit: Emit) -> None:
-        self._file = file
-        self._clock = clock
-        self._emit = emit
-        self._monitor: HealthReporter | None = None
-        now = clock.now()
-        self._beat = Heartbeat(now, os.getpid(), __version__, "waiting", now)
-
-    def follow(self, monitor: HealthReporter) -> None:
-        """Let this monitor decide on notices from now on."""
-        self._monitor = monitor
-
-    def show(self, event: Event) -> None:
-        """Take note of an event."""
-        match event:
-            case RunStarted() | RunResumed():
-                self._turn("running")
-            case RunPaused(problem=problem):
-                self._turn("paused", problem._asdict())
-                if not problem.code.startswith(_WANTED):
-                    self._note(well=False)
-            case RunFinished():
-                self._beat = self._beat._replace(last=event_record(event))
-                self._turn("waiting", event.problem and event.problem._asdict())
-                self._note(well=not event.problem and not event.failed)
-            case RunScheduled(at=at):
-                self._beat = self._beat._replace(next_start=at)
-            case _:
-                return
-        self.beat()
-
-    def note_failure(self, problem: Problem) -> None:
-        """Take note of a run that could not begin."""
-        self._turn("waiting", problem._asdict())
-        self._note(well=False)
-        self.beat()
-
-    def beat(self) -> None:
-        """Write a sign of life."""
-        self._beat = self._beat._replace(at=self._clock.now())
-        save_record(self._file, self._beat)
-
-    def keep_beating(self, cancel: CancelSignal) -> None:
-        """Give signs of life, and tell what is due, until asked to stop."""
-        while True:
-            self.beat()
-            for problem in self._monitor.find_notices(self._clock.now()) if self._monitor else ():
-                self._emit(Notice(problem=problem))
-            if cancel.wait(BEAT):
-                break
-        self._turn("stopped")
-        self.beat()
-
-    def _turn(self, state: str, problem: Mapping[str, str] | None = None) -> None:
-        since = self._beat.since if state == self._beat.state else self._clock.now()
-        self._beat = self._beat._replace(state=state, since=since, problem=problem)
-
-    def _note(self, *, well: bool) -> None:
-        if self._monitor:
-            self._monitor.note(self._clock.now(), well=well)
-
 
 SIGNS_AGAIN = 300.0  # seconds after which signs that the system did not give are asked for again
 

@@ -129,13 +129,3 @@ def connect(
         request = replace(request, settings=loaded.settings)
         connection = stack.enter_context(connected(request, observer, gate))
     return request, connection
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WatchRequest:
-    """What a watch is asked to do, beside what the settings say."""
-
-    config: Path | None = None
-    assignments: tuple[str, ...] = ()
-    host_keys: tuple[str, ...] = ()
-    attended: bool = False  # by a program that shows what it does

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from mydata_like.app.run_request import WatchRequest
 from mydata_like.app.settings_service import find_places, find_state, load_settings
+from mydata_like.app.watch_request import WatchRequest
 from mydata_like.core.errors import SettingsError
 from mydata_like.hostos.lock import is_local
 from mydata_like.hostos.process import find_program, find_window

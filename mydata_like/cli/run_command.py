@@ -12,9 +12,9 @@ from pathlib import Path
 import typer
 from typer import BadParameter
 
-from mydata_like.app.daemon import send_signals
 from mydata_like.app.host_impact import go_second
 from mydata_like.app.logging_setup import open_log
+from mydata_like.app.monitoring import send_signals
 from mydata_like.app.registration import load_trusting
 from mydata_like.app.run_request import RunObserver, RunRequest
 from mydata_like.app.run_service import open_run

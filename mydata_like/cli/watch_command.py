@@ -12,9 +12,10 @@ import typer
 from mydata_like.app.daemon import keep_watch
 from mydata_like.app.host_impact import go_second
 from mydata_like.app.logging_setup import open_log
-from mydata_like.app.run_request import RunObserver, WatchRequest
+from mydata_like.app.run_request import RunObserver
 from mydata_like.app.service_setup import Service, ServiceRequest
 from mydata_like.app.settings_service import load_settings
+from mydata_like.app.watch_request import WatchRequest
 from mydata_like.cli import watch_command as services
 from mydata_like.cli.options import (
     AcceptOption,

@@ -72,9 +72,9 @@ def test_the_strip_marks_the_limit_and_says_what_it_is(qtbot):
     qtbot.addWidget(strip)
 
     strip.show_sums(MIDWAY, MEASURED)
-    texts = [label.text() for label in strip.findChildren(PlainLabel)]
-    assert f"The limit: the disk of this computer, at {texts.rate(56e6)}" in texts
-    assert [text for text in texts if "The limit: 20" in text]
+    shown = [label.text() for label in strip.findChildren(PlainLabel)]
+    assert f"The limit: the disk of this computer, at {texts.rate(56e6)}" in shown
+    assert [text for text in shown if "The limit: 20" in text]
 
     strip.show_sums(MIDWAY, None)
     assert not [label for label in strip.findChildren(PlainLabel) if "limit" in label.text()]

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from mydata_like.app.daemon import look_back
+from mydata_like.app.monitoring import look_back
 from mydata_like.app.settings_service import find_places, find_state, ledger_file, load_settings
 from mydata_like.app.status_report import look_at_state
 from mydata_like.core.data_directory import Shard
