@@ -106,7 +106,7 @@ class Structure:
                 for alias in node.names:
                     inner = f"{node.module}.{alias.name}"
                     found.add(inner if inner in self.modules else node.module)
-        return (found & self.modules.keys()) - {module.name}
+        return found & self.modules.keys()
 
     @cached_property
     def graph(self) -> Mapping[str, set[str]]:
@@ -115,7 +115,11 @@ class Structure:
 
     def find_circles(self) -> list[list[str]]:
         """Return the groups of modules that import one another, directly or not."""
-        return [sorted(group) for group in _find_components(self.graph) if len(group) > 1]
+        return [
+            sorted(group)
+            for group in _find_components(self.graph)
+            if len(group) > 1 or group & set().union(*(self.graph[name] for name in group))
+        ]
 
     def measure_depth(self) -> int:
         """Return how many modules the longest chain of imports has; a circle counts as one."""

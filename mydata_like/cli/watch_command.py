@@ -16,7 +16,6 @@ from mydata_like.app.run_request import RunObserver
 from mydata_like.app.service_setup import Service, ServiceRequest
 from mydata_like.app.settings_service import load_settings
 from mydata_like.app.watch_request import WatchRequest
-from mydata_like.cli import watch_command as services
 from mydata_like.cli.options import (
     AcceptOption,
     BriefOption,
@@ -113,7 +112,7 @@ def watch(  # noqa: PLR0913 - each is an option of its own
         host_keys=tuple(accept or ()),
         attended=attended,
     )
-    acts = {services.install: install, services.uninstall: uninstall, services.show: show}
+    acts = {install_service: install, uninstall_service: uninstall, print_service: show}
     chosen = [act for act, wanted in acts.items() if wanted]
     if len(chosen) > 1 or (everyone and not chosen):
         raise typer.BadParameter("Choose one of --install, --uninstall and --print.")
@@ -193,7 +192,7 @@ def _write(text: str) -> None:
 FAILED_EXIT = 1
 
 
-def show(service: Service) -> int:
+def print_service(service: Service) -> int:
     """Print the definition and where it belongs; nothing is changed."""
     definition = service.definition
     encoding = "utf-16" if definition.content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8"
@@ -208,7 +207,7 @@ def show(service: Service) -> int:
     return 0
 
 
-def install(service: Service) -> int:
+def install_service(service: Service) -> int:
     """Install the service; what the system refuses is told with the command to type."""
     print_lines([f"Warning: {service.warning}"] if service.warning else [])
     outcomes = list(service.install())
@@ -222,7 +221,7 @@ def install(service: Service) -> int:
     return FAILED_EXIT if problem else 0
 
 
-def uninstall(service: Service) -> int:
+def uninstall_service(service: Service) -> int:
     """Remove the service."""
     outcomes = list(service.uninstall())
     if not outcomes:

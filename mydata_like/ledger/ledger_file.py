@@ -11,7 +11,6 @@ from time import monotonic
 
 from mydata_like.core.errors import Problem, RunError, SettingsError
 from mydata_like.core.ports import Clock
-from mydata_like.ledger import ledger_file
 from mydata_like.settings.atomic_write import make_private_file, require_plain
 
 logger = logging.getLogger(__name__)
@@ -43,11 +42,11 @@ class SqliteFile:
         with self._lock:
             try:
                 yield self._connection.cursor()
-            except ledger_file.FAILURES as error:
-                if self._reads_only or not ledger_file.means_damage(error):
-                    raise ledger_file.failure(self._path, error) from error
+            except FAILURES as error:
+                if self._reads_only or not means_damage(error):
+                    raise failure(self._path, error) from error
                 self._damaged = True
-                raise ledger_file.damage(self._path, error) from error
+                raise damage(self._path, error) from error
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Cursor]:
@@ -75,7 +74,7 @@ class SqliteFile:
 
     def _put_aside(self) -> None:
         try:
-            aside = ledger_file.put_aside(self._path, self._clock.now())
+            aside = put_aside(self._path, self._clock.now())
             logger.warning("The ledger was damaged; it is now %s", aside)
         except OSError as error:
             logger.warning("The damaged ledger could not be put aside: %s", error)

@@ -26,7 +26,7 @@ from mydata_like.core.errors import (
 from mydata_like.core.parsing import parse_count
 from mydata_like.ssh.capabilities import HostCapabilities, quote
 from mydata_like.ssh.session import CommandResult, Stream
-from mydata_like.transfer import single_file, tar
+from mydata_like.transfer import tar
 from mydata_like.transfer.archive_writer import ArchiveSource, IndexLine, open_content
 from mydata_like.transfer.batch_verification import check_space, describe
 from mydata_like.transfer.compression import NOT_UNPACKED, CompressedWriter, choose, excuse, unpack
@@ -123,7 +123,7 @@ class PartialFiles:
             self._sizes[parent] = dict(_read_leftover(listed.output))
         there = self._sizes[parent].pop(part_name(member), 0)
         if there == _STRIPED:  # others than ours may be at work on theirs
-            mended = self._ground.start(member, single_file.MEND + _TELL).finish()
+            mended = self._ground.start(member, MEND + _TELL).finish()
             there = dict(_read_leftover(mended.output)).get(part_name(member), 0)
         return there if RESUMABLE <= there <= member.size else 0
 

@@ -14,13 +14,14 @@ PAGES = [ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").rglob
 DECISIONS = sorted((ROOT / "docs/decisions").glob("[0-9]*.md"))
 
 
-def test_every_test_that_the_page_of_faults_names_exists():
-    text = (ROOT / "docs/faults.md").read_text()
+@pytest.mark.parametrize(("page", "least"), [("faults", 25), ("architecture", 10)])
+def test_every_test_that_a_page_names_exists(page, least):
+    text = (ROOT / f"docs/{page}.md").read_text()
     named = set(re.findall(r"`((?:tests|unit|contract|flow|faults|e2e)/[\w/]+)`", text))
 
     missing = [name for name in named if not _is_there(name.removeprefix("tests/"))]
 
-    assert len(named) > 25
+    assert len(named) > least
     assert missing == []
 
 

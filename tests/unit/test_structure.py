@@ -46,9 +46,10 @@ def test_the_list_of_modules_is_what_make_pages_writes(house):
             [["mydata_like.one", "mydata_like.two"]],
         ),
         ("if TYPE_CHECKING:\n    from mydata_like.one import thing", []),
+        ("import mydata_like.two", [["mydata_like.two"]]),
         ("import mydata_like.three", []),
     ],
-    ids=["from the package", "by its name", "in a function", "for the type checker", "none"],
+    ids=["from the package", "by name", "in a function", "for the type checker", "itself", "none"],
 )
 def test_a_circle_is_found_where_modules_run(tmp_path, text, circles):
     found = build_house(tmp_path, one="from mydata_like.two import thing", two=text, three="")

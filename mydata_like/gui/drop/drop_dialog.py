@@ -25,7 +25,6 @@ from PySide6.QtWidgets import (
 from mydata_like.core.errors import UploaderError
 from mydata_like.core.extra_sources import LONGEST_NAME
 from mydata_like.gui.base import AppContext
-from mydata_like.gui.drop import drop_dialog
 from mydata_like.gui.drop.drop_model import (
     DropWarning,
     DropWarningsModel,
@@ -95,9 +94,9 @@ class DropDialog(QDialog):
 
     def _start_scan(self) -> None:
         self._timer.start()
-        self._tasks.run(partial(drop_dialog.find_speed, *self._place), self._take_speed)
+        self._tasks.run(partial(find_speed, *self._place), self._take_speed)
         self._scan = self._tasks.run(
-            partial(drop_dialog.scan_sources, *self._place, self._paths),
+            partial(scan_sources, *self._place, self._paths),
             self._show_end,
             self._show_failure,
             progress=self._take_preview,
@@ -206,7 +205,7 @@ class DropDialog(QDialog):
     def _ask(self) -> None:
         """Look for conflicts between what is wanted now."""
         sources = [row.source for row in self.model.rows if row.wanted]
-        find = partial(drop_dialog.find_conflicts, *self._place, sources)
+        find = partial(find_conflicts, *self._place, sources)
         self._tasks.run(find, self._take_conflicts, self._fail_to_ask, latest=True)
 
     @Slot(object)

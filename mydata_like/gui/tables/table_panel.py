@@ -34,7 +34,6 @@ from mydata_like.core.formatting import format_path
 from mydata_like.core.queries import FileRow, FolderGroup, ProblemGroup, Row, View
 from mydata_like.gui.base import AppContext, NavigationRequest
 from mydata_like.gui.controller import WindowController
-from mydata_like.gui.tables import table_panel
 from mydata_like.gui.tables.columns import Column
 from mydata_like.gui.tables.folder_tree import Parents
 from mydata_like.gui.tables.table_query import Listing, Open
@@ -192,7 +191,7 @@ class TablePanel(QWidget):
             states=self._base.states or self.states.currentData() or frozenset(),
         )
         view = view.ordered(shown.order, descending=shown.descending)
-        self.model.show(table_panel.opener(self._desk.controller), view)
+        self.model.show(opener(self._desk.controller), view)
 
     @Slot()
     def _follow(self) -> None:

@@ -17,7 +17,6 @@ from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.tasks import BackgroundTask
 from mydata_like.gui.theme import texts
-from mydata_like.gui.where import status_poller
 from mydata_like.settings.schema import Settings
 
 if TYPE_CHECKING:
@@ -168,7 +167,7 @@ class FileStatusPoller(QObject):
         self._stale = False
         path, place = self._path, LedgerRef(self._controller.settings, self._controller.config)
         done, failed = partial(self._take, path), partial(self._fail, path)
-        self._task = self._desk.tasks.run(partial(status_poller.look_at, place, path), done, failed)
+        self._task = self._desk.tasks.run(partial(look_at, place, path), done, failed)
 
     @Slot()
     def _follow(self) -> None:
