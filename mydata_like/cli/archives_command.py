@@ -1,4 +1,4 @@
-"""`mydata-like archive`: looks into archives that came back from the server."""
+"""`mydata-like archive`: lists, verifies and extracts archives from the server."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,19 +17,21 @@ from mydata_like.core.formatting import format_path, format_size
 
 SOME_FAILED_EXIT = 1
 
-app = typer.Typer(name="archive", help="Look into archives of tiny files.", no_args_is_help=True)
+app = typer.Typer(
+    name="archive", help="List, verify and extract archives of small files.", no_args_is_help=True
+)
 
 FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="The archive.")]
 NamesArgument = Annotated[
     list[str] | None,
-    typer.Argument(metavar="NAME", help="Only these files, and those below these folders."),
+    typer.Argument(metavar="NAME", help="Only these files, and files below these folders."),
 ]
 Failures = list[tuple[Indexed, Problem]]
 
 
 @app.command("list")
 def list_members(file: FileArgument, as_json: JsonOption = False) -> None:
-    """Tell which files an archive holds, with their sizes, times and checksums."""
+    """List the files of an archive with sizes, times and checksums."""
     with _opened(file, as_json=as_json) as archive:
         if as_json:
             print_json({"archive": str(file), "members": list(map(_record, archive.index))})
@@ -39,7 +41,7 @@ def list_members(file: FileArgument, as_json: JsonOption = False) -> None:
 
 @app.command()
 def verify(file: FileArgument, as_json: JsonOption = False) -> None:
-    """Compare every byte of an archive with the checksums in its index."""
+    """Verify every byte of an archive against the checksums in its index."""
     with _opened(file, as_json=as_json) as archive:
         failures = _attempt(archive.index, lambda member: verify_member(archive, member))
         _conclude(archive.index, failures, "intact", as_json=as_json)
@@ -49,14 +51,16 @@ def verify(file: FileArgument, as_json: JsonOption = False) -> None:
 def extract(
     file: FileArgument,
     names: NamesArgument = None,
-    to: Annotated[Path, typer.Option("--to", metavar="FOLDER", help="Where to put them.")] = Path(),
+    to: Annotated[
+        Path, typer.Option("--to", metavar="FOLDER", help="The folder to write to.")
+    ] = Path(),
     as_json: JsonOption = False,
 ) -> None:
-    """Take files out of an archive, proven by their checksums; nothing is overwritten."""
+    """Extract files from an archive and verify their checksums. Nothing is overwritten."""
     with _opened(file, as_json=as_json) as archive:
         chosen = [member for member in archive.index if _is_chosen(member, names)]
         if not chosen:
-            message = f"{file} holds no such file."
+            message = f"{file} does not contain this file."
             raise ArchiveError(
                 message, hint="`mydata-like archive list` names them all.", code="archive.no-member"
             )
@@ -66,7 +70,7 @@ def extract(
 
 @contextmanager
 def _opened(file: Path, *, as_json: bool) -> Iterator[ArchiveFile]:
-    """Open an archive; say why it cannot be, and end the command."""
+    """Open an archive; report why it cannot be opened and end the command."""
     try:
         with ArchiveFile(file) as archive:
             yield archive
@@ -89,7 +93,7 @@ def _attempt(members: list[Indexed], action: Callable[[Indexed], None]) -> Failu
 
 
 def _conclude(members: list[Indexed], failures: Failures, done: str, *, as_json: bool) -> None:
-    """Tell how it went, and end the command."""
+    """Report the result and end the command."""
     good = len(members) - len(failures)
     if as_json:
         told = [{"name": format_path(m.name), "problem": p._asdict()} for m, p in failures]

@@ -1,4 +1,4 @@
-"""`mydata-like demo`: everything from nothing, with proof."""
+"""`mydata-like demo`: uploads sample data to an embedded server and compares the result."""
 
 import os
 import subprocess
@@ -20,7 +20,7 @@ from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.hostos.process import find_program
 from mydata_like.settings.layers import PREFIX
 
-_LOOK_AFTER = 0.2  # seconds after which it is looked again whether the window was quit
+_LOOK_AFTER = 0.2  # seconds between two checks whether the window was closed
 
 
 def demonstrate(*, as_json: bool) -> int:
@@ -28,7 +28,7 @@ def demonstrate(*, as_json: bool) -> int:
     shape = Shape.JSON if as_json else Shape.TEXT
     try:
         with open_place() as place:
-            # Keys, logs and state of a demonstration vanish with it; the person's stay as they are.
+            # Keys, logs and state of a demonstration are removed with it, but not the user's.
             os.environ[HOME] = str(place.folder / "home")
             return _demonstrate(place, shape)
     except UploaderError as error:
@@ -37,14 +37,14 @@ def demonstrate(*, as_json: bool) -> int:
 
 
 def open_demonstration() -> int:
-    """Show the window of settings for the sample data; all of it vanishes when that is quit."""
+    """Open the window with the sample data; everything is removed when it is closed."""
     cancel = CancelFlag()
     try:
         with open_place() as place, stopped_by_signals(cancel):
             config = place.folder / "settings.toml"
             place.write_settings(config)
             words = (*find_program(), "gui", "--config", str(config))
-            # What the environment sets is meant for the person's own installation.
+            # Settings of the environment are meant for the user's own installation.
             kept = {name: text for name, text in os.environ.items() if not name.startswith(PREFIX)}
             home = {HOME: str(place.folder / "home")}
             window = subprocess.Popen(words, env=kept | home)  # noqa: S603 - our own program
@@ -59,7 +59,7 @@ def open_demonstration() -> int:
 
 
 def serve_forever(write_config: str) -> int:
-    """Leave the embedded server running until a signal comes."""
+    """Keep the embedded server running until a signal arrives."""
     try:
         with open_place() as place:
             return _serve(place, Path(write_config) if write_config else None)
@@ -91,25 +91,25 @@ def _serve(place: DemoSite, file: Path | None) -> int:
 def _demonstrate(place: DemoSite, shape: Shape) -> int:
     config = place.folder / "settings.toml"
     place.write_settings(config)
-    # With --json the last line on standard output is the summary, so all else goes aside.
+    # With --json standard output ends with the summary, so everything else goes to standard error.
     console = Console(stderr=shape is Shape.JSON, markup=False, highlight=False)
     console.print(f"Embedded MyTardis server: {place.server.url}", soft_wrap=True)
     address = f"{place.sshd.username}@{place.sshd.host} port {place.sshd.port}"
     console.print(f"Staging host: {address}", soft_wrap=True)
     console.print(f"Sample data: {place.data}", soft_wrap=True)
-    # Where host keys are pinned for this computer, the server's word on its own does not count.
+    # If host keys are pinned for this computer, the server alone cannot add one.
     code = carry_out(RunArguments(config, (), shape, host_keys=(place.sshd.fingerprint,)))
     losses = place.find_losses()
     console.print(_build_table(place))
     for loss in losses:
-        console.print(f"Not as it should be: {loss}", soft_wrap=True)
+        console.print(f"Wrong: {loss}", soft_wrap=True)
     if not losses:
         console.print("Every file on the server is equal to its local file, byte for byte.")
     return code or (1 if losses else 0)
 
 
 def _build_table(place: DemoSite) -> Table:
-    """Return what the server has, dataset by dataset."""
+    """Return the files of the server by dataset."""
     files, sizes, verified = Counter[str](), Counter[str](), Counter[str]()
     for datafile in place.server.datafiles():
         files[datafile.dataset_name] += 1

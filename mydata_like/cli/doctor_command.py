@@ -1,4 +1,4 @@
-"""`mydata-like doctor`: the speed test, which says what is the limit and what would be faster."""
+"""`mydata-like doctor`: the speed test, which finds the bottleneck and recommends settings."""
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -42,10 +42,9 @@ _UNSURE = 0.25  # of the median: a wider spread is shown
 
 
 class SpeedTestArguments(NamedTuple):
-    """What was asked for on the command line.
+    """The options of `mydata-like doctor`.
 
-    `latest` takes up the latest test instead of a new one; `attended` ends with the program that
-    gives the orders.
+    `latest` uses the latest test instead of a new one; `attended` stops when standard input closes.
     """
 
     order: SpeedTestRequest
@@ -58,7 +57,7 @@ class SpeedTestArguments(NamedTuple):
 
 
 class SpeedTestOutput(NamedTuple):
-    """What becomes known: lines for a person, and for programs an event with its fields."""
+    """One result: lines of text, and an event with its fields for programs."""
 
     lines: Sequence[str]
     event: str = ""
@@ -73,31 +72,39 @@ def examine(  # noqa: PLR0913, PLR0917 - the options of a command
     assignments: SetOption = None,
     accept: AcceptOption = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Take about 15 seconds; figures are less sure.")
+        bool, typer.Option("--quick", help="Take about 15 seconds. The figures are less reliable.")
     ] = False,
     apply: Annotated[
         bool,
-        typer.Option("--apply", help="Write the advised settings, and measure what they gain."),
+        typer.Option("--apply", help="Save the recommended settings and measure the improvement."),
     ] = False,
     latest: Annotated[
         bool,
-        typer.Option("--latest", help="With --apply: what the latest test advised; no new one."),
+        typer.Option(
+            "--latest",
+            help="With --apply: use the recommendations of the last test instead of a new one.",
+        ),
     ] = False,
     anyway: Annotated[
         bool,
-        typer.Option("--anyway", help="Test although instrument or network are to be spared now."),
+        typer.Option(
+            "--anyway", help="Test even if the settings protect the instrument or network now."
+        ),
     ] = False,
     as_json: JsonOption = False,
     events: Annotated[
-        bool, typer.Option("--events", help="Print each figure as a line of JSON at once.")
+        bool,
+        typer.Option(
+            "--events", help="Print each figure as a line of JSON as soon as it is measured."
+        ),
     ] = False,
     attended: Annotated[
-        bool, typer.Option("--attended", help="With --events: end with standard input.")
+        bool, typer.Option("--attended", help="With --events: stop when standard input closes.")
     ] = False,
 ) -> None:
-    """Measure each stage of an upload, name the one that limits it, and say what would be faster.
+    """Measure each stage of an upload, find the bottleneck, and recommend faster settings.
 
-    Takes at most a minute and sends at most 1 GB, of which nothing stays on the server.
+    The test takes at most a minute and sends at most 1 GB, which it removes from the server again.
     """
     if latest and not apply:
         raise typer.BadParameter("--latest goes with --apply.")
@@ -138,7 +145,7 @@ def _carry_out(asked: SpeedTestArguments) -> None:
 
 
 def _examine(test: SpeedTest, asked: SpeedTestArguments) -> dict[str, Any]:
-    """Measure or recall, and apply what is advised; return the record of it, which is kept."""
+    """Measure or load a test, apply its recommendations, and return its record."""
     tell = _TELLERS[asked.shape]
     if test.obstacle:
         tell(SpeedTestOutput([test.obstacle, ""]))
@@ -165,10 +172,10 @@ def _measure(test: SpeedTest, tell: Tell) -> dict[str, Any]:
 
 
 def _apply(test: SpeedTest, record: dict[str, Any], tell: Tell, *, afresh: bool) -> None:
-    """Write what may be written, and say what was and what is now; `afresh` measures both.
+    """Save the recommended settings and measure the improvement; `afresh` measures both states.
 
-    What was replaced is kept before anything is measured, whatever ends the test meanwhile; and
-    what an earlier `_apply` replaced stays, so that all of it can be taken back.
+    The replaced values are recorded before the measurement, so that they survive an interrupted
+    test. Values that an earlier `_apply` replaced are kept, so that all of them can be restored.
     """
     earlier = record.setdefault("proof", None) or {}
     changes = test.find_applicable(record)
@@ -202,7 +209,7 @@ def _tell_value(value: object) -> str:
 
 
 def _tell_person(told: SpeedTestOutput) -> None:
-    """Print lines at once, also to whoever reads them through a pipe."""
+    """Print lines and flush them, so that a reader of a pipe gets them immediately."""
     print_lines(told.lines)
     sys.stdout.flush()
 
@@ -220,7 +227,7 @@ _TELLERS: Final[Mapping[Shape, Tell]] = {
 
 
 def describe(measured: Measurement) -> str:
-    """Return a row of the table: stage, what was measured, its median, and its spread if wide."""
+    """Return a row of the table: stage, measurement, median, and the spread if it is wide."""
     spread = ""
     if measured.spread > _UNSURE:
         low, high = min(measured.looks), max(measured.looks)
@@ -230,7 +237,7 @@ def describe(measured: Measurement) -> str:
 
 
 def format_value(measured: Measurement) -> str:
-    """Return the median as a person reads it."""
+    """Return the median with its unit."""
     return _format(measured.value, measured.unit)
 
 
@@ -247,7 +254,7 @@ def _format(value: float, unit: Unit) -> str:
 
 
 def conclude(verdict: Diagnosis, findings: SpeedTestResult) -> Iterator[str]:
-    """Yield what all of it means: the table of stages, the sentence, what would help."""
+    """Yield the table of stages, the bottleneck, and the recommendations."""
     yield from ("", _describe_machines(findings), "", *_tabulate(verdict.predictions))
     yield from ("", verdict.sentence)
     yield from (_advise(advice) for advice in verdict.advice)
@@ -257,17 +264,17 @@ def conclude(verdict: Diagnosis, findings: SpeedTestResult) -> Iterator[str]:
 
 
 def _tell_others(here: LocalMachine) -> str:
-    """Say how much others took, before or after, where that was much."""
+    """Return how much CPU other programs used before or after the test, if it was much."""
     moments = (("began", here.busy), ("ended", here.busy_after))
     shares = [f"{busy:.0%} when the test {word}" for word, busy in moments if (busy or 0) > _UNSURE]
-    return f"Other programs took of this computer: {', '.join(shares)}." if shares else ""
+    return f"Other programs used CPU time of this computer: {', '.join(shares)}." if shares else ""
 
 
 def _describe_machines(findings: SpeedTestResult) -> str:
-    """Return what the two computers are, as far as they tell."""
+    """Return the processors of both computers, as far as they are known."""
     here = _describe_machine(findings.here)
     if findings.one_machine:
-        return f"This computer, which is the staging host as well, has {here}."
+        return f"This computer, which is also the staging host, has {here}."
     if findings.there.cpus is None:
         return f"This computer has {here}."
     return f"This computer has {here}, the staging host {_describe_machine(findings.there)}."
@@ -279,7 +286,7 @@ def _describe_machine(machine: LocalMachine) -> str:
 
 
 def _tabulate(predictions: Sequence[Prediction]) -> Iterator[str]:
-    """Yield a row for each stage: how fast it would be alone, and where it is the limit."""
+    """Yield a row for each stage: its speed on its own, and where it is the bottleneck."""
     yield f"{'alone':<12}" + "".join(f"{one.workload + ' files':>24}" for one in predictions)
     for stage in StageResult:
         cells = [_tell_rate(one, stage) for one in predictions]

@@ -1,4 +1,4 @@
-"""`mydata-like free`: deletes local files of which the server has every byte."""
+"""`mydata-like free`: deletes local files that the server has completely."""
 
 import os
 import sys
@@ -30,7 +30,7 @@ NAMED = 5  # files of each reason that are named
 
 @dataclass
 class Sums:
-    """What became of all files: asked = freed + kept."""
+    """The result for all files: requested = freed + kept."""
 
     freed: list[DeletedFile] = field(default_factory=list)
     kept: list[KeptFile] = field(default_factory=list)
@@ -50,7 +50,7 @@ class Sums:
         return sum(file.size for file in self.freed)
 
     def as_record(self) -> dict[str, object]:
-        """Return all of it as plain values for JSON."""
+        """Return it as plain values for JSON."""
         return {
             "asked": len(self.freed) + len(self.kept),
             "freed": len(self.freed),
@@ -65,7 +65,10 @@ class Sums:
 
 def free(  # noqa: PLR0913 - each is an option of its own
     paths: Annotated[
-        list[Path], typer.Argument(metavar="PATH...", help="Files, and folders with all in them.")
+        list[Path],
+        typer.Argument(
+            metavar="PATH...", help="Files and folders; folders include everything in them."
+        ),
     ],
     *,
     dry_run: Annotated[
@@ -79,7 +82,7 @@ def free(  # noqa: PLR0913 - each is an option of its own
     assignments: SetOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Delete local files that are safe on the server, to free space; empty folders stay.
+    """Delete local files that are safe on the server. Empty folders are kept.
 
     A file goes only when the server, asked to verify its copy again, has done so and found the
     same size and checksum, and when the local file, read once more, still has that checksum.
@@ -110,18 +113,18 @@ def free(  # noqa: PLR0913 - each is an option of its own
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """What the command is asked to do, and where."""
+    """The options of the command and the service that carries it out."""
 
     settings: Settings
     config: Path | None
     cancel: CancelFlag
 
     def look(self, paths: list[Path]) -> Sums:
-        """Tell what would be deleted."""
+        """Return what would be deleted."""
         return self._go(paths, delete=False)
 
     def free(self, paths: list[Path], *, sure: bool) -> Sums:
-        """Delete what may be; where nobody is sure yet, a person is asked."""
+        """Delete files that are safe, after the user confirmed it."""
         if sure:
             return self._go(paths, delete=True)
         sums = self.look(paths)
@@ -129,10 +132,10 @@ class _Work:
             return sums
         print_lines(_describe(sums, deleted=False))
         if not sys.stdin.isatty():
-            raise typer.BadParameter("Nobody can be asked here: give --yes, or --dry-run.")
-        typer.confirm(f"Delete {_amount(sums)} for ever?", abort=True)
+            raise typer.BadParameter("Standard input is not a terminal: use --yes or --dry-run.")
+        typer.confirm(f"Permanently delete {_amount(sums)}?", abort=True)
         root = self.settings.data.directory or Path()
-        # What was shown is what goes; what has come into the folders meanwhile stays.
+        # Only the files that were shown are deleted, not those that were added since.
         freed = self._go([root / os.fsdecode(file.key) for file in sums.freed], delete=True)
         return Sums(freed.freed, [*sums.kept, *freed.kept])
 
@@ -159,7 +162,7 @@ def _describe(sums: Sums, *, deleted: bool) -> Iterator[str]:
 
 
 def _generalise(files: list[KeptFile]) -> str:
-    """Return why these are kept; the words about one file stand for a few."""
+    """Return why these files are kept, in words that fit several files."""
     problem = files[0].problem
     return " ".join(filter(None, (problem.message, problem.hint)))
 

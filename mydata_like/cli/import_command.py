@@ -1,4 +1,4 @@
-"""`mydata-like settings import`: take over what MyData leaves, and tell what became of it."""
+"""`mydata-like settings import`: imports the settings, keys and approval of MyData."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,28 +19,30 @@ from mydata_like.cli.settings_command import SettingsTarget, problems_told
 
 FileArgument = Annotated[
     Path | None,
-    typer.Argument(metavar="[MyData.cfg]", help="MyData's file; by default where MyData keeps it."),
+    typer.Argument(
+        metavar="[MyData.cfg]", help="MyData's file; by default the one that MyData uses."
+    ),
 ]
 KeyStoreOption = Annotated[
     SettingsTarget,
     typer.Option(
         "--key-store",
-        help="Where the API key goes: the system's keyring, or a file (not encrypted) that only "
+        help="Where to store the API key: the keyring, or a file (not encrypted) that only "
         "you can read.",
     ),
 ]
 ForceOption = Annotated[
-    bool, typer.Option("--force", help="Replace settings of your own that differ.")
+    bool, typer.Option("--force", help="Replace your own settings that differ.")
 ]
 BlankOption = Annotated[
     bool,
     typer.Option(
         "--blank-old-key",
-        help="Take the API key out of MyData's file afterwards; MyData then works no more.",
+        help="Remove the API key from MyData's file afterwards; MyData then stops working.",
     ),
 ]
 PreviewOption = Annotated[
-    bool, typer.Option("--preview", help="Tell what would be taken over; change nothing.")
+    bool, typer.Option("--preview", help="Show what would be imported; change nothing.")
 ]
 
 
@@ -54,7 +56,7 @@ def import_settings(  # noqa: PLR0913 - each is an option of its own
     preview: PreviewOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Take over the settings, the API key, the SSH key and the approval of MyData."""
+    """Import the settings, API key, SSH key and approval of MyData."""
     with problems_told():
         takeover = plan_takeover(source, config, force=force)
         fate: ApiKeyFate | None = None
@@ -92,7 +94,7 @@ def _key_lines(
     elif key.problem:
         yield f"Before MyData's SSH key can be used: {key.problem}"
     else:
-        yield f"MyData's SSH key {key.path} ({key.fingerprint}) is used where it lies."
+        yield f"MyData's SSH key {key.path} ({key.fingerprint}) is used from there."
     place = "keyring" if store is SettingsTarget.KEYRING else "secrets file, which is not encrypted"
     match fate:
         case "stored" | "known":
@@ -100,7 +102,7 @@ def _key_lines(
         case "kept":
             yield "Another API key is stored here already and stays; --force replaces it."
         case None if takeover.secret is not None:
-            yield f"The API key would be put into the {place}."
+            yield f"The API key would be stored in the {place}."
         case _:
             yield takeover.secret_problem
 

@@ -1,4 +1,4 @@
-"""A group of commands that imports the module of a command when that command is wanted."""
+"""A command group that imports the module of a command when the command is used."""
 
 from collections.abc import Mapping
 from importlib import import_module

@@ -34,10 +34,10 @@ class Commands(LazyGroup):
 
 
 def build_app() -> typer.Typer:
-    """Return the app with all commands, each of which is imported when it is wanted."""
+    """Return the app with all commands; each is imported when it is used."""
     app = typer.Typer(
         cls=Commands,
-        help="Carry instrument data to a MyTardis server, and prove that every byte arrived.",
+        help="Upload instrument data to a MyTardis server and prove that every byte arrived.",
         no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,
@@ -53,7 +53,7 @@ def _ignore() -> None:
 
 def demo(
     serve: Annotated[
-        bool, typer.Option("--serve", help="Leave the server running, and print its settings.")
+        bool, typer.Option("--serve", help="Keep the server running and print its settings.")
     ] = False,
     write_config: Annotated[
         str, typer.Option(metavar="FILE", help="With --serve: write the settings to this file.")
@@ -63,8 +63,8 @@ def demo(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Upload sample instrument data to an embedded server, and prove that it arrived."""
-    # The embedded server is an extra, which an installation on an instrument's PC lacks.
+    """Upload sample data to an embedded server and prove that it arrived."""
+    # The embedded server is an extra that is not installed on an instrument's PC.
     from mydata_like.cli.demo_command import demonstrate, open_demonstration, serve_forever
 
     if window:
@@ -74,7 +74,7 @@ def demo(
 
 def version(
     everything: Annotated[
-        bool, typer.Option("--all", help="With all libraries on which security depends.")
+        bool, typer.Option("--all", help="Include the libraries that security depends on.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:

@@ -1,4 +1,4 @@
-"""Options that every command takes."""
+"""Options that several commands share."""
 
 from pathlib import Path
 from typing import Annotated
@@ -8,7 +8,7 @@ import typer
 ConfigOption = Annotated[
     Path | None,
     typer.Option(
-        "--config", metavar="FILE", help="Use this settings file instead of the usual one."
+        "--config", metavar="FILE", help="Use this settings file instead of the default one."
     ),
 ]
 SetOption = Annotated[
@@ -16,7 +16,7 @@ SetOption = Annotated[
     typer.Option(
         "--set",
         metavar="SECTION.KEY=VALUE",
-        help="Use this value for this time; may be given several times.",
+        help="Use this value for this command. Can be repeated.",
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
@@ -26,7 +26,7 @@ EventsOption = Annotated[
 BriefOption = Annotated[
     bool,
     typer.Option(
-        "--brief", help="With --events: leave out those about single files; the sums are told."
+        "--brief", help="With --events: omit events about single files; totals are included."
     ),
 ]
 SourceOption = Annotated[
@@ -34,8 +34,7 @@ SourceOption = Annotated[
     typer.Option(
         "--source",
         metavar="PATH",
-        help="Upload this folder or file from outside of the data directory, and nothing else; "
-        "may be given several times.",
+        help="Upload only this folder or file from outside the data directory. Can be repeated.",
     ),
 ]
 OnlyOption = Annotated[
@@ -43,7 +42,7 @@ OnlyOption = Annotated[
     typer.Option(
         "--only",
         metavar="FOLDER",
-        help="Look at this folder of the data directory, and at nothing else.",
+        help="Upload only this folder of the data directory.",
     ),
 ]
 ShardOption = Annotated[
@@ -51,8 +50,7 @@ ShardOption = Annotated[
     typer.Option(
         "--shard",
         metavar="I/N",
-        help="Look at one of N parts of the data directory, the first being 1/N: for N programs "
-        "side by side that share the work.",
+        help="Upload part I of N of the data directory, for N programs that share the work.",
     ),
 ]
 AsOption = Annotated[
@@ -60,16 +58,15 @@ AsOption = Annotated[
     typer.Option(
         "--as",
         metavar="OWNER/EXPERIMENT/DATASET",
-        help="What the source becomes (without OWNER: of the account); as many as sources, in "
-        "their order, or none: then it is what it was, or is named after its folders.",
+        help="The destination of a source. Give one for each source, in the same order, or none: "
+        "then earlier destinations or the names of its folders are used. OWNER is optional.",
     ),
 ]
 AcceptEmptyOption = Annotated[
     bool,
     typer.Option(
         "--accept-empty",
-        help="Files of the data directory that are gone were deleted on purpose: its drive is "
-        "not away.",
+        help="Accept that missing files were deleted on purpose and that the drive is connected.",
     ),
 ]
 AcceptOption = Annotated[

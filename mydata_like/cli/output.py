@@ -1,4 +1,4 @@
-"""How a command shows what it does: its form, its failures, and the events in its log."""
+"""The output of commands: text, JSON lines, errors, and the events in the log."""
 
 import json
 import logging
@@ -86,11 +86,10 @@ DETAILS = (
 
 
 class EventLines:
-    """Every event, or (`brief`) those about the whole run, as a line of JSON each.
+    """Writes each event, or with `brief` those about the whole run, as a line of JSON.
 
-    Of a dry run, whose outcomes are in no ledger, brief events name the first files of each kind
-    that are not well. A reader that has gone is no reason for the run to end: nothing more is
-    written then.
+    The outcomes of a dry run are in no ledger, so brief events name the first unhealthy files of
+    each kind. If the reader closes the pipe, the run continues and nothing more is written.
     """
 
     def __init__(self, stream: TextIO, *, brief: bool = False, dry_run: bool = False) -> None:
@@ -111,8 +110,8 @@ class EventLines:
                 self._stream.write(line + "\n")
                 self._stream.flush()
             except BrokenPipeError:
-                logger.info("Nobody reads the events any more")
-                # What is left in the buffer must not fail when the program ends.
+                logger.info("The reader of the events has closed the pipe")
+                # The rest of the buffer must not cause an error when the program ends.
                 os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
                 self._stream = None
 
@@ -124,7 +123,7 @@ class EventLines:
             return self._named[type(event)] <= NAMED_PROBLEMS
 
 
-# What plain lines tell of: nearly all events are others, which come for every file.
+# The events that plain lines show; most events are about single files and are left out.
 TOLD = frozenset(
     {FileFailed, FolderFailed, FolderSkipped, Notice}
     | {RunPaused, RunResumed, LimitsChanged, ChannelChanged}
@@ -132,7 +131,7 @@ TOLD = frozenset(
 
 
 class PlainLines:
-    """What a person has to know, a line each; for logs and pipes."""
+    """Writes important events as lines of text, for logs and pipes."""
 
     def __init__(self, write: Callable[[str], object]) -> None:
         self._write = write
@@ -152,7 +151,7 @@ class PlainLines:
 
 
 def describe_event(event: Event) -> Iterator[str]:
-    """Yield what a person has to know of an event, in plain sentences."""
+    """Yield an important event as sentences."""
     match event:
         case FileFailed(path=path, problem=problem) | FolderFailed(path=path, problem=problem):
             yield f"Failed: {format_path(path)}: {_sentence(problem)}"
@@ -165,7 +164,7 @@ def describe_event(event: Event) -> Iterator[str]:
         case RunResumed():
             yield "Going on."
         case LimitsChanged(channels=channels, bandwidth=bandwidth, reason=reason):
-            speed = f", {format_size(bandwidth)}/s" if bandwidth else ", as fast as it goes"
+            speed = f", {format_size(bandwidth)}/s" if bandwidth else ", unlimited speed"
             yield f"Limits: {channels} channel{'s' * (channels != 1)}{speed} ({reason})."
         case ChannelChanged():
             yield from _describe_channel(event)
@@ -186,9 +185,9 @@ def _sentence(problem: Problem) -> str:
 
 
 def summarise(finished: RunFinished, *, partial: bool = False) -> list[str]:
-    """Return the sums of a run as sentences; the first one answers whether the data is safe.
+    """Return the summary of a run as sentences; the first says whether the data is safe.
 
-    `partial` says that there are files which it did not look at, or which are not safe.
+    `partial` is set if the run did not include all files, or if other files are not safe.
     """
     lines = []
     if finished.problem:
@@ -198,7 +197,7 @@ def summarise(finished: RunFinished, *, partial: bool = False) -> list[str]:
         where = f" of shard {finished.shard}" if finished.shard else ""
         lines.append(
             f"{finished.left_behind:,} files or folders{where} were left out and are not on the"
-            " server; the window's page Problems says why."
+            " server. The page Problems of the window shows why."
         )
     lines.append(
         f"{finished.found:,} found = {finished.verified:,} verified + {finished.waiting:,} waiting"
@@ -218,13 +217,13 @@ def summarise(finished: RunFinished, *, partial: bool = False) -> list[str]:
 
 
 def _tell_safe(finished: RunFinished, *, partial: bool) -> Iterator[str]:
-    """Yield whether all is safe, where that can be said."""
+    """Yield whether all files are safe, if that is known."""
     safe = finished.verified == finished.found - finished.skipped and not finished.problem
     where = f" of shard {finished.shard}" if finished.shard else " of this run" if partial else ""
     if finished.found == 0:
         yield f"No files{where} were found."
     elif safe and not finished.verified:
-        yield f"No files{where} were found that are to be sent."
+        yield f"No files{where} were found that need to be sent."
     elif safe and not finished.left_behind:
         yield f"All {finished.verified:,} files{where} are safe on the server."
 
@@ -235,11 +234,12 @@ def describe_safety(found: "StatusReport") -> Iterator[str]:
         yield _sentence(found.data_problem)
     if found.interrupted and not found.running:
         yield (
-            f"The run of {_local(found.interrupted.started)} was cut off; the next run carries on."
+            f"The run of {_local(found.interrupted.started)} was interrupted. "
+            "The next run continues."
         )
     if found.at_risk.files:
         oldest = found.at_risk.oldest
-        since = f"; the oldest was made {_local(oldest)}" if oldest else ""
+        since = f"; the oldest is from {_local(oldest)}" if oldest else ""
         count, size = found.at_risk.files, format_size(found.at_risk.bytes)
         yield f"Only on this computer: {count:,} files, {size}{since}."
     if found.sources:
@@ -249,11 +249,11 @@ def describe_safety(found: "StatusReport") -> Iterator[str]:
     if found.safety is Safety.SAFE:
         yield "All files that were found are safe on the server."
     elif found.safety is Safety.UNKNOWN:
-        yield "It is not known whether all files are safe; a run over the data directory finds out."
+        yield "It is not known whether all files are safe. A run of the data directory checks."
 
 
 def describe_decision(decision: "ServerDecision") -> str:
-    """Return a setting that the server decides, and what this computer says, as a sentence."""
+    """Return a setting that the server defines, and the value it replaces, as a sentence."""
     value, instead_of = (text or "(empty)" for text in (decision.value, decision.instead_of))
     return (
         f"The server sets {decision.setting.key} to {_shorten(value)} instead of "
@@ -270,7 +270,7 @@ def _local(moment: datetime) -> str:
 
 
 class DryRunOutput:
-    """Collects what a dry run finds, folder by folder, and what would stay here."""
+    """Collects what a dry run finds in each folder, and which files would not be sent."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -281,7 +281,7 @@ class DryRunOutput:
         self._places: dict[bytes, FolderFound] = {}
 
     def show(self, event: Event) -> None:
-        """Take the next event."""
+        """Process the next event."""
         with self._lock:
             match event:
                 case FolderFound(path=path):
@@ -320,7 +320,7 @@ class DryRunOutput:
 
 
 def _tell_wanted(totals: Totals) -> str:
-    """Return what a run would send; that all is there is said only where all of it is."""
+    """Return what a run would send; reports that everything is there only if all of it is."""
     if totals.wanted:
         return f"{totals.wanted:,} files, {format_size(totals.wanted_bytes)} would be sent"
     if not totals.found:
@@ -333,7 +333,7 @@ def _tell_wanted(totals: Totals) -> str:
 def _name_files(
     what: str, named: Sequence[FileWaiting | FileSkipped], number: int
 ) -> Iterator[str]:
-    """Yield the first files of one kind with the reason, and how many more there are."""
+    """Yield the first files of one kind with the reason, and the number of others."""
     for event in named:
         yield f"{what}: {format_path(event.path)}: {_sentence(event.problem)}"
     if number > len(named):
@@ -341,7 +341,7 @@ def _name_files(
 
 
 def log_line(event: Event) -> str:
-    """Return an event as a line of the log: its name, and what of its fields says something."""
+    """Return an event as a line of the log: its name and its fields that are not empty."""
     fields = [(name, value) for name, value in event_record(event).items() if value]
     told = (f"{name}={_brief(value)}" for name, value in fields if name != "event")
     return " ".join((event_name(event), *told))
@@ -360,13 +360,13 @@ def _brief(value: object) -> str:
 
 
 def print_lines(lines: Iterable[str]) -> None:
-    """Print lines of text on standard output, each on a line of its own whatever it holds."""
+    """Print each text on a line of its own on standard output, with control characters escaped."""
     for line in lines:
         print(format_text(line))
 
 
 def print_line(text: str, *, err: bool = False) -> None:
-    """Print a line of text, on standard error where it is about a problem."""
+    """Print a line of text, on standard error if it is about a problem."""
     stream = sys.stderr if err else sys.stdout
     stream.write(format_text(text) + "\n")
     stream.flush()
@@ -399,7 +399,7 @@ LEVELS: dict[type[Event], int] = {  # of the events in the log; all others are f
 
 
 class Shape(Enum):
-    """How a run is shown: to a person, as one final JSON object, as a line an event.
+    """How a run is shown: as text, as one final JSON object, or as a line for each event.
 
     Brief events leave out those about single files.
     """
@@ -411,7 +411,7 @@ class Shape(Enum):
 
 
 def choose_shape(*, events: bool, brief: bool, as_json: bool = False) -> Shape:
-    """Return how a run is shown."""
+    """Return the output format of a run."""
     if events and as_json:
         raise BadParameter("--events and --json exclude each other.")
     if brief and not events:
@@ -422,7 +422,7 @@ def choose_shape(*, events: bool, brief: bool, as_json: bool = False) -> Shape:
 
 
 def tell_failure(error: UploaderError, shape: Shape) -> None:
-    """Say why a command could not do its work."""
+    """Print why a command failed."""
     if shape is Shape.TEXT:
         more = f"More: mydata-like explain {error.problem_code}"
         for line in filter(None, (error.message, error.hint, more)):
@@ -432,12 +432,12 @@ def tell_failure(error: UploaderError, shape: Shape) -> None:
 
 
 def end_of_nothing(problem: Problem) -> RunFinished:
-    """Return the sums of a run that did not begin."""
+    """Return the summary of a run that did not start."""
     return RunFinished.of_nothing(SystemClock().now(), problem)
 
 
 def log_event(event: Event) -> None:
-    """Keep for the maintainer what a person may ask about later."""
+    """Log the error for later questions."""
     level = LEVELS.get(type(event), logging.DEBUG)
     if logger.isEnabledFor(level):
         logger.log(level, "%s", log_line(event))

@@ -1,4 +1,4 @@
-"""Live bars on a terminal; only a run that a person watches there needs what draws them."""
+"""Progress bars on a terminal."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,7 +26,7 @@ REFRESHES = 5  # a second
 
 @contextmanager
 def live_bars(progress: RunProgress, stream: TextIO) -> Iterator[RunOutput]:
-    """Show live bars on a terminal: per channel, in all, and the sums."""
+    """Show progress bars on a terminal: one for each channel, the total, and the sums."""
     console = Console(file=stream, markup=False, highlight=False)
     picture = _Picture(progress)
     with Live(picture, console=console, refresh_per_second=REFRESHES, transient=True) as live:
@@ -60,7 +60,7 @@ def _transfer_cells(transfer: ActiveTransfer) -> tuple[RenderableType, ...]:
         name = f"{transfer.files:,} files"
     bar = ProgressBar(total=max(1, transfer.size), completed=transfer.done, width=30)
     again = f"attempt {transfer.attempt}" if transfer.attempt > 1 else ""
-    said = f"again soon: {transfer.problem.message}" if transfer.problem else again
+    said = f"retrying soon: {transfer.problem.message}" if transfer.problem else again
     return (
         f"channel {transfer.channel}",
         Text(name[:34]),

@@ -1,4 +1,4 @@
-"""`mydata-like register`: ask for approval, and get to know the staging host."""
+"""`mydata-like register`: requests approval and trusts the key of the staging host."""
 
 import sys
 from collections.abc import Iterator
@@ -28,15 +28,15 @@ from mydata_like.engine.run import INTERRUPTED_EXIT
 from mydata_like.settings.schema import Settings
 
 _CONCLUSIONS = {
-    StepResult.OK: "The way is open; the first run proves registering and verifying.",
-    StepResult.UNPROVEN: "Nothing failed, but not all could be proved.",
-    StepResult.FAILED: "Something is wrong.",
+    StepResult.OK: "The connection works. Registering and verifying are proven by the first run.",
+    StepResult.UNPROVEN: "Nothing failed, but not everything could be tested.",
+    StepResult.FAILED: "A step failed.",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class RegisterArguments:
-    """What was asked for on the command line."""
+    """The options of `mydata-like register`."""
 
     config: Path | None
     assignments: tuple[str, ...]
@@ -55,23 +55,23 @@ def register(  # noqa: PLR0913, PLR0917 - the options of a command
     new_identity: Annotated[
         bool,
         typer.Option(
-            "--new-identity", help="Make a new uuid and key first: for a copied installation."
+            "--new-identity", help="Create a new uuid and key first, for a copied installation."
         ),
     ] = False,
     keep_identity: Annotated[
         bool,
-        typer.Option(
-            "--keep-identity", help="Say that this computer has taken the place of another."
-        ),
+        typer.Option("--keep-identity", help="Confirm that this computer replaces another one."),
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Ask nothing before a new identity.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Create a new identity without asking.")
+    ] = False,
     check: Annotated[
         bool,
-        typer.Option("--check", help="Only prove the way to the server, with one small file."),
+        typer.Option("--check", help="Only test the connection to the server with one small file."),
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Tell the server about this installation and ask for the approval of its key."""
+    """Register this installation with the server and request approval of its key."""
     if new_identity + keep_identity + check > 1:
         raise typer.BadParameter("--new-identity, --keep-identity and --check exclude each other.")
     shape = Shape.JSON if as_json else Shape.TEXT
@@ -111,12 +111,12 @@ def _register(asked: RegisterArguments, shape: Shape) -> None:
         print_json({"approved": True, "box": place.area.box, "hosts": list(place.area.hosts)})
         return
     hosts = ", ".join(place.area.hosts)
-    print_lines([f"Approved: files go to the storage box {place.area.box} by way of {hosts}."])
+    print_lines([f"Approved: files go to the storage box {place.area.box} through {hosts}."])
 
 
 @contextmanager
 def _attending(settings: Settings, config: Path | None, emit: Emit) -> Iterator[RunObserver]:
-    """Yield an observer whose signals stop what is at work, and whose log shows no secret."""
+    """Yield an observer that signals cancel and whose log contains no secrets."""
     cancel = CancelFlag()
     with (
         open_log(settings, config) as redaction,
@@ -126,7 +126,7 @@ def _attending(settings: Settings, config: Path | None, emit: Emit) -> Iterator[
 
 
 def _check(asked: RegisterArguments, shape: Shape) -> int:
-    """Tell of each step whether it is well; return the exit code of the first that is not."""
+    """Print the result of each step; return the exit code of the first that failed."""
     settings = load_trusting(asked.config, asked.assignments, asked.accept).settings
     request = RunRequest(settings=settings, config=asked.config, dry_run=True)
     steps = []
@@ -149,7 +149,7 @@ def _describe_step(step: TestStep) -> str:
 
 
 def _renew_identity(asked: RegisterArguments, shape: Shape, *, sure: bool) -> None:
-    """Make a new identity, if the person is sure."""
+    """Create a new identity if the user confirms it."""
     settings = load_settings(asked.config, asked.assignments).settings
     if not sure:
         if shape is not Shape.TEXT or not sys.stdin.isatty():
@@ -160,7 +160,7 @@ def _renew_identity(asked: RegisterArguments, shape: Shape, *, sure: bool) -> No
                 "files go over SSH. What is on the server stays there and is found again.",
             ]
         )
-        if not typer.confirm("Make a new identity?"):
+        if not typer.confirm("Create a new identity?"):
             raise Cancelled
     uuid = renew_identity(settings, asked.config)
     if shape is Shape.TEXT:
@@ -168,7 +168,7 @@ def _renew_identity(asked: RegisterArguments, shape: Shape, *, sure: bool) -> No
 
 
 def _asks(key: HostKey, shape: Shape) -> bool:
-    """Ask the person on the terminal; where there is none the answer is no."""
+    """Ask the user on the terminal; without a terminal the answer is no."""
     if shape is not Shape.TEXT or not sys.stdin.isatty():
         return False
     print_lines(

@@ -1,4 +1,4 @@
-"""Carries out a run for a command: who watches it, how it is stopped, how it ends."""
+"""`mydata-like run` and `scan`: start a run, show it, stop it, and return its exit code."""
 
 import logging
 import os
@@ -74,7 +74,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class RunArguments:
-    """A run as it was asked for on the command line."""
+    """The options of a run on the command line."""
 
     config: Path | None
     assignments: tuple[str, ...]
@@ -82,7 +82,7 @@ class RunArguments:
     host_keys: tuple[str, ...] = ()
     dry_run: bool = False
     sources: tuple[SourceRequest, ...] = ()
-    only: str = ""  # one folder below the data directory, as a person writes it
+    only: str = ""  # one folder below the data directory, as typed
     shard: Shard = WHOLE
     accept_empty: bool = False
 
@@ -90,7 +90,7 @@ class RunArguments:
 def carry_out(
     arguments: RunArguments, sources: Sequence[str] = (), becoming: Sequence[str] = ()
 ) -> int:
-    """Run, show it, and return the exit code; of `sources` only, where there are any."""
+    """Run, show the progress, and return the exit code; upload only `sources` if there are any."""
     try:
         return _carry_out(replace(arguments, sources=read_offers(sources, becoming)))
     except UploaderError as error:
@@ -103,7 +103,7 @@ def carry_out(
 
 
 def read_shard(text: str) -> Shard:
-    """Return the shard that a command line asks for: the whole where it names none."""
+    """Return the shard of the command line; the whole if it names none."""
     try:
         return Shard.parse(text) if text else WHOLE
     except ValueError:
@@ -111,7 +111,7 @@ def read_shard(text: str) -> Shard:
 
 
 def read_offers(sources: Sequence[str], becoming: Sequence[str]) -> tuple[SourceRequest, ...]:
-    """Return the sources of a command line with what each is to become, if that is said."""
+    """Return the sources of a command line with their destinations, if given."""
     if becoming and len(becoming) != len(sources):
         raise BadParameter("--as goes with every --source, or with none.")
     destinations = map(parse_destination, becoming)
@@ -182,8 +182,8 @@ def _find_folder(settings: Settings, text: str) -> str:
 
 
 def _send_signals(arguments: RunArguments, settings: Settings, finished: RunFinished) -> None:
-    """Tell the dead man's switch; the run's sums stay the last that is said."""
-    part = arguments.only or arguments.shard != WHOLE  # which is no sign that all is well
+    """Signal the monitoring service; the summary remains the last line of output."""
+    part = arguments.only or arguments.shard != WHOLE  # which does not show that everything works
     if not arguments.dry_run and not part:
         for problem in send_signals(settings, finished):
             logger.warning("%s", problem)
@@ -198,7 +198,7 @@ def _open_report(arguments: RunArguments, progress: RunProgress) -> Iterator[Run
         yield PlainLines(sys.stderr.write)
     elif sys.stdout.isatty():
         from mydata_like.cli.progress_bars import (
-            live_bars,  # here: a run that nobody watches needs none
+            live_bars,  # here, since a run without a terminal needs none
         )
 
         with live_bars(progress, drawing_stream(sys.stdout)) as report:
@@ -218,7 +218,7 @@ def _tell_end(
 
 
 def _summarise(arguments: RunArguments, settings: Settings, finished: RunFinished) -> list[str]:
-    """Return the end of a run; where other files are not safe, that is told, too."""
+    """Return the summary of a run, and whether other files are not safe."""
     if finished.problem or finished.shard or arguments.dry_run:
         return summarise(finished)
     try:
@@ -244,7 +244,7 @@ def run(  # noqa: PLR0913 - each is an option of its own
     brief: BriefOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Scan the data directory and upload what the server lacks, until all is verified."""
+    """Scan the data directory, upload what the server does not have, and wait for verification."""
     shape = choose_shape(events=events, brief=brief, as_json=as_json)
     if sum(map(bool, (only, sources, shard))) > 1:
         raise typer.BadParameter("--only, --source and --shard exclude each other.")
@@ -271,7 +271,7 @@ def scan(  # noqa: PLR0913 - each is an option of its own
     brief: BriefOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Do a dry run: tell what would be uploaded; nothing is sent and nothing is made."""
+    """Show what a run would upload. Nothing is sent or created."""
     shape = choose_shape(events=events, brief=brief, as_json=as_json)
     if sources and shard:
         raise typer.BadParameter("--source and --shard exclude each other.")

@@ -1,4 +1,4 @@
-"""`mydata-like settings fetch`: what the server sets for this uploader."""
+"""`mydata-like settings fetch`: the settings that the server defines for this uploader."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from mydata_like.settings.schema import Settings
 
 
 def fetch(config: ConfigOption = None, assignments: SetOption = None) -> None:
-    """Ask the server what it sets for this uploader, and show it."""
+    """Fetch and show the settings that the server defines for this uploader."""
     try:
         with problems_told():
             settings = load_settings(config, assignments or ()).settings
@@ -30,12 +30,12 @@ def fetch(config: ConfigOption = None, assignments: SetOption = None) -> None:
         for line in filter(None, (error.message, error.hint)):
             print_line(line, err=True)
         raise typer.Exit(error.exit_code) from None
-    print_line("The server's settings were changed." if changed else "Nothing is new.")
+    print_line("The server's settings have changed." if changed else "Nothing has changed.")
     layer = loaded.sources.server
     for key in sorted(layer.values) if layer else ():
         entry = loaded.explain(key)
         theirs = next(given for given in entry.given if given.source is Layer.SERVER)
-        counts = "" if entry.winner is theirs else f" (does not count: {source_text(entry)})"
+        counts = "" if entry.winner is theirs else f" (not used: {source_text(entry)})"
         print_line(f"{key} = {format_value(entry.setting, theirs.value)}{counts}")
     tell_warnings(loaded)
 

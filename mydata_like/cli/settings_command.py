@@ -1,4 +1,4 @@
-"""`mydata-like settings`: show, explain, check and change settings."""
+"""`mydata-like settings`: shows, explains, checks and changes settings."""
 
 import sys
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ from mydata_like.settings.schema import find_missing, iter_settings
 
 
 class SettingsCommands(LazyGroup):
-    """The commands of settings; those that go to a server or to another program are lazy."""
+    """The commands of settings; those that use a server or another program are imported late."""
 
     lazy_commands: ClassVar = {
         "fetch": ("server_settings_command", "fetch"),
@@ -41,13 +41,13 @@ app = typer.Typer(
     name="settings", cls=SettingsCommands, help="Show, explain, check and change settings."
 )
 
-AUTOSTART = "window.start_at_login"  # which takes effect when it is set
+AUTOSTART = "window.start_at_login"  # applied as soon as it is set
 
 KeyArgument = Annotated[str, typer.Argument(metavar="SECTION.KEY")]
 
 
 class SettingsTarget(StrEnum):
-    """Where the API key can be kept."""
+    """Where the API key can be stored."""
 
     KEYRING = "keyring"
     FILE = "file"
@@ -66,7 +66,7 @@ def show(
     assignments: SetOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show all settings, and where each value comes from."""
+    """Show all settings and where each value comes from."""
     with problems_told():
         loaded = load_settings(config, assignments or ())
         explained = [loaded.explain(setting.key) for setting in iter_settings()]
@@ -98,7 +98,7 @@ def print_value(
 @app.command("set")
 def change_value(
     key: KeyArgument,
-    value: Annotated[str, typer.Argument(help="Lists are parted by commas.")],
+    value: Annotated[str, typer.Argument(help="Separate the items of a list by commas.")],
     config: ConfigOption = None,
 ) -> None:
     """Change one setting in your settings file."""
@@ -109,14 +109,14 @@ def change_value(
 
 @app.command("unset")
 def remove_value(key: KeyArgument, config: ConfigOption = None) -> None:
-    """Remove one setting from your settings file, so that its default counts."""
+    """Remove one setting from your settings file; its default applies again."""
     with problems_told():
         _save(config, key, None)
 
 
 @app.command("check")
 def check(config: ConfigOption = None, assignments: SetOption = None) -> None:
-    """Check all settings and tell everything that is wrong or missing."""
+    """Check all settings and report everything that is wrong or missing."""
     with problems_told():
         loaded = load_settings(config, assignments or ())
         tell_warnings(loaded)
@@ -127,12 +127,12 @@ def check(config: ConfigOption = None, assignments: SetOption = None) -> None:
             print_line(offer, err=True)
         if missing:
             raise typer.Exit(SettingsError.exit_code)
-        print_line("All settings are right.")
+        print_line("All settings are valid.")
 
 
 @app.command("explain")
 def explain(key: KeyArgument, config: ConfigOption = None, assignments: SetOption = None) -> None:
-    """Explain one setting: its meaning, its limits, and each layer's value."""
+    """Explain one setting: its meaning, its limits and the value of each layer."""
     with problems_told():
         entry = load_settings(config, assignments or ()).explain(key)
         print_lines(_explanation_lines(entry))
@@ -145,7 +145,7 @@ def store_key(
     store: StoreOption = SettingsTarget.KEYRING,
     stdin: StdinOption = False,
 ) -> None:
-    """Store the API key of the account, asking for it without showing it."""
+    """Prompt for the API key of the account and store it."""
     with problems_told():
         settings = load_settings(config, assignments or ()).settings
         secrets = open_secrets(config)
@@ -159,7 +159,7 @@ def store_key(
 
 @contextmanager
 def problems_told() -> Iterator[None]:
-    """Turn what is wrong with settings into words on standard error and exit code 2."""
+    """Print what is wrong with settings on standard error and exit with code 2."""
     try:
         yield
     except SettingsError as error:
@@ -191,7 +191,7 @@ def _value_text(entry: SettingSource) -> str:
 
 
 def source_text(entry: SettingSource) -> str:
-    """Return where a value comes from."""
+    """Return the origin of a value."""
     locked = ", locked" if entry.locked_by else ""
     origin = f" ({entry.winner.origin})" if entry.winner.source is Layer.SERVER else ""
     return f"{entry.winner.source}{origin}{locked}"

@@ -1,4 +1,4 @@
-"""`mydata-like sources`: what was added from outside of the data directory and is not safe yet."""
+"""`mydata-like sources`: lists and removes sources from outside the data directory."""
 
 import os
 from collections.abc import Iterator
@@ -24,12 +24,12 @@ def sources(
         typer.Option(
             "--remove",
             metavar="PATH",
-            help="Forget this one: no run carries on with it. What was sent stays on the server.",
+            help="Remove this source. Files that were sent stay on the server.",
         ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List added folders and files that are not safe yet; the next run carries on with them."""
+    """List added folders and files that are not safe yet. The next run continues with them."""
     try:
         settings = load_settings(config, assignments or ()).settings
         if remove is not None:

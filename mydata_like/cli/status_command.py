@@ -1,4 +1,4 @@
-"""`mydata-like status`: what is set, what the last runs brought."""
+"""`mydata-like status`: the settings, the active run and the results of the last runs."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -34,7 +34,7 @@ def status(
     assignments: SetOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Tell what is set up, whether a run is at work, and how the last runs ended."""
+    """Show what is set up, whether a run is active, and how the last runs ended."""
     try:
         settings = load_settings(config, assignments or ()).settings
         found = look_at_state(settings, config, assignments or ())

@@ -1,4 +1,4 @@
-"""How a command is stopped, by signals, and obeys the commands that come on standard input."""
+"""Signals that stop a command, and commands that it reads from standard input."""
 
 import logging
 import os

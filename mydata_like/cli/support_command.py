@@ -1,4 +1,4 @@
-"""`mydata-like support-bundle`: what somebody needs to help, in one file."""
+"""`mydata-like support-bundle` and `explain`: information for support."""
 
 import shutil
 from difflib import get_close_matches
@@ -17,15 +17,15 @@ from mydata_like.core.problems import PROBLEMS
 
 
 def support_bundle(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The zip file to be written.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The zip file to write.")],
     names: Annotated[
-        bool, typer.Option("--names/--no-names", help="Let it name files and folders.")
+        bool, typer.Option("--names/--no-names", help="Include names of files and folders.")
     ] = True,
     config: ConfigOption = None,
 ) -> None:
-    """Write what helps to find out what went wrong: logs, settings, versions, the last runs.
+    """Write a zip file for support: logs, settings, versions and the last runs.
 
-    API keys and passwords are not in it. It is a plain zip file: look into it before you send it.
+    It contains no API keys or passwords. Look through it before you send it.
     """
     try:
         documents = collect_documents(config, names=names)
@@ -40,10 +40,12 @@ def support_bundle(
 def explain(
     code: Annotated[
         str,
-        typer.Argument(metavar="CODE", help="As in `staging.full`: the log and --json name it."),
+        typer.Argument(
+            metavar="CODE", help="A code such as `staging.full`, from the log or --json."
+        ),
     ],
 ) -> None:
-    """Tell what a message's code means, and what to do."""
+    """Explain a problem code and what to do about it."""
     if code not in PROBLEMS:
         near = get_close_matches(code, PROBLEMS)
         hint = f"Is it one of these: {', '.join(near)}?" if near else "The log names it."

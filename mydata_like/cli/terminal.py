@@ -1,4 +1,4 @@
-"""Standard output and error that show control characters instead of obeying them.
+"""Standard output and error that print control characters as visible escapes.
 
 Names of files and texts of a server are escaped where lines are made, by `core.format`. What was
 forgotten there is escaped here, the last place before a terminal: a name could otherwise move

@@ -1,4 +1,4 @@
-"""`mydata-like watch`: runs by the schedule, without a window, for as long as it is left to."""
+"""`mydata-like watch`: starts scheduled runs without a window until stopped."""
 
 import sys
 from collections.abc import Iterable, Iterator
@@ -43,33 +43,29 @@ from mydata_like.engine.command_handler import CommandHandler
 from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.engine.scheduler import RunRequests
 
-InstallOption = Annotated[
-    bool, typer.Option("--install", help="Install the service that does this, and start it.")
-]
+InstallOption = Annotated[bool, typer.Option("--install", help="Install and start the service.")]
 UninstallOption = Annotated[bool, typer.Option("--uninstall", help="Stop and remove the service.")]
 PrintOption = Annotated[
     bool, typer.Option("--print", help="Print the service's definition; change nothing.")
 ]
 SystemOption = Annotated[
     bool,
-    typer.Option(
-        "--system", help="With these: a service of the whole computer, not of the person."
-    ),
+    typer.Option("--system", help="With these: a service of the computer instead of the user."),
 ]
 UserOption = Annotated[
     str,
     typer.Option(
         "--user",
         metavar="NAME",
-        help="With --system: the account whose rights it has; yours by default.",
+        help="With --system: the account it runs as; yours by default.",
     ),
 ]
-RootOption = Annotated[bool, typer.Option("--as-root", help="With --system: it shall run as root.")]
+RootOption = Annotated[bool, typer.Option("--as-root", help="With --system: run as root.")]
 
 AttendedOption = Annotated[
     bool,
     typer.Option(
-        "--attended", help="With --events: end with standard input, after the run under way."
+        "--attended", help="With --events: stop when standard input closes, after the current run."
     ),
 ]
 
@@ -104,7 +100,7 @@ def watch(  # noqa: PLR0913 - each is an option of its own
     user: UserOption = "",
     as_root: RootOption = False,
 ) -> None:
-    """Start runs as the schedule says, until stopped; or install the service that does it."""
+    """Start runs on schedule until stopped, or install the service that does so."""
     shape = choose_shape(events=events, brief=brief)
     order = WatchRequest(
         config=config,

@@ -1,4 +1,4 @@
-"""`mydata-like where`: what became of a local file."""
+"""`mydata-like where`: the status of a local file or folder."""
 
 import os
 from collections.abc import Iterator
@@ -54,13 +54,13 @@ _UNKNOWN = {
 
 def where(
     text: Annotated[
-        str, typer.Argument(metavar="PATH_OR_NAME", help="A file, a folder, or a mere name.")
+        str, typer.Argument(metavar="PATH_OR_NAME", help="A file, a folder, or a file name.")
     ],
     config: ConfigOption = None,
     assignments: SetOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Tell what became of a local file: how far it has come, and where it lies.
+    """Show the status of a local file and where it is stored.
 
     A folder stands for all in it, the name of an archive for what it holds. Nobody is asked:
     this is what the ledger knows.

@@ -1,4 +1,4 @@
-"""The words that open the window; who opens it is told by the entry point, not known here.
+"""The options of `mydata-like gui`; the entry point opens the window.
 
 This module imports nothing heavy, so that a second start ends at once.
 """
@@ -36,6 +36,6 @@ def gui(
         bool, typer.Option("--hidden", help="Start in the tray, as at a login.")
     ] = False,
 ) -> None:
-    """Open the window; a second start shows the one that is open."""
+    """Open the window, or show it if it is already open."""
     open_window: OpenWindow = context.obj
     raise typer.Exit(open_window(config, tuple(paths or ()), hidden=hidden))

@@ -225,7 +225,7 @@ def exists(words: list[str]) -> bool:
     if words[0] in ("--version", "--self-test"):  # which `__main__` knows
         return True
     command = typer.main.get_command(app)
-    while isinstance(command, TyperGroup):
+    while words and isinstance(command, TyperGroup):
         command = command.get_command(typer.Context(command), words.pop(0))
         if command is None:
             return False

@@ -211,7 +211,7 @@ def test_status_after_a_kill(cut_off, site):
     assert record["safety"] == "at risk"
     assert record["at_risk"]["files"] == len(cut_off)
     assert record["interrupted"]["found"] == len(site.place.expected_files())
-    assert "was cut off; the next run carries on." in said
+    assert "was interrupted. The next run continues." in said
     assert f"Only on this computer: {len(cut_off)} files" in said
     assert "are safe" not in said
 

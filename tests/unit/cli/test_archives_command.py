@@ -94,4 +94,4 @@ def test_what_is_no_archive_is_told_in_a_sentence(tmp_path, words):
 def test_a_file_that_it_does_not_hold_is_told(archive):
     result = call("extract", archive, "nothing")
 
-    assert (result.exit_code, "holds no such file" in result.output) == (1, True)
+    assert (result.exit_code, "does not contain this file" in result.output) == (1, True)

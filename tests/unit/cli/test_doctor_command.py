@@ -63,7 +63,7 @@ def test_the_sentence_is_followed_by_what_would_help_and_what_is_not_known():
 
     assert any(line.startswith("The limit is for large files the disk") for line in lines)
     assert any("x 3.0" in line for line in lines)
-    assert "Other programs took of this computer: 50% when the test began." in lines
+    assert "Other programs used CPU time of this computer: 50% when the test began." in lines
     assert lines[-1] == "Something cannot be told."
 
 
@@ -72,7 +72,7 @@ def test_what_others_took_before_and_after_is_said():
 
     lines = list(conclude(judge(busy, Transfer()), busy))
 
-    assert "Other programs took of this computer: 70% when the test ended." in lines
+    assert "Other programs used CPU time of this computer: 70% when the test ended." in lines
 
 
 @needs_sshd

@@ -118,7 +118,7 @@ def test_all_is_safe_only_when_all_is_verified():
 def test_nothing_is_called_safe_of_a_run_that_wanted_nothing():
     said = summarise(finished(found=2, verified=0, skipped=2))
 
-    assert said[0] == "No files were found that are to be sent."
+    assert said[0] == "No files were found that need to be sent."
     assert "safe" not in " ".join(said)
 
 
@@ -157,7 +157,7 @@ def test_the_sums_end_with_the_limit_where_it_is_known(limit, said):
         ),
         (
             LimitsChanged(channels=1, reason="a person asked for it"),
-            "Limits: 1 channel, as fast as it goes (a person asked for it).",
+            "Limits: 1 channel, unlimited speed (a person asked for it).",
         ),
     ],
     ids=["failed", "notice", "paused", "lost", "limited", "unlimited"],
@@ -253,5 +253,5 @@ def test_the_picture_shows_every_channel_and_the_sums():
     text = stream.getvalue()
     assert "channel 1" in text
     assert "large.raw" in text
-    assert "again soon: The line broke." in text
+    assert "retrying soon: The line broke." in text
     assert "2 found = 0 verified + 0 waiting + 0 skipped + 0 failed + 2 open" in text

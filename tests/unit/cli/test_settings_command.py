@@ -123,7 +123,7 @@ def test_check_says_that_all_is_right(home, call):
 
     result = call("check")
 
-    assert (result.exit_code, result.stdout) == (0, "All settings are right.\n")
+    assert (result.exit_code, result.stdout) == (0, "All settings are valid.\n")
 
 
 def test_check_tells_all_that_is_wrong_with_its_line(home, call):
