@@ -1,4 +1,4 @@
-"""The chunked upload: pieces of one replica's file, sent over HTTP."""
+"""The chunked upload: chunks of one replica, sent over HTTP."""
 
 import re
 import shutil

@@ -1,4 +1,4 @@
-"""The state that all resources share, and who may do what with it."""
+"""The state that all resources share, and access rights."""
 
 from dataclasses import dataclass
 from pathlib import Path

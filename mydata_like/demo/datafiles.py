@@ -1,4 +1,4 @@
-"""Datafile records over HTTP, under both of the names the server has for them."""
+"""Datafile records over HTTP, under both names that the server has for them."""
 
 import json
 import sqlite3

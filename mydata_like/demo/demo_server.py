@@ -1,4 +1,4 @@
-"""A MyTardis-compatible upload server for demonstrations, tests and measurements.
+"""A MyTardis-compatible upload server for demonstrations, tests and benchmarks.
 
 `with EmbeddedServer(directory) as server:`; as a process of its own it is run by
 `mydata_like.demo.server_process`.

@@ -1,4 +1,4 @@
-"""A whole demonstration in one folder: server, staging host, sample data and settings."""
+"""A complete demonstration in one folder: server, staging host, sample data and settings."""
 
 import shutil
 import tempfile

@@ -1,4 +1,4 @@
-"""Experiments, the parameters they are found by, and who may see them."""
+"""Experiments and datasets, their parameters, and who may see them."""
 
 from typing import Any
 

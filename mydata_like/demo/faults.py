@@ -1,4 +1,4 @@
-"""What can go wrong between a client and a server, on request: rules and their actions."""
+"""Faults between client and server that tests can request."""
 
 import re
 from collections.abc import Mapping

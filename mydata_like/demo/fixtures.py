@@ -1,4 +1,4 @@
-"""What a new embedded server knows: an account, a facility, people, storage boxes."""
+"""The initial data of an embedded server, and the sample files."""
 
 import os
 import random

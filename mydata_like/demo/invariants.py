@@ -1,4 +1,4 @@
-"""Nothing twice, nothing false, nothing lost: the database and the boxes, examined."""
+"""Checks that database and storage boxes are consistent: no duplicates and no losses."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""What the server says: JSON, empty pages and bare paths, dressed as MyTardis dresses them."""
+"""JSON responses in the form of MyTardis."""
 
 import json
 from collections.abc import Iterable, Mapping

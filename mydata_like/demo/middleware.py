@@ -1,4 +1,4 @@
-"""What stands before the application: the list of requests, the faults, the missing slash."""
+"""Request handling before the application: log of requests, faults, missing slashes."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""Replicas over HTTP, among them how many bytes of one have arrived."""
+"""Replicas over HTTP, with the number of bytes that have arrived."""
 
 from shutil import copyfile
 

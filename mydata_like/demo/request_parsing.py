@@ -1,4 +1,4 @@
-"""Datafile records as clients send them: what is refused, and what is kept in which form."""
+"""Parses and validates the datafile records and filters of requests."""
 
 import json
 import mimetypes

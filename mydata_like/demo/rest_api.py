@@ -1,4 +1,4 @@
-"""The web application: which function answers which request."""
+"""The web application: routes requests to their functions."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""The server's clock and its way with times: naive texts in its own zone."""
+"""The server's clock and its time format: naive texts in its own zone."""
 
 from datetime import UTC, datetime
 from functools import lru_cache

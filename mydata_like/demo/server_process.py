@@ -1,4 +1,4 @@
-"""The embedded server's own switches over HTTP, for when it runs in another process."""
+"""The embedded server in a process of its own, with controls over HTTP."""
 
 import argparse
 import json

@@ -1,4 +1,4 @@
-"""A private OpenSSH server on loopback: own port, own host key, own authorized keys."""
+"""Private SSH servers on loopback: OpenSSH, or asyncssh where OpenSSH is missing."""
 
 import asyncio
 import getpass

@@ -1,4 +1,4 @@
-"""Where a new datafile's replica lies: in which storage box, under which path."""
+"""Chooses the storage box and path of a new replica."""
 
 import posixpath
 from collections.abc import Mapping

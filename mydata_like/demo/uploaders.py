@@ -1,4 +1,4 @@
-"""Uploaders, and the requests that their keys be let into the staging area."""
+"""Uploaders and the approval of their keys."""
 
 import json
 import sqlite3

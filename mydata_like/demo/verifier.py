@@ -1,4 +1,4 @@
-"""Verification: the bytes on the disk against the size and checksum that were registered."""
+"""Verification: compares size and checksum on the disk with those registered."""
 
 import hashlib
 import os

@@ -1,4 +1,4 @@
-"""Starts the window."""
+"""Builds the window and all that belongs to it, and runs it."""
 
 import gc
 import logging

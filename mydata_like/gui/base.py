@@ -1,4 +1,4 @@
-"""What all pages have in common."""
+"""The base class of pages, and the context that they share."""
 
 from typing import NamedTuple
 

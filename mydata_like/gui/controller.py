@@ -1,4 +1,4 @@
-"""What the window can do, and what it knows: its only way to the engine and the settings."""
+"""The controller: the only way from the window to the engine and the settings."""
 
 import logging
 import os

@@ -1,4 +1,4 @@
-"""The demonstration: a second window, over sample data and a server of its own."""
+"""Starts the demonstration: a second window with sample data and its own server."""
 
 from importlib.util import find_spec
 

@@ -1,4 +1,4 @@
-"""The dry run: what would be uploaded, folder by folder; nothing is sent."""
+"""The dry run dialog: what would be uploaded from each folder."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,4 +1,4 @@
-"""The engine: a child process that the window follows and gives commands to."""
+"""The engine as a child process: starts it, reads its events and sends it commands."""
 
 import json
 import logging

@@ -1,4 +1,4 @@
-"""Help: what the keys do, and what the program is made of."""
+"""The Help menu: keyboard shortcuts and the About dialog."""
 
 import html
 from collections.abc import Iterable, Sequence

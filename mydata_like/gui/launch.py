@@ -1,4 +1,4 @@
-"""What comes before the window: the one instance, and plain words where none can open.
+"""Starts the window, or shows the one that is already open.
 
 Nothing heavy is imported until it is clear that this is the first instance.
 """

@@ -1,4 +1,4 @@
-"""How the program was started."""
+"""The options that the window was started with."""
 
 from pathlib import Path
 from typing import NamedTuple

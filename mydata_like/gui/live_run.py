@@ -1,4 +1,4 @@
-"""The run at work as the window follows it: its progress, and its throughput over time."""
+"""The active run in the window: its progress, and its throughput over time."""
 
 from collections import deque
 from typing import Final, NamedTuple

@@ -1,4 +1,4 @@
-"""The added folders and files that no run has taken yet, so that none of them is lost."""
+"""Added folders and files that no run has accepted yet."""
 
 from collections.abc import Sequence
 from typing import Final

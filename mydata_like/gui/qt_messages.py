@@ -1,4 +1,4 @@
-"""What Qt itself has to say: logged, and put into plain words where it ends the program."""
+"""Logs Qt's own messages, and explains those that end the program."""
 
 import logging
 import os

@@ -1,4 +1,4 @@
-"""How things stand, as one value, from which the window and the tray are drawn."""
+"""The state of program and run as one value, from which window and tray are drawn."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""Why no window can open on this computer, in words that say what to do.
+"""Explains why no window can open on this computer, and what to do.
 
 Nothing of Qt is imported here, since Qt is what may be broken.
 """

@@ -1,4 +1,4 @@
-"""Asks beside the GUI thread how things stand; what is heavy is imported only there."""
+"""Background functions that load settings and status, which import the application late."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields

@@ -1,4 +1,4 @@
-"""The one sentence that says how things stand."""
+"""The sentence that summarises the state of program and data."""
 
 from PySide6.QtCore import QCoreApplication
 

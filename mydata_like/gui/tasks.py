@@ -1,4 +1,4 @@
-"""Runs functions in background threads, and delivers their results in the GUI thread."""
+"""Runs functions in background threads and delivers their results in the GUI thread."""
 
 import logging
 import threading

@@ -1,4 +1,4 @@
-"""How the program shows itself: colours and language, as the settings say.
+"""Applies the colour scheme and the language of the settings.
 
 The settings are read beside the GUI thread and come after the first window. So what they said is
 remembered, and the next start looks right from its first moment on.

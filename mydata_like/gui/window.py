@@ -1,4 +1,4 @@
-"""The main window: navigation, tool bar, pages, status line."""
+"""The main window: navigation, tool bar, pages and status line."""
 
 from collections.abc import Iterable
 from enum import Enum

@@ -1,4 +1,4 @@
-"""What the window remembers of itself: its size, the last page, columns, how halves are shared."""
+"""The state that the window remembers: size, last page, columns and splitters."""
 
 import os
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""What an installation consists of, and how each part of it is tried for real.
+"""The parts of an installation, and a test of each.
 
 Each function returns what it found, in words, or raises what is wrong. What it tries is imported
 in it: a library that cannot be loaded is one of the things that may be wrong.

@@ -1,4 +1,4 @@
-"""Tries the parts one after the other, and tells of each.
+"""Tests the parts of an installation one after the other and reports each result.
 
 Each is tried in a process of its own, so that one that crashes is told of like any other.
 """

@@ -1,4 +1,4 @@
-"""All stages together: files of ours, sent as a run sends them, to see what that comes to."""
+"""The end-to-end measurement: test files that are sent in the same way as a run sends them."""
 
 import os
 import secrets

@@ -1,4 +1,4 @@
-"""A process that fills one SSH session, as a channel worker would, with bytes nobody wants.
+"""A process that fills one SSH session with test bytes, as a channel worker would.
 
 It connects when it is told to, says how long that took, and begins when it is told to begin.
 Bytes are random and come from memory: no disk, no checksum, nothing that could be compressed.

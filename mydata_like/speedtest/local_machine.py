@@ -1,4 +1,4 @@
-"""What this computer can do by itself: checksums and ciphers, on one core and on all."""
+"""Speed of this computer: checksums, ciphers and disk reads, on one core and on all."""
 
 import hashlib
 import io

@@ -1,4 +1,4 @@
-"""What findings mean: how fast files would go, which stage is the limit, what would be faster.
+"""Predictions from the results: speed of a run, bottleneck, and faster alternatives.
 
 Every stage needs some seconds for each byte, and some for each file. Stages work side by side, so
 the one that needs the most time for a file is the limit, and what it needs is the pace of all.

@@ -1,4 +1,4 @@
-"""What would make it faster: settings to be changed, or what somebody at the server could do."""
+"""Recommendations: settings to change, or changes on the server."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple

@@ -1,4 +1,4 @@
-"""What the staging host says of itself, and how fast its disk takes files: asked over a shell.
+"""Facts about the staging host and the speed of its disk, measured over a shell.
 
 All that is written lies in one folder with a name that only this uploader uses, in the place to
 which runs send. It is removed before anything else, in case a test was killed, and at the end.

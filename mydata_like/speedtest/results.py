@@ -1,4 +1,4 @@
-"""What a speed test found: every stage by several looks, the two computers, what nobody can tell.
+"""The results of a speed test: measurements, both computers, and what could not be measured.
 
 Bytes, seconds and counts a second throughout; `docs/doctor.md` explains them as they stand in JSON.
 """

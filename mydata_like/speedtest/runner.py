@@ -1,4 +1,4 @@
-"""One speed test from beginning to end: what is measured in which order, and what is left out.
+"""One speed test: the order of measurements, and which ones are left out.
 
 A part that fails, or that this server does not allow, is said and left out; the rest goes on.
 """

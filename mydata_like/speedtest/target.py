@@ -1,4 +1,4 @@
-"""What a speed test looks at."""
+"""The connection, folders and files that a speed test uses."""
 
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""What the way to the staging host carries: from several processes, as a run would use it."""
+"""Throughput to the staging host, measured with several processes as in a run."""
 
 from bisect import bisect_left
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Keys that an SSH agent holds: it signs for us, also by a FIDO device or a smart card.
+"""Keys of an SSH agent, which also signs with FIDO devices and smart cards.
 
 The protocol is draft-ietf-sshm-ssh-agent; paramiko's own client finds its agent by SSH_AUTH_SOCK
 only, and fails where the comment of any key is not UTF-8.

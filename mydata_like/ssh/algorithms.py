@@ -1,4 +1,4 @@
-"""The algorithms that are offered: modern ones only, whatever the libraries would allow.
+"""The SSH algorithms that are offered: modern ones only.
 
 No CBC, no SHA-1, no MD5, no DSA. Each stack offers those of them that it has.
 """

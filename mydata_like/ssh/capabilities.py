@@ -1,4 +1,4 @@
-"""What a staging host allows: found out by trying, with a few kilobytes, on each rung.
+"""The capabilities of a staging host: shell, scp or SFTP, found by trying each.
 
 A shell is best, then scp, then SFTP. A rung counts as allowed only once bytes were really
 written below the staging area's location on it; what was written is removed again.

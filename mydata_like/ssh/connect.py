@@ -1,4 +1,4 @@
-"""Opening SSH sessions: on which way, by which stack, which host key, which key of ours."""
+"""Opens SSH sessions: chooses route, library, host key and private key."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

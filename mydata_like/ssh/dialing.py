@@ -1,4 +1,4 @@
-"""TCP connections to SSH servers: bounded, whichever address of the host answers.
+"""TCP connections to SSH servers, with time limits, to whichever address answers first.
 
 Also the words for what goes wrong with them, the same from both SSH stacks.
 """

@@ -1,4 +1,4 @@
-"""A host on the way to another: we log in there, and it connects us with the next one."""
+"""A jump host: a session to it opens a connection to the next host."""
 
 import socket
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""Private keys by the package `cryptography`: making one, and reading those of other programs.
+"""Generating private keys, and reading those of other programs, with `cryptography`.
 
 It takes as long to import as all else that a channel worker needs, so `keys` asks for this
 only when it must.

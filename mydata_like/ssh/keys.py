@@ -1,4 +1,4 @@
-"""The uploader's key pair: made here, kept owner-only, shown as public key and fingerprints."""
+"""The key pair of the uploader, its fingerprints, and the known host keys."""
 
 import base64
 import hashlib

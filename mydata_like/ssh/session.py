@@ -1,4 +1,4 @@
-"""One SSH session and its streams: the port that all SSH stacks implement alike."""
+"""The interface of an SSH session and its streams, which both libraries implement."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path

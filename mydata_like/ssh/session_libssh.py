@@ -1,4 +1,4 @@
-"""SSH sessions by libssh (the package ssh-python), which gives up the interpreter lock.
+"""SSH sessions on libssh (package ssh-python), which releases the interpreter lock.
 
 The library is used without blocking: each call is repeated until it is done, and between two
 calls we wait for the socket ourselves, never longer than the stall timeout. The streams of a

@@ -1,4 +1,4 @@
-"""SSH sessions by paramiko: everywhere, and where libssh is not installed.
+"""SSH sessions on paramiko, for systems without libssh, agents and jump hosts.
 
 Paramiko waits without limit in several places. Its socket is therefore one that gives up when
 somebody waits and no byte has moved for the stall timeout; that ends the library's own thread,

@@ -1,4 +1,4 @@
-"""File operations by SFTP over a stream of either SSH stack, writes pipelined.
+"""SFTP file operations over a stream of either SSH library, with pipelined writes.
 
 The protocol is version 3, draft-ietf-secsh-filexfer-02, the one that OpenSSH speaks; with its
 extension posix-rename@openssh.com.

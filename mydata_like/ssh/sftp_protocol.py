@@ -1,4 +1,4 @@
-"""What SFTP says over its stream: requests, answers, and what they mean.
+"""The packets of SFTP: requests, replies and status codes.
 
 The protocol is version 3, draft-ietf-secsh-filexfer-02, the one that OpenSSH speaks; with its
 extension posix-rename@openssh.com.

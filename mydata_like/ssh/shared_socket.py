@@ -1,4 +1,4 @@
-"""One socket, and the threads that wait for what comes through it.
+"""Lets several threads wait for data on one socket.
 
 A library that keeps a connection lets one thread in at a time, and what it takes in for one may
 be news for another. So one of those who wait watches the socket for all, and whoever used the

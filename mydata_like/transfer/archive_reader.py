@@ -1,4 +1,4 @@
-"""Reads archives, from a file or from a stream: only what `archive` writes, and nothing else.
+"""Reads archives from a file or a stream; accepts only what `archive_writer` writes.
 
 Whatever else a tar may hold (links, devices, other headers) makes it no archive of ours, and
 so does an index that says other things than the headers do. Nothing is believed before that.

@@ -1,4 +1,4 @@
-"""Archives: many small files as one plain tar, which ends with an index of them.
+"""Writes archives: many small files as one plain tar with an index at its end.
 
 Every place and size in an archive follows from the names and sizes of its members, so it is
 known before the first byte is read: the checksums in the index have a fixed width. They are

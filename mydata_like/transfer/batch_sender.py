@@ -1,4 +1,4 @@
-"""Batches: many small files as one tar stream, extracted straight into their places.
+"""Sends batches: many small files as one tar stream that the host extracts in place.
 
 A marker at the end of the stream proves all of it. Where that fails, the batch goes once more with
 its members named, which tells one by one what arrived and what was refused.

@@ -1,4 +1,4 @@
-"""What the extraction of a batch proves: which members lie in the staging area, whole.
+"""Checks which members of a batch were extracted completely.
 
 `tar -x` ends well when its input stops between two members, so its status alone proves
 nothing. Where all goes well, the proof is a marker, the last member of the stream: it has a name

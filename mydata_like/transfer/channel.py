@@ -1,4 +1,4 @@
-"""One channel to the staging area: what the engine asks of it, told to a worker process."""
+"""One channel to the staging area, as the engine uses it; a worker process does the work."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress

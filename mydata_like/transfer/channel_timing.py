@@ -1,4 +1,4 @@
-"""Where a channel's time goes while it carries a payload, at a few clock calls per chunk.
+"""Measures on what a channel spends its time, with a few clock calls per chunk.
 
 What is said over the session is timed; what else a channel does is to read, to hash and to pack.
 The processor time of its thread tells how much of each was work: the rest was waiting.

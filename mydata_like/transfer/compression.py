@@ -1,4 +1,4 @@
-"""Whether compressing pays on one session: only where the line is the limit, not a processor.
+"""Decides whether to compress, and writes zstd: only where the network is the bottleneck.
 
 All of it is measured while payloads go: how long the line takes for a byte, how long compressing
 one takes, and how fast payloads went in each way. Times are given, never asked for.

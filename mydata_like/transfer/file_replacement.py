@@ -1,4 +1,4 @@
-"""What was laid aside takes its place on hosts with a shell: renamed, many in one script."""
+"""Moves new bytes of changed files into place on hosts with a shell."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final

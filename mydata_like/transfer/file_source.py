@@ -1,4 +1,4 @@
-"""Local files as sources of bytes: each byte once, in order, checksummed on the way, or an error.
+"""Local files as byte sources: read once, in order, with a checksum, or an error.
 
 A file that is not what the scan saw, or that changes while it is read, raises
 `FileChangedError`; nothing here ever yields less than was promised and calls it success.

@@ -1,4 +1,4 @@
-"""A file on its way: its temporary name, and its last chunk, which a torn file never gets."""
+"""Temporary names, and the last chunk that is held back until a file is known to be unchanged."""
 
 import hashlib
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""One large file over several streams of a session, where a single one is held to its window.
+"""Sends one large file over several streams, where the window of one is the limit.
 
 OpenSSH takes 2 MiB per round trip on one stream, whatever the line could carry. So a file is
 read once, in order, and dealt out in blocks to streams that write them at their places.

@@ -1,4 +1,4 @@
-"""What our reading leaves in the system's memory of files (the page cache).
+"""Keeps our reads from filling the page cache of the system.
 
 Other programs of the instrument need that memory more than we do: each byte is read once. So
 the pages of a large file go as soon as they were read, unless somebody had them there before

@@ -1,4 +1,4 @@
-"""The transport over SSH: a bounded pool of channels, several to a session and its process."""
+"""The transport over SSH: a bounded pool of channels that share sessions and processes."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence

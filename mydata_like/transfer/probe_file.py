@@ -1,4 +1,4 @@
-"""What became of a single file in the staging area: looked at over a session, then removed."""
+"""Finds out what became of one test file in the staging area, and removes it."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager

@@ -1,4 +1,4 @@
-"""Removes what was left of broken transfers in the staging area: our own, and nothing younger.
+"""Removes what our broken transfers have left in the staging area.
 
 A file on its way has a temporary name that says whose it is (`sealed.part_name`). Where the local
 file changed or went before it was sent again, nobody comes back for what lies there.

@@ -1,4 +1,4 @@
-"""Remote scripts, and a shell that already waits for the next one."""
+"""Remote scripts, and a shell that is started in advance for the next one."""
 
 import math
 import time

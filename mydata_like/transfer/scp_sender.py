@@ -1,4 +1,4 @@
-"""Files to hosts that allow only scp: one `scp -r -t` carries a whole payload.
+"""Sends files to hosts that allow only scp: one `scp -r -t` for each payload.
 
 The protocol is OpenSSH's (scp.c, `sink`): control lines `D` and `E` enter and leave a
 directory, `T` says a file's times, `C` its mode, size and name; each is answered by a byte.

@@ -1,4 +1,4 @@
-"""What carries the payloads of a channel, on each rung."""
+"""The sender of a channel, chosen by the capabilities of the host."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""The sessions that channels share: near by as processors encrypt, far away as lines carry."""
+"""The sessions that channels share, and over which hosts they are spread."""
 
 import os
 import time

@@ -1,4 +1,4 @@
-"""Files to hosts that allow only SFTP: to a temporary name, then renamed.
+"""Sends files to hosts that allow only SFTP: to a temporary name, then renamed.
 
 Tiny ones are many under way at once, large ones over several streams where that is faster.
 """

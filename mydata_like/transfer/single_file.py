@@ -1,4 +1,4 @@
-"""Single files on hosts with a shell: to a temporary name, checked, then into their place.
+"""Sends single files to hosts with a shell: whole, resumed, striped or sparse.
 
 One remote script a file makes the directory, says how much of an earlier attempt lies there,
 takes the bytes, compares the size and renames. Of the bytes the last chunk is held back until

@@ -1,4 +1,4 @@
-"""Tiny files, read as a whole with the least that this takes, and fetched before their turn."""
+"""Reads small files completely, and ahead of their turn."""
 
 import hashlib
 import os

@@ -1,4 +1,4 @@
-"""Where a file's data lies between its holes."""
+"""The extents of a sparse file: where its data is between holes."""
 
 import errno
 import os

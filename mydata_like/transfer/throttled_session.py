@@ -1,4 +1,4 @@
-"""A session's bytes go when the bucket lets them, and all that is said over it is timed."""
+"""A session that is limited by a token bucket and measures its time."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""A channel worker: the process that owns one SSH session and moves payloads over it.
+"""A channel worker: the process that owns one SSH session and sends payloads over it.
 
 It is started with a pipe, and connects when it receives its configuration. Each channel that joins
 is a thread that reports `ChannelOpened` and answers each task with some `BytesSent` and then one

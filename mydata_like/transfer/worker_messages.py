@@ -1,4 +1,4 @@
-"""What the engine process and its channel workers say to each other.
+"""The messages between the engine and its channel workers.
 
 A worker keeps one SSH session and carries payloads over several channels of it; each order and
 each answer says which of them is meant. They are small dataclasses over a pipe, made of plain

@@ -1,4 +1,4 @@
-"""The engine's end of one channel worker: its process and the pipe to it."""
+"""The engine's end of a channel worker: its process and the pipe to it."""
 
 import signal
 import subprocess

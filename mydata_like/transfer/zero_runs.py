@@ -1,4 +1,4 @@
-"""Long runs of zeros in files without holes, which are left out as holes are."""
+"""Finds long runs of zeros in files without holes, so that they need not be sent."""
 
 from collections.abc import Iterator
 from typing import Final

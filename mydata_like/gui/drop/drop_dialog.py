@@ -1,4 +1,4 @@
-"""The sheet that opens for dropped folders: what they hold, and what they are to become."""
+"""The dialog for dropped folders: their files and their destinations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The dropped folders as a tree: what they hold, and what they would become."""
+"""The tree of dropped folders with files, destinations and warnings."""
 
 from __future__ import annotations
 

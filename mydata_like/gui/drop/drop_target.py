@@ -1,4 +1,4 @@
-"""Opens what fits to what was dropped: the sheet of folders, or the import of settings."""
+"""Opens the matching dialog for dropped files: upload or import of settings."""
 
 import os
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The sheet that opens for a dropped settings file: what it would change."""
+"""The dialog for a dropped settings file: what it would change."""
 
 from __future__ import annotations
 

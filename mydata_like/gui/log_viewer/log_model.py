@@ -1,4 +1,4 @@
-"""The lines of a log in a table of bounded length."""
+"""The lines of a log as a table of bounded length."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What the Overview counts: pure values from a run's sums, without a widget."""
+"""The charts of the Overview: status of all files, stages and throughput."""
 
 from collections import deque
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""The first page: is my data safe, what goes on, what is to be done."""
+"""The Overview: whether the data is safe, the active run, and what to do."""
 
 import re
 from collections.abc import Sequence

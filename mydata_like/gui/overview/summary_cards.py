@@ -1,4 +1,4 @@
-"""Small cards with one fact each: what exists only here, the last run, the next one."""
+"""The cards of the Overview: unsafe files, last run, next run."""
 
 from collections.abc import Sequence
 

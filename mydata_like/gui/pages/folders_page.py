@@ -1,4 +1,4 @@
-"""The page of folders: how every dataset stands, below its experiment and its owner."""
+"""The page Folders: the status of each dataset, by owner and experiment."""
 
 import os
 from collections.abc import Callable

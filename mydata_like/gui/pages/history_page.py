@@ -1,4 +1,4 @@
-"""The page of history: every run, and the files of one."""
+"""The page History: all runs, and the files of one."""
 
 from functools import partial
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The log page: what the program wrote down, as it writes it."""
+"""The page Log: the lines of the log as they are written."""
 
 from functools import partial
 from itertools import chain

@@ -1,4 +1,4 @@
-"""The pages of the window, in their order; each is made when it is first shown."""
+"""The pages of the window in order; each is created when it is first shown."""
 
 from collections.abc import Callable
 from typing import NamedTuple

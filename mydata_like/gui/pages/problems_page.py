@@ -1,4 +1,4 @@
-"""The page of problems: everything that is not well, by kind, and what to do about it."""
+"""The page Problems: unhealthy files by kind of problem, and what to do."""
 
 from functools import partial
 

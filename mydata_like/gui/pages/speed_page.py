@@ -1,4 +1,4 @@
-"""The page of the speed test: what is the limit, and what would be faster."""
+"""The page Speed test: the bottleneck, and recommendations."""
 
 from functools import partial
 from time import monotonic

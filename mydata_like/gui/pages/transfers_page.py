@@ -1,4 +1,4 @@
-"""What the channels carry at this moment, as a small table."""
+"""The page Transfers: active transfers and the files of the run."""
 
 import os
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The page that answers: where is my data?"""
+"""The page Where: the status of a file or folder."""
 
 import os
 from collections.abc import Sequence

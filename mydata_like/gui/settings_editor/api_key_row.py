@@ -1,4 +1,4 @@
-"""The API key in the dialog: kept in the keyring or a file of its own, and never shown."""
+"""The row for the API key, which is stored in the keyring or a file and never shown."""
 
 from functools import partial
 from pathlib import Path

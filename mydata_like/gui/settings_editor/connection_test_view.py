@@ -1,4 +1,4 @@
-"""Tests the way to the server, and shows it step by step."""
+"""Runs the connection test and shows each step."""
 
 from __future__ import annotations
 

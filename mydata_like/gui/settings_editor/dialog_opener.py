@@ -1,4 +1,4 @@
-"""Opens the settings dialog, once at a time, and keeps what was left unsaved in it."""
+"""Opens the settings dialog once at a time, and keeps unsaved changes."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING

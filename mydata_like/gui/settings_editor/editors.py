@@ -1,4 +1,4 @@
-"""The fields of the settings dialog, one for each kind of value.
+"""The fields of the settings dialog, one for each type of value.
 
 An editor shows any value, also one that is wrong, and tells when a person has changed it. Values
 are plain, as a settings file has them.

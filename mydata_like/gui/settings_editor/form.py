@@ -1,4 +1,4 @@
-"""Small words beside a field: where a value is from, what is wrong, what helps."""
+"""Rows of the settings dialog: label, field, origin, errors and hints."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 

@@ -1,4 +1,4 @@
-"""The words of the settings dialog: tabs, headings, choices, and where a value comes from."""
+"""The texts of the settings dialog: tabs, headings, choices and origins."""
 
 import re
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The settings dialog: reads the settings, lets a person change them, saves what was changed."""
+"""The settings dialog: loads, edits and saves the settings."""
 
 import datetime
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""What the settings dialog has done beside the GUI thread; what is heavy is imported only there."""
+"""Background functions of the settings dialog, which import the application late."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tabs of the settings dialog, and the search over all of them."""
+"""The tabs of the settings dialog, and the search in all of them."""
 
 from collections.abc import Iterator, Mapping
 

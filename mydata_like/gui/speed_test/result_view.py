@@ -1,4 +1,4 @@
-"""What one speed test found: the bars, what is behind the limit, what would be faster."""
+"""The result of a speed test: chart, bottleneck and recommendations."""
 
 from collections.abc import Callable, Mapping, Sequence
 from math import ceil, floor, log10

@@ -1,4 +1,4 @@
-"""A speed test as its record tells it: what was found, what is the limit, what would be faster."""
+"""Runs a speed test in a child process and reads its results."""
 
 import logging
 from collections.abc import Iterable, Mapping

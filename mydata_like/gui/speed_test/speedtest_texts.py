@@ -1,4 +1,4 @@
-"""What a speed test says, in sentences of the window's language."""
+"""The sentences of a speed test in the language of the window."""
 
 import re
 from collections.abc import Collection, Mapping

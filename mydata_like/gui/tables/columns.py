@@ -1,4 +1,4 @@
-"""What the columns of a table say."""
+"""The columns of the tables of files and runs."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple

@@ -1,4 +1,4 @@
-"""Owners, experiments, datasets and their folders as a tree that is filled where it is opened."""
+"""Owners, experiments, datasets and folders as a tree that loads its branches when opened."""
 
 from collections.abc import Callable, Iterable, Iterator
 from enum import Enum

@@ -1,4 +1,4 @@
-"""The kinds of problems as a list: the worst first, and last what is meant to be so."""
+"""The list of problem kinds, most serious first, and the card of one kind."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""A table with what belongs to it: a filter, the number of rows, and words where there are none."""
+"""A table with filter, row count, export, actions and a text for an empty table."""
 
 import csv
 import json

@@ -1,4 +1,4 @@
-"""The rows of one view of the ledger, read in the background."""
+"""Reads the rows of a view of the ledger in the background."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""A table of any length of which only those rows are in memory that are looked at."""
+"""A table of any length that keeps only the visible rows in memory."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Light or dark, as the person or the system wishes, and followed while the program runs."""
+"""Light and dark colours, which follow the settings and the system."""
 
 from dataclasses import dataclass, replace
 from typing import Literal

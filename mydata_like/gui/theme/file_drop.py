@@ -1,4 +1,4 @@
-"""Lets a widget take files and folders that are dropped on it, and shows that it would."""
+"""Lets a widget accept dropped files and folders; file dialogs."""
 
 import os
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""Numbers, sizes, times and foreign texts as a person reads them, in the window's language."""
+"""Numbers, sizes, times and foreign texts, formatted in the language of the window."""
 
 from datetime import datetime
 from html import escape

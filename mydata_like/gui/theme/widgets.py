@@ -1,4 +1,4 @@
-"""Where the icons and translations are that come with the program."""
+"""Icons, plain-text labels and other small widgets."""
 
 from functools import cache, lru_cache
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What the program is besides its window, put together: tray, messages, doorbell, leaving."""
+"""Connects window, tray, notifications, single instance and shutdown."""
 
 import signal
 from enum import Enum, auto

@@ -1,4 +1,4 @@
-"""Errors that nobody foresaw: logged, told to the person, and never lost."""
+"""Logs and shows unexpected errors, and detects a hanging GUI thread."""
 
 import faulthandler
 import logging

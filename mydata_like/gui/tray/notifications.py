@@ -1,4 +1,4 @@
-"""Decides which changes are worth a message to a person who looks elsewhere."""
+"""Decides which changes are shown as notifications."""
 
 from collections.abc import Callable
 from enum import Enum

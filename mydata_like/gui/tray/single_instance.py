@@ -1,4 +1,4 @@
-"""One instance per person and settings file: a second start rings at the first and ends.
+"""Allows one instance for each user and settings file; a second start shows the first.
 
 The lock decides who is the first, since the system frees it when its holder dies; the socket
 only carries the call. So a socket that a crash left behind never stands in the way.

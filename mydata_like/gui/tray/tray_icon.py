@@ -1,4 +1,4 @@
-"""The tray's icon: a state told by its shape, in colours that stand out on light and dark panels.
+"""The tray icon: one shape for each state, in colours for light and dark panels.
 
 Each shape is one plain area with the glyph cut out of it, so that the panel shows through; none
 needs to know which colour the panel has.

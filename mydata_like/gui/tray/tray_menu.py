@@ -1,4 +1,4 @@
-"""The icon in the tray: how things stand at a glance, and the few things to do about it."""
+"""The tray icon with its menu and tooltip."""
 
 from collections.abc import Callable
 from typing import Final

@@ -1,4 +1,4 @@
-"""The dialog that frees space: what would be deleted, exactly; then the deletion."""
+"""The dialog that frees space: shows what would be deleted, then deletes it."""
 
 from collections.abc import Callable, Sequence
 from functools import partial

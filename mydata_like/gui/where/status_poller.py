@@ -1,4 +1,4 @@
-"""Polls the status of the file or folder that is shown, as long as its page is visible."""
+"""Polls the status of the shown file or folder while its page is visible."""
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""The status of a file in words: its steps, and whether the file may be deleted."""
+"""The status of a file in sentences: its steps, and whether it may be deleted."""
 
 from datetime import UTC, datetime
 from typing import NamedTuple

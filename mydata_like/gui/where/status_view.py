@@ -1,4 +1,4 @@
-"""One file or folder: how far it has come, where it is, and whether it may be deleted."""
+"""Shows one file or folder: its progress, where it is, and whether it may be deleted."""
 
 import os
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The fourth page: where the data are, and what their folders mean."""
+"""The wizard step for the data directory and its layout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The third page: which instrument of which facility this is, and whom to ask about it."""
+"""The wizard step for facility, instrument and contact."""
 
 from __future__ import annotations
 

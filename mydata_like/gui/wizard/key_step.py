@@ -1,4 +1,4 @@
-"""The fifth page: the key is shown, registered and approved, and the whole way is proved."""
+"""The wizard step for the SSH key: register, approve, and test the connection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What would be taken over from MyData, before it is."""
+"""The dialog that shows what would be imported from MyData."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first page: where the server is, or what MyData knows of all this already."""
+"""The wizard steps for the server address and the account."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The dialog of the first start: its pages one by one, each kept as it is left."""
+"""The set-up wizard: its steps in order; each is saved when it is left."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the pages of the wizard have in common."""
+"""The base class of wizard steps, and the label that shows a check."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the wizard asks of the program; all of it runs beside the GUI thread.
+"""Background functions of the wizard, which import the application late.
 
 What is heavy is imported only there.
 """
