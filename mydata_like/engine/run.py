@@ -35,7 +35,7 @@ Repeat = FileToSend | Staged  # to be sent, or only registered, once more
 INTERRUPTED = Problem(
     "run.interrupted",
     "The run was stopped before its end.",
-    "Nothing is lost: the next run carries on.",
+    "Nothing is lost: the next run continues.",
 )
 INTERRUPTED_EXIT = 130  # as shells report SIGINT
 SOME_FAILED_EXIT = 1

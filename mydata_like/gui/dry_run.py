@@ -262,7 +262,7 @@ class DryRunDialog(QDialog):
         return table
 
     def _make_left_table(self) -> QTableView:
-        table = self._dress_table(self._left, self.tr("What is not uploaded now"))
+        table = self._dress_table(self._left, self.tr("Not uploaded now"))
         header = table.horizontalHeader()
         header.resizeSection(0, table.fontMetrics().averageCharWidth() * 50)
         header.setStretchLastSection(True)

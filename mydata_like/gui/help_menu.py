@@ -60,7 +60,7 @@ class HelpDialog(QDialog):
         top.addWidget(picture)
         top.addWidget(name, 1)
         said = PlainLabel(
-            self.tr("Carries research data from instruments to a MyTardis server."),
+            self.tr("Uploads research data from instruments to a MyTardis server."),
             page,
         )
         said.setWordWrap(True)

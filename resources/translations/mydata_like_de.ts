@@ -252,7 +252,7 @@
         <translation>Gesammelt wird, was beim Suchen des Fehlers hilft</translation>
     </message>
     <message>
-        <source>This is all that will be in it. API keys and passwords are not. Look through it before you send it to anybody.</source>
+        <source>This is the complete content. It contains no API keys or passwords. Look through it before you send it.</source>
         <translation>Das ist alles, was darin sein wird. API-Schlüssel und Passwörter sind es nicht. Sehen Sie es durch, bevor Sie es jemandem schicken.</translation>
     </message>
     <message>
@@ -454,7 +454,7 @@
         <translation>Ordner</translation>
     </message>
     <message>
-        <source>What is not uploaded now</source>
+        <source>Not uploaded now</source>
         <translation>Was jetzt nicht hochgeladen wird</translation>
     </message>
     <message numerus="yes">
@@ -476,7 +476,7 @@
         <translation>Ihre Daten, sicher auf dem Server</translation>
     </message>
     <message>
-        <source>This program carries the files of an instrument to a MyTardis server, and proves that every byte arrived. Setting it up takes five short steps.</source>
+        <source>This program uploads the files of an instrument to a MyTardis server and proves that every byte arrived. The set-up takes five short steps.</source>
         <translation>Dieses Programm bringt die Dateien eines Instruments zu einem MyTardis-Server und beweist, dass jedes Byte angekommen ist. Das Einrichten dauert fünf kurze Schritte.</translation>
     </message>
     <message>
@@ -816,7 +816,7 @@
         <translation>Ü&amp;ber</translation>
     </message>
     <message>
-        <source>Carries research data from instruments to a MyTardis server.</source>
+        <source>Uploads research data from instruments to a MyTardis server.</source>
         <translation>Bringt Forschungsdaten von Instrumenten zu einem MyTardis-Server.</translation>
     </message>
     <message>
@@ -1372,19 +1372,19 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Als Text kopieren</translation>
     </message>
     <message>
-        <source>You can mend this.</source>
+        <source>You can fix this.</source>
         <translation>Das können Sie beheben.</translation>
     </message>
     <message>
-        <source>Your administrator can mend this.</source>
+        <source>Your administrator can fix this.</source>
         <translation>Das kann Ihre Administration beheben.</translation>
     </message>
     <message>
-        <source>The server has to recover; the program tries again by itself.</source>
+        <source>The server has to recover. The program retries automatically.</source>
         <translation>Der Server muss sich erholen; das Programm versucht es von selbst wieder.</translation>
     </message>
     <message>
-        <source>Nothing needs to be mended.</source>
+        <source>Nothing needs to be fixed.</source>
         <translation>Hier ist nichts zu beheben.</translation>
     </message>
     <message>
@@ -1486,7 +1486,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Gescheitert</translation>
     </message>
     <message>
-        <source>No file of it can be sent.</source>
+        <source>None of its files can be sent.</source>
         <translation>Keine Datei daraus kann gesendet werden.</translation>
     </message>
     <message>
@@ -1498,7 +1498,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Der letzte Lauf brach ab: Das Programm oder der Computer wurde beendet.</translation>
     </message>
     <message>
-        <source>Nothing is lost: the next run carries on.</source>
+        <source>Nothing is lost: the next run continues.</source>
         <translation>Nichts ist verloren: Der nächste Lauf macht weiter.</translation>
     </message>
     <message>
@@ -1528,7 +1528,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Ein Upload läuft.</translation>
     </message>
     <message>
-        <source>It can go on without the window. If it is stopped, the next one carries on.</source>
+        <source>It can continue without the window. If it is stopped, the next run continues.</source>
         <translation>Er kann ohne das Fenster weiterlaufen. Wird er angehalten, setzt der nächste ihn fort.</translation>
     </message>
     <message>
@@ -1555,7 +1555,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>%1 nicht weiter hochladen?</translation>
     </message>
     <message>
-        <source>Nothing is deleted, here or on the server. Files of it that are not on the server yet stay on this computer only, and no run takes them until it is added again.</source>
+        <source>Nothing is deleted, here or on the server. Files that are not on the server yet stay only on this computer, and no run uploads them until the folder is added again.</source>
         <translation>Nichts wird gelöscht, weder hier noch auf dem Server. Dateien daraus, die noch nicht auf dem Server sind, bleiben nur auf diesem Computer, und kein Lauf nimmt sie, bis der Ordner wieder hinzugefügt wird.</translation>
     </message>
     <message>
@@ -1786,11 +1786,11 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Den Weg zum Server mit diesen Einstellungen Schritt für Schritt versuchen</translation>
     </message>
     <message>
-        <source>&amp;Bring them back</source>
+        <source>&amp;Restore them</source>
         <translation>Zurück&amp;holen</translation>
     </message>
     <message>
-        <source>The settings file was changed elsewhere meanwhile. What you changed stands on top of it: look through it, and press OK again.</source>
+        <source>The settings file was changed by another program. Your changes are applied on top of it: review them and press OK again.</source>
         <translation>Die Einstellungsdatei wurde inzwischen anderswo geändert. Ihre Änderungen stehen darüber: Sehen Sie sie durch und drücken Sie noch einmal OK.</translation>
     </message>
     <message>
@@ -1961,11 +1961,11 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Der Geschwindigkeitstest läuft</translation>
     </message>
     <message>
-        <source>Measuring each stage of the way to the server…</source>
+        <source>Measuring each stage of an upload…</source>
         <translation>Jede Stufe des Weges zum Server wird gemessen …</translation>
     </message>
     <message>
-        <source>Measuring what the advised settings gain…</source>
+        <source>Measuring the improvement by the recommended settings…</source>
         <translation>Es wird gemessen, was die empfohlenen Einstellungen bringen …</translation>
     </message>
     <message>
@@ -1988,7 +1988,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Vor einem Geschwindigkeitstest muss das Programm eingerichtet werden.</translation>
     </message>
     <message>
-        <source>A run is under way, and a test beside it would tell little. Test when it has ended.</source>
+        <source>A run is active and would distort the test. Test again when it has ended.</source>
         <translation>Ein Lauf ist im Gange, und ein Test daneben würde wenig sagen. Testen Sie, wenn er beendet ist.</translation>
     </message>
 </context>
@@ -2197,7 +2197,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         </translation>
     </message>
     <message>
-        <source>Files and folders that nobody left out on purpose.</source>
+        <source>Files and folders that were not left out on purpose.</source>
         <translation>Dateien und Ordner, die niemand absichtlich ausgelassen hat.</translation>
     </message>
     <message numerus="yes">
@@ -2457,7 +2457,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Noch wurde keine Datei gesendet.</translation>
     </message>
     <message>
-        <source>Leave what is selected for the next run</source>
+        <source>Skip the selected files until the next run</source>
         <translation>Das Ausgewählte dem nächsten Lauf überlassen</translation>
     </message>
     <message>
@@ -2576,7 +2576,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>noch kein Lauf hat ihn angesehen</translation>
     </message>
     <message>
-        <source>the next run checks whether all of it is on the server</source>
+        <source>the next run checks whether everything is on the server</source>
         <translation>der nächste Lauf prüft, ob alles daraus auf dem Server ist</translation>
     </message>
     <message numerus="yes">
@@ -2662,11 +2662,11 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
 <context>
     <name>_OverviewContent</name>
     <message>
-        <source>Another program or the service carries out this run.</source>
+        <source>Another program or the service executes this run.</source>
         <translation>Ein anderes Programm oder der Dienst führt diesen Lauf aus.</translation>
     </message>
     <message>
-        <source>Start carries on where it was.</source>
+        <source>Start continues where it stopped.</source>
         <translation>„Start“ macht dort weiter, wo der Lauf aufhörte.</translation>
     </message>
     <message>
@@ -2718,7 +2718,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
 <context>
     <name>drop</name>
     <message>
-        <source>%1 is part of this, or this of it. Leave one of the two out.</source>
+        <source>One of this and %1 contains the other. Remove one of them.</source>
         <translation>%1 ist ein Teil hiervon, oder dies ein Teil davon. Lassen Sie eines von beiden weg.</translation>
     </message>
     <message>
@@ -2730,7 +2730,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Der Datensatz hat schon Dateien von %1. Die mit gleichem Namen werden ersetzt.</translation>
     </message>
     <message>
-        <source>It was uploaded as %1 before. All of it will be uploaded once more.</source>
+        <source>It was uploaded as %1 before. Everything will be uploaded again.</source>
         <translation>Es wurde schon als %1 hochgeladen. Alles wird noch einmal hochgeladen.</translation>
     </message>
     <message>
@@ -3128,7 +3128,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Grenze</translation>
     </message>
     <message>
-        <source>Started by a person</source>
+        <source>Started by a user</source>
         <translation>Von Hand</translation>
     </message>
     <message>
@@ -4349,7 +4349,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>das Netz oder die Festplatte des Servers</translation>
     </message>
     <message>
-        <source>Behind it comes %1, which alone would carry %2.</source>
+        <source>The next limit is %1, which alone would reach %2.</source>
         <translation>Dahinter kommt %1; allein wären es %2.</translation>
     </message>
     <message>
@@ -4675,7 +4675,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Verbindungsaufbau</translation>
     </message>
     <message>
-        <source>Most that one channel carries</source>
+        <source>Maximum of one channel</source>
         <translation>Das Meiste, was ein Kanal trägt</translation>
     </message>
     <message>
@@ -4832,7 +4832,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>zusammen mit anderen im Archiv %1</translation>
     </message>
     <message>
-        <source>It does not lie in the data folder, and was never dropped onto the window.</source>
+        <source>It is not in the data folder and was never dropped onto the window.</source>
         <translation>Es liegt nicht im Datenordner und wurde nie auf dem Fenster abgelegt.</translation>
     </message>
     <message>
@@ -4860,7 +4860,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Der Server hatte eine geprüfte Kopie, als er zuletzt gefragt wurde.</translation>
     </message>
     <message>
-        <source>The server has no verified copy of it, as far as is known.</source>
+        <source>As far as is known, the server has no verified copy.</source>
         <translation>Soweit bekannt, hat der Server keine geprüfte Kopie davon.</translation>
     </message>
     <message>
@@ -4880,7 +4880,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Es kann gerade nicht angesehen werden</translation>
     </message>
     <message>
-        <source>No: the server has an earlier state of it</source>
+        <source>No: the server has an earlier version</source>
         <translation>Nein: Der Server hat einen früheren Stand davon</translation>
     </message>
     <message>

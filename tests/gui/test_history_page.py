@@ -54,7 +54,7 @@ def test_a_run_is_told_with_what_it_sent(qtbot, desk, site, open_page):
     page = open_page(desk)
 
     files = len(site.place.expected_files())
-    assert column(page, 1) == ["Started by a person"]
+    assert column(page, 1) == ["Started by a user"]
     assert column(page, 2) == [str(files)]
     page._runs.table.selectRow(0)
     qtbot.waitUntil(lambda: page._files.model.rowCount() == files)

@@ -93,7 +93,7 @@ def test_the_files_of_the_chosen_kind_are_shown(qtbot, ill, open_page, still_des
 
     model = page._files.model
     assert [model.row(number).key for number in range(model.rowCount())] == [b"w"]
-    assert "Nothing needs to be mended." in page._card.as_text()
+    assert "Nothing needs to be fixed." in page._card.as_text()
 
 
 def test_the_button_opens_the_settings_at_the_key(qtbot, ill, open_page):
@@ -112,7 +112,7 @@ def test_a_problem_is_copied_for_whoever_can_mend_it(qtbot, ill, open_page):
 
     assert QGuiApplication.clipboard().text() == (
         "2 file(s), 10 bytes\nIt changed. (file.unreadable)\nSend it again.\n"
-        "2 file(s), 10 bytes · You can mend this."
+        "2 file(s), 10 bytes · You can fix this."
     )
 
 
@@ -153,7 +153,7 @@ def test_what_holds_the_run_is_on_top(open_page, still_desk):
     still_desk.controller.run_changed.emit(held)
 
     assert page._run.isVisible()
-    assert "Your administrator can mend this." in page._run.as_text()
+    assert "Your administrator can fix this." in page._run.as_text()
     assert page._well.text() == "Nothing else is wrong."
     still_desk.controller.run_changed.emit(still_desk.controller.state)
     assert page._well.text() == "No problems are known."

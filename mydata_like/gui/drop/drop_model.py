@@ -347,7 +347,7 @@ def _tell_conflict(conflict: Conflict) -> DropWarning:
     other = texts.plain(conflict.other)
     match conflict.kind:
         case "inside":
-            text = translate("drop", "%1 is part of this, or this of it. Leave one of the two out.")
+            text = translate("drop", "One of this and %1 contains the other. Remove one of them.")
         case "same":
             text = translate(
                 "drop", "%1 would become the same dataset. Give one of the two another name."
@@ -359,7 +359,7 @@ def _tell_conflict(conflict: Conflict) -> DropWarning:
             )
         case "elsewhere":
             text = translate(
-                "drop", "It was uploaded as %1 before. All of it will be uploaded once more."
+                "drop", "It was uploaded as %1 before. Everything will be uploaded again."
             )
             other = texts.plain(" / ".join(filter(None, conflict.before or ())))
     return DropWarning("problem" if conflict.hinders else "waiting", text.replace("%1", other))

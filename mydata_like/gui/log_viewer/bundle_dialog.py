@@ -106,8 +106,8 @@ class BundleDialog(QDialog):
         self._list.setCurrentRow(min(row, len(documents) - 1))
         self._said.setText(
             self.tr(
-                "This is all that will be in it. API keys and passwords are not. Look through it "
-                "before you send it to anybody."
+                "This is the complete content. It contains no API keys or passwords. Look through"
+                " it before you send it."
             )
         )
         self._save.setEnabled(True)

@@ -76,8 +76,8 @@ class EmptyState(QWidget):
     def _make_text(self) -> QHBoxLayout:
         text = PlainLabel(
             self.tr(
-                "This program carries the files of an instrument to a MyTardis server, and proves "
-                "that every byte arrived. Setting it up takes five short steps."
+                "This program uploads the files of an instrument to a MyTardis server and proves "
+                "that every byte arrived. The set-up takes five short steps."
             ),
             self,
         )
@@ -307,7 +307,7 @@ class _OverviewContent(QWidget):
     def _explain(self, state: RunState) -> str:
         """Return the second sentence: what to do, or what else is worth knowing."""
         if state.phase is Phase.ELSEWHERE:
-            return self.tr("Another program or the service carries out this run.")
+            return self.tr("Another program or the service executes this run.")
         if state.phase is Phase.IDLE:
             return self._explain_rest(state)
         return texts.plain(state.problem.hint) if state.problem is not None else ""
@@ -325,7 +325,7 @@ class _OverviewContent(QWidget):
 
     def _tell_oldest(self, state: RunState) -> str:
         """Return since when files exist only here after a run was cut off, and what to do."""
-        on = self.tr("Start carries on where it was.")
+        on = self.tr("Start continues where it stopped.")
         if state.at_risk.oldest is None:
             return on
         oldest = self.tr("The oldest of them was made %1.")

@@ -105,7 +105,7 @@ class SummaryRow(QWidget):
         last = state.interrupted or state.last
         if last is not None and last.left_behind:
             fact = self.tr("%Ln left out", None, last.left_behind)
-            return fact, self.tr("Files and folders that nobody left out on purpose.")
+            return fact, self.tr("Files and folders that were not left out on purpose.")
         if state.sources:
             fact = self.tr("%Ln folder(s) or file(s)", None, len(state.sources))
             return fact, self.tr("They were added and are not finished.")
@@ -271,7 +271,7 @@ class UnfinishedRow(QWidget):
         if source.open_files is None:
             return self.tr("no run has looked at it yet")
         if not source.open_files:
-            return self.tr("the next run checks whether all of it is on the server")
+            return self.tr("the next run checks whether everything is on the server")
         text = self.tr("%Ln file(s), %1, not verified yet", "", source.open_files)
         return text.replace("%1", texts.size(source.open_bytes or 0))
 
@@ -301,8 +301,9 @@ class RemoveQuestion(QMessageBox):
         )
         self.setInformativeText(
             self.tr(
-                "Nothing is deleted, here or on the server. Files of it that are not on the server "
-                "yet stay on this computer only, and no run takes them until it is added again."
+                "Nothing is deleted, here or on the server. Files that are not on the server yet "
+                "stay only on this computer, and no run uploads them until the folder is added "
+                "again."
             )
         )
         role = QMessageBox.ButtonRole

@@ -220,7 +220,7 @@ class ProblemsPage(Page):
             return mark, self.tr("The last run did not come to its end.")
         mark = RowIcon(self.tr("Failed"), "error", "problem")
         if state.data_problem is problem:
-            return mark, self.tr("No file of it can be sent.")
+            return mark, self.tr("None of its files can be sent.")
         return mark, self.tr("The last run ended early.")
 
     def _find_problem(self, state: RunState) -> Problem | None:
@@ -233,7 +233,7 @@ class ProblemsPage(Page):
             return Problem(
                 CUT_OFF,
                 self.tr("The last run was cut off: the program or the computer was ended."),
-                self.tr("Nothing is lost: the next run carries on."),
+                self.tr("Nothing is lost: the next run continues."),
             )
         return state.last.problem if state.last is not None else None
 

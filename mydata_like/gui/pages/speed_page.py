@@ -128,7 +128,7 @@ class SpeedPage(Page):
         self._insist = partial(self._start, quick=quick, anyway=True)
         self._coming.figures.show_figures(())
         self._middle.setCurrentIndex(COMING)
-        self._sentence.setText(self.tr("Measuring each stage of the way to the server…"))
+        self._sentence.setText(self.tr("Measuring each stage of an upload…"))
         self._examiner.test(quick=quick, anyway=anyway)
         self._follow(QUICK_SECONDS if quick else FULL_SECONDS)
 
@@ -138,7 +138,7 @@ class SpeedPage(Page):
 
     def _prove(self, report: SpeedTestReport, *, anyway: bool = False) -> None:
         self._insist = partial(self._prove, report, anyway=True)
-        self._sentence.setText(self.tr("Measuring what the advised settings gain…"))
+        self._sentence.setText(self.tr("Measuring the improvement by the recommended settings…"))
         self._examiner.apply(quick=report.quick, anyway=anyway)
         self._follow(0)
 
@@ -246,8 +246,7 @@ class SpeedPage(Page):
             return self.tr("Before a speed test, the program has to be set up.")
         if state.at_work:
             return self.tr(
-                "A run is under way, and a test beside it would tell little. "
-                "Test when it has ended."
+                "A run is active and would distort the test. Test again when it has ended."
             )
         return ""
 

@@ -165,7 +165,7 @@ class TransfersPage(Page):
         self._live.setAccessibleName(self.tr("Travelling now"))
         self._files.table.setAccessibleName(self.tr("Files"))
         self._files.nothing = self.tr("No file has been sent yet.")
-        self._cancel.setToolTip(self.tr("Leave what is selected for the next run"))
+        self._cancel.setToolTip(self.tr("Skip the selected files until the next run"))
         on_the_way = frozenset({"staged", "registered", "repaired"})
         self._files.offer_states(
             [

@@ -253,7 +253,7 @@ class SettingsDialog(QDialog):
             self.notice.say(texts.plain(said), "problems", "problem")
         elif self._unsaved:
             text = self.tr("%Ln change(s) from last time were not saved", "", len(self._unsaved))
-            self.notice.offer(text, self.tr("&Bring them back"), self._bring_back)
+            self.notice.offer(text, self.tr("&Restore them"), self._bring_back)
 
     def _bring_back(self) -> None:
         self._take_changes(self._unsaved)
@@ -308,8 +308,8 @@ class SettingsDialog(QDialog):
     def _renew(self) -> None:
         """Read the settings again: somebody else has changed them."""
         text = self.tr(
-            "The settings file was changed elsewhere meanwhile. What you changed stands "
-            "on top of it: look through it, and press OK again."
+            "The settings file was changed by another program. Your changes are applied on top of"
+            " it: review them and press OK again."
         )
         self.notice.say(text, "warning", "waiting")
         self._load()

@@ -105,7 +105,7 @@ def _titles() -> dict[str, str]:
         "MD5, all cores": translate("speed", "MD5 on all cores"),
         "round trip": translate("speed", "Round trip"),
         "connection set-up": translate("speed", "Connection set-up"),
-        "window over round trip, each channel": translate("speed", "Most that one channel carries"),
+        "window over round trip, each channel": translate("speed", "Maximum of one channel"),
         "compressed size": translate("speed", "Size when compressed"),
         "compression, one core": translate("speed", "Compression on one core"),
         "records, in earlier runs": translate("speed", "Records, in earlier runs"),
@@ -288,7 +288,7 @@ def behind_sentence(report: SpeedTestReport, workload: str) -> str:
     forecast = report.forecasts.get(workload)
     if forecast is None or not forecast.behind:
         return ""
-    text = translate("speed", "Behind it comes %1, which alone would carry %2.")
+    text = translate("speed", "The next limit is %1, which alone would reach %2.")
     text = text.replace("%1", _name_stage(report, forecast.behind, workload))
     return text.replace("%2", rate_of(workload, forecast, forecast.rates[forecast.behind]))
 

@@ -163,7 +163,7 @@ def _when(row: RunRow) -> str:
 def _why(row: RunRow) -> str:
     reason = str(row.summary.get("reason", "person"))
     known = {
-        "person": translate("runs", "Started by a person"),
+        "person": translate("runs", "Started by a user"),
         "startup": translate("runs", "At the start"),
         "saved": translate("runs", "Settings were saved"),
         "once": translate("runs", "Schedule: once"),

@@ -319,13 +319,13 @@ class ProblemCard(QFrame):
     def _say_who(self, fixer: Fixer) -> str:
         match fixer:
             case Fixer.USER:
-                return self.tr("You can mend this.")
+                return self.tr("You can fix this.")
             case Fixer.ADMINISTRATOR:
-                return self.tr("Your administrator can mend this.")
+                return self.tr("Your administrator can fix this.")
             case Fixer.SERVER:
-                return self.tr("The server has to recover; the program tries again by itself.")
+                return self.tr("The server has to recover. The program retries automatically.")
             case Fixer.NOBODY:
-                return self.tr("Nothing needs to be mended.")
+                return self.tr("Nothing needs to be fixed.")
 
     def _say_act(self, action: Action) -> str:
         said = {

@@ -167,7 +167,7 @@ class QuitPrompt(QMessageBox):
         self.setWindowTitle(self.tr("Quit"))
         self.setText(self.tr("An upload goes on."))
         self.setInformativeText(
-            self.tr("It can go on without the window. If it is stopped, the next one carries on.")
+            self.tr("It can continue without the window. If it is stopped, the next run continues.")
         )
         role = QMessageBox.ButtonRole
         leave = self.addButton(self.tr("Quit and &leave the upload running"), role.AcceptRole)

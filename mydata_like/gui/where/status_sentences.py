@@ -134,7 +134,7 @@ def judge(status: PathStatus) -> StatusText:
 def _judge_unknown(status: PathStatus) -> StatusText:
     reasons = {
         UnknownReason.OUTSIDE: translate(
-            "where", "It does not lie in the data folder, and was never dropped onto the window."
+            "where", "It is not in the data folder and was never dropped onto the window."
         ),
         UnknownReason.UNSEEN: translate(
             "where", "No run has come across it. It may be new, or left out by the layout."
@@ -154,7 +154,7 @@ def _judge_gone(status: FileStatus) -> StatusText:
     if status.safety is FileSafety.GONE_VERIFIED:
         reason = translate("where", "The server had a verified copy when it was last asked.")
         return StatusText("good", "info", headline, reason)
-    reason = translate("where", "The server has no verified copy of it, as far as is known.")
+    reason = translate("where", "As far as is known, the server has no verified copy.")
     return StatusText("problem", "warning", headline, _tell_outcome(status) or reason)
 
 
@@ -172,7 +172,7 @@ def _judge_file(status: FileStatus) -> StatusText:
         FileSafety.UNREADABLE: translate("where", "It cannot be looked at now"),
     }
     if status.entry and status.entry.state is EntryState.CHANGED:
-        headlines[safety] = translate("where", "No: the server has an earlier state of it")
+        headlines[safety] = translate("where", "No: the server has an earlier version")
     reasons = {
         FileSafety.CHANGED: translate("where", "The next run sends it as it is now."),
         FileSafety.UNCERTAIN: translate(
