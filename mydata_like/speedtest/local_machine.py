@@ -262,7 +262,7 @@ def _read_whole(path: Path) -> None:
 
 def _describe(files: Sequence[Path]) -> str:
     with suppress(OSError), DirectReader(files[0], _TINY) as file:
-        return "" if file.read() and file.direct else "possibly from the system's memory"
+        return "" if file.read() and file.direct else "possibly cached by the system"
     return ""
 
 

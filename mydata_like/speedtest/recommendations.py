@@ -49,11 +49,11 @@ _WORK: Final[Mapping[StageResult, str]] = {
     StageResult.SERVER_CPU: "receiving",
 }
 _RELIEF: Final[Mapping[StageResult, str]] = {
-    StageResult.SOURCE: "A faster disk for the data, or less that others do on it, would help.",
+    StageResult.SOURCE: "A faster disk, or less use of it by other programs, would help.",
     StageResult.HASH: "More or faster processors in this computer would help.",
     StageResult.CIPHER: "More or faster processors in this computer would help.",
     StageResult.NETWORK: "A faster network between here and the staging host would help.",
-    StageResult.CHANNELS: "A nearer staging host would help, or one with larger SSH windows.",
+    StageResult.CHANNELS: "A closer staging host, or one with larger SSH windows, would help.",
     StageResult.SERVER_CPU: "More cores for the staging host, or several hosts, would help.",
     StageResult.SERVER_DISK: "Faster storage behind the staging host would help.",
     StageResult.API: "More workers for the server's web application would help.",
@@ -156,19 +156,19 @@ def _options(
         yield "cipher", f"Offer {order[0]} first.", way._replace(cipher=order[0]), changes
     best = find_way(findings, settings.changed(channels=0)).channels
     if settings.channels and best != settings.channels:
-        text = f"Let the number of channels be found: {best} carried the most."
+        text = f"Choose the number of channels automatically: {best} carried the most."
         yield "channels", text, way._replace(channels=best), {"transfer.channels": 0}
     if findings.find(StageResult.CHANNELS, in_usual_batches(carried(TINY_FILES))):
         changes = {f"transfer.{key}": most for key, most in _usual_batches(settings).items()}
-        text = "Let more tiny files travel together: batches as they are by default."
+        text = "Send more tiny files together: use the default batch sizes."
         yield "batches", text, way._replace(usual_batches=True), changes
     ratio = findings.value(StageResult.SOURCE, COMPRESSED) or 1.0
     if settings.compression == "never" and findings.zstd and ratio < _SHRINKS:
-        text = f"Compress on the way: your data shrink to {ratio:.0%}."
+        text = f"Compress during transfer: your data shrinks to {ratio:.0%}."
         changes = {"transfer.compression": "auto"}
         yield "compression", text, way._replace(shrunk=ratio), changes
     if not way.archived:
-        text = "Keep tiny files in archives, which have one record each: see archive.rules."
+        text = "Keep tiny files in archives, which need one record each: see archive.rules."
         yield "archives", text, way._replace(archived=True), {}
 
 
@@ -252,9 +252,9 @@ def _say(findings: SpeedTestResult, predictions: tuple[Prediction, ...]) -> str:
         name = _name(findings, tiny.limit, Workload.TINY)
         parts.append(f"for tiny ones {name} ({tiny.files:,.0f} files/s)")
     if not parts:
-        return "Nothing could be measured that says how fast files would go."
+        return "Nothing could be measured that predicts the speed of an upload."
     if not findings.floods():
-        return f"The way to the server was not measured; before it the limit is {', '.join(parts)}."
+        return f"The network was not measured; without it the limit is {', '.join(parts)}."
     return f"The limit is {', '.join(parts)}."
 
 

@@ -90,7 +90,7 @@ class RemoteHost:
             remove,
         )
         if _MARK not in self._run(script):
-            raise RejectedError("The staging host did not remove what was to be removed.")
+            raise RejectedError("The staging host did not remove the test files.")
 
     def measure_round_trip(self, budget: SpeedTestBudget) -> Iterator[Measurement]:
         """Yield how long one byte takes there and back, and what a channel can do then at most."""
@@ -187,7 +187,7 @@ def _await(stream: Stream, word: bytes = b"") -> bytes:
         if (more := stream.read(1)) and len(said) < _LONGEST:
             said += more
         elif word:
-            raise RejectedError("The staging host did not do as it was asked.")
+            raise RejectedError("The staging host did not execute a command.")
         else:
             break
     return said

@@ -258,7 +258,7 @@ class SpeedTestBudget:
     def take(self, size: int) -> None:
         """Set so many bytes apart to be sent; raises `RejectedError` where they are too many."""
         if size > self.left:
-            raise RejectedError("The speed test has sent as much as it may.")
+            raise RejectedError("The speed test has reached its limit of bytes.")
         self.left -= size
 
     def spent(self) -> bool:

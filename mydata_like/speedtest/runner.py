@@ -63,19 +63,17 @@ _COUNTS: Final = (1, 2, 4, 8)
 _SESSIONS: Final = 3  # of which the best counts for a cipher, to a host that is so close:
 _CLOSE: Final = 0.005  # seconds of a round trip
 _WITHOUT_SHELL: Final = (
-    "The staging host allows no shell: its processors, its disk apart from the network, "
-    "the round trip and tiny files cannot be told."
+    "The staging host allows no shell: its processors, its disk without the network, the round "
+    "trip and tiny files could not be measured."
 )
 _NO_RECORDS: Final = (
-    "How fast the server makes records and verifies was not measured, since a test must leave "
-    "none: no earlier run had to wait for it."
+    "The speed of registering and verifying was not measured, since a test must not leave "
+    "records, and no earlier run had to wait for it."
 )
-_NO_PROOF: Final = (
-    "What the settings gain was not measured: the staging host allows no shell any more."
-)
+_NO_PROOF: Final = "The improvement was not measured: the staging host no longer allows a shell."
 _SCP_ONLY: Final = (
-    "The staging host allows scp only, which can remove nothing: nothing was sent, and only this "
-    "computer and the API were measured."
+    "The staging host allows only scp, which cannot remove files: nothing was sent, and only this"
+    " computer and the API were measured."
 )
 
 

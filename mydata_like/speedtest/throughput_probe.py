@@ -151,7 +151,9 @@ class _FloodProcess:
 
 
 def _lost() -> TransientError:
-    return TransientError("A process of the speed test ended or fell silent.", code="channel.lost")
+    return TransientError(
+        "A process of the speed test ended or stopped responding.", code="channel.lost"
+    )
 
 
 def _list_ticks(flooded: list[Answer]) -> list[tuple[FloodProgress, ...]]:

@@ -84,7 +84,7 @@ def probe(session: SshSession, location: bytes) -> HostCapabilities:
             continue
         return found._replace(why="; ".join([*refusals, found.why]))
     raise StagingError(
-        f"The staging host lets us send nothing: {'; '.join(refusals)}.",
+        f"The staging host accepts no files: {'; '.join(refusals)}.",
         hint="The server's administrator can allow a shell, scp or SFTP for this account.",
     )
 
@@ -237,5 +237,5 @@ def _no_files(location: bytes, said: bytes) -> StagingError:
     reason = format_path(words)[:_SAYING].rstrip(".") or "no reason given"
     return StagingError(
         f"The staging area's folder {format_path(location)} takes no files: {reason}.",
-        hint="The server's administrator can mend its permissions, or make room.",
+        hint="The server's administrator can fix its permissions or make room.",
     )

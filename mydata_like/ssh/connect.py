@@ -59,7 +59,7 @@ def choose_library(endpoint: Endpoint) -> str:
     if endpoint.stack == "libssh" and not installed:
         raise SettingsError(
             "The SSH implementation libssh is not installed here.",
-            hint="Install the package ssh-python, or let the implementation be chosen.",
+            hint='Install the package ssh-python, or set transfer.ssh to "auto".',
             code="ssh.no-libssh",
         )
     return "libssh" if installed and endpoint.stack != "paramiko" else "paramiko"

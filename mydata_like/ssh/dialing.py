@@ -202,7 +202,7 @@ def disagreed(endpoint: Endpoint, why: str) -> StagingError:
     """Return the error of a host that speaks only what we do not: it will tomorrow, too."""
     return StagingError(
         f"{endpoint.host} and we have no way of encryption in common: {why}.",
-        hint="The host is probably very old; docs/ssh.md says what can be done.",
+        hint="The host is probably very old; see docs/ssh.md.",
         code="ssh.no-agreement",
     )
 
@@ -225,7 +225,7 @@ def lost(endpoint: Endpoint, why: str = "") -> TransientError:
 def stalled(endpoint: Endpoint, seconds: float) -> TransientError:
     """Return the error of a connection over which nothing moves any more."""
     return TransientError(
-        f"Nothing moved between here and {endpoint.host} for {seconds:g} seconds.", code=STALLED
+        f"No data was exchanged with {endpoint.host} for {seconds:g} seconds.", code=STALLED
     )
 
 
@@ -235,7 +235,7 @@ def keep_output(endpoint: Endpoint, kept: bytearray, more: bytes) -> None:
     if len(kept) > MOST_OUTPUT:
         raise TransientError(
             f"{endpoint.host} prints more than any command of ours does.",
-            hint="A login script of the staging account may print without end.",
+            hint="A login script of the staging account may print endlessly.",
             code="staging.flood",
         )
 
@@ -275,7 +275,7 @@ def not_signed(endpoint: Endpoint, why: str) -> AccessDeniedError:
     """Return the error of a key that an agent holds and that did not sign."""
     return AccessDeniedError(
         f"The uploader's key for {endpoint.host} cannot be used: {why}.",
-        hint="The agent or the device that holds the key did not sign.",
+        hint="The agent or the device with the key did not sign.",
         code="ssh.key-refused",
     )
 

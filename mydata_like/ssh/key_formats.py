@@ -52,7 +52,7 @@ def read_key(path: Path, text: bytes) -> str:
 def _unusable(path: Path) -> SettingsError:
     return SettingsError(
         f"{path} holds no private key that can be used.",
-        hint="Keys of the types Ed25519, ECDSA and RSA are understood.",
+        hint="Keys of the types Ed25519, ECDSA and RSA are supported.",
         code="key.unusable",
     )
 

@@ -190,7 +190,7 @@ def _check_private(path: Path, found: os.stat_result) -> None:
     if os.name == "posix" and found.st_mode & _OTHERS:
         raise SettingsError(
             f"The private key {path} can be read by other users of this computer.",
-            hint=f"Take the rights from them: chmod 600 {path}",
+            hint=f"Restrict its permissions: chmod 600 {path}",
             code="key.exposed",
         )
 

@@ -150,7 +150,7 @@ class LibsshStream:
         """
         self._take_in()
         if not self._channel.is_closed():
-            raise dialing.lost(self._line.endpoint, "what was written is not taken")
+            raise dialing.lost(self._line.endpoint, "written data is not accepted")
 
     def _await_room(self) -> None:
         """Wait until the command has taken some of what it was sent."""

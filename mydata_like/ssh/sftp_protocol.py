@@ -168,4 +168,4 @@ def rejected(answer: SftpReply, path: bytes) -> RejectedError:
 
 def confused() -> TransientError:
     """Return the error of a host that does not keep to the protocol."""
-    return TransientError("The staging host does not speak SFTP as expected.", code="link.lost")
+    return TransientError("The staging host does not follow the SFTP protocol.", code="link.lost")

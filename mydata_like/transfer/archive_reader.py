@@ -111,7 +111,7 @@ class ArchiveFile:
         if left or checksum.hexdigest() != member.checksum:
             raise ArchiveError(
                 f"The bytes of {format_path(member.name)} are not those of its checksum.",
-                hint="Get the archive again from the server.",
+                hint="Download the archive again from the server.",
             )
 
     def close(self) -> None:
@@ -307,7 +307,7 @@ def _parse_line(line: bytes, *, last: bool) -> Indexed:
     try:
         return _parse_member(parse_json(line.removesuffix(end), longest=_LONGEST_LINE + _CHUNK))
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise _damaged("its index makes no sense") from None
+        raise _damaged("its index is invalid") from None
 
 
 def _parse_member(member: Any) -> Indexed:
@@ -322,8 +322,8 @@ def _parse_member(member: Any) -> Indexed:
 
 def _damaged(what: str) -> ArchiveError:
     return ArchiveError(
-        f"This is no archive of ours, or a damaged one: {what}.",
-        hint="Get it again from the server; other tar files are read with tar.",
+        f"This is not an archive of mydata-like, or it is damaged: {what}.",
+        hint="Download it again from the server. Read other tar files with tar.",
     )
 
 
@@ -364,7 +364,7 @@ def extract_member(archive: ArchiveFile, member: Indexed, target: Path) -> None:
     except OSError as error:
         raise ArchiveError(
             f"{format_path(member.name)} cannot be written: {error.strerror or error}.",
-            hint="Choose an empty folder on a disk with room.",
+            hint="Choose an empty folder on a disk with free space.",
             code="archive.unwritable",
         ) from error
 

@@ -71,8 +71,8 @@ class BatchSender:
         if status == NO_GROUND:
             check_space(output)
             raise StagingError(
-                "The staging area's folder takes no new directories.",
-                hint="The server's administrator can mend its permissions.",
+                "No directories can be created in the staging area.",
+                hint="The server's administrator can fix its permissions.",
             )
         if sending.marker and status != 0:
             check_space(output)
@@ -174,7 +174,7 @@ class _Coalesced:
         """Add to the output; raises `TransientError` where the host prints without end."""
         self.output += more
         if len(self.output) > MOST_OUTPUT:
-            message = "The staging host prints more than the names of a batch."
+            message = "The staging host printed more than the names of a batch."
             raise TransientError(message, code="staging.flood")
 
     def received(self) -> bytes:

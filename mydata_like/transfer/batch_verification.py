@@ -146,7 +146,7 @@ def check_space(text: bytes) -> None:
     if _SAYS_FULL(text):
         raise StagingError(
             "The staging area is full.",
-            hint="Sending resumes by itself once the server has room again.",
+            hint="Sending resumes automatically when the server has space again.",
             code="staging.full",
         )
 
@@ -163,7 +163,7 @@ def describe(remote: bytes, text: bytes) -> Problem:
         return Problem(
             "staging.denied",
             f"The staging area refused {format_path(remote)}: {said}.",
-            "The server's administrator can mend its permissions.",
+            "The server's administrator can fix its permissions.",
         )
     because = f": {said}" if said else ""
     return Problem(

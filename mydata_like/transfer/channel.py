@@ -222,4 +222,4 @@ def _tell(fate: MemberResult) -> SentFile | UnsentFile:
 
 
 def _cut_off() -> TransientError:
-    return TransientError("A person cut the transfer off.", code=CUT)
+    return TransientError("A user cancelled the transfer.", code=CUT)

@@ -39,7 +39,9 @@ def replace_by_shell(shells: Shells, location: bytes, moves: Sequence[RenameTask
     for script in _write_scripts(location, moves):
         finished = shells.start(script).finish()
         if finished.status is None:
-            raise TransientError("The staging host did not say what it has renamed.", code=LOST)
+            raise TransientError(
+                "The staging host did not report which files it renamed.", code=LOST
+            )
         check_space(finished.output)
         said.update(_read(finished.output))
     fates = (_judge(index, move, said.get(index, b"")) for index, move in enumerate(moves))

@@ -249,7 +249,7 @@ def changed(path: bytes) -> FileChangedError:
     """Return the error for a file that did not stay what it was."""
     return FileChangedError(
         f"{format_path(path)} changed while it was being read.",
-        hint="It is sent once nothing writes to it any more.",
+        hint="It is sent when no program writes to it any more.",
         code="file.changed",
     )
 
@@ -257,7 +257,7 @@ def changed(path: bytes) -> FileChangedError:
 def _replaced(path: bytes) -> FileChangedError:
     return FileChangedError(
         f"{format_path(path)} is not the file that was found there.",
-        hint="The next run looks at it anew.",
+        hint="The next run checks it again.",
         code="file.replaced",
     )
 

@@ -125,7 +125,7 @@ class StripedWriter:
 
     def dismiss(self) -> None:
         """Let all streams end as they are."""
-        self._fail(TransientError("The file is not sent to its end.", code=LOST))
+        self._fail(TransientError("The file was not sent completely.", code=LOST))
         with suppress(UploaderError):
             self.finish()
 

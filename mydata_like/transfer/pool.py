@@ -160,7 +160,7 @@ class SshTransport:
             if not others or self._sessions.closed:
                 raise
             raise TransientError(
-                f"The staging host grants no more channels: {error.message}",
+                f"The staging host allows no more channels: {error.message}",
                 code=NO_CHANNEL,
             ) from error
         return channel

@@ -88,7 +88,7 @@ def read_answer(stream: Stream, moving: Moving | None = None) -> bytes:
             return found[2].strip()
     with suppress(TransientError):
         stream.close()
-    raise TransientError("The staging host's shell gave no answer.", code="staging.shell")
+    raise TransientError("The shell of the staging host did not answer.", code="staging.shell")
 
 
 class Shells:

@@ -156,7 +156,7 @@ class _Sink:
             check_space(refusal)
             raise StagingError(
                 f"The staging host refused scp: {refusal.decode('ascii', 'backslashreplace')}.",
-                hint="The server's administrator can mend its permissions.",
+                hint="The server's administrator can fix its permissions.",
             )
 
     def enter(self, directory: bytes) -> bytes:
@@ -218,7 +218,9 @@ class _Sink:
         while not text.endswith(b"\n") and len(text) < _TEXT:
             text += self._take(1)
         if kind not in (b"\1", b"\2"):
-            raise TransientError("The staging host does not speak scp.", code="staging.protocol")
+            raise TransientError(
+                "The staging host does not follow the scp protocol.", code="staging.protocol"
+            )
         return text.strip() or b"refused"
 
     def _take(self, count: int) -> bytes:

@@ -526,7 +526,7 @@ class SingleSender:
         self, index: int, member: Member, told: IndexLine, finished: CommandResult
     ) -> MemberResult:
         if finished.status is None:
-            raise TransientError("The staging host did not say how the file arrived.", code=LOST)
+            raise TransientError("The staging host did not report how the file arrived.", code=LOST)
         self._ground.note(member, arrived=finished.status == 0)
         if finished.status == 0:
             return MemberResult(index, told.checksum, inside=told.inside)
@@ -534,8 +534,8 @@ class SingleSender:
         check_space(said)
         if finished.status == NO_GROUND:
             raise StagingError(
-                "The staging area's folder takes no new directories.",
-                hint="The server's administrator can mend its permissions.",
+                "No directories can be created in the staging area.",
+                hint="The server's administrator can fix its permissions.",
             )
         problem = describe(member.remote, said)
         return MemberResult(index, "", problem, again=problem.code != "staging.denied")

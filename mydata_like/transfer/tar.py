@@ -126,10 +126,10 @@ def _exactly(size: int, chunks: Iterable[bytes | memoryview]) -> Iterator[bytes 
     for chunk in chunks:
         size -= len(chunk)
         if size < 0:
-            raise FileChangedError("There is more to read than was promised.")
+            raise FileChangedError("There is more data than announced.")
         yield chunk
     if size:
-        raise FileChangedError("There is less to read than was promised.")
+        raise FileChangedError("There is less data than announced.")
 
 
 def is_plain(name: bytes) -> bool:

@@ -300,7 +300,7 @@ class Pipe:
         try:
             return pickle.load(self._incoming)  # noqa: S301 - only our own processes write it
         except _TORN as error:
-            raise EOFError("The other end died in the middle of a message.") from error
+            raise EOFError("The other process ended in the middle of a message.") from error
 
     def close(self) -> None:
         """Give this end up, with what the other one never took."""

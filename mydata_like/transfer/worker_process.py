@@ -100,7 +100,7 @@ class WorkerProcess:
             answer = self._inbox(channel).get(timeout=patience)
         except Empty:
             raise TransientError(
-                f"A channel said nothing for {patience:.0f} seconds.", code="channel.stalled"
+                f"A channel did not respond for {patience:.0f} seconds.", code="channel.stalled"
             ) from None
         if isinstance(answer, TaskFailed):
             raise unpack_error(answer)
@@ -161,11 +161,13 @@ class WorkerProcess:
 
 
 def _lost() -> TransientError:
-    return TransientError("A channel's process ended while it was at work.", code=LOST)
+    return TransientError("The process of a channel ended during its work.", code=LOST)
 
 
 def _dropped() -> TransientError:
-    return TransientError("A channel's session was given up, as another failed.", code=DROPPED)
+    return TransientError(
+        "The session of a channel was closed because another channel failed.", code=DROPPED
+    )
 
 
 @contextmanager

@@ -4328,7 +4328,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Die Grenze ist für große Dateien %1. Was sie für winzige ist, lässt sich nicht bestimmen.</translation>
     </message>
     <message>
-        <source>Nothing could be measured that says how fast files would go.</source>
+        <source>Nothing could be measured that predicts the speed of an upload.</source>
         <translation>Es konnte nichts gemessen werden, das sagt, wie schnell Dateien übertragen würden.</translation>
     </message>
     <message>
@@ -4365,7 +4365,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Die Chiffre %1 zuerst anbieten.</translation>
     </message>
     <message>
-        <source>Compress on the way: your data shrink to %1.</source>
+        <source>Compress during transfer: your data shrinks to %1.</source>
         <translation>Unterwegs komprimieren: Ihre Daten schrumpfen auf %1.</translation>
     </message>
     <message>
@@ -4381,7 +4381,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Mehr oder schnellere Prozessoren in diesem Computer würden helfen.</translation>
     </message>
     <message>
-        <source>A faster disk for the data, or less that others do on it, would help.</source>
+        <source>A faster disk, or less use of it by other programs, would help.</source>
         <translation>Eine schnellere Festplatte für die Daten würde helfen, oder weniger, was andere darauf tun.</translation>
     </message>
     <message>
@@ -4389,7 +4389,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Ein schnelleres Netz zwischen hier und dem Annahmerechner würde helfen.</translation>
     </message>
     <message>
-        <source>A nearer staging host would help, or one with larger SSH windows.</source>
+        <source>A closer staging host, or one with larger SSH windows, would help.</source>
         <translation>Ein näherer Annahmerechner würde helfen, oder einer mit größeren SSH-Fenstern.</translation>
     </message>
     <message>
@@ -4421,15 +4421,15 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Andere Programme nahmen %1 % dieses Computers in Anspruch: Allein wäre er vielleicht schneller.</translation>
     </message>
     <message>
-        <source>The staging host allows no shell: its processors, its disk apart from the network, the round trip and tiny files cannot be told.</source>
+        <source>The staging host allows no shell: its processors, its disk without the network, the round trip and tiny files could not be measured.</source>
         <translation>Der Annahmerechner erlaubt keine Shell: seine Prozessoren, seine Festplatte ohne das Netz, die Umlaufzeit und winzige Dateien lassen sich nicht bestimmen.</translation>
     </message>
     <message>
-        <source>How fast the server makes records and verifies was not measured, since a test must leave none: no earlier run had to wait for it.</source>
+        <source>The speed of registering and verifying was not measured, since a test must not leave records, and no earlier run had to wait for it.</source>
         <translation>Wie schnell der Server Einträge anlegt und prüft, wurde nicht gemessen, denn ein Test darf keine hinterlassen: Kein früherer Lauf musste darauf warten.</translation>
     </message>
     <message>
-        <source>The staging host allows scp only, which can remove nothing: nothing was sent, and only this computer and the API were measured.</source>
+        <source>The staging host allows only scp, which cannot remove files: nothing was sent, and only this computer and the API were measured.</source>
         <translation>Der Annahmerechner erlaubt nur scp, das nichts entfernen kann: Es wurde nichts gesendet; nur dieser Computer und die API wurden gemessen.</translation>
     </message>
     <message>
@@ -4437,7 +4437,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Der Weg zum Server wurde nicht gemessen: Bitten Sie zuerst um die Freigabe.</translation>
     </message>
     <message>
-        <source>What the settings gain was not measured: the staging host allows no shell any more.</source>
+        <source>The improvement was not measured: the staging host no longer allows a shell.</source>
         <translation>Was die Einstellungen bringen, wurde nicht gemessen: Der Annahmerechner erlaubt keine Shell mehr.</translation>
     </message>
     <message>

@@ -106,7 +106,7 @@ def test_each_stage_has_a_bar_and_the_limit_a_word(view):
         "Disk of the server",
     ]
     assert bars(shown)[2] == "Network: 112.0 MB/s; this is the limit"
-    assert "Behind it comes the disk of the server" in shown._behind.text()
+    assert "The next limit is the disk of the server" in shown._behind.text()
 
 
 def test_without_the_way_to_the_server_it_says_what_is_known_before_it(view):
@@ -321,7 +321,7 @@ def test_beside_a_run_there_is_no_test(desk, site, open_page, qtbot):
     with lock_data_directory(site.state, bytes(site.data), SystemClock()):
         qtbot.waitUntil(lambda: desk.controller.state.phase == "elsewhere")
         assert not page._empty.test.isEnabled()
-        assert "A run is under way" in page._notice.text
+        assert "A run is active" in page._notice.text
 
         examiner.test(quick=True, anyway=False)
         qtbot.waitUntil(lambda: bool(told))

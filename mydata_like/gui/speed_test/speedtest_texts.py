@@ -164,22 +164,22 @@ say = QCoreApplication.translate  # by another name: it is told no literal text
 _SAID: Final = (
     QT_TRANSLATE_NOOP(
         "speed",
-        "The staging host allows no shell: its processors, its disk apart from the network, "
-        "the round trip and tiny files cannot be told.",
+        "The staging host allows no shell: its processors, its disk without the network, the "
+        "round trip and tiny files could not be measured.",
     ),
     QT_TRANSLATE_NOOP(
         "speed",
-        "How fast the server makes records and verifies was not measured, since a test must leave "
-        "none: no earlier run had to wait for it.",
+        "The speed of registering and verifying was not measured, since a test must not leave "
+        "records, and no earlier run had to wait for it.",
     ),
     QT_TRANSLATE_NOOP(
         "speed",
-        "The staging host allows scp only, which can remove nothing: nothing was sent, and only "
+        "The staging host allows only scp, which cannot remove files: nothing was sent, and only "
         "this computer and the API were measured.",
     ),
     QT_TRANSLATE_NOOP(
         "speed",
-        "What the settings gain was not measured: the staging host allows no shell any more.",
+        "The improvement was not measured: the staging host no longer allows a shell.",
     ),
     QT_TRANSLATE_NOOP(
         "speed", "The data directory has too few large files to tell how fast it reads them."
@@ -249,7 +249,7 @@ def limit_sentence(report: SpeedTestReport) -> str:
         )
         return text.replace("%1", large)
     if not large or not tiny:
-        return translate("speed", "Nothing could be measured that says how fast files would go.")
+        return translate("speed", "Nothing could be measured that predicts the speed of an upload.")
     text = (
         translate("speed", "The limit is %1 for large files, and %2 for tiny ones.")
         if report.reached
@@ -316,7 +316,7 @@ def _name_advice(report: SpeedTestReport, advice: ReportedAdvice) -> str:
     ciphers = advice.changes.get("transfer.ciphers")
     first = texts.plain(str(ciphers[0])) if isinstance(ciphers, list) and ciphers else "?"
     offer = translate("speed", "Offer the cipher %1 first.")
-    compress = translate("speed", "Compress on the way: your data shrink to %1.")
+    compress = translate("speed", "Compress during transfer: your data shrinks to %1.")
     return {
         "cipher": offer.replace("%1", first),
         "channels": translate("speed", "Let the program find the number of channels."),
@@ -335,7 +335,7 @@ def _name_relief(report: SpeedTestReport, advice: ReportedAdvice) -> str:
     faster = translate("speed", "More or faster processors in this computer would help.")
     relief = {
         "source": translate(
-            "speed", "A faster disk for the data, or less that others do on it, would help."
+            "speed", "A faster disk, or less use of it by other programs, would help."
         ),
         "hash": faster,
         "cipher": faster,
@@ -343,7 +343,7 @@ def _name_relief(report: SpeedTestReport, advice: ReportedAdvice) -> str:
             "speed", "A faster network between here and the staging host would help."
         ),
         "channels": translate(
-            "speed", "A nearer staging host would help, or one with larger SSH windows."
+            "speed", "A closer staging host, or one with larger SSH windows, would help."
         ),
         "server cpu": translate(
             "speed", "More cores for the staging host, or several hosts, would help."

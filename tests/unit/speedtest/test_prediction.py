@@ -445,7 +445,7 @@ def test_a_network_that_is_full_is_said_to_be():
 def test_the_way_to_the_server_is_missed_before_a_limit_is_named():
     here_only = judge(findings(dict.fromkeys(("1", "2", "4"), None)), Transfer())
 
-    assert here_only.sentence.startswith("The way to the server was not measured; before it")
+    assert here_only.sentence.startswith("The network was not measured; without it")
     assert here_only.advice == ()
 
 

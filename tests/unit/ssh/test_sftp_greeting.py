@@ -53,7 +53,7 @@ def test_a_greeting_of_no_sensible_length_is_refused_at_once(said):
 def test_extensions_without_end_are_read_in_a_moment():
     sftp = Sftp(Endless(LONGEST + VERSION + bytes(256 * 1024 - 5)))
 
-    with pytest.raises(TransientError, match="does not speak SFTP as expected"):
+    with pytest.raises(TransientError, match="does not follow the SFTP protocol"):
         sftp.receive()
 
 
@@ -61,5 +61,5 @@ def test_extensions_without_end_are_read_in_a_moment():
 def test_an_answer_of_no_sensible_length_ends_sftp(length):
     sftp = Sftp(Endless(b"\0\0\0\x05" + VERSION + length.to_bytes(4, "big")))
 
-    with pytest.raises(TransientError, match="does not speak SFTP as expected"):
+    with pytest.raises(TransientError, match="does not follow the SFTP protocol"):
         sftp.receive()
