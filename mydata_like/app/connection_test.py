@@ -1,4 +1,4 @@
-"""Proves the way to the server with one small file; nothing is registered, all is removed again."""
+"""The connection test: sends one small file to the staging area and removes it again."""
 
 import os
 import secrets
@@ -21,14 +21,14 @@ from mydata_like.settings.atomic_write import write_private
 from mydata_like.ssh.session import Endpoint
 from mydata_like.transfer.probe_file import Visit, visit
 
-PERMISSIONS: Final = "mydata-default-permissions"  # the group that the MyData app makes
+PERMISSIONS: Final = "mydata-default-permissions"  # the group that the MyData app creates
 _SIZE: Final = 100_000
 _LONG_AGO: Final = 1_000_000_000  # seconds since 1970
-_SETTLED: Final = 0.1  # seconds after which no later change of a file can go unnoticed
+_SETTLED: Final = 0.1  # seconds after which a later change of a file is always noticed
 
 
 class StepResult(StrEnum):
-    """What a step of a trial shows, from good to bad."""
+    """The result of a step of the connection test, from good to bad."""
 
     OK = "ok"
     UNPROVEN = "unproven"
@@ -36,7 +36,7 @@ class StepResult(StrEnum):
 
 
 class TestStep(NamedTuple):
-    """One step of a trial: what was found, and what to do where it is not well."""
+    """One step of the connection test: what was found, and what to do if it failed."""
 
     name: str
     result: StepResult
@@ -53,9 +53,9 @@ class TestStep(NamedTuple):
 
 
 def try_out(request: RunRequest, observer: RunObserver) -> Iterator[TestStep]:
-    """Yield what was tried, step by step; what rests on a step that fails is not tried.
+    """Yield each step as it is tested; steps that depend on a failed one are left out.
 
-    Nothing is made on the server, so its way of registering and verifying is left unproven.
+    Nothing is created on the server, so registering and verifying are not tested.
     """
     settings, places = request.settings, find_places(request.config)
     name = "server"
@@ -81,11 +81,11 @@ def try_out(request: RunRequest, observer: RunObserver) -> Iterator[TestStep]:
 def _tell_connection(connection: Connection) -> Iterator[TestStep]:
     account, facility, instrument = connection.account, connection.facility, connection.instrument
     yield _ok("server", f"{connection.client.wire.host} is a MyTardis server.")
-    yield _ok("account", f"{account.username} is known, and manages the facility {facility.name}.")
+    yield _ok("account", f"{account.username} can log in and manages the facility {facility.name}.")
     if instrument.id:
         yield _ok("instrument", f"The facility has the instrument {instrument.name}.")
     else:
-        why = f"The facility has no instrument {instrument.name} yet; registering makes it."
+        why = f"The facility has no instrument {instrument.name} yet; registering creates it."
         yield TestStep("instrument", StepResult.UNPROVEN, why)
     if PERMISSIONS in connection.server.fetch_groups():
         yield _ok("rights", f"The account belongs to the group {PERMISSIONS}.")
@@ -93,8 +93,8 @@ def _tell_connection(connection: Connection) -> Iterator[TestStep]:
         yield TestStep(
             "rights",
             StepResult.UNPROVEN,
-            f"The account is not in the group {PERMISSIONS}; it may have its rights otherwise.",
-            "Where the first run is refused, ask the server's administrator to add it.",
+            f"The account is not in the group {PERMISSIONS}, but may have the same permissions.",
+            "If the first run is refused, ask the server's administrator to add the account.",
         )
 
 
@@ -107,25 +107,25 @@ def _find_area(petition: ApprovalRequest, *, insisted: bool) -> StagingArea | No
         return None
     if approved is None and insisted:
         raise NotApprovedError(
-            "This uploader has not asked for approval yet.",
-            hint="Ask for it with: mydata-like register",
+            "This uploader has not requested approval yet.",
+            hint="Request it with: mydata-like register",
         )
     return approved and approved.area
 
 
 def _tell_http_only(petition: ApprovalRequest, area: StagingArea | None) -> TestStep:
     key = petition.applicant.pair.public.fingerprint
-    why = "as transfer.method says" if area else f"until its key {key} is approved"
+    why = "as set in transfer.method" if area else f"until its key {key} is approved"
     return TestStep(
         "staging",
         StepResult.UNPROVEN,
-        f"Files go over HTTP, {why}; the way over SSH was not tried.",
-        "" if area else "Ask for the approval with: mydata-like register",
+        f"Files are sent over HTTP, {why}; SSH was not tested.",
+        "" if area else "Request approval with: mydata-like register",
     )
 
 
 class StagingTest:
-    """Sends a small file through the real channels, looks at it there, and removes it."""
+    """Sends a small file over the real channels, checks it on the staging host, and removes it."""
 
     def __init__(self, request: RunRequest, cancel: CancelSignal) -> None:
         self._settings = request.settings
@@ -133,7 +133,7 @@ class StagingTest:
         self._cancel = cancel
 
     def steps(self, petition: ApprovalRequest, area: StagingArea) -> Iterator[TestStep]:
-        """Yield how each host lets us in, then what became of the file."""
+        """Yield whether each host accepts us, then the results for the file."""
         endpoints = list_endpoints(petition, area, self._settings, self._places)
         location = os.fsencode(area.location)
         usable = []
@@ -154,7 +154,7 @@ class StagingTest:
 
     @contextmanager
     def _small_file(self) -> Iterator[LocalFile]:
-        """Yield a file that nothing has touched for a moment."""
+        """Yield a file that has not changed for a moment."""
         path = find_state(self._settings, self._places) / f"check-{secrets.token_hex(4)}"
         try:
             write_private(path, secrets.token_bytes(_SIZE))
@@ -173,7 +173,7 @@ def _try_host(endpoint: Endpoint, location: bytes, petition: ApprovalRequest) ->
     name = f"host {endpoint.host}"
     try:
         with visit(endpoint, location) as there:
-            return _ok(name, f"It lets us in and takes files: {there.rung.why}.")
+            return _ok(name, f"Login and upload work: {there.rung.why}.")
     except AccessDeniedError as error:
         return _failed(name, petition.explain(error))
     except UploaderError as error:
@@ -194,18 +194,18 @@ def _look_at(there: Visit, name: str, checksum: str) -> TestStep:
     found = there.look_at(name.encode())
     sent = f"A file of {format_size(_SIZE)} was sent"
     if found.size == _SIZE and found.checksum == checksum:
-        return _ok("file", f"{sent} and read again there: size and checksum are right.")
+        return _ok("file", f"{sent} and read back: size and checksum are correct.")
     if found.size == _SIZE and not found.checksum:
-        return _ok("file", f"{sent}, and has its size there; checksums cannot be asked for.")
+        return _ok("file", f"{sent} and has the correct size; this host computes no checksums.")
     if found.size is None and there.rung.rung != "shell":
         return TestStep(
-            "file", StepResult.UNPROVEN, f"{sent}; whether it is there cannot be asked."
+            "file", StepResult.UNPROVEN, f"{sent}; this host cannot report whether it arrived."
         )
     return TestStep(
         "file",
         StepResult.FAILED,
-        f"{sent}, but what lies there is not the same.",
-        "Ask the server's administrator to look at the storage of the staging area.",
+        f"{sent}, but the file on the staging host differs.",
+        "Ask the server's administrator to check the storage of the staging area.",
         "staging.unproven",
         1,
     )
@@ -217,8 +217,8 @@ def _clean_up(there: Visit, name: str) -> TestStep:
     return TestStep(
         "cleaning",
         StepResult.UNPROVEN,
-        f"The file {name} stays in the staging area: this host lets us remove nothing.",
-        "The next check replaces it; the server's administrator may remove it.",
+        f"The file {name} stays in the staging area: this host does not allow us to remove files.",
+        "The next test replaces it; the server's administrator may remove it.",
     )
 
 

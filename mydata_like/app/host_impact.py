@@ -1,4 +1,4 @@
-"""What spares the instrument: a low priority, holds while it is at work, sleep when it may."""
+"""Limits the impact on the instrument: low priority, pauses during acquisition, and sleep."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -16,14 +16,14 @@ from mydata_like.settings.schema import Limits, Settings
 
 
 def go_second(settings: Settings) -> None:
-    """Let other programs go first, from the start of this process to its end, if so set."""
+    """Lower the priority of this process for good, if `limits.low_priority` is set."""
     if settings.limits.low_priority:
         lower_priority()
 
 
 @contextmanager
 def spared(limits: Limits, gate: Gate, emit: Emit, progress: RunProgress) -> Iterator[None]:
-    """Spare the instrument while a run carries."""
+    """Limit the impact on the instrument while a run is in progress."""
     with ExitStack() as stack:
         if limits.quiet_hours or limits.pause_while_running or limits.pause_under_pressure:
             look = LoadGuard(limits, HostLoad(), gate, emit)

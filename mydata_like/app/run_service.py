@@ -1,4 +1,4 @@
-"""Starts a run: builds it from a request and its settings, and closes it after its end."""
+"""Building a run from a request and its settings, and closing it at the end."""
 
 import os
 import sys
@@ -73,13 +73,13 @@ from mydata_like.transfer.archive_reader import TarArchives
 from mydata_like.transfer.file_source import read_checksum
 from mydata_like.transfer.sessions import count_cpus
 
-LOOK_FOR = 30.0  # seconds of looking at what is there where a run cannot begin
-SWITCH_INTERVAL = 0.0005  # seconds a thread may keep those that send from going on
+LOOK_FOR = 30.0  # seconds of scanning if a run cannot start
+SWITCH_INTERVAL = 0.0005  # seconds for which a thread may block the sending threads
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LedgerRecorder:
-    """Keeps in the ledger the sums of a run, why it began, and the outcomes of its files."""
+    """Writes the totals of a run, the reason for it and the outcomes of its files to the ledger."""
 
     run: str
     reason: str
@@ -93,7 +93,7 @@ class LedgerRecorder:
         self._keep(None, self.progress.progress())
 
     def conclude(self, finished: RunFinished) -> None:
-        """Keep the sums, and after a complete run that what it did not see is gone."""
+        """Write the totals; after a complete run, also record that unseen files are gone."""
         self._keep(finished.at, finished)
         if finished.problem is None and self.reason != FOLDER:
             sources = self.sources
@@ -103,16 +103,16 @@ class LedgerRecorder:
     def _keep(self, finished: datetime | None, sums: RunProgressed | RunFinished) -> None:
         self.outcomes.write()
         measured = self.progress.measured
-        limit = {"limit": measured.limit if measured else ""}  # which the sums at the end have
+        limit = {"limit": measured.limit if measured else ""}  # already in the totals at the end
         record = limit | event_record(sums) | {"reason": self.reason}
         self.ledger.record_run(PastRunRow(self.run, self.started, finished, record))
 
 
 @contextmanager
 def open_run(request: RunRequest, observer: RunObserver) -> Iterator[Run]:
-    """Lock the data directory, connect, and yield a run that is ready to be executed.
+    """Lock the data directory, connect, and yield a run that is ready to execute.
 
-    Raises a `RunError` where the run cannot begin, `Cancelled` where it is not wanted any more.
+    Raises a `RunError` if the run cannot start, `Cancelled` when asked to stop.
     """
     observer = replace(observer, emit=to_all(observer.progress.add, observer.emit))
     with ExitStack() as stack:
@@ -123,10 +123,10 @@ def open_run(request: RunRequest, observer: RunObserver) -> Iterator[Run]:
 
 
 class _Builder:
-    """Builds one run; whatever has to be closed after it is left to the stack."""
+    """Builds one run; everything to be closed after it is put on the stack."""
 
     def __init__(self, request: RunRequest, observer: RunObserver, stack: ExitStack) -> None:
-        self._request = request  # with what the server sets, once it was asked
+        self._request = request  # includes the server's settings once they were fetched
         self._observer = observer
         self._stack = stack
         self._clock = SystemClock()
@@ -136,12 +136,12 @@ class _Builder:
         self._controller = observer.controller or CommandHandler(observer.cancel, observer.emit)
 
     def build(self) -> Run:
-        """Return the run, once all that it needs is open."""
+        """Return the run after opening everything that it needs."""
         request, stack = self._request, self._stack
         stack.enter_context(self._controller.opening(self._gate, self._observer.cancel))
         self._check()
         lease = None if request.dry_run else self._lock()
-        # Begin with all that needs no server: what is to be sent is known before it is asked.
+        # Start with everything that needs no server, to have found files before it is queried.
         find_ledger = self._open_ledger()
         find_sources = self._accept_sources(find_ledger)
         discovery = Discovery(find_ledger, self._clock, dry_run=request.dry_run)
@@ -158,7 +158,7 @@ class _Builder:
         return Run(self._build_stages(context, datasets, discovery, untold), context)
 
     def _check(self) -> None:
-        """Raise what can be said against the request before anything is begun."""
+        """Raise an error if the request is invalid, before anything is started."""
         request, settings = self._request, self._request.settings
         require_complete(settings, request.config)
         if request.part.shard != WHOLE:
@@ -175,16 +175,16 @@ class _Builder:
         return self._stack.enter_context(occupied(state, self._root, self._clock, stop, shard))
 
     def _open_ledger(self) -> Callable[[], SqliteLedger]:
-        """Begin to open the ledger; return what waits for it.
+        """Start to open the ledger; return a function that waits for it.
 
-        All of a large one is read, to see whether it is sound, while the server is asked.
+        A large ledger is read in full to check its integrity, in parallel with server requests.
         """
         request, root = self._request, self._root
         file = ledger_file(request.settings, self._places, root, request.part.shard)
         opened = begin(lambda: SqliteLedger.open(file, root, SystemClock()))
 
         def close() -> None:
-            with suppress(UploaderError):  # it is raised where the ledger is waited for
+            with suppress(UploaderError):  # raised again when the run waits for the ledger
                 opened().close()
 
         self._stack.callback(close)
@@ -193,9 +193,9 @@ class _Builder:
     def _accept_sources(
         self, find_ledger: Callable[[], SqliteLedger]
     ) -> Callable[[], ExtraSources]:
-        """Begin to keep what is to be sent from outside, before the server is asked anything.
+        """Start to record the requested extra sources, before the first request to the server.
 
-        A run over everything also carries on with what earlier ones have left.
+        A run over everything also continues with the unfinished sources of earlier runs.
         """
         request = self._request
 
@@ -219,7 +219,7 @@ class _Builder:
     def _looking_ahead(
         self, discovery: Discovery, find_sources: Callable[[], ExtraSources]
     ) -> Iterator[None]:
-        """Find what the run is to send while it is held up, or where it cannot begin at all."""
+        """Find files to send while the run is waiting, or if it cannot start at all."""
         cancel = CancelFlag()
         ahead = Lookahead(discovery, self._clock, cancel)
         # The run itself reports what it finds.
@@ -248,7 +248,7 @@ class _Builder:
         return connection
 
     def _use_ledger(self, ledger: SqliteLedger, connection: Connection) -> None:
-        """Let the ledger note what is written to the server."""
+        """Record writes to the server in the ledger."""
         if ledger.problem:
             self._observer.emit(Notice(problem=ledger.problem))
         timeout = self._request.settings.server.write_timeout
@@ -256,9 +256,9 @@ class _Builder:
         self._writes = connection.client.writes = WriteTracker(ledger, self._clock, timeout)
 
     def _follow(self) -> Untold:
-        """Emit every event to those that follow the run for the ledger as well; return one of them.
+        """Emit every event also to the ledger's followers; return the one for unreported files.
 
-        What the server's filters leave out is reported as theirs.
+        Files that are left out by the server's filters are reported as such.
         """
         untold = Untold(self._ledger.find_replacements())
         followers = [self._observer.emit, self._outcomes.add]
@@ -371,7 +371,7 @@ class _Builder:
 
 
 def to_all(*followers: Emit) -> Emit:
-    """Return what passes every event on to all of these, in this order."""
+    """Return an `emit` that sends every event to all followers, in this order."""
 
     def emit(event: Event) -> None:
         for follow in followers:

@@ -1,4 +1,4 @@
-"""The way into the staging area: channels over SSH where that is approved, else HTTP."""
+"""Access to the staging area, over SSH if that is approved, else over HTTP, and its cleanup."""
 
 import logging
 import os
@@ -54,12 +54,12 @@ logger = logging.getLogger(__name__)
 
 _PAUSE: Final = timedelta(days=1)
 _CLEANED: Final = "cleaned"
-_FOLDERS: Final = 1000  # that are looked at at once; the rest is for the next day
+_FOLDERS: Final = 1000  # cleaned in one run; the rest is left for the next day
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CleanupArea:
-    """The staging area as this needs it: its hosts, its location, and whose files are ours."""
+    """The staging area to clean: its hosts, its location, and the owner of our files."""
 
     endpoints: tuple[Endpoint, ...]
     location: bytes
@@ -67,7 +67,7 @@ class CleanupArea:
 
 
 def open_visited(settings: Settings, places: StatePaths, clock: Clock) -> VisitedFolders:
-    """Return what remembers the folders of this server's staging area."""
+    """Return the record of the folders that were used in this server's staging area."""
     return VisitedFolders(_file(settings, places, VISITED), clock)
 
 
@@ -78,9 +78,10 @@ def clean_staging(
     find_area: Callable[[], CleanupArea],
     emit: Emit,
 ) -> None:
-    """Remove what is old in folders into which nothing was sent for as long; once a day.
+    """Remove old partial files from folders that have not been used for as long; once a day.
 
-    Nothing is connected to while there are none. Whatever fails is logged, and is done later.
+    Without such folders no connection is made. A failure is logged, and the cleanup is retried
+    another day.
     """
     now, visited = clock.now(), open_visited(settings, places, clock)
     moments = TimestampStore(_file(settings, places, CLEANUP))
@@ -105,13 +106,13 @@ def clean_staging(
 def _clean(area: CleanupArea, folders: Sequence[bytes], wanted: "_Wanted") -> Removed:
     with visit(area.endpoints[0], area.location) as there:
         remover = open_remover(there.session, there.rung.rung, area.location, area.owner)
-        if remover is None:  # over scp nothing has a temporary name
+        if remover is None:  # with scp there are no temporary names
             return Removed(clean=frozenset(folders))
         return clean_up(remover, folders, wanted.has)
 
 
 class _Wanted:
-    """The temporary names of large files whose sending may go on, in whatever folder."""
+    """The temporary names of large files whose transfer may be resumed, in any folder."""
 
     def __init__(self, unsent: Iterable[UnsentQuery], owner: str) -> None:
         self._unsent = set(unsent)
@@ -145,9 +146,9 @@ def _tell(removed: Removed) -> Problem:
     files = "1 file" if removed.files == 1 else f"{removed.files:,} files"
     return Problem(
         "staging.cleaned",
-        f"{files} ({format_size(removed.size)}) of broken transfers were removed from the staging "
-        f"area: for {AGE // 86400} days nothing came to them.",
-        "Nothing has to be done: their local files were changed, deleted or sent again since.",
+        f"{files} ({format_size(removed.size)}) of interrupted transfers were removed from the "
+        f"staging area because they had not changed for {AGE // 86400} days.",
+        "No action is needed: their local files have since been changed, deleted or sent again.",
     )
 
 
@@ -156,7 +157,7 @@ HTTP_CHANNELS = 4
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OpenStaging:
-    """The transport, and the name of the storage box in which its bytes arrive."""
+    """The transport, and the name of the storage box that it writes to."""
 
     transport: Transport
     box: str
@@ -165,9 +166,9 @@ class OpenStaging:
 def open_staging(
     connection: Connection, settings: Settings, places: StatePaths, emit: Emit
 ) -> OpenStaging:
-    """Register this installation and return the best way in that the server allows.
+    """Register this installation and return the best transport that the server allows.
 
-    Raises `NotApprovedError` where SSH is insisted on and not approved yet.
+    Raises `NotApprovedError` if `transfer.method` requires SSH, which is not approved yet.
     """
     if settings.transfer.method == "http":
         return find_staging(connection, settings, places, emit)
@@ -179,7 +180,7 @@ def open_staging(
     except NotApprovedError as error:
         if settings.transfer.method == "ssh":
             raise
-        message = f"{error.message} Meanwhile files are sent over HTTP, which is slower."
+        message = f"{error.message} Until then, files are sent over HTTP, which is slower."
         emit(Notice(problem=Problem(error.problem_code, message, error.hint)))
         return _over_http(connection, settings, None, emit)
     clock = SystemClock()
@@ -202,7 +203,7 @@ def _find_area(
 def open_transport(
     petition: ApprovalRequest, area: StagingArea, settings: Settings, places: StatePaths
 ) -> SshTransport:
-    """Return the channels to an approved staging area; none is open yet."""
+    """Return the SSH transport to an approved staging area; no channel is open yet."""
     return SshTransport(
         area,
         settings.transfer,
@@ -218,9 +219,9 @@ def open_transport(
 def _require_let_in(
     petition: ApprovalRequest, area: StagingArea, settings: Settings, places: StatePaths
 ) -> None:
-    """Raise `NotApprovedError` where no host knows our key, as it may be after an approval.
+    """Raise `NotApprovedError` if no host accepts our key, which can happen after an approval.
 
-    Whatever else is wrong with the hosts, the channels will tell.
+    Other problems with the hosts are reported when channels are opened.
     """
     if petition.is_let_in(area):
         return
@@ -233,7 +234,7 @@ def _require_let_in(
 def list_endpoints(
     petition: ApprovalRequest, area: StagingArea, settings: Settings, places: StatePaths
 ) -> list[Endpoint]:
-    """Return how each host before the staging area is reached with this installation's key."""
+    """Return the endpoint of each staging host, with this installation's key."""
     return build_endpoints(
         area,
         settings.transfer,
@@ -245,7 +246,7 @@ def list_endpoints(
 def find_staging(
     connection: Connection, settings: Settings, places: StatePaths, emit: Emit
 ) -> OpenStaging:
-    """Return the way in over HTTP; nothing is asked of the server's administrator."""
+    """Return the transport over HTTP, without requesting approval."""
     try:
         approved = open_petition(connection, settings, places, emit).look()
     except (NotApprovedError, StagingError):
@@ -256,7 +257,7 @@ def find_staging(
 def open_petition(
     connection: Connection, settings: Settings, places: StatePaths, emit: Emit
 ) -> ApprovalRequest:
-    """Return this installation's request for approval, ready to be made."""
+    """Return this installation's request for approval, ready to be sent."""
     applicant = describe_applicant(connection, settings, places)
     clock = SystemClock()
     kept = StoredIdentity(standing_file(settings, places), open_mirror(settings, places, clock))

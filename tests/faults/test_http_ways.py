@@ -80,7 +80,7 @@ def test_a_proxy_of_the_environment_is_asked_and_none_goes_directly(web, monkeyp
         server.fetch_account()
 
     assert asked.value.problem_code == "server.proxy"
-    assert "its name is not known" in direct.value.message
+    assert "its name cannot be resolved" in direct.value.message
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "LOCALHOST", "127.1", "[::1]"])

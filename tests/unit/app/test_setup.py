@@ -136,7 +136,7 @@ def test_facilities_and_instruments_are_those_of_the_account(server):
 def test_an_account_without_facilities_is_told_so(server):
     visitor = Credentials(Server(url=server.url, username="visitor"), key=server.key_of("visitor"))
 
-    with pytest.raises(UploaderError, match="manages no facility"):
+    with pytest.raises(UploaderError, match="does not manage any facility"):
         list_facilities(visitor, CancelFlag())
 
 
