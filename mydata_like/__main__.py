@@ -63,10 +63,10 @@ def _take_private() -> None:
 
 def _carry_out(words: list[str]) -> None:
     from mydata_like.cli.terminal import guard_streams
-    from mydata_like.hostos.process import imported_for_good
+    from mydata_like.hostos.process import gc_disabled_for_imports
 
     guard_streams()
-    with imported_for_good():
+    with gc_disabled_for_imports():
         from mydata_like.cli.main import build_app
     build_app()(words, prog_name="mydata-like", obj=open_window)
 

@@ -44,8 +44,8 @@ from mydata_like.state.state_files import ApprovalState, PendingApproval, load_a
 
 logger = logging.getLogger(__name__)
 
-NEWS = timedelta(days=1)  # after which our record on the server is updated even if nothing changed
-WARNING = timedelta(days=14)  # this long before an approval expires
+UPDATE_INTERVAL = timedelta(days=1)  # of our record on the server, even if nothing changed
+EXPIRY_WARNING = timedelta(days=14)  # this long before an approval expires
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class ApprovalApplication:
 
     installation: Installation
     pair: KeyPair
-    seat: MachineIdentity
+    identity: MachineIdentity
 
     @property
     def public(self) -> RegisteredKey:
@@ -79,14 +79,14 @@ def describe_applicant(
         account=connection.account.username,
         machine=MachineRecord(**asdict(describe_machine())),
     )
-    seat = MachineIdentity.of(uuid, traits.hostname, traits.system, traits.interfaces)
-    return ApprovalApplication(installation, pair, seat)
+    identity = MachineIdentity.of(uuid, traits.hostname, traits.system, traits.interfaces)
+    return ApprovalApplication(installation, pair, identity)
 
 
 class StoredIdentity(NamedTuple):
     """The files that store our approval by a server and the settings it has for us."""
 
-    standing: Path
+    approval_file: Path
     server_settings: ServerSettingsCache
 
 
@@ -104,23 +104,23 @@ class ApprovalRequest:
         self.applicant = applicant
         self._connection = connection
         self._uploaders = connection.uploaders
-        self._file = kept.standing
+        self._file = kept.approval_file
         self._server_settings = kept.server_settings
         self._clock = clock
         self._emit = emit
         self._area: StagingArea | None = None  # the first that the server named
-        self._told_of_copy = False
+        self._copy_reported = False
 
     def request(self) -> StagingArea:
         """Register with the server, request approval once, and return the staging area.
 
         Raises `NotApprovedError` with the fingerprint while the approval is pending.
         """
-        approved = self._ask()
-        self._warn(approved)
+        approved = self._ensure_approval()
+        self._warn_of_expiry(approved)
         return approved.area
 
-    def look(self) -> Approved | None:
+    def fetch_approval(self) -> Approved | None:
         """Return the approval, or None if it was never requested. Changes nothing."""
         uuid = self.applicant.installation.uuid
         approved = self._uploaders.fetch_approval(uuid, self.applicant.public.fingerprints)
@@ -128,38 +128,38 @@ class ApprovalRequest:
             self._area = approved.area
         return approved
 
-    def is_let_in(self, area: StagingArea) -> bool:
+    def is_admitted(self, area: StagingArea) -> bool:
         """Return whether the hosts of this area were the last to accept our key."""
-        return load_approval(self._file).let_in == self._way_in(area)
+        return load_approval(self._file).let_in == self._describe_access(area)
 
     def follow(self, event: Event) -> None:
         """Forward an event of a channel; a channel that opens proves that our key is accepted."""
         if isinstance(event, ChannelChanged) and event.state == "open" and self._area:
-            standing = load_approval(self._file)
-            self._keep(replace(standing, awaited=None, let_in=self._way_in(self._area)))
+            state = load_approval(self._file)
+            self._save(replace(state, awaited=None, let_in=self._describe_access(self._area)))
         self._emit(event)
 
-    def _way_in(self, area: StagingArea) -> str:
+    def _describe_access(self, area: StagingArea) -> str:
         key = self.applicant.pair.public.fingerprint
         return f"{key} {area.username}@{','.join(area.hosts)}:{area.port}"
 
     def explain(self, refusal: AccessDeniedError) -> UploaderError:
         """Return why a staging host refuses our key, as far as the server can tell."""
         try:
-            approved = self.look()
+            approved = self.fetch_approval()
         except NotApprovedError:
             approved = None
         except ItemError:
             return refusal  # the server did not answer
         if approved is None:
-            return self._remember(self._explain_withdrawal())
+            return self._record_pending(self._explain_withdrawal())
         if approved.area != self._area:
             return RunError(
                 "The server has assigned another staging area since this run started.",
                 hint="The next run uses it.",
                 code="staging.moved",
             )
-        return self._remember(self._explain_locked_door(refusal, approved))
+        return self._record_pending(self._explain_refusal(refusal, approved))
 
     def _explain_withdrawal(self) -> NotApprovedError:
         key = self.applicant.pair.public.fingerprint
@@ -169,9 +169,7 @@ class ApprovalRequest:
             code="uploader.revoked",
         )
 
-    def _explain_locked_door(
-        self, refusal: AccessDeniedError, approved: Approved
-    ) -> NotApprovedError:
+    def _explain_refusal(self, refusal: AccessDeniedError, approved: Approved) -> NotApprovedError:
         key = self.applicant.pair.public.fingerprint
         if approved.expires and approved.expires < self._clock.now().date():
             return NotApprovedError(
@@ -186,7 +184,7 @@ class ApprovalRequest:
             code="uploader.not-admitted",
         )
 
-    def _ask(self) -> Approved:
+    def _ensure_approval(self) -> Approved:
         if "mydata_uploader" not in self._connection.resources:
             raise RunError(
                 "The MyData app, which approves uploaders, is not installed on the server.",
@@ -194,79 +192,79 @@ class ApprovalRequest:
                 "http.",
                 code="server.no-mydata",
             )
-        record = self._introduce()
+        record = self._ensure_record()
         try:
-            approved = self.look()
+            approved = self.fetch_approval()
             if approved is None:
                 self._uploaders.request_approval(
                     self.applicant.installation, record, self.applicant.public
                 )
-                approved = self.look()
+                approved = self.fetch_approval()
         except NotApprovedError as error:
-            self._remember(error)
+            self._record_pending(error)
             raise
         if approved is None:
             raise RunError("The server accepted the request for approval but does not list it.")
-        self._keep(replace(load_approval(self._file), awaited=None))
+        self._save(replace(load_approval(self._file), awaited=None))
         return approved
 
-    def _introduce(self) -> UploaderRecord:
+    def _ensure_record(self) -> UploaderRecord:
         """Update our record on the server unless the same was sent within the last day."""
         installation, instrument = self.applicant.installation, self._connection.instrument
-        standing, now = load_approval(self._file), self._clock.now()
+        state, now = load_approval(self._file), self._clock.now()
         digest = self._uploaders.digest(installation, instrument)
-        old = standing.told_at is None or not timedelta(0) <= now - standing.told_at < NEWS
-        update = old or digest != standing.told
+        old = state.told_at is None or not timedelta(0) <= now - state.told_at < UPDATE_INTERVAL
+        update = old or digest != state.told
         record = self._uploaders.ensure_uploader(installation, instrument, update=update)
         if update:
-            self._keep(replace(standing, told=digest, told_at=now))
-        self._compare_seats(record)
+            self._save(replace(state, told=digest, told_at=now))
+        self._compare_identities(record)
         return record
 
-    def take_seat(self) -> None:
+    def claim_uploader(self) -> None:
         """Assign the uploader to this computer, even if it belongs to another one."""
-        self._told_of_copy = True
-        self._take_seat(self._introduce())
+        self._copy_reported = True
+        self._store_identity(self._ensure_record())
 
-    def _compare_seats(self, record: UploaderRecord) -> None:
+    def _compare_identities(self, record: UploaderRecord) -> None:
         """Report another computer with this identity; else record this computer on the server."""
-        ours, theirs = self.applicant.seat, record.seat
+        ours, theirs = self.applicant.identity, record.identity
         if theirs is None or (theirs.is_same(ours) and theirs.is_out_of_date(ours)):
-            self._take_seat(record)
+            self._store_identity(record)
         elif theirs.is_same(ours) and self._server_settings.needs_clock(record):
-            self._take_seat(record)  # the server's answer shows its clock
-        elif not theirs.is_same(ours) and not self._told_of_copy:
-            self._told_of_copy = True
+            self._store_identity(record)  # the server's answer shows its clock
+        elif not theirs.is_same(ours) and not self._copy_reported:
+            self._copy_reported = True
             self._emit(Notice(problem=_describe_copy(ours, theirs)))
 
-    def _take_seat(self, record: UploaderRecord) -> None:
+    def _store_identity(self, record: UploaderRecord) -> None:
         installation, instrument = self.applicant.installation, self._connection.instrument
-        seat = self.applicant.seat.format(self._clock.now())
+        identity = self.applicant.identity.format(self._clock.now())
         try:
-            self._uploaders.take_seat(record, installation, instrument, seat)
+            self._uploaders.store_identity(record, installation, instrument, identity)
             written = self._uploaders.find_uploader(installation.uuid)
             if written is not None:
                 self._server_settings.learn_clock(record, written)
         except ItemError as error:  # a computer that is not recorded cannot be compared
             logger.warning("the server did not store the identity of this computer: %s", error)
 
-    def _remember(self, error: NotApprovedError) -> NotApprovedError:
+    def _record_pending(self, error: NotApprovedError) -> NotApprovedError:
         """Record for status reports that we wait for approval, and since when."""
-        standing = load_approval(self._file)
-        key, before = self.applicant.pair.public.fingerprint, standing.awaited
+        state = load_approval(self._file)
+        key, before = self.applicant.pair.public.fingerprint, state.awaited
         since = before.since if before and before.fingerprint == key else self._clock.now()
         awaited = PendingApproval(key, since, error.problem)
-        self._keep(replace(standing, awaited=awaited, let_in=""))
+        self._save(replace(state, awaited=awaited, let_in=""))
         return error
 
-    def _keep(self, standing: ApprovalState) -> None:
-        if standing != load_approval(self._file):
-            save_record(self._file, standing)
+    def _save(self, state: ApprovalState) -> None:
+        if state != load_approval(self._file):
+            save_record(self._file, state)
 
-    def _warn(self, approved: Approved) -> None:
+    def _warn_of_expiry(self, approved: Approved) -> None:
         """Report an approval that expires soon, or has expired and was not withdrawn."""
         today = self._clock.now().date()
-        if approved.expires is None or approved.expires - today > WARNING:
+        if approved.expires is None or approved.expires - today > EXPIRY_WARNING:
             return
         verb = "expires" if approved.expires >= today else "expired"
         self._emit(

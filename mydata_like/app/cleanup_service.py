@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from mydata_like.app.connection import Connection, open_connection, require_complete
-from mydata_like.app.directory_lock import occupied
+from mydata_like.app.directory_lock import directory_locked
 from mydata_like.app.run_request import RunObserver, ignore
 from mydata_like.app.settings_service import (
     find_api_key,
@@ -18,7 +18,7 @@ from mydata_like.app.settings_service import (
     open_secrets,
     prepare_places,
 )
-from mydata_like.app.staging_service import open_petition
+from mydata_like.app.staging_service import open_approval_request
 from mydata_like.core.deletion import CleanupCandidate, DeletedFile, KeptFile
 from mydata_like.core.errors import NotApprovedError, Problem, RunError, SettingsError
 from mydata_like.engine.local_cleanup import LocalCleanup, ServerCheck
@@ -85,7 +85,7 @@ def find_source_key(sources: Iterable[bytes], path: Path) -> bytes | None:
 
 
 @contextmanager
-def open_freeing(
+def open_cleanup(
     settings: Settings, config: Path | None, observer: RunObserver, *, delete: bool
 ) -> Iterator[CleanupService]:
     """Connect to the server, and yield the service that checks files and deletes them if `delete`.
@@ -101,7 +101,7 @@ def open_freeing(
         state = find_state(settings, places)
         if delete:
             stop = observer.cancel.set
-            stack.enter_context(occupied(state, os.fsencode(root), clock, stop))
+            stack.enter_context(directory_locked(state, os.fsencode(root), clock, stop))
         ledger = stack.enter_context(_open_ledger(settings, places, root))
         key, _ = find_api_key(settings, open_secrets(config))
         observer.hide(key.reveal())
@@ -177,7 +177,7 @@ def _require_encryption(settings: Settings) -> None:
 def _require_box(connection: Connection, settings: Settings, places: StatePaths) -> str:
     """Return the approved storage box; raise `RunError` if there is none."""
     try:
-        approved = open_petition(connection, settings, places, ignore).look()
+        approved = open_approval_request(connection, settings, places, ignore).fetch_approval()
     except NotApprovedError:
         approved = None
     if approved is None or settings.transfer.method == "http":

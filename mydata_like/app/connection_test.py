@@ -11,7 +11,7 @@ from mydata_like.app.approval import ApprovalRequest
 from mydata_like.app.connection import Connection, require_complete
 from mydata_like.app.run_request import RunObserver, RunRequest, build_gate, connected
 from mydata_like.app.settings_service import find_places, find_state, prepare_places
-from mydata_like.app.staging_service import list_endpoints, open_petition, open_transport
+from mydata_like.app.staging_service import list_endpoints, open_approval_request, open_transport
 from mydata_like.core.errors import AccessDeniedError, NotApprovedError, UploaderError
 from mydata_like.core.formatting import format_size
 from mydata_like.core.model import Dataset, DatasetId, FileToSend, LocalFile, Payload, StagingArea
@@ -52,7 +52,7 @@ class TestStep(NamedTuple):
         return values
 
 
-def try_out(request: RunRequest, observer: RunObserver) -> Iterator[TestStep]:
+def run_connection_test(request: RunRequest, observer: RunObserver) -> Iterator[TestStep]:
     """Yield each step as it is tested; steps that depend on a failed one are left out.
 
     Nothing is created on the server, so registering and verifying are not tested.
@@ -64,21 +64,21 @@ def try_out(request: RunRequest, observer: RunObserver) -> Iterator[TestStep]:
         prepare_places(settings, places)
         gate = build_gate(request, observer, SystemClock())
         with connected(request, observer, gate) as connection:
-            yield from _tell_connection(connection)
+            yield from _describe_connection(connection)
             name = "approval"
-            petition = open_petition(connection, settings, places, observer.emit)
-            area = _find_area(petition, insisted=settings.transfer.method == "ssh")
+            approval_request = open_approval_request(connection, settings, places, observer.emit)
+            area = _find_area(approval_request, insisted=settings.transfer.method == "ssh")
             if area is None or settings.transfer.method == "http":
-                yield _tell_http_only(petition, area)
+                yield _describe_http_only(approval_request, area)
                 return
             yield _ok(name, f"The key is approved for the storage box {area.box}.")
             name = "staging"
-            yield from StagingTest(request, observer.cancel).steps(petition, area)
+            yield from StagingTest(request, observer.cancel).steps(approval_request, area)
     except UploaderError as error:
         yield _failed(name, error)
 
 
-def _tell_connection(connection: Connection) -> Iterator[TestStep]:
+def _describe_connection(connection: Connection) -> Iterator[TestStep]:
     account, facility, instrument = connection.account, connection.facility, connection.instrument
     yield _ok("server", f"{connection.client.wire.host} is a MyTardis server.")
     yield _ok("account", f"{account.username} can log in and manages the facility {facility.name}.")
@@ -98,9 +98,9 @@ def _tell_connection(connection: Connection) -> Iterator[TestStep]:
         )
 
 
-def _find_area(petition: ApprovalRequest, *, insisted: bool) -> StagingArea | None:
+def _find_area(approval_request: ApprovalRequest, *, insisted: bool) -> StagingArea | None:
     try:
-        approved = petition.look()
+        approved = approval_request.fetch_approval()
     except NotApprovedError:
         if insisted:
             raise
@@ -113,8 +113,8 @@ def _find_area(petition: ApprovalRequest, *, insisted: bool) -> StagingArea | No
     return approved and approved.area
 
 
-def _tell_http_only(petition: ApprovalRequest, area: StagingArea | None) -> TestStep:
-    key = petition.applicant.pair.public.fingerprint
+def _describe_http_only(approval_request: ApprovalRequest, area: StagingArea | None) -> TestStep:
+    key = approval_request.applicant.pair.public.fingerprint
     why = "as set in transfer.method" if area else f"until its key {key} is approved"
     return TestStep(
         "staging",
@@ -132,24 +132,24 @@ class StagingTest:
         self._places = find_places(request.config)
         self._cancel = cancel
 
-    def steps(self, petition: ApprovalRequest, area: StagingArea) -> Iterator[TestStep]:
+    def steps(self, approval_request: ApprovalRequest, area: StagingArea) -> Iterator[TestStep]:
         """Yield whether each host accepts us, then the results for the file."""
-        endpoints = list_endpoints(petition, area, self._settings, self._places)
+        endpoints = list_endpoints(approval_request, area, self._settings, self._places)
         location = os.fsencode(area.location)
         usable = []
         for endpoint in endpoints:
-            step = _try_host(endpoint, location, petition)
+            step = _try_host(endpoint, location, approval_request)
             yield step
             if step.result is StepResult.OK:
                 usable.append(endpoint)
         if not usable:
             return
-        name = f".mydata-like-check-{petition.applicant.installation.uuid}"
-        transport = open_transport(petition, area, self._settings, self._places)
+        name = f".mydata-like-check-{approval_request.applicant.installation.uuid}"
+        transport = open_transport(approval_request, area, self._settings, self._places)
         with closing(transport), self._small_file() as file:
             checksum = _send(transport, file, name)
         with visit(usable[0], location) as there:
-            yield _look_at(there, name, checksum)
+            yield _check_file(there, name, checksum)
             yield _clean_up(there, name)
 
     @contextmanager
@@ -169,13 +169,13 @@ class StagingTest:
             path.unlink(missing_ok=True)
 
 
-def _try_host(endpoint: Endpoint, location: bytes, petition: ApprovalRequest) -> TestStep:
+def _try_host(endpoint: Endpoint, location: bytes, approval_request: ApprovalRequest) -> TestStep:
     name = f"host {endpoint.host}"
     try:
         with visit(endpoint, location) as there:
             return _ok(name, f"Login and upload work: {there.rung.why}.")
     except AccessDeniedError as error:
-        return _failed(name, petition.explain(error))
+        return _failed(name, approval_request.explain(error))
     except UploaderError as error:
         return _failed(name, error)
 
@@ -190,7 +190,7 @@ def _send(transport: Transport, file: LocalFile, name: str) -> str:
     return fate.checksum
 
 
-def _look_at(there: Visit, name: str, checksum: str) -> TestStep:
+def _check_file(there: Visit, name: str, checksum: str) -> TestStep:
     found = there.look_at(name.encode())
     sent = f"A file of {format_size(_SIZE)} was sent"
     if found.size == _SIZE and found.checksum == checksum:

@@ -50,46 +50,46 @@ from mydata_like.state.state_files import (
     find_file,
 )
 
-SIGNS_AGAIN = 300.0  # seconds after which a folder watch that failed is set up again
+WATCH_RETRY = 300.0  # seconds after which a folder watch that failed is set up again
 
 
-def keep_watch(order: WatchRequest, observer: RunObserver, wishes: RunRequests) -> None:
+def run_watch(request: WatchRequest, observer: RunObserver, requests: RunRequests) -> None:
     """Start runs according to the settings until asked to stop.
 
     Raises a `RunError` if the watch cannot start. After that it only ends when it is asked to:
     failures are reported and retried.
     """
-    lookout = SettingsWatcher(order, observer.emit)
-    settings, places = lookout.settings, find_places(order.config)
-    require_complete(settings, order.config)
+    settings_watcher = SettingsWatcher(request, observer.emit)
+    settings, places = settings_watcher.settings, find_places(request.config)
+    require_complete(settings, request.config)
     prepare_places(settings, places)
     correct_places(settings, places, observer.emit)
     clock = SystemClock()
     state = find_state(settings, places)
     with lock_watch(state, clock):
-        pulse = HeartbeatWriter(heartbeat_file(settings, places), clock, observer.emit)
+        heartbeat = HeartbeatWriter(heartbeat_file(settings, places), clock, observer.emit)
         memory = TimestampStore(find_file(state, SCHEDULE))
-        pulse.follow(
+        heartbeat.follow(
             HealthReporter(
                 settings.monitor,
                 memory,
-                lambda since: look_back(lookout.settings, places, since, clock),
+                lambda since: look_back(settings_watcher.settings, places, since, clock),
             )
         )
-        runner = Runner(observer, wishes, lookout, pulse)
-        with closing(ChangeSignals(lookout, clock)) as signs:
-            _tell_start(settings, signs.problem, runner.emit, attended=order.attended)
-            duties = SchedulerDeps(
-                look=lookout.look,
+        runner = Runner(observer, requests, settings_watcher, heartbeat)
+        with closing(ChangeSignals(settings_watcher, clock)) as changes:
+            _report_start(settings, changes.problem, runner.emit, attended=request.attended)
+            deps = SchedulerDeps(
+                look=settings_watcher.look,
                 run=runner.run,
                 memory=memory,
-                hints=signs,
-                wished=wishes.take,
+                hints=changes,
+                wished=requests.take,
             )
-            watch = Scheduler(duties, clock, wishes, runner.emit)
+            watch = Scheduler(deps, clock, requests, runner.emit)
             ended = observer.cancel.part()
             with WorkerGroup(observer.cancel) as group:
-                group.start("heartbeat", lambda: pulse.keep_beating(ended))
+                group.start("heartbeat", lambda: heartbeat.keep_beating(ended))
                 watch.keep()
                 ended.set("the watch has ended")
 
@@ -97,8 +97,8 @@ def keep_watch(order: WatchRequest, observer: RunObserver, wishes: RunRequests) 
 class SettingsWatcher:
     """The current settings; invalid ones are reported, and the last valid ones stay in force."""
 
-    def __init__(self, order: WatchRequest, emit: Emit) -> None:
-        self._order = order
+    def __init__(self, request: WatchRequest, emit: Emit) -> None:
+        self._request = request
         self._emit = emit
         self.settings = self.load().settings
         self._stamp: object = None  # so that a change during loading is noticed
@@ -122,16 +122,16 @@ class SettingsWatcher:
     @property
     def config(self) -> Path | None:
         """The settings file, None for the default one."""
-        return self._order.config
+        return self._request.config
 
     def load(self) -> Loaded:
         """Return the current settings; raises like `load_settings`."""
-        order = self._order
-        return load_trusting(order.config, order.assignments, order.host_keys)
+        request = self._request
+        return load_trusting(request.config, request.assignments, request.host_keys)
 
     def _read_stamp(self) -> tuple[tuple[int, int], ...]:
         """Return a value that changes whenever a settings file changes."""
-        sources, places = find_sources(self._order.config), find_places(self._order.config)
+        sources, places = find_sources(self._request.config), find_places(self._request.config)
         files = [sources.user, sources.managed]
         files.append(server_settings_file(self.settings, places))
         return tuple(_stamp(file) for file in files if file)
@@ -143,32 +143,32 @@ class Runner:
     def __init__(
         self,
         observer: RunObserver,
-        wishes: RunRequests,
-        lookout: SettingsWatcher,
-        pulse: HeartbeatWriter,
+        requests: RunRequests,
+        settings_watcher: SettingsWatcher,
+        heartbeat: HeartbeatWriter,
     ) -> None:
         self._observer = observer
-        self._wishes = wishes
-        self._lookout = lookout
-        self._pulse = pulse
+        self._requests = requests
+        self._settings_watcher = settings_watcher
+        self._heartbeat = heartbeat
 
     def emit(self, event: Event) -> None:
         """Send an event to the observer and the heartbeat."""
         self._observer.emit(event)
-        self._pulse.show(event)
+        self._heartbeat.show(event)
 
     def run(self, reason: str) -> RunResult:
         """Execute a run; a failure is reported, and never raised."""
-        settings = self._lookout.settings
+        settings = self._settings_watcher.settings
         try:
-            end = self._carry(settings, reason)
+            end = self._execute(settings, reason)
         except UploaderError as error:
-            self._tell_failure(error.problem)
+            self._report_failure(error.problem)
             return RunResult(complete=False)
         except Cancelled:
             if self._observer.cancel.is_set():
                 raise
-            self._tell_failure(INTERRUPTED)  # only this run was cancelled, before it started
+            self._report_failure(INTERRUPTED)  # only this run was cancelled, before it started
             return RunResult(complete=True)
         if reason != FOLDER:  # a run over one folder does not show that everything is healthy
             for problem in send_signals(settings, end.finished):
@@ -177,12 +177,12 @@ class Runner:
         complete = end.finished.problem in (None, INTERRUPTED)
         return RunResult(complete=complete, waiting=end.finished.waiting)
 
-    def _tell_failure(self, problem: Problem) -> None:
+    def _report_failure(self, problem: Problem) -> None:
         """Report the end of a run that could not start."""
-        self._pulse.note_failure(problem)
+        self._heartbeat.note_failure(problem)
         self._observer.emit(RunFinished.of_nothing(SystemClock().now(), problem))
 
-    def _carry(self, settings: Settings, reason: str) -> RunEnd:
+    def _execute(self, settings: Settings, reason: str) -> RunEnd:
         watcher = self._observer
         observer = RunObserver(
             emit=self.emit,
@@ -192,11 +192,11 @@ class Runner:
         )
         request = RunRequest(
             settings=settings,
-            config=self._lookout.config,
+            config=self._settings_watcher.config,
             patience=inf,
             reason=reason,
-            reload=self._lookout.load,
-            part=ScanScope(self._wishes.only) if reason == FOLDER else ALL,
+            reload=self._settings_watcher.load,
+            part=ScanScope(self._requests.only) if reason == FOLDER else ALL,
         )
         with open_run(request, observer) as run:
             return run.execute()
@@ -205,8 +205,8 @@ class Runner:
 class ChangeSignals:
     """Notices changes in the data directory, also after it was replaced or reconnected."""
 
-    def __init__(self, lookout: SettingsWatcher, clock: Clock) -> None:
-        self._lookout = lookout
+    def __init__(self, settings_watcher: SettingsWatcher, clock: Clock) -> None:
+        self._settings_watcher = settings_watcher
         self._clock = clock
         self._open()
 
@@ -217,8 +217,8 @@ class ChangeSignals:
 
     def take(self) -> bool:
         """Return whether there was a change since the last call."""
-        moved = self._directory != self._lookout.settings.data.directory
-        overdue = self.problem and self._clock.monotonic() - self._opened > SIGNS_AGAIN
+        moved = self._directory != self._settings_watcher.settings.data.directory
+        overdue = self.problem and self._clock.monotonic() - self._opened > WATCH_RETRY
         if moved or overdue:
             self.close()
             self._open()
@@ -230,20 +230,20 @@ class ChangeSignals:
         self._changes.close()
 
     def _open(self) -> None:
-        self._directory = self._lookout.settings.data.directory
+        self._directory = self._settings_watcher.settings.data.directory
         self._opened = self._clock.monotonic()
         self._changes = FolderWatcher(self._directory or Path())
 
 
-def _tell_start(settings: Settings, no_signs: str, emit: Emit, *, attended: bool) -> None:
+def _report_start(settings: Settings, watch_problem: str, emit: Emit, *, attended: bool) -> None:
     kind = settings.schedule.kind
     if kind == "manual" and not attended:
         message = "No run starts automatically, because schedule.kind is manual."
         hint = "To change it, run for example: mydata-like settings set schedule.kind watch"
         emit(Notice(problem=Problem("schedule.manual", message, hint)))
-    if kind == "watch" and no_signs:
+    if kind == "watch" and watch_problem:
         hint = "New files are found by a scan every schedule.minutes."
-        emit(Notice(problem=Problem("schedule.no-signs", no_signs, hint)))
+        emit(Notice(problem=Problem("schedule.no-signs", watch_problem, hint)))
 
 
 def _stamp(file: Path) -> tuple[int, int]:

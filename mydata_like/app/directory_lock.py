@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 
 @contextmanager
-def occupied(
+def directory_locked(
     state: Path,
     root: bytes,
     clock: Clock,
@@ -60,13 +60,13 @@ def check_shards(settings: Settings, places: StatePaths) -> None:
         )
 
 
-def telling_of_copies(emit: Emit, shard: Shard) -> Emit:
+def without_copy_notices(emit: Emit, shard: Shard) -> Emit:
     """Return an `emit` that drops notices of a copied identity, which all shards share."""
     if shard == WHOLE:
         return emit
 
-    def tell(event: Event) -> None:
+    def forward(event: Event) -> None:
         if not (isinstance(event, Notice) and event.problem.code == "uploader.copied"):
             emit(event)
 
-    return tell
+    return forward

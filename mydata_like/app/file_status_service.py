@@ -103,7 +103,7 @@ def _describe_outside(path: Path) -> FileStatus:
     )
 
 
-class _Look(NamedTuple):
+class _DiskState(NamedTuple):
     """The state of a path on the disk; `problem` is why a scan would not follow a link to it."""
 
     state: LocalState
@@ -112,8 +112,8 @@ class _Look(NamedTuple):
     problem: Problem | None = None
 
 
-_GONE = _Look(LocalState.GONE)
-_UNREADABLE = _Look(LocalState.UNREADABLE)
+_GONE = _DiskState(LocalState.GONE)
+_UNREADABLE = _DiskState(LocalState.UNREADABLE)
 
 
 class _Disk:
@@ -125,7 +125,7 @@ class _Disk:
         self._path = os.fsencode(root)
         self._roots: dict[bytes, Root | None] = {}
 
-    def look(self, key: bytes) -> _Look:
+    def look(self, key: bytes) -> _DiskState:
         """Return what exists at the path of a ledger's key."""
         top, below = self._split(key)
         root = self._open(top)
@@ -160,7 +160,7 @@ class _Disk:
                 self._roots[top] = None
         return self._roots[top]
 
-    def _walk(self, root: Root, below: bytes) -> _Look:
+    def _walk(self, root: Root, below: bytes) -> _DiskState:
         links = Links(self._settings.filters.symlinks, root)
         path, status, problem = root.path, Path(os.fsdecode(root.path)).stat(), None
         for name in below.split(b"/") if below else ():
@@ -175,7 +175,7 @@ class _Disk:
         facts = LocalFacts(
             status.st_size, bounded_ns(status.st_mtime_ns), status.st_ctime_ns, status.st_ino
         )
-        return _Look(LocalState.NEW, facts, stat.S_ISDIR(status.st_mode), problem)
+        return _DiskState(LocalState.NEW, facts, stat.S_ISDIR(status.st_mode), problem)
 
 
 class _Lookup:
@@ -227,7 +227,7 @@ class _Lookup:
         ]
 
     def _describe_file(
-        self, path: Path, key: bytes, found: Sequence[FileEvidence], look: _Look
+        self, path: Path, key: bytes, found: Sequence[FileEvidence], look: _DiskState
     ) -> FileStatus:
         evidence = choose_evidence(found, look.facts)
         entry, local = evidence.entry, look.state
@@ -248,7 +248,7 @@ class _Lookup:
         above = _latest(ledger.find_outcome_above(key) for ledger in self._ledgers)
         return FolderStatus(path, key, sums, above, None if sums else UnknownReason.UNSEEN, web)
 
-    def _find_above(self, key: bytes, look: _Look) -> KnownOutcome | None:
+    def _find_above(self, key: bytes, look: _DiskState) -> KnownOutcome | None:
         """Return a problem on the path to a file: a link, or a folder above it."""
         if look.problem is not None:
             return KnownOutcome("skipped", look.problem, 0, key)

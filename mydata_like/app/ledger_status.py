@@ -80,7 +80,7 @@ def run_record(past: PastRunRow) -> dict[str, object]:
     return dict(past.summary) | {"started": past.started.isoformat()}
 
 
-def look_at_ledger(settings: Settings, places: StatePaths, clock: Clock) -> LedgerState:
+def read_ledger_state(settings: Settings, places: StatePaths, clock: Clock) -> LedgerState:
     """Return the state of the data; raises `UploaderError` if the ledger cannot be read."""
     root = os.fsencode(settings.data.directory or "")
     state = find_state(settings, places)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from mydata_like import __version__
-from mydata_like.app.ledger_status import look_at_ledger
+from mydata_like.app.ledger_status import read_ledger_state
 from mydata_like.app.settings_service import (
     ledger_file,
 )
@@ -42,7 +42,7 @@ _WANTED: Final = "limits."  # codes of pauses that the settings ask for
 def look_back(settings: Settings, places: StatePaths, since: datetime, clock: Clock) -> Week:
     """Return the results of the runs since a time, and the current state of the data."""
     root = os.fsencode(settings.data.directory or "")
-    found = look_at_ledger(settings, places, clock)
+    found = read_ledger_state(settings, places, clock)
     problem = found.data_problem.message if found.data_problem else ""
     past: list[PastRunRow] = []
     ledger = SqliteLedger.open_to_read(ledger_file(settings, places, root), root, clock)

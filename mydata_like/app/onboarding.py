@@ -93,7 +93,7 @@ class PublicKeyInfo:
     line: str
 
 
-def find_beginning(config: Path | None) -> SetupState:
+def find_setup_state(config: Path | None) -> SetupState:
     """Return what is already set; raises `SettingsError` if the settings are invalid."""
     loaded = load_settings(config, must_exist=False)
     try:
@@ -114,7 +114,7 @@ def check_address(server: Server, text: str, cancel: CancelSignal) -> ServerChec
         hint = "Example: https://mytardis.example.org"
         raise SettingsError(f"The address {error}.", hint=hint, code="server.address") from None
     try:
-        return _look_at(server, url, cancel)
+        return _check_api(server, url, cancel)
     except MovedError as error:
         if not error.address:
             raise
@@ -128,13 +128,13 @@ def check_address(server: Server, text: str, cancel: CancelSignal) -> ServerChec
 
 def check_account(login: Credentials, cancel: CancelSignal) -> User:
     """Return our account on the server; raises `AccessDeniedError` if it is not accepted."""
-    with _asked(login, cancel) as server:
+    with _connected(login, cancel) as server:
         return server.fetch_account()
 
 
 def list_facilities(login: Credentials, cancel: CancelSignal) -> list[Facility]:
     """Return the facilities that the account manages; raises `SettingsError` if there are none."""
-    with _asked(login, cancel) as server:
+    with _connected(login, cancel) as server:
         facilities = server.fetch_facilities()
     if not facilities:
         raise SettingsError(
@@ -146,7 +146,7 @@ def list_facilities(login: Credentials, cancel: CancelSignal) -> list[Facility]:
 
 def list_instruments(login: Credentials, facility: Facility, cancel: CancelSignal) -> list[str]:
     """Return the names of a facility's instruments, sorted."""
-    with _asked(login, cancel) as server:
+    with _connected(login, cancel) as server:
         return sorted(instrument.name for instrument in server.list_instruments(facility))
 
 
@@ -154,7 +154,7 @@ def find_strangers(
     login: Credentials, kind: OwnerKind | None, names: Iterable[str], cancel: CancelSignal
 ) -> tuple[str, ...]:
     """Return the owners that do not exist on the server; without a kind, names are of groups."""
-    with _asked(login, cancel) as server:
+    with _connected(login, cancel) as server:
         find = {
             OwnerKind.USERNAME: server.find_user,
             OwnerKind.EMAIL: server.find_user_by_email,
@@ -172,7 +172,7 @@ def show_key(settings: Settings, config: Path | None) -> PublicKeyInfo:
     return PublicKeyInfo(pair.path, key.fingerprint, key.md5_fingerprint, line)
 
 
-def _look_at(server: Server, url: str, cancel: CancelSignal) -> ServerCheckResult:
+def _check_api(server: Server, url: str, cancel: CancelSignal) -> ServerCheckResult:
     """Check for the API, which needs no login."""
     there = server.changed(url=url, username="")
     with _opened(there, "", cancel) as asked:
@@ -204,14 +204,14 @@ def _guess_better(url: str) -> str:
 
 def _answers(server: Server, url: str, cancel: CancelSignal) -> bool:
     try:
-        _look_at(server, url, cancel)
+        _check_api(server, url, cancel)
     except UploaderError:
         return False
     return True
 
 
 @contextmanager
-def _asked(login: Credentials, cancel: CancelSignal) -> Iterator[HttpServer]:
+def _connected(login: Credentials, cancel: CancelSignal) -> Iterator[HttpServer]:
     """Yield the server, accessed with this account."""
     if login.key:
         secret = Secret(login.key)
@@ -284,7 +284,7 @@ def preview_layout(
     branches = list(_find_branches(root, cancel))
     instrument = settings.instrument.name
     fit = judge(settings.data.layout, branches, instrument)
-    known, strangers = _ask_for_owners(settings, login, branches, cancel)
+    known, strangers = _look_up_owners(settings, login, branches, cancel)
     return LayoutPreview(
         folders=len(folders),
         complete=len(folders) < _MOST_FOLDERS and len(branches) < _MOST_BRANCHES,
@@ -373,7 +373,7 @@ def _list(root: Root, path: bytes) -> tuple[list[bytes], list[bytes]]:
     return folders, files
 
 
-def _ask_for_owners(
+def _look_up_owners(
     settings: Settings, login: Credentials, branches: Iterable[Branch], cancel: CancelSignal
 ) -> tuple[Known, tuple[str, ...] | None]:
     """Return which of the top-level folders are owners on the server, and which are not.
@@ -394,8 +394,8 @@ def _ask_for_owners(
             groups = frozenset() if users else _find_groups(login, prefix, names, cancel)
     except UploaderError:
         return Known(), None
-    acquainted = {Level.OWNER: users, Level.GROUP: groups}.get(top, frozenset(names))
-    strangers = tuple(name for name in names if name not in acquainted)
+    known = {Level.OWNER: users, Level.GROUP: groups}.get(top, frozenset(names))
+    strangers = tuple(name for name in names if name not in known)
     return Known(frozenset(names), users, groups), strangers
 
 

@@ -9,7 +9,7 @@ from mydata_like.app.connection import require_complete
 from mydata_like.app.run_request import RunObserver, RunRequest, build_gate, connect, connected
 from mydata_like.app.server_settings_cache import refresh_settings
 from mydata_like.app.settings_service import find_places, load_settings, prepare_places
-from mydata_like.app.staging_service import list_endpoints, open_petition
+from mydata_like.app.staging_service import list_endpoints, open_approval_request
 from mydata_like.core.errors import HostKeyError
 from mydata_like.core.model import StagingArea
 from mydata_like.hostos.clock import SystemClock
@@ -61,11 +61,17 @@ def register(
     gate = build_gate(request, observer, SystemClock())
     with ExitStack() as stack:
         request, connection = connect(request, observer, gate, stack)
-        petition = open_petition(connection, request.settings, places, observer.emit)
+        approval_request = open_approval_request(
+            connection, request.settings, places, observer.emit
+        )
         if here:
-            petition.take_seat()
-        area = petition.request() if request.patience is None else gate.call(petition.request)
-    endpoints = list_endpoints(petition, area, request.settings, places)
+            approval_request.claim_uploader()
+        area = (
+            approval_request.request()
+            if request.patience is None
+            else gate.call(approval_request.request)
+        )
+    endpoints = list_endpoints(approval_request, area, request.settings, places)
     return RegistrationResult(area, _find_unknown(endpoints))
 
 
@@ -82,11 +88,11 @@ def fetch_server_settings(request: RunRequest, observer: RunObserver) -> bool:
 def _find_unknown(endpoints: Iterable[Endpoint]) -> Iterator[HostKey]:
     """Yield the keys of untrusted hosts, jump hosts before the hosts behind them."""
     for host in dict.fromkeys(host for endpoint in endpoints for host in endpoint.way):
-        if unknown := _meet(host):
+        if unknown := _fetch_unknown_key(host):
             yield unknown
 
 
-def _meet(endpoint: Endpoint) -> HostKey | None:
+def _fetch_unknown_key(endpoint: Endpoint) -> HostKey | None:
     """Return the key of a host if it is not trusted yet."""
     host_key = fetch_host_key(endpoint)
     try:

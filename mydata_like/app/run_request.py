@@ -10,7 +10,7 @@ from pathlib import Path
 from random import SystemRandom
 
 from mydata_like.app.connection import Connection, open_connection
-from mydata_like.app.server_settings_cache import refresh_settings, tell_change
+from mydata_like.app.server_settings_cache import refresh_settings, report_change
 from mydata_like.app.settings_service import find_api_key, find_places, open_secrets
 from mydata_like.core.errors import (
     AccessDeniedError,
@@ -124,7 +124,7 @@ def connect(
     if not request.reload or not refresh_settings(connection, request.settings, places, gate.clock):
         return request, connection
     loaded = request.reload()
-    tell_change(loaded, observer.emit)
+    report_change(loaded, observer.emit)
     if loaded.settings != request.settings:
         request = replace(request, settings=loaded.settings)
         connection = stack.enter_context(connected(request, observer, gate))

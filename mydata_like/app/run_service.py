@@ -14,10 +14,10 @@ from mydata_like.app.connection import (
     ensure_uuid,
     require_complete,
 )
-from mydata_like.app.directory_lock import check_shards, occupied, telling_of_copies
-from mydata_like.app.host_impact import spared
+from mydata_like.app.directory_lock import check_shards, directory_locked, without_copy_notices
+from mydata_like.app.host_impact import limited_impact
 from mydata_like.app.run_request import RunObserver, RunRequest, build_gate, connect, ignore
-from mydata_like.app.server_settings_cache import telling_of_server_filters
+from mydata_like.app.server_settings_cache import with_server_filters_marked
 from mydata_like.app.settings_service import (
     correct_places,
     find_places,
@@ -65,7 +65,7 @@ from mydata_like.engine.verify import Verification, Verify
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.hostos.load import measure_idle
 from mydata_like.hostos.lock import Lease
-from mydata_like.hostos.process import collect_seldom
+from mydata_like.hostos.process import collect_less_often
 from mydata_like.ledger.sql import PastRunRow
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from mydata_like.state.state_files import DELETIONS, find_file, load_deletions
@@ -117,7 +117,7 @@ def open_run(request: RunRequest, observer: RunObserver) -> Iterator[Run]:
     observer = replace(observer, emit=to_all(observer.progress.add, observer.emit))
     with ExitStack() as stack:
         run = _Builder(request, observer, stack).build()
-        collect_seldom()
+        collect_less_often()
         sys.setswitchinterval(SWITCH_INTERVAL)
         yield run
 
@@ -172,7 +172,9 @@ class _Builder:
     def _lock(self) -> Lease:
         state, stop = find_state(self._request.settings, self._places), self._observer.cancel.set
         shard = self._request.part.shard
-        return self._stack.enter_context(occupied(state, self._root, self._clock, stop, shard))
+        return self._stack.enter_context(
+            directory_locked(state, self._root, self._clock, stop, shard)
+        )
 
     def _open_ledger(self) -> Callable[[], SqliteLedger]:
         """Start to open the ledger; return a function that waits for it.
@@ -264,7 +266,7 @@ class _Builder:
         followers = [self._observer.emit, self._outcomes.add]
         if untold.keys:
             followers.append(untold.add)
-        emit = telling_of_server_filters(to_all(*followers), self._request.reload)
+        emit = with_server_filters_marked(to_all(*followers), self._request.reload)
         self._observer = replace(self._observer, emit=emit)
         return untold
 
@@ -272,7 +274,7 @@ class _Builder:
     def _staging(self, connection: Connection) -> Iterator[OpenStaging]:
         request = self._request
         find = find_staging if request.dry_run else open_staging
-        emit = telling_of_copies(self._observer.emit, request.part.shard)
+        emit = without_copy_notices(self._observer.emit, request.part.shard)
         staging = self._gate.call(lambda: find(connection, request.settings, self._places, emit))
         try:
             yield staging
@@ -321,7 +323,7 @@ class _Builder:
             shares=BottleneckMonitor(limits.channels, staging.transport, emit, count_cpus()),
             registrations=request.settings.advanced.register_requests,
             take_commands=self._controller.over,
-            in_background=lambda: spared(request.settings.limits, gate, emit, progress),
+            in_background=lambda: limited_impact(request.settings.limits, gate, emit, progress),
         )
 
     def _build_limits(self, transport: Transport) -> RunLimits:

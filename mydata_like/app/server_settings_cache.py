@@ -58,7 +58,9 @@ class ServerSettingsCache:
         save_record(self._file, kept.learn(written.settings_updated, now))
 
 
-def open_mirror(settings: Settings, places: StatePaths, clock: Clock) -> ServerSettingsCache:
+def open_server_settings(
+    settings: Settings, places: StatePaths, clock: Clock
+) -> ServerSettingsCache:
     """Return the cache for the server in these settings."""
     return ServerSettingsCache(server_settings_file(settings, places), clock)
 
@@ -77,10 +79,10 @@ def refresh_settings(
         record = connection.uploaders.look_up(uuid)
     except ItemError:
         return False
-    return record is not None and open_mirror(settings, places, clock).keep(record)
+    return record is not None and open_server_settings(settings, places, clock).keep(record)
 
 
-def tell_change(loaded: Loaded, emit: Emit) -> None:
+def report_change(loaded: Loaded, emit: Emit) -> None:
     """Report that the server's settings have changed, and which of them are ignored."""
     layer = loaded.sources.server
     used = sorted(layer.values) if layer else []
@@ -92,7 +94,7 @@ def tell_change(loaded: Loaded, emit: Emit) -> None:
         emit(Notice(problem=Problem("settings.server-ignored", warning)))
 
 
-def telling_of_server_filters(emit: Emit, reload: Callable[[], Loaded] | None) -> Emit:
+def with_server_filters_marked(emit: Emit, reload: Callable[[], Loaded] | None) -> Emit:
     """Return an `emit` that marks files left out by the server's filters as such.
 
     The user of this computer did not choose to leave them out.
@@ -101,12 +103,12 @@ def telling_of_server_filters(emit: Emit, reload: Callable[[], Loaded] | None) -
     if not keys:
         return emit
 
-    def tell(event: Event) -> None:
+    def forward(event: Event) -> None:
         if isinstance(event, FileSkipped | FolderSkipped) and event.problem.code in keys:
             event = replace(event, problem=_by_server(keys[event.problem.code]))
         emit(event)
 
-    return tell
+    return forward
 
 
 def _find_server_filters(reload: Callable[[], Loaded] | None) -> dict[str, str]:

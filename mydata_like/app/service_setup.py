@@ -41,20 +41,20 @@ class ServiceRequest(NamedTuple):
 class Service:
     """The service of this installation, for one account or for the whole computer."""
 
-    def __init__(self, order: WatchRequest, wanted: ServiceRequest) -> None:
+    def __init__(self, request: WatchRequest, wanted: ServiceRequest) -> None:
         """Raises `SettingsError` for invalid settings and for an account that is refused."""
-        program, config = find_program(), order.config
+        program, config = find_program(), request.config
         chosen: tuple[str, ...] = ("--config", str(config.absolute())) if config else ()
-        chosen += tuple(word for text in order.assignments for word in ("--set", text))
-        chosen += tuple(word for key in order.host_keys for word in ("--accept-host-key", key))
+        chosen += tuple(word for text in request.assignments for word in ("--set", text))
+        chosen += tuple(word for key in request.host_keys for word in ("--accept-host-key", key))
         home = os.environ.get(HOME)
         account = _choose_account(wanted)
-        places = _find_places_of(account, order) if wanted.everyone else find_places(config)
+        places = _find_places_of(account, request) if wanted.everyone else find_places(config)
         settings = load_settings(
             config or (places.config_file if places.config_file.is_file() else None),
-            order.assignments,
+            request.assignments,
         ).settings
-        errand = ServiceCommand(
+        command = ServiceCommand(
             words=(*program, "watch", *chosen),
             environment={HOME: str(Path(home).absolute())} if home else {},
             account=account,
@@ -67,7 +67,7 @@ class Service:
         self._needed = places.folders(find_state(settings, places)) if wanted.everyone else ()
         self._account = account
         folders = _find_folders(find_state(settings, places))
-        self.definition: ServiceDefinition = define_service(sys.platform, errand, folders)
+        self.definition: ServiceDefinition = define_service(sys.platform, command, folders)
 
     @property
     def warning(self) -> str:
@@ -151,12 +151,12 @@ def _find_home(account: str) -> Path:
         ) from None
 
 
-def _find_places_of(account: str, order: WatchRequest) -> StatePaths:
+def _find_places_of(account: str, request: WatchRequest) -> StatePaths:
     """Return the folders of the service, which are in the home of its account."""
     if sys.platform != "linux" or os.environ.get(HOME):
-        return find_places(order.config)
+        return find_places(request.config)
     places = StatePaths.in_home(_find_home(account))
-    return places.with_config(order.config.absolute()) if order.config else places
+    return places.with_config(request.config.absolute()) if request.config else places
 
 
 def _find_writable(settings: Settings, places: StatePaths) -> Iterator[Path]:

@@ -67,24 +67,24 @@ def open_draft(config: Path | None) -> PendingChanges:
     return PendingChanges(read_layers(sources), seen)
 
 
-def save_edition(config: Path | None, edition: SettingsEdit) -> None:
+def save_edit(config: Path | None, edit: SettingsEdit) -> None:
     """Store the API key, write the changes, and update the start at login, in this order.
 
     Raises `SettingsError`, with nothing written to the file, if the file has changed in the
     meantime, if the key cannot be stored, and like `save_settings`.
     """
     file = find_sources(config).user
-    if _read(file) != edition.seen:
+    if _read(file) != edit.seen:
         raise SettingsError(
             f"{file} was changed by another program or user in the meantime.",
             hint="Check the current values, and save again.",
             code=CHANGED_ELSEWHERE,
         )
-    if edition.key:
-        apply_key_change(edition.settings or Settings(), edition.key, config)
-    if edition.changes:
-        save_settings(config, edition.changes)
-    if AUTOSTART in edition.changes:
+    if edit.key:
+        apply_key_change(edit.settings or Settings(), edit.key, config)
+    if edit.changes:
+        save_settings(config, edit.changes)
+    if AUTOSTART in edit.changes:
         open_autostart().turn(on=bool(open_draft(config).value(AUTOSTART)))
 
 

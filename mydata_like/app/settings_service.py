@@ -109,7 +109,7 @@ def heartbeat_file(settings: Settings, places: StatePaths) -> Path:
     return find_file(find_state(settings, places), HEARTBEAT)
 
 
-def standing_file(settings: Settings, places: StatePaths) -> Path:
+def approval_file(settings: Settings, places: StatePaths) -> Path:
     """Return the file that stores our approval by the server in the settings."""
     return find_file(find_state(settings, places), APPROVAL, settings.server.url)
 

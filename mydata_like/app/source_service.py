@@ -220,7 +220,7 @@ def _preview(
         )
         return
     known = ledger.find_destination(source.path) if ledger else None
-    look = _Look(
+    builder = _PreviewBuilder(
         SourcePreview(
             path=source.path,
             destination=known or source.destination,
@@ -228,11 +228,11 @@ def _preview(
             alone=source.alone,
         )
     )
-    yield look.preview
-    for group in Scan(settings, look.add, SystemClock(), cancel).read(source):
-        look.add_group(group, _find_safe(ledger, group))
-        yield look.preview
-    yield replace(look.preview, complete=True)
+    yield builder.preview
+    for group in Scan(settings, builder.add, SystemClock(), cancel).read(source):
+        builder.add_group(group, _find_safe(ledger, group))
+        yield builder.preview
+    yield replace(builder.preview, complete=True)
 
 
 def _find_safe(ledger: SqliteLedger | None, group: FileGroup) -> set[bytes]:
@@ -249,7 +249,7 @@ def _is_safe(entry: Entry | None, file: LocalFile) -> bool:
     )
 
 
-class _Look:
+class _PreviewBuilder:
     """Builds the preview of one source from the events of a scan."""
 
     def __init__(self, preview: SourcePreview) -> None:

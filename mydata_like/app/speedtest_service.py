@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from mydata_like.app.approval import ApprovalRequest
 from mydata_like.app.connection import Connection, require_complete
-from mydata_like.app.directory_lock import occupied
+from mydata_like.app.directory_lock import directory_locked
 from mydata_like.app.run_request import RunObserver, RunRequest, build_gate, connected
 from mydata_like.app.settings_service import (
     find_places,
@@ -21,7 +21,7 @@ from mydata_like.app.settings_service import (
     prepare_places,
     save_settings,
 )
-from mydata_like.app.staging_service import list_endpoints, open_petition, open_transport
+from mydata_like.app.staging_service import list_endpoints, open_approval_request, open_transport
 from mydata_like.core.errors import NotApprovedError, Problem, RunError
 from mydata_like.core.formatting import format_size
 from mydata_like.core.ports import CancelSignal, Clock
@@ -226,11 +226,11 @@ def open_speed_test(
     request = RunRequest(settings=settings, config=order.config, dry_run=True)
     gate = build_gate(request, observer, clock)
     with (
-        occupied(state, os.fsencode(root), clock, observer.cancel.set),
+        directory_locked(state, os.fsencode(root), clock, observer.cancel.set),
         connected(request, observer, gate) as connection,
     ):
-        petition = open_petition(connection, settings, places, observer.emit)
-        staging, why = _find_staging(petition, settings, order.config)
+        approval_request = open_approval_request(connection, settings, places, observer.emit)
+        staging, why = _find_staging(approval_request, settings, order.config)
         subject = SpeedTestTarget(
             root=root,
             state=state,
@@ -248,27 +248,27 @@ def _file(settings: Settings, config: Path | None) -> Path:
 
 
 def _find_staging(
-    petition: ApprovalRequest, settings: Settings, config: Path | None
+    approval_request: ApprovalRequest, settings: Settings, config: Path | None
 ) -> tuple[ProbeFiles | None, str]:
     """Return the access to the staging area; without it, a sentence that says why."""
     if settings.transfer.method == "http":
         return None, f"{_NOT_MEASURED}: files are sent over HTTP."
     try:
-        approved = petition.look()
+        approved = approval_request.fetch_approval()
     except NotApprovedError as error:
         return None, f"{_NOT_MEASURED}: {error.message}"
     if approved is None:
         return None, f"{_NOT_MEASURED}: ask for approval first (register)."
     area, places = approved.area, find_places(config)
-    endpoints = list_endpoints(petition, area, settings, places)
+    endpoints = list_endpoints(approval_request, area, settings, places)
     if not endpoints:
         return None, f"{_NOT_MEASURED}: the staging area has no host."
     return ProbeFiles(
         endpoint=endpoints[0],
         location=os.fsencode(area.location),
-        folder=FOLDER + petition.applicant.installation.uuid,
+        folder=FOLDER + approval_request.applicant.installation.uuid,
         open_transport=lambda transfer: open_transport(
-            petition, area, settings.changed(transfer=transfer), places
+            approval_request, area, settings.changed(transfer=transfer), places
         ),
     ), ""
 

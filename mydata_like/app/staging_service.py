@@ -12,8 +12,8 @@ from typing import Final
 
 from mydata_like.app.approval import ApprovalRequest, StoredIdentity, describe_applicant
 from mydata_like.app.connection import Connection
-from mydata_like.app.server_settings_cache import open_mirror
-from mydata_like.app.settings_service import find_state, standing_file
+from mydata_like.app.server_settings_cache import open_server_settings
+from mydata_like.app.settings_service import approval_file, find_state
 from mydata_like.core.errors import (
     AccessDeniedError,
     NotApprovedError,
@@ -100,7 +100,7 @@ def clean_staging(
         return
     visited.forget({folder.decode("utf-8", "surrogateescape") for folder in removed.clean})
     if removed.files:
-        emit(Notice(problem=_tell(removed)))
+        emit(Notice(problem=_describe_removed(removed)))
 
 
 def _clean(area: CleanupArea, folders: Sequence[bytes], wanted: "_Wanted") -> Removed:
@@ -142,7 +142,7 @@ def _file(settings: Settings, places: StatePaths, name: str) -> Path:
     return find_file(find_state(settings, places), name, settings.server.url)
 
 
-def _tell(removed: Removed) -> Problem:
+def _describe_removed(removed: Removed) -> Problem:
     files = "1 file" if removed.files == 1 else f"{removed.files:,} files"
     return Problem(
         "staging.cleaned",
@@ -172,11 +172,11 @@ def open_staging(
     """
     if settings.transfer.method == "http":
         return find_staging(connection, settings, places, emit)
-    petition = open_petition(connection, settings, places, emit)
+    approval_request = open_approval_request(connection, settings, places, emit)
     try:
-        area = petition.request()
+        area = approval_request.request()
         if settings.transfer.method == "auto":
-            _require_let_in(petition, area, settings, places)
+            _require_admitted(approval_request, area, settings, places)
     except NotApprovedError as error:
         if settings.transfer.method == "ssh":
             raise
@@ -185,60 +185,60 @@ def open_staging(
         return _over_http(connection, settings, None, emit)
     clock = SystemClock()
     clean_staging(
-        settings, places, clock, lambda: _find_area(petition, area, settings, places), emit
+        settings, places, clock, lambda: _find_area(approval_request, area, settings, places), emit
     )
-    return OpenStaging(open_transport(petition, area, settings, places), area.box)
+    return OpenStaging(open_transport(approval_request, area, settings, places), area.box)
 
 
 def _find_area(
-    petition: ApprovalRequest, area: StagingArea, settings: Settings, places: StatePaths
+    approval_request: ApprovalRequest, area: StagingArea, settings: Settings, places: StatePaths
 ) -> CleanupArea:
     return CleanupArea(
-        endpoints=tuple(list_endpoints(petition, area, settings, places)),
+        endpoints=tuple(list_endpoints(approval_request, area, settings, places)),
         location=os.fsencode(area.location),
-        owner=petition.applicant.installation.uuid,
+        owner=approval_request.applicant.installation.uuid,
     )
 
 
 def open_transport(
-    petition: ApprovalRequest, area: StagingArea, settings: Settings, places: StatePaths
+    approval_request: ApprovalRequest, area: StagingArea, settings: Settings, places: StatePaths
 ) -> SshTransport:
     """Return the SSH transport to an approved staging area; no channel is open yet."""
     return SshTransport(
         area,
         settings.transfer,
-        key_file=petition.applicant.pair.path,
+        key_file=approval_request.applicant.pair.path,
         known_hosts=places.known_hosts,
-        emit=petition.follow,
-        explain=petition.explain,
-        owner=petition.applicant.installation.uuid,
+        emit=approval_request.follow,
+        explain=approval_request.explain,
+        owner=approval_request.applicant.installation.uuid,
         visiting=open_visited(settings, places, SystemClock()).note,
     )
 
 
-def _require_let_in(
-    petition: ApprovalRequest, area: StagingArea, settings: Settings, places: StatePaths
+def _require_admitted(
+    approval_request: ApprovalRequest, area: StagingArea, settings: Settings, places: StatePaths
 ) -> None:
     """Raise `NotApprovedError` if no host accepts our key, which can happen after an approval.
 
     Other problems with the hosts are reported when channels are opened.
     """
-    if petition.is_let_in(area):
+    if approval_request.is_admitted(area):
         return
     try:
-        require_let_in(list_endpoints(petition, area, settings, places))
+        require_let_in(list_endpoints(approval_request, area, settings, places))
     except AccessDeniedError as error:
-        raise petition.explain(error) from error
+        raise approval_request.explain(error) from error
 
 
 def list_endpoints(
-    petition: ApprovalRequest, area: StagingArea, settings: Settings, places: StatePaths
+    approval_request: ApprovalRequest, area: StagingArea, settings: Settings, places: StatePaths
 ) -> list[Endpoint]:
     """Return the endpoint of each staging host, with this installation's key."""
     return build_endpoints(
         area,
         settings.transfer,
-        key_file=petition.applicant.pair.path,
+        key_file=approval_request.applicant.pair.path,
         known_hosts=places.known_hosts,
     )
 
@@ -248,19 +248,21 @@ def find_staging(
 ) -> OpenStaging:
     """Return the transport over HTTP, without requesting approval."""
     try:
-        approved = open_petition(connection, settings, places, emit).look()
+        approved = open_approval_request(connection, settings, places, emit).fetch_approval()
     except (NotApprovedError, StagingError):
         approved = None
     return _over_http(connection, settings, approved and approved.area, emit)
 
 
-def open_petition(
+def open_approval_request(
     connection: Connection, settings: Settings, places: StatePaths, emit: Emit
 ) -> ApprovalRequest:
     """Return this installation's request for approval, ready to be sent."""
     applicant = describe_applicant(connection, settings, places)
     clock = SystemClock()
-    kept = StoredIdentity(standing_file(settings, places), open_mirror(settings, places, clock))
+    kept = StoredIdentity(
+        approval_file(settings, places), open_server_settings(settings, places, clock)
+    )
     return ApprovalRequest(connection, applicant, kept, clock, emit)
 
 

@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from mydata_like.app.ledger_status import LedgerState, look_at_ledger, run_record
+from mydata_like.app.ledger_status import LedgerState, read_ledger_state, run_record
 from mydata_like.app.settings_service import (
+    approval_file,
     find_places,
     find_state,
     heartbeat_file,
     load_settings,
-    standing_file,
 )
 from mydata_like.core.errors import SettingsError
 from mydata_like.core.extra_sources import KnownSource
@@ -69,12 +69,12 @@ def look_at_state(
     if settings.data.directory is None:
         return StatusReport(missing=missing, running=False, set_by_server=decisions)
     places, clock = find_places(config), SystemClock()
-    found = look_at_ledger(settings, places, clock)
+    found = read_ledger_state(settings, places, clock)
     return StatusReport(
         **{field.name: getattr(found, field.name) for field in fields(found)},
         missing=missing,
         watched=is_watched(find_state(settings, places), clock),
-        awaited=load_approval(standing_file(settings, places)).awaited,
+        awaited=load_approval(approval_file(settings, places)).awaited,
         heartbeat=load_record(heartbeat_file(settings, places), Heartbeat),
         set_by_server=decisions,
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mydata_like.app.approval import describe_applicant
 from mydata_like.app.connection import Connection
-from mydata_like.app.server_settings_cache import ServerSettingsCache, open_mirror
+from mydata_like.app.server_settings_cache import ServerSettingsCache, open_server_settings
 from mydata_like.core.data_directory import Shard
 from mydata_like.core.errors import AlreadyRunningError, Cancelled, ItemError, UploaderError
 from mydata_like.core.formatting import format_path
@@ -132,7 +132,7 @@ def marked(
     holder = LockHolder.here(clock)
     mark = UploaderMark(folders, holder.describe(), holder.host, shard)
     installation = describe_applicant(connection, settings, places).installation
-    marker = Marker(connection, installation, open_mirror(settings, places, clock), mark)
+    marker = Marker(connection, installation, open_server_settings(settings, places, clock), mark)
     marker.take(root)
     try:
         with repeated(marker.renew, RENEWAL):

@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 _CHANGES: Final = frozenset(
     {EVENT_TYPE_CLOSED, EVENT_TYPE_CREATED, EVENT_TYPE_MODIFIED, EVENT_TYPE_MOVED}
 )
-_PATIENCE: Final = 2.0  # seconds for the system's observer to stop
+_TIMEOUT: Final = 2.0  # seconds for the system's observer to stop
 
 
 class FolderWatcher(FileSystemEventHandler):
@@ -59,7 +59,7 @@ class FolderWatcher(FileSystemEventHandler):
         """Stop watching."""
         if self._observer:
             self._observer.stop()
-            self._observer.join(_PATIENCE)
+            self._observer.join(_TIMEOUT)
 
 
 def _is_ours(event: FileSystemEvent) -> bool:

@@ -11,7 +11,7 @@ from mydata_like.core.errors import Problem, SettingsError
 from mydata_like.settings.atomic_write import write_private
 from mydata_like.settings.values import is_loopback
 
-_PATIENCE: Final = (5.0, 10.0)  # seconds to connect, and to answer
+_TIMEOUT: Final = (5.0, 10.0)  # seconds to connect, and to answer
 _HEADERS: Final = {"User-Agent": f"mydata-like/{__version__}"}
 
 
@@ -36,7 +36,7 @@ def call_signal(url: str) -> Problem | None:
         with requests.Session() as session:
             session.trust_env = not is_loopback(urlsplit(url).hostname or "")
             with session.get(
-                url, headers=_HEADERS, timeout=_PATIENCE, allow_redirects=False, stream=True
+                url, headers=_HEADERS, timeout=_TIMEOUT, allow_redirects=False, stream=True
             ) as answer:
                 status = answer.status_code
     except (requests.RequestException, ValueError) as error:

@@ -321,7 +321,7 @@ LOCAL: Final = frozenset(
         *("apfs", "hfs", "ufs"),
     )
 )
-PROBE_PATIENCE = 1.0  # seconds; other processes may be testing the same lock
+PROBE_TIMEOUT = 1.0  # seconds; other processes may be testing the same lock
 
 
 def is_local(directory: bytes) -> bool:
@@ -353,10 +353,10 @@ def lock_data_directory(
     """
     name = format_path(os.path.realpath(data_directory))
     note = _note_file(state, data_directory)
-    with _hold(_of(note, shard), _tell(name, shard), clock):
+    with _hold(_of(note, shard), _describe_run(name, shard), clock):
         # Ours is held before we check: of two concurrent runs, at least one sees the other.
         for other in _find_overlapping(note, shard):
-            with _hold(_of(note, other), _tell(name, other), clock, PROBE_PATIENCE):
+            with _hold(_of(note, other), _describe_run(name, other), clock, PROBE_TIMEOUT):
                 pass
         lease = Lease(data_directory, shard, LockHolder.here(clock))
         with _directory_locked(data_directory, shard, lease) as locked:
@@ -401,7 +401,7 @@ def _lock_folder(descriptor: int, directory: bytes, shard: Shard, lease: Lease) 
     except BlockingIOError:
         holder = lease.find_holder() or _find_locker(os.fstat(descriptor).st_ino)
         who = holder.describe() if holder else ""
-        raise _already_running(_tell(format_path(directory), WHOLE) + who) from None
+        raise _already_running(_describe_run(format_path(directory), WHOLE) + who) from None
     except OSError as error:  # some network file systems
         logger.info("%s cannot be locked: %s", format_path(directory), error)
         return False
@@ -428,7 +428,7 @@ def _already_running(what: str) -> AlreadyRunningError:
     )
 
 
-def _tell(name: str, shard: Shard) -> str:
+def _describe_run(name: str, shard: Shard) -> str:
     part = f"shard {shard} of " if shard != WHOLE else ""
     return f"Another run is in progress on {part}{name}"
 

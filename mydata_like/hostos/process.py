@@ -73,7 +73,7 @@ SELDOM: Final = (50_000, 20, 50)  # thresholds of the three generations; see `gc
 
 
 @contextmanager
-def imported_for_good() -> Iterator[None]:
+def gc_disabled_for_imports() -> Iterator[None]:
     """Disable garbage collection in this context, and exclude its objects from later ones.
 
     Imported modules stay until the end. Scanning them repeatedly during the import takes a fifth
@@ -87,7 +87,7 @@ def imported_for_good() -> Iterator[None]:
         gc.enable()
 
 
-def collect_seldom() -> None:
+def collect_less_often() -> None:
     """Collect cyclic garbage less often from now on.
 
     A run creates millions of named tuples without cycles. With Python's default thresholds they

@@ -207,7 +207,7 @@ class FileToDelete:
         """Read the whole file and return its checksum; raises `FileChangedError` if it changed."""
         started = time.time_ns()
         checksum = hashlib.md5(usedforsecurity=False)
-        with told(self._entry.key):
+        with errors_translated(self._entry.key):
             os.lseek(self._descriptor, 0, os.SEEK_SET)
             while chunk := os.read(self._descriptor, _CHUNK):
                 if cancel.is_set():
@@ -230,11 +230,11 @@ class FileToDelete:
             self._check_unused(guard)
             self._check_unchanged()
             aside = ASIDE + secrets.token_hex(8).encode()
-            with told(self._entry.key):
+            with errors_translated(self._entry.key):
                 os.rename(self._name, aside, src_dir_fd=self._folder, dst_dir_fd=self._folder)
             try:
                 self._check_aside(aside, guard)
-                with told(self._entry.key):
+                with errors_translated(self._entry.key):
                     os.unlink(aside, dir_fd=self._folder)
             except BaseException:
                 self._put_back(aside)
@@ -273,7 +273,7 @@ class FileToDelete:
 
     def _find_states(self, name: bytes) -> tuple[os.stat_result, os.stat_result]:
         """Return the state of the open file, and of the file with this name now."""
-        with told(self._entry.key):
+        with errors_translated(self._entry.key):
             named = os.stat(name, dir_fd=self._folder, follow_symlinks=False)
             return os.fstat(self._descriptor), named
 
@@ -298,7 +298,7 @@ class FileToDelete:
         except OSError as error:  # the file system has no hard links
             if self._is_taken():
                 raise self._lost(aside) from error
-            with told(self._entry.key):
+            with errors_translated(self._entry.key):
                 os.rename(aside, self._name, **here)
 
     def _is_taken(self) -> bool:
@@ -320,7 +320,7 @@ class FileToDelete:
 
 
 @contextmanager
-def told(key: bytes) -> Iterator[None]:
+def errors_translated(key: bytes) -> Iterator[None]:
     """Translate the system's errors for a file into ours."""
     try:
         yield
@@ -396,7 +396,7 @@ class SafeDirectory:
         folder, _, name = entry.key.removeprefix(self.prefix).rpartition(b"/")
         with ExitStack() as stack:
             above = stack.enter_context(self._folder(folder))
-            with told(entry.key):
+            with errors_translated(entry.key):
                 descriptor = os.open(name, _FILE, dir_fd=above)
             stack.callback(os.close, descriptor)
             yield FileToDelete(above, entry, descriptor)
@@ -416,7 +416,7 @@ class SafeDirectory:
         with ExitStack() as stack:
             here = self._top
             for part in filter(None, key.split(b"/")):
-                with told(key):
+                with errors_translated(key):
                     here = open_at(here, part, FOLDER)
                 stack.callback(os.close, here)
             yield here
@@ -452,10 +452,10 @@ class SafeDirectories:
 def _look(above: int, name: bytes, folder: bytes) -> Iterator[CleanupCandidate]:
     """Yield a file in an open folder, or all files in one of its folders."""
     key = folder + b"/" + name if folder else name
-    with told(key):
+    with errors_translated(key):
         status = os.stat(name, dir_fd=above, follow_symlinks=False)
     if stat.S_ISDIR(status.st_mode):
-        with told(key):
+        with errors_translated(key):
             below = open_at(above, name, FOLDER)
         try:
             yield from _walk(below, key)
@@ -472,7 +472,7 @@ def _walk(folder: int, key: bytes) -> Iterator[CleanupCandidate]:
 
     The names of one folder are held in memory, since files are deleted during the iteration.
     """
-    with told(key):
+    with errors_translated(key):
         names = sorted(map(os.fsencode, os.listdir(folder)))
     for name in names:
         try:

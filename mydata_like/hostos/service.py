@@ -111,64 +111,66 @@ class ServiceFolders(NamedTuple):
 
 
 def define_service(
-    system: str, errand: ServiceCommand, folders: ServiceFolders
+    system: str, command: ServiceCommand, folders: ServiceFolders
 ) -> ServiceDefinition:
     """Return the service for a system (`sys.platform`)."""
     match system:
         case "win32":
-            return _define_task(errand, folders.state)
+            return _define_task(command, folders.state)
         case "darwin":
-            return _define_launchd(errand, folders.home)
+            return _define_launchd(command, folders.home)
         case _:
-            return _define_systemd(errand, folders.configuration)
+            return _define_systemd(command, folders.configuration)
 
 
-def _define_systemd(errand: ServiceCommand, configuration: PurePath) -> ServiceDefinition:
+def _define_systemd(command: ServiceCommand, configuration: PurePath) -> ServiceDefinition:
     unit = f"{NAME}.service"
     folder = configuration / "systemd/user"
     control: tuple[str, ...] = ("systemctl", "--user")
     advice: tuple[str, ...] = (
         "A user service ends when you log out, unless an administrator allows it to continue: "
-        f"loginctl enable-linger {errand.account}",
+        f"loginctl enable-linger {command.account}",
     )
-    if errand.everyone:
+    if command.everyone:
         folder, control = PurePosixPath("/etc/systemd/system"), ("systemctl",)
         advice = (_NO_KEYRING,)
     return ServiceDefinition(
         file=folder / unit,
-        content="\n".join(_systemd_lines(errand)).encode(),
+        content="\n".join(_systemd_lines(command)).encode(),
         install=((*control, "daemon-reload"), (*control, "enable", "--now", unit)),
         uninstall=((*control, "disable", "--now", unit),),
         advice=(f"To show its status: {' '.join(control)} status {NAME}", *advice),
     )
 
 
-def _systemd_lines(errand: ServiceCommand) -> Iterator[str]:
-    for_all = errand.everyone
+def _systemd_lines(command: ServiceCommand) -> Iterator[str]:
+    for_all = command.everyone
     yield f"# {MARK}"
     yield "[Unit]"
     yield "Description=mydata-like: uploads instrument data to its server"
     yield from _NETWORK if for_all else ()
     yield ""
     yield "[Service]"
-    yield f"ExecStart={' '.join(_quote_exec(word) for word in errand.words)}"
-    yield from (f"Environment={_quote(f'{k}={v}')}" for k, v in errand.environment.items())
-    yield from (f"User={errand.account}",) if for_all else ()
+    yield f"ExecStart={' '.join(_quote_exec(word) for word in command.words)}"
+    yield from (f"Environment={_quote(f'{k}={v}')}" for k, v in command.environment.items())
+    yield from (f"User={command.account}",) if for_all else ()
     yield from _MANNERS
     yield from _CONFINED
-    yield from _guard(errand) if for_all else ()  # a user's own service manager is not allowed more
+    yield from (
+        _guard(command) if for_all else ()
+    )  # a user's own service manager is not allowed more
     yield ""
     yield "[Install]"
     yield f"WantedBy={'multi-user' if for_all else 'default'}.target"
     yield ""
 
 
-def _guard(errand: ServiceCommand) -> Iterator[str]:
-    yield f"CapabilityBoundingSet={_READ_ALL if errand.as_root else ''}"
+def _guard(command: ServiceCommand) -> Iterator[str]:
+    yield f"CapabilityBoundingSet={_READ_ALL if command.as_root else ''}"
     yield from _GUARDS
     # The minus sign allows a folder to be missing when the service starts.
-    if errand.writable:
-        folders = (_quote(f"-{folder}") for folder in errand.writable)
+    if command.writable:
+        folders = (_quote(f"-{folder}") for folder in command.writable)
         yield f"ReadWritePaths={' '.join(folders)}"
 
 
@@ -182,16 +184,16 @@ def _quote_exec(word: str) -> str:
     return _quote(word).replace("$", "$$")
 
 
-def _define_launchd(errand: ServiceCommand, home: PurePath) -> ServiceDefinition:
-    folder = PurePosixPath("/Library/LaunchDaemons") if errand.everyone else home
+def _define_launchd(command: ServiceCommand, home: PurePath) -> ServiceDefinition:
+    folder = PurePosixPath("/Library/LaunchDaemons") if command.everyone else home
     file = folder / f"{LABEL}.plist"
-    if not errand.everyone:
+    if not command.everyone:
         file = home / "Library/LaunchAgents" / file.name
-    domain = "system" if errand.everyone else f"gui/{errand.uid}"
+    domain = "system" if command.everyone else f"gui/{command.uid}"
     content: dict[str, object] = {
         "Label": LABEL,
-        "ProgramArguments": list(errand.words),
-        "EnvironmentVariables": dict(errand.environment),
+        "ProgramArguments": list(command.words),
+        "EnvironmentVariables": dict(command.environment),
         "RunAtLoad": True,
         "KeepAlive": {"SuccessfulExit": False},
         "ThrottleInterval": _AGAIN,
@@ -201,8 +203,8 @@ def _define_launchd(errand: ServiceCommand, home: PurePath) -> ServiceDefinition
         "Nice": 10,
         "Umask": 0o077,
     }
-    if errand.everyone:
-        content["UserName"] = errand.account
+    if command.everyone:
+        content["UserName"] = command.account
     return ServiceDefinition(
         file=file,
         content=format_plist(content),
@@ -218,14 +220,14 @@ def format_plist(content: Mapping[str, object]) -> bytes:
     return f"{head}{end}<!-- {MARK} -->\n{rest}".encode()
 
 
-def _define_task(errand: ServiceCommand, state: PurePath) -> ServiceDefinition:
+def _define_task(command: ServiceCommand, state: PurePath) -> ServiceDefinition:
     file = state / f"{NAME}-watch.xml"
     # A task cannot set environment variables.
-    scope = ("/M",) if errand.everyone else ()
-    variables = tuple(("setx", name, value, *scope) for name, value in errand.environment.items())
+    scope = ("/M",) if command.everyone else ()
+    variables = tuple(("setx", name, value, *scope) for name, value in command.environment.items())
     return ServiceDefinition(
         file=file,
-        content=_task_text(errand).encode("utf-16"),  # the only encoding that schtasks reads
+        content=_task_text(command).encode("utf-16"),  # the only encoding that schtasks reads
         install=(
             *variables,
             ("schtasks", "/Create", "/TN", TASK, "/XML", str(file), "/F"),
@@ -237,20 +239,20 @@ def _define_task(errand: ServiceCommand, state: PurePath) -> ServiceDefinition:
         ),
         advice=(
             f'To show its status: schtasks /Query /TN "{TASK}" /V /FO LIST',
-            *((_NO_KEYRING,) if errand.everyone else ()),
+            *((_NO_KEYRING,) if command.everyone else ()),
         ),
     )
 
 
-def _task_text(errand: ServiceCommand) -> str:
-    program, *words = errand.words
-    account = escape(errand.account)
+def _task_text(command: ServiceCommand) -> str:
+    program, *words = command.words
+    account = escape(command.account)
     trigger = (
         "<BootTrigger><Enabled>true</Enabled></BootTrigger>"
-        if errand.everyone
+        if command.everyone
         else f"<LogonTrigger><Enabled>true</Enabled><UserId>{account}</UserId></LogonTrigger>"
     )
-    logon = "S4U" if errand.everyone else "InteractiveToken"
+    logon = "S4U" if command.everyone else "InteractiveToken"
     return f"""\
 <?xml version="1.0" encoding="UTF-16"?>
 <!-- {MARK} -->
@@ -298,8 +300,8 @@ def is_ours(file: Path) -> bool:
     return MARK.encode() in content or MARK.encode("utf-16-le") in content
 
 
-_PATIENCE: Final = 60.0  # seconds for a command of the system
-_SAID: Final = 300  # characters of its output that are shown
+_TIMEOUT: Final = 60.0  # seconds for a command of the system
+_MOST_OUTPUT: Final = 300  # characters of its output that are shown
 
 
 class InstallStep(NamedTuple):
@@ -387,18 +389,18 @@ def _run(command: tuple[str, ...]) -> str:
             command,
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            timeout=_PATIENCE,
+            timeout=_TIMEOUT,
             check=False,
             env=os.environ | {"LC_ALL": "C"},
         )
     except FileNotFoundError:
         return f"{command[0]} was not found on this computer"
     except (OSError, subprocess.TimeoutExpired) as error:
-        return str(error)[:_SAID]
+        return str(error)[:_MOST_OUTPUT]
     if ended.returncode == 0:
         return ""
     said = (ended.stderr or ended.stdout).decode("utf-8", "replace").strip()
-    return said[:_SAID] or f"exit code {ended.returncode}"
+    return said[:_MOST_OUTPUT] or f"exit code {ended.returncode}"
 
 
 def _require_ours(file: Path) -> None:

@@ -16,7 +16,7 @@ _KEEPER: Final = (
         *("--why=Files are being sent", "cat"),
     )
 )
-_PATIENCE: Final = 5.0  # seconds for such a program to end
+_TIMEOUT: Final = 5.0  # seconds for such a program to end
 
 
 class SleepInhibitor:
@@ -41,7 +41,7 @@ class SleepInhibitor:
         assert process.stdin is not None
         process.stdin.close()
         try:
-            process.wait(_PATIENCE)
+            process.wait(_TIMEOUT)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _EMPTY: Final = 8  # colours; a window with text in it has hundreds
 _GRID: Final = 4  # pixels between two samples
-_SAID: Final = 600  # characters of a failed upload's output that are shown
+_MOST_OUTPUT: Final = 600  # characters of a failed upload's output that are shown
 
 
 class LeftOut(Exception):  # noqa: N818 - not an error: the part is optional
@@ -162,8 +162,10 @@ def _upload() -> str:
         command, capture_output=True, text=True, check=False
     )
     if ended.returncode != 0:
-        said = (ended.stderr + ended.stdout).strip().replace("\n", " ")
-        raise RuntimeError(f"The upload ended with exit code {ended.returncode}: {said[-_SAID:]}")
+        output = (ended.stderr + ended.stdout).strip().replace("\n", " ")
+        raise RuntimeError(
+            f"The upload ended with exit code {ended.returncode}: {output[-_MOST_OUTPUT:]}"
+        )
     sums = json.loads(ended.stdout.splitlines()[-1])
     return f"{sums['verified']} files verified, byte for byte; SQLite {sqlite3.sqlite_version}"
 
@@ -199,14 +201,14 @@ def try_trust(folder: Path) -> str:
     certificate = _make_certificate(folder)
     stranger = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     stranger.load_cert_chain(certificate)
-    version = _meet(build_trust(Server(ca_file=certificate)), stranger)
+    version = _handshake(build_trust(Server(ca_file=certificate)), stranger)
     with suppress(ssl.SSLCertVerificationError):
-        _meet(build_trust(Server()), stranger)
+        _handshake(build_trust(Server()), stranger)
         raise RuntimeError("An untrusted certificate was accepted.")
     return f"{ssl.OPENSSL_VERSION}, {version}"
 
 
-def _meet(trust: ssl.SSLContext, server: ssl.SSLContext) -> str | None:
+def _handshake(trust: ssl.SSLContext, server: ssl.SSLContext) -> str | None:
     """Perform a TLS handshake in memory; return the negotiated protocol."""
     there, back = ssl.MemoryBIO(), ssl.MemoryBIO()
     ours = trust.wrap_bio(back, there, server_hostname=_HOST)

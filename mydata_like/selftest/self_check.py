@@ -37,16 +37,16 @@ def _try(name: str, home: str) -> int:
             command, env=environment, capture_output=True, text=True, timeout=_TIMEOUT
         )
     except subprocess.TimeoutExpired:
-        return _tell("FAILED", name, f"It did not finish within {_TIMEOUT:.0f} seconds.")
+        return _report("FAILED", name, f"It did not finish within {_TIMEOUT:.0f} seconds.")
     if ended.returncode == 0:
-        return _tell("ok", name, _last_line(ended.stdout))
+        return _report("ok", name, _last_line(ended.stdout))
     complaint = _last_line(ended.stderr) or f"It ended with exit code {ended.returncode}."
     reason = complaint.partition(f"{LeftOut.__name__}: ")[2]
-    return _tell("left out", name, reason) if reason else _tell("FAILED", name, complaint)
+    return _report("left out", name, reason) if reason else _report("FAILED", name, complaint)
 
 
-def _tell(how: str, name: str, said: str) -> int:
-    sys.stdout.write(f"{how:8}  {name:9}  {said}\n")
+def _report(how: str, name: str, text: str) -> int:
+    sys.stdout.write(f"{how:8}  {name:9}  {text}\n")
     sys.stdout.flush()
     return int(how == "FAILED")
 

@@ -151,7 +151,7 @@ class ApiClient:
         `find` as soon as there is one; otherwise the request was not carried out.
         """
         end = begun + self.write_timeout
-        self._tell_wait(end - self._clock.monotonic())
+        self._report_wait(end - self._clock.monotonic())
         for interval in chain(_LOOKS, repeat(_LOOKS[-1])):
             found = find()
             rest = end - self._clock.monotonic()
@@ -160,7 +160,7 @@ class ApiClient:
             self._wait(min(interval, rest))
         return None
 
-    def _tell_wait(self, seconds: float) -> None:
+    def _report_wait(self, seconds: float) -> None:
         logger.info("The server may still process a request for %.0f s", seconds)
         if self.emit is not None and seconds > 0:
             self.emit(Notice(problem=describe_wait(seconds)))

@@ -198,10 +198,10 @@ class HttpTransport:
         if self.closed:
             raise broken_off()
         channel = HttpChannel(self, next(self._numbers))
-        self.tell(channel, "open")
+        self.report(channel, "open")
         return channel
 
-    def tell(self, channel: "HttpChannel", state: str) -> None:
+    def report(self, channel: "HttpChannel", state: str) -> None:
         """Report a channel's change of state."""
         if self._emit:
             host = self.client.wire.host
@@ -239,7 +239,7 @@ class HttpChannel:
 
     def close(self) -> None:
         """Close the channel; its connection stays open for the next one."""
-        self._transport.tell(self, "closed")
+        self._transport.report(self, "closed")
 
     def check_open(self) -> None:
         """Raise `TransientError` if sending is to end."""

@@ -197,7 +197,7 @@ class RegisteredKey(NamedTuple):
 class UploaderRecord(NamedTuple):
     """The server's record of this installation, with the settings for it.
 
-    `seat` is the computer that it belongs to, which is one of the settings on the server.
+    `identity` is the computer that it belongs to, which is one of the settings on the server.
     `settings_updated` is in the server's local time without a time zone; empty if the settings
     were never changed. `marks` are the settings that mark runs in progress.
     """
@@ -205,7 +205,7 @@ class UploaderRecord(NamedTuple):
     id: int
     settings: dict[str, str]
     settings_updated: str = ""
-    seat: MachineIdentity | None = None
+    identity: MachineIdentity | None = None
     marks: tuple[tuple[str, UploaderMark], ...] = ()
 
 
@@ -253,19 +253,19 @@ class Uploaders:
             self._client.change("PUT", f"{_UPLOADER}/{known.id}/", document)
         return known
 
-    def take_seat(
+    def store_identity(
         self,
         uploader: UploaderRecord,
         installation: Installation,
         instrument: InstrumentRecord,
-        seat: str,
+        identity: str,
     ) -> None:
         """Store the computer of the uploader on the server (`MachineIdentity.format`), in one try.
 
         Other settings are unchanged. The whole uploader is sent, because a server may treat
         missing fields as deleted.
         """
-        self.keep_setting(uploader, installation, instrument, (KEY, seat))
+        self.keep_setting(uploader, installation, instrument, (KEY, identity))
 
     def keep_setting(
         self,
@@ -274,7 +274,7 @@ class Uploaders:
         instrument: InstrumentRecord,
         setting: tuple[str, str],
     ) -> None:
-        """Store one of our settings on the server, in one try, like `take_seat`."""
+        """Store one of our settings on the server, in one try, like `store_identity`."""
         document = self._uploader_document(installation, instrument)
         document["settings"] = [{"key": setting[0], "value": setting[1]}]
         request = json_request("PATCH", f"{_UPLOADER}/{uploader.id}/", document)
@@ -375,13 +375,13 @@ def _parse_uploader(row: Any) -> UploaderRecord:
     pairs = settings if type(settings) is list else []
     updated = row.get("settings_updated") if type(row) is dict else None
     kept = {expect(it, "key", str): expect(it, "value", str) for it in pairs}
-    seat = kept.pop(KEY, "")
+    identity = kept.pop(KEY, "")
     texts = {key: kept.pop(key) for key in list(kept) if key.startswith(uploader_mark.KEY)}
     found = ((key, UploaderMark.parse(text)) for key, text in texts.items())
     return UploaderRecord(
         expect(row, "id", int),
         kept,
         updated if type(updated) is str else "",
-        MachineIdentity.parse(seat) if seat else None,
+        MachineIdentity.parse(identity) if identity else None,
         tuple((key, mark) for key, mark in found if mark),
     )
