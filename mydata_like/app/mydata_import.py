@@ -86,7 +86,7 @@ def plan_takeover(source: Path | None, config: Path | None, *, force: bool = Fal
     """
     file = read_legacy_file(source or _require_legacy())
     translation = translate(file.pairs)
-    # What the environment says today is no reason to leave anything out of the file.
+    # Values in the current environment must not keep settings out of the file.
     sources = replace(find_sources(config), environment={})
     present = CurrentSettings(load_layers(sources), find_places(config))
     ssh_key = _find_ssh_key(file.path)
@@ -296,7 +296,7 @@ def plan_copying(source: Path, config: Path | None) -> SettingsImport:
     _, problems = check_values(values)
     if file.problems or problems:
         raise InvalidSettingsError([*file.problems, *problems])
-    # What the environment says today is no reason to leave anything out of the file.
+    # Values in the current environment must not keep settings out of the file.
     sources = replace(find_sources(config), environment={})
     present = CurrentSettings(load_layers(sources), find_places(config))
     plain = {key: plain_value(value) for key, value in values.items()}

@@ -224,7 +224,7 @@ class _Builder:
         """Find files to send while the run is waiting, or if it cannot start at all."""
         cancel = CancelFlag()
         ahead = Lookahead(discovery, self._clock, cancel)
-        # The run itself reports what it finds.
+        # The run itself reports its files, so this scan emits nothing.
         scan = Scan(self._request.settings, ignore, self._clock, cancel, self._request.part)
 
         def find() -> Iterator[FileGroup]:

@@ -173,7 +173,7 @@ class SpeedTest:
         by_source = {key: {one.source: one.value for one in given.get(key, ())} for key in changes}
         return {key: values.get(Layer.USER) for key, values in by_source.items()}
 
-    def carry(self) -> Iterator[Measurement]:
+    def measure_files(self) -> Iterator[Measurement]:
         """Yield the speed of sending files with the current settings."""
         return self._examination.prove(self._settings.transfer)
 

@@ -142,7 +142,7 @@ def marked(
 
 
 def _find_folders(root: bytes) -> frozenset[str]:
-    """Return what tells the data directory from others, wherever it is looked at from."""
+    """Return digests that identify the data directory on every computer that can access it."""
     try:
         with os.scandir(root) as entries:
             inside = [(it.name, it.inode()) for it in entries if it.is_dir(follow_symlinks=False)]

@@ -485,10 +485,10 @@ def _note_file(state: Path, data_directory: bytes) -> Path:
 
 
 @contextmanager
-def _hold(note: Path, what: str, clock: Clock, patience: float = 0.0) -> Iterator[None]:
+def _hold(note: Path, what: str, clock: Clock, timeout: float = 0.0) -> Iterator[None]:
     state = note.parent
     file = note.with_suffix(".lock")
-    lock = FileLock(file, timeout=patience, mode=PRIVATE_FILE)
+    lock = FileLock(file, timeout=timeout, mode=PRIVATE_FILE)
     for one in (file, note):
         require_plain(one)
     try:

@@ -166,7 +166,7 @@ _CHUNK: Final = 1024 * 1024
 _LAG_NS: Final = 20_000_000  # time stamps may lag behind the clock by this,
 _COARSE_LAG_NS: Final = 2_000_000_000  # or by this if they have whole seconds only
 _SECOND_NS: Final = 1_000_000_000
-_LAST_MOMENT: Final = 0.001  # seconds in which a program may still open a file that it looked up
+_LAST_MOMENT: Final = 0.001  # seconds in which a program may open a file that it has looked up
 
 LINK = Problem(
     "free.link",

@@ -27,7 +27,7 @@ from mydata_like.core.ports import ExperimentDraft
 from mydata_like.server.client import ApiClient, Query
 from mydata_like.server.get_or_create import GetOrCreate
 from mydata_like.server.http import HttpRequest, HttpResponse
-from mydata_like.server.http_upload import patience
+from mydata_like.server.http_upload import answer_timeout
 from mydata_like.server.responses import OtherBytesError, decode_json
 from mydata_like.server.serializers import (
     Document,
@@ -293,7 +293,7 @@ class HttpServer:
     def read_datafile(self, record: Datafile, take: Callable[[Iterable[bytes]], T]) -> T:
         return self._client.read(
             f"dataset_file/{record.id}/download/",
-            patience(record.size),
+            answer_timeout(record.size),
             lambda pieces: take(_whole(record, pieces)),
         )
 

@@ -20,9 +20,9 @@ from mydata_like.server.http import HttpRequest
 from mydata_like.server.http_upload import (
     Body,
     adopt,
+    answer_timeout,
     draft_record,
     find_records,
-    patience,
     read_checksum,
 )
 from mydata_like.server.responses import plain
@@ -123,7 +123,7 @@ class ChunkedUpload:
                 "Checksum": chunk.checksum,
                 "Content-Range": f"{start}-{start + len(chunk)}/{total}",
             },
-            patience=patience(len(chunk)),
+            answer_timeout=answer_timeout(len(chunk)),
         )
         end = start + len(chunk)
         reply = self._client.insist(request, lambda: self._ask_status(slot).offset >= end)

@@ -181,13 +181,16 @@ class ApiClient:
 
         return self._repeat(attempt, lambda error: _is_untouched(error))
 
-    def read(self, path: str, patience: float, take: Callable[[Iterable[bytes]], T]) -> T:
+    def read(self, path: str, answer_timeout: float, take: Callable[[Iterable[bytes]], T]) -> T:
         """Return the result of `take` for a file's bytes; it may be called again from the start."""
 
         def attempt() -> T:
             taken: list[T] = []
             request = HttpRequest(
-                "GET", path, patience=patience, take=lambda pieces: taken.append(take(pieces))
+                "GET",
+                path,
+                answer_timeout=answer_timeout,
+                take=lambda pieces: taken.append(take(pieces)),
             )
             reply = self.exchange(request)
             if 300 <= reply.status < 400:  # our key must not be sent to another address

@@ -219,7 +219,7 @@ class BrokenOffError(TransientError):
 class HttpRequest:
     """A request; `path` is relative to `/api/v1/` and ends with a slash.
 
-    `patience` is the time limit for the answer if it is longer than the one in the settings.
+    `answer_timeout` is the time limit for the answer if it is longer than the one in the settings.
     `take` receives the bytes of a successful answer as they arrive, which then has no body; it is
     for files, which may be larger than any other answer.
     """
@@ -229,7 +229,7 @@ class HttpRequest:
     query: Mapping[str, str | int] = field(default_factory=lambda: MappingProxyType({}))
     body: bytes | Iterable[bytes] | None = None
     headers: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    patience: float = 0.0
+    answer_timeout: float = 0.0
     take: Callable[[Iterator[bytes]], None] | None = None
 
     @property
@@ -287,9 +287,11 @@ class HttpClient:
         if self._cancel.is_set():
             raise Cancelled
         settings = self._settings
-        patience = max(request.patience, settings.write_timeout if request.writes else 0.0)
-        silence = max(settings.read_timeout, patience)
-        total = max(settings.deadline, patience)
+        answer_timeout = max(
+            request.answer_timeout, settings.write_timeout if request.writes else 0.0
+        )
+        silence = max(settings.read_timeout, answer_timeout)
+        total = max(settings.deadline, answer_timeout)
         token = current_limit.set(RequestDeadline(self._clock, self._cancel, silence, total))
         body = _Body(request.body)
         try:

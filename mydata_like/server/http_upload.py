@@ -227,7 +227,7 @@ class HttpChannel:
         return self._number
 
     def open(self) -> None:
-        """Do nothing: each request connects by itself."""
+        """Do nothing: each request opens its own connection."""
 
     def limit(self, rate: float) -> None:
         """Limit sending to this rate, in bytes a second, from now on."""
@@ -304,7 +304,7 @@ class HttpChannel:
             "mydata_dataset_file/",
             body=body,
             headers={"Content-Type": body.content_type},
-            patience=patience(wanted.file.size),
+            answer_timeout=answer_timeout(wanted.file.size),
         )
         try:
             self._client.check(self._client.exchange(request), (201,))
@@ -418,7 +418,7 @@ def cannot_repair(wanted: FileToSend) -> RejectedError:
     )
 
 
-def patience(size: int) -> float:
+def answer_timeout(size: int) -> float:
     """Return how long the server may process a file before it answers: at least 5 MB/s."""
     return 60.0 + size / 5_000_000
 

@@ -160,7 +160,7 @@ def parse_dataset(row: Any) -> Dataset:
 
 
 def parse_stats(answer: Any) -> DatasetStats | None:
-    """Return a dataset's numbers, or None where the server failed to count."""
+    """Return a dataset's statistics, or None if the server failed to compute them."""
     if not expect(answer, "success", bool):
         return None
     files = expect(answer, "files", dict)
