@@ -9,20 +9,20 @@ from mydata_like import __version__
 if TYPE_CHECKING:
     from pathlib import Path
 
-# Files taken out of an archive are the user's, and so are those of programs that the window opens.
+# Files extracted from an archive, and those of programs that the window opens, are the user's.
 _OPEN: tuple[list[str], ...] = ([], ["gui"], ["archive"])
 
 
 def main() -> None:
-    """Open the window, or run the command that is given.
+    """Open the window, or run the given command.
 
-    The version is printed before anything else is imported, and the window opens without the
-    commands: a second start, which shows it, ends at once. In a bundle, which has no other program
-    to do it, this starts the channel workers as well, and the processes of the speed test.
+    The version is printed before anything else is imported. The window is opened without
+    importing the commands, so a second start, which only shows the window, is fast. A bundle has
+    no other executable, so this also starts channel workers and processes of the speed test.
     """
     words = sys.argv[1:]
     if words[:1] not in _OPEN:
-        os.umask(0o077)  # what a library makes is private as well, and what our processes make
+        os.umask(0o077)  # files of libraries and subprocesses are private as well
     if words in (["--version"], ["version"]):
         sys.stdout.write(f"mydata-like {__version__}\n")
         return
@@ -48,7 +48,7 @@ def main() -> None:
 
 
 def show(words: list[str] | None = None) -> None:
-    """Open the window, as `mydata-like-gui` does; the words are the command line by default."""
+    """Open the window, as `mydata-like-gui` does; `words` default to the command line."""
     _take_private()
     from mydata_like.cli.window_command import app as window
 
@@ -63,16 +63,16 @@ def _take_private() -> None:
 
 def _carry_out(words: list[str]) -> None:
     from mydata_like.cli.terminal import guard_streams
-    from mydata_like.hostos.process import imported_for_good
+    from mydata_like.hostos.process import gc_disabled_for_imports
 
     guard_streams()
-    with imported_for_good():
+    with gc_disabled_for_imports():
         from mydata_like.cli.main import build_app
     build_app()(words, prog_name="mydata-like", obj=open_window)
 
 
 def open_window(config: "Path | None", paths: "tuple[Path, ...]", *, hidden: bool) -> int:
-    """Open the window of a settings file, the usual one by default; return the exit code."""
+    """Open the window for a settings file, by default the usual one; return the exit code."""
     from mydata_like.gui.launch import start
     from mydata_like.gui.launch_options import LaunchOptions
     from mydata_like.state.paths import StatePaths

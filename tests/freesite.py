@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import tomlkit
 
-from mydata_like.app.cleanup_service import open_freeing
+from mydata_like.app.cleanup_service import open_cleanup
 from mydata_like.app.connection import Connection, open_connection
 from mydata_like.app.run_request import RunObserver
 from mydata_like.app.settings_service import (
@@ -23,7 +23,7 @@ from mydata_like.app.settings_service import (
     open_secrets,
     prepare_places,
 )
-from mydata_like.app.staging_service import open_petition
+from mydata_like.app.staging_service import open_approval_request
 from mydata_like.core.deletion import DeletedFile, KeptFile
 from mydata_like.core.model import DatafileId, DatasetId, Entry, EntryState
 from mydata_like.core.ports import ExperimentDraft
@@ -98,7 +98,7 @@ class FreeSite:
         places = find_places(self.config)
         with self._connected() as connection:
             prepare_places(self.settings, places)
-            open_petition(connection, self.settings, places, lambda event: None).request()
+            open_approval_request(connection, self.settings, places, lambda event: None).request()
             draft = ExperimentDraft(OWNER, "", "", OWNER, "", self.settings.instrument.uuid)
             self._experiment = connection.server.create_experiment(draft)
 
@@ -179,7 +179,7 @@ class FreeSite:
     def free(self, *paths: Path, delete: bool = True) -> list[DeletedFile | KeptFile]:
         """Free files, as the command does."""
         observer = RunObserver()
-        with open_freeing(self.settings, self.config, observer, delete=delete) as freeing:
+        with open_cleanup(self.settings, self.config, observer, delete=delete) as freeing:
             return list(freeing(paths))
 
     def has(self, dataset: DatasetId, directory: str, name: str, content: bytes) -> bool:

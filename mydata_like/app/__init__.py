@@ -1,1 +1,1 @@
-"""The use cases: what the command line and the window ask of the program."""
+"""The use cases of the command line and the window."""

@@ -1,4 +1,4 @@
-"""This installation's standing with the server: its record, its key, its approval."""
+"""The approval of this uploader: its record on the server, its key and its request for access."""
 
 import logging
 import uuid
@@ -44,21 +44,21 @@ from mydata_like.state.state_files import ApprovalState, PendingApproval, load_a
 
 logger = logging.getLogger(__name__)
 
-NEWS = timedelta(days=1)  # after which the server is told of us again, though nothing changed
-WARNING = timedelta(days=14)  # before the last day of an approval
+UPDATE_INTERVAL = timedelta(days=1)  # of our record on the server, even if nothing changed
+EXPIRY_WARNING = timedelta(days=14)  # this long before an approval expires
 
 
 @dataclass(frozen=True, slots=True)
 class ApprovalApplication:
-    """Who asks for approval: the installation, the key to be approved, and the computer."""
+    """The applicant for approval: the installation, the key to approve, and the computer."""
 
     installation: Installation
     pair: KeyPair
-    seat: MachineIdentity
+    identity: MachineIdentity
 
     @property
     def public(self) -> RegisteredKey:
-        """The key as the server is told, its fingerprint in both forms, ours first."""
+        """The key as it is sent to the server, with SHA-256 and MD5 fingerprints in this order."""
         key = self.pair.public
         comment = f"mydata-like {self.installation.name}"
         return RegisteredKey(key.line(comment), (key.fingerprint, key.md5_fingerprint))
@@ -67,7 +67,7 @@ class ApprovalApplication:
 def describe_applicant(
     connection: Connection, settings: Settings, places: StatePaths
 ) -> ApprovalApplication:
-    """Return who asks; the key is made where there is none."""
+    """Return the applicant; create the key if there is none."""
     pair = ensure_key(settings.transfer.key_file or places.key_file)
     uuid, traits = ensure_uuid(settings, places), find_traits()
     installation = Installation(
@@ -79,19 +79,19 @@ def describe_applicant(
         account=connection.account.username,
         machine=MachineRecord(**asdict(describe_machine())),
     )
-    seat = MachineIdentity.of(uuid, traits.hostname, traits.system, traits.interfaces)
-    return ApprovalApplication(installation, pair, seat)
+    identity = MachineIdentity.of(uuid, traits.hostname, traits.system, traits.interfaces)
+    return ApprovalApplication(installation, pair, identity)
 
 
 class StoredIdentity(NamedTuple):
-    """What is kept on the disk of how we stand with a server, and of what it sets for us."""
+    """The files that store our approval by a server and the settings it has for us."""
 
-    standing: Path
+    approval_file: Path
     server_settings: ServerSettingsCache
 
 
 class ApprovalRequest:
-    """Our request to be let into the staging area: made once, then asked about."""
+    """Our request for access to the staging area: made once, then polled."""
 
     def __init__(
         self,
@@ -104,177 +104,175 @@ class ApprovalRequest:
         self.applicant = applicant
         self._connection = connection
         self._uploaders = connection.uploaders
-        self._file = kept.standing
+        self._file = kept.approval_file
         self._server_settings = kept.server_settings
         self._clock = clock
         self._emit = emit
-        self._area: StagingArea | None = None  # the first that we were told
-        self._told_of_copy = False
+        self._area: StagingArea | None = None  # the first that the server named
+        self._copy_reported = False
 
     def request(self) -> StagingArea:
-        """Tell the server about us, ask for approval once, and return the staging area.
+        """Register with the server, request approval once, and return the staging area.
 
-        Raises `NotApprovedError` with the fingerprint while the approval is awaited.
+        Raises `NotApprovedError` with the fingerprint while the approval is pending.
         """
-        approved = self._ask()
-        self._warn(approved)
+        approved = self._ensure_approval()
+        self._warn_of_expiry(approved)
         return approved.area
 
-    def look(self) -> Approved | None:
-        """Return the approval, or None where it was never asked for; nothing is changed."""
+    def fetch_approval(self) -> Approved | None:
+        """Return the approval, or None if it was never requested. Changes nothing."""
         uuid = self.applicant.installation.uuid
         approved = self._uploaders.fetch_approval(uuid, self.applicant.public.fingerprints)
         if approved and self._area is None:
             self._area = approved.area
         return approved
 
-    def is_let_in(self, area: StagingArea) -> bool:
-        """Return whether the hosts of this area were the last to let our key in."""
-        return load_approval(self._file).let_in == self._way_in(area)
+    def is_admitted(self, area: StagingArea) -> bool:
+        """Return whether the hosts of this area were the last to accept our key."""
+        return load_approval(self._file).let_in == self._describe_access(area)
 
     def follow(self, event: Event) -> None:
-        """Pass on what the channels tell; one that opens proves that we are let in."""
+        """Forward an event of a channel; a channel that opens proves that our key is accepted."""
         if isinstance(event, ChannelChanged) and event.state == "open" and self._area:
-            standing = load_approval(self._file)
-            self._keep(replace(standing, awaited=None, let_in=self._way_in(self._area)))
+            state = load_approval(self._file)
+            self._save(replace(state, awaited=None, let_in=self._describe_access(self._area)))
         self._emit(event)
 
-    def _way_in(self, area: StagingArea) -> str:
+    def _describe_access(self, area: StagingArea) -> str:
         key = self.applicant.pair.public.fingerprint
         return f"{key} {area.username}@{','.join(area.hosts)}:{area.port}"
 
     def explain(self, refusal: AccessDeniedError) -> UploaderError:
-        """Return why a staging host refuses our key, as far as the server knows."""
+        """Return why a staging host refuses our key, as far as the server can tell."""
         try:
-            approved = self.look()
+            approved = self.fetch_approval()
         except NotApprovedError:
             approved = None
         except ItemError:
-            return refusal  # the server cannot say
+            return refusal  # the server did not answer
         if approved is None:
-            return self._remember(self._explain_withdrawal())
+            return self._record_pending(self._explain_withdrawal())
         if approved.area != self._area:
             return RunError(
-                "The server names another staging area than the one of this run.",
-                hint="The next run takes it.",
+                "The server has assigned another staging area since this run started.",
+                hint="The next run uses it.",
                 code="staging.moved",
             )
-        return self._remember(self._explain_locked_door(refusal, approved))
+        return self._record_pending(self._explain_refusal(refusal, approved))
 
     def _explain_withdrawal(self) -> NotApprovedError:
         key = self.applicant.pair.public.fingerprint
         return NotApprovedError(
             f"The approval of this uploader's key {key} has been withdrawn.",
-            hint="Ask the facility's administrator to approve the key of that fingerprint again.",
+            hint="Ask the facility's administrator to approve the key with this fingerprint again.",
             code="uploader.revoked",
         )
 
-    def _explain_locked_door(
-        self, refusal: AccessDeniedError, approved: Approved
-    ) -> NotApprovedError:
+    def _explain_refusal(self, refusal: AccessDeniedError, approved: Approved) -> NotApprovedError:
         key = self.applicant.pair.public.fingerprint
         if approved.expires and approved.expires < self._clock.now().date():
             return NotApprovedError(
-                f"The approval of this uploader's key {key} ended on {approved.expires}.",
-                hint="Ask the facility's administrator to prolong it.",
+                f"The approval of this uploader's key {key} expired on {approved.expires}.",
+                hint="Ask the facility's administrator to extend it.",
                 code="uploader.expired",
             )
         return NotApprovedError(
-            f"{refusal.message} The server says that the key {key} is approved.",
-            hint="After an approval it may take a while until the staging host knows the key; "
-            "ask the server's administrator if it lasts.",
+            f"{refusal.message} According to the server, the key {key} is approved.",
+            hint="It can take a while until the staging host accepts a newly approved key. "
+            "If the problem persists, contact the server's administrator.",
             code="uploader.not-admitted",
         )
 
-    def _ask(self) -> Approved:
+    def _ensure_approval(self) -> Approved:
         if "mydata_uploader" not in self._connection.resources:
             raise RunError(
-                "The server lacks the MyData app, which approves uploaders.",
+                "The MyData app, which approves uploaders, is not installed on the server.",
                 hint="Ask the server's administrator to install it, or set transfer.method to "
                 "http.",
                 code="server.no-mydata",
             )
-        record = self._introduce()
+        record = self._ensure_record()
         try:
-            approved = self.look()
+            approved = self.fetch_approval()
             if approved is None:
                 self._uploaders.request_approval(
                     self.applicant.installation, record, self.applicant.public
                 )
-                approved = self.look()
+                approved = self.fetch_approval()
         except NotApprovedError as error:
-            self._remember(error)
+            self._record_pending(error)
             raise
         if approved is None:
-            raise RunError("The server took our request for approval, but does not show it.")
-        self._keep(replace(load_approval(self._file), awaited=None))
+            raise RunError("The server accepted the request for approval but does not list it.")
+        self._save(replace(load_approval(self._file), awaited=None))
         return approved
 
-    def _introduce(self) -> UploaderRecord:
-        """Tell the server about this installation, where it has not heard the same lately."""
+    def _ensure_record(self) -> UploaderRecord:
+        """Update our record on the server unless the same was sent within the last day."""
         installation, instrument = self.applicant.installation, self._connection.instrument
-        standing, now = load_approval(self._file), self._clock.now()
+        state, now = load_approval(self._file), self._clock.now()
         digest = self._uploaders.digest(installation, instrument)
-        old = standing.told_at is None or not timedelta(0) <= now - standing.told_at < NEWS
-        update = old or digest != standing.told
+        old = state.told_at is None or not timedelta(0) <= now - state.told_at < UPDATE_INTERVAL
+        update = old or digest != state.told
         record = self._uploaders.ensure_uploader(installation, instrument, update=update)
         if update:
-            self._keep(replace(standing, told=digest, told_at=now))
-        self._compare_seats(record)
+            self._save(replace(state, told=digest, told_at=now))
+        self._compare_identities(record)
         return record
 
-    def take_seat(self) -> None:
-        """Say that the uploader belongs to this computer, whatever was said before."""
-        self._told_of_copy = True
-        self._take_seat(self._introduce())
+    def claim_uploader(self) -> None:
+        """Assign the uploader to this computer, even if it belongs to another one."""
+        self._copy_reported = True
+        self._store_identity(self._ensure_record())
 
-    def _compare_seats(self, record: UploaderRecord) -> None:
-        """Tell where another computer has this identity; a new one or the same is noted."""
-        ours, theirs = self.applicant.seat, record.seat
+    def _compare_identities(self, record: UploaderRecord) -> None:
+        """Report another computer with this identity; else record this computer on the server."""
+        ours, theirs = self.applicant.identity, record.identity
         if theirs is None or (theirs.is_same(ours) and theirs.is_out_of_date(ours)):
-            self._take_seat(record)
+            self._store_identity(record)
         elif theirs.is_same(ours) and self._server_settings.needs_clock(record):
-            self._take_seat(record)  # the server's answer tells what its clock shows
-        elif not theirs.is_same(ours) and not self._told_of_copy:
-            self._told_of_copy = True
+            self._store_identity(record)  # the server's answer shows its clock
+        elif not theirs.is_same(ours) and not self._copy_reported:
+            self._copy_reported = True
             self._emit(Notice(problem=_describe_copy(ours, theirs)))
 
-    def _take_seat(self, record: UploaderRecord) -> None:
+    def _store_identity(self, record: UploaderRecord) -> None:
         installation, instrument = self.applicant.installation, self._connection.instrument
-        seat = self.applicant.seat.format(self._clock.now())
+        identity = self.applicant.identity.format(self._clock.now())
         try:
-            self._uploaders.take_seat(record, installation, instrument, seat)
+            self._uploaders.store_identity(record, installation, instrument, identity)
             written = self._uploaders.find_uploader(installation.uuid)
             if written is not None:
                 self._server_settings.learn_clock(record, written)
-        except ItemError as error:  # what the server cannot remember cannot be compared
-            logger.warning("the server did not take our computer's traits: %s", error)
+        except ItemError as error:  # a computer that is not recorded cannot be compared
+            logger.warning("the server did not store the identity of this computer: %s", error)
 
-    def _remember(self, error: NotApprovedError) -> NotApprovedError:
-        """Remember that we wait, and since when, for those who ask for the status."""
-        standing = load_approval(self._file)
-        key, before = self.applicant.pair.public.fingerprint, standing.awaited
+    def _record_pending(self, error: NotApprovedError) -> NotApprovedError:
+        """Record for status reports that we wait for approval, and since when."""
+        state = load_approval(self._file)
+        key, before = self.applicant.pair.public.fingerprint, state.awaited
         since = before.since if before and before.fingerprint == key else self._clock.now()
         awaited = PendingApproval(key, since, error.problem)
-        self._keep(replace(standing, awaited=awaited, let_in=""))
+        self._save(replace(state, awaited=awaited, let_in=""))
         return error
 
-    def _keep(self, standing: ApprovalState) -> None:
-        if standing != load_approval(self._file):
-            save_record(self._file, standing)
+    def _save(self, state: ApprovalState) -> None:
+        if state != load_approval(self._file):
+            save_record(self._file, state)
 
-    def _warn(self, approved: Approved) -> None:
-        """Tell of an approval that ends soon, or has ended and was not withdrawn."""
+    def _warn_of_expiry(self, approved: Approved) -> None:
+        """Report an approval that expires soon, or has expired and was not withdrawn."""
         today = self._clock.now().date()
-        if approved.expires is None or approved.expires - today > WARNING:
+        if approved.expires is None or approved.expires - today > EXPIRY_WARNING:
             return
-        ends = "ends" if approved.expires >= today else "ended"
+        verb = "expires" if approved.expires >= today else "expired"
         self._emit(
             Notice(
                 problem=Problem(
                     "uploader.expires",
-                    f"The approval of this uploader {ends} on {approved.expires}.",
-                    "Ask the facility's administrator to prolong it, before the staging host "
+                    f"The approval of this uploader {verb} on {approved.expires}.",
+                    "Ask the facility's administrator to extend it before the staging host "
                     "refuses the uploader's key.",
                 )
             )
@@ -284,20 +282,20 @@ class ApprovalRequest:
 def _describe_copy(ours: MachineIdentity, theirs: MachineIdentity) -> Problem:
     return Problem(
         "uploader.copied",
-        f"This installation on {ours.hostname} has the identity of the one on {theirs.hostname}, "
-        f"which has had it since {theirs.since}.",
-        "If it is a copy, give it an identity of its own: mydata-like register --new-identity. "
-        f"If it takes the place of the one on {theirs.hostname}: "
+        f"This installation on {ours.hostname} has the same identity as the one on "
+        f"{theirs.hostname}, which has used it since {theirs.since}.",
+        "If this is a copy, give it its own identity: mydata-like register --new-identity. "
+        f"If it replaces the one on {theirs.hostname}: "
         "mydata-like register --keep-identity",
     )
 
 
 def renew_identity(settings: Settings, config: Path | None) -> str:
-    """Give this installation a uuid and a key of its own, and return the uuid.
+    """Give this installation a new uuid and key, and return the uuid.
 
-    The old key stays beside the new one. A key that the settings name is left alone, as other
-    programs may use it; the settings name none afterwards. Raises SettingsError where the
-    settings' file does not decide on either.
+    The old key is kept under another name. A key file named in the settings is not touched,
+    because other programs may use it; only the setting is removed. Raises `SettingsError` if
+    either is not set in the user's settings file.
     """
     places = find_places(config)
     prepare_places(settings, places)
@@ -324,7 +322,7 @@ def _require_changed(settings: Settings, new: str) -> None:
     if settings.instrument.uuid in ("", new) and not settings.transfer.key_file:
         return
     raise SettingsError(
-        "The identity of this installation is not decided by its own settings file.",
-        hint="See where it comes from with: mydata-like settings explain instrument.uuid, "
+        "The identity of this installation is not set in its own settings file.",
+        hint="To find out where it is set, run: mydata-like settings explain instrument.uuid, "
         "and the same for transfer.key_file. Change it there.",
     )

@@ -1,4 +1,4 @@
-"""Archives that a run has made, read again."""
+"""Reading and verifying the archives that a run has uploaded."""
 
 from mydata_like.transfer.archive_reader import ArchiveFile, extract_member, verify_member
 

@@ -1,4 +1,4 @@
-"""Freeing space on the instrument's disk, put together from its parts."""
+"""Freeing space on the instrument's disk: deleting local files that the server has verified."""
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from mydata_like.app.connection import Connection, open_connection, require_complete
-from mydata_like.app.directory_lock import occupied
+from mydata_like.app.directory_lock import directory_locked
 from mydata_like.app.run_request import RunObserver, ignore
 from mydata_like.app.settings_service import (
     find_api_key,
@@ -18,7 +18,7 @@ from mydata_like.app.settings_service import (
     open_secrets,
     prepare_places,
 )
-from mydata_like.app.staging_service import open_petition
+from mydata_like.app.staging_service import open_approval_request
 from mydata_like.core.deletion import CleanupCandidate, DeletedFile, KeptFile
 from mydata_like.core.errors import NotApprovedError, Problem, RunError, SettingsError
 from mydata_like.engine.local_cleanup import LocalCleanup, ServerCheck
@@ -34,14 +34,14 @@ from mydata_like.transfer.archive_reader import TarArchives
 
 OUTSIDE = Problem(
     "free.outside",
-    "This does not lie below the data directory.",
-    "Only files that the program has uploaded from there can be freed.",
+    "This is not in the data directory.",
+    "Only files that the program has uploaded can be freed.",
 )
 
 
 @dataclass(frozen=True, slots=True)
 class CleanupService:
-    """Ready to go through local files."""
+    """Checks local files, and deletes them if wanted."""
 
     root: Path
     sources: Sequence[bytes]
@@ -49,11 +49,11 @@ class CleanupService:
     free: LocalCleanup
 
     def __call__(self, paths: Iterable[Path]) -> Iterator[DeletedFile | KeptFile]:
-        """Yield what becomes of each of these files, and of each that is in these folders."""
+        """Yield the result for each of these files and each file in these folders."""
         return self.free(file for path in paths for file in self._find(path))
 
     def go_through(self, keys: Iterable[bytes]) -> Iterator[DeletedFile | KeptFile]:
-        """Yield what becomes of exactly these files, by their keys."""
+        """Yield the result for exactly the files with these keys."""
         return self.free(file for key in keys for file in self.grounds.find(key))
 
     def _find(self, path: Path) -> Iterator[CleanupCandidate]:
@@ -66,9 +66,9 @@ class CleanupService:
 
 
 def find_key(root: Path, path: Path) -> bytes | None:
-    """Return a path below the data directory as the ledger has it, None for one outside.
+    """Return the ledger's key of a path in the data directory, None for a path outside.
 
-    No link is looked through: what a path is called is what counts.
+    Links are not resolved; only the name of the path matters.
     """
     try:
         below = Path(os.path.normpath(Path.cwd() / path)).relative_to(os.path.normpath(root))
@@ -78,19 +78,19 @@ def find_key(root: Path, path: Path) -> bytes | None:
 
 
 def find_source_key(sources: Iterable[bytes], path: Path) -> bytes | None:
-    """Return a path in another source as the ledger has it, None for one that is in none."""
+    """Return the ledger's key of a path in an extra source, None for a path outside."""
     key = os.fsencode(Path(os.path.normpath(Path.cwd() / path)).as_posix())
     inside = any(key == source or key.startswith(source + b"/") for source in sources)
     return key if inside else None
 
 
 @contextmanager
-def open_freeing(
+def open_cleanup(
     settings: Settings, config: Path | None, observer: RunObserver, *, delete: bool
 ) -> Iterator[CleanupService]:
-    """Prove the server, and yield what asks it about files; with `delete` they go where they may.
+    """Connect to the server, and yield the service that checks files and deletes them if `delete`.
 
-    Raises a `RunError` where nothing can be proven, or a run is at work (deleting only).
+    Raises a `RunError` if nothing can be proven, or, with `delete`, if a run is in progress.
     """
     require_complete(settings, config)
     _require_encryption(settings)
@@ -101,11 +101,11 @@ def open_freeing(
         state = find_state(settings, places)
         if delete:
             stop = observer.cancel.set
-            stack.enter_context(occupied(state, os.fsencode(root), clock, stop))
+            stack.enter_context(directory_locked(state, os.fsencode(root), clock, stop))
         ledger = stack.enter_context(_open_ledger(settings, places, root))
         key, _ = find_api_key(settings, open_secrets(config))
         observer.hide(key.reveal())
-        # As in a dry run: nothing is made on the server.
+        # As in a dry run: nothing is created on the server.
         connection = open_connection(settings, key, clock, observer.cancel, dry_run=True)
         stack.callback(connection.close)
         box = _require_box(connection, settings, places)
@@ -133,10 +133,10 @@ def open_freeing(
 
 
 def _open_grounds(root: bytes, sources: Iterable[bytes], stack: ExitStack) -> SafeDirectories:
-    """Open the data directory, and what is still there of the other sources."""
+    """Open the data directory and the extra sources that still exist."""
     premises = [stack.enter_context(SafeDirectory(root))]
     for source in sources:
-        # The folder of a source that is a single file has other files, which are unknown.
+        # The folder of a source that is a single file contains other, unknown files.
         folder = source if Path(os.fsdecode(source)).is_dir() else source.rpartition(b"/")[0]
         with suppress(SettingsError):
             premises.append(stack.enter_context(SafeDirectory(folder, folder + b"/")))
@@ -148,8 +148,8 @@ def _open_ledger(settings: Settings, places: StatePaths, root: Path) -> SqliteLe
     ledger = SqliteLedger.open_to_read(ledger_file(settings, places, name), name, SystemClock())
     if ledger is None:
         raise RunError(
-            "Nothing has been sent from here yet, as far as this computer knows.",
-            hint="After a run, what is safe on the server can be freed.",
+            "This computer has no record of any upload from this data directory.",
+            hint="Start a run. Files that the server has verified can then be freed.",
             code="free.nothing-sent",
         )
     if not ledger.outdated:
@@ -163,26 +163,26 @@ def _open_ledger(settings: Settings, places: StatePaths, root: Path) -> SqliteLe
 
 
 def _require_encryption(settings: Settings) -> None:
-    """Refuse where anybody on the way could speak for the server."""
+    """Raise `RunError` if the connection is not encrypted and answers could be forged."""
     address = urlsplit(settings.server.url)
     if address.scheme == "http" and not is_loopback(address.hostname or ""):
         raise RunError(
-            "The connection to the server is not encrypted: anybody on the way could say that "
-            "files are safe.",
+            "The connection to the server is not encrypted, so an attacker on the network could "
+            "report files as safe.",
             hint="Nothing is deleted over http://. Use the server's https:// address.",
             code="free.unproven-server",
         )
 
 
 def _require_box(connection: Connection, settings: Settings, places: StatePaths) -> str:
-    """Return the storage box in which files stay; refuse where nobody gave us one."""
+    """Return the approved storage box; raise `RunError` if there is none."""
     try:
-        approved = open_petition(connection, settings, places, ignore).look()
+        approved = open_approval_request(connection, settings, places, ignore).fetch_approval()
     except NotApprovedError:
         approved = None
     if approved is None or settings.transfer.method == "http":
         raise RunError(
-            "Files go to the server over HTTP only: no storage box was approved for them.",
+            "Files are sent over HTTP only, because no storage box has been approved.",
             hint="Nothing is deleted until then: set transfer.method to auto, and ask for "
             "approval with: mydata-like register",
             code="free.http-only",

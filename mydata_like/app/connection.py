@@ -1,4 +1,4 @@
-"""A checked connection to the upload server: who we are there, and where bytes may go."""
+"""A checked connection to the upload server: account, facility and instrument."""
 
 import uuid
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from mydata_like.state.secrets import Secret
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Connection:
-    """The server with what it told about us; closed by its owner."""
+    """A connection to the server and our records there; its owner closes it."""
 
     client: ApiClient
     server: HttpServer
@@ -39,9 +39,9 @@ class Connection:
 def open_connection(
     settings: Settings, key: Secret, clock: Clock, cancel: CancelSignal, *, dry_run: bool = False
 ) -> Connection:
-    """Connect and prove who we are; raises a `RunError` that says what is to be mended.
+    """Connect and authenticate; raises a `RunError` that says what to fix.
 
-    A dry run makes nothing: an instrument that the server lacks has the id 0.
+    A dry run creates nothing: an instrument that does not exist on the server has the id 0.
     """
     client = ApiClient(settings.server, key.reveal(), clock, cancel)
     server = HttpServer(client)
@@ -73,7 +73,7 @@ def _find_instrument(
 
 
 def require_complete(settings: Settings, config: Path | None) -> None:
-    """Raise SettingsError naming every setting that a run needs and that is empty."""
+    """Raise `SettingsError` that names every required setting that is empty."""
     missing = find_missing(settings)
     if missing:
         names = ", ".join(setting.key for setting in missing)
@@ -85,13 +85,13 @@ def require_complete(settings: Settings, config: Path | None) -> None:
 
 
 def choose_facility(facilities: Sequence[Facility], name: str) -> Facility:
-    """Return the facility of this name; raises SettingsError that lists those there are."""
+    """Return the facility of this name; raise `SettingsError` that lists the existing ones."""
     for facility in facilities:
         if facility.name == name:
             return facility
     names = ", ".join(facility.name for facility in facilities)
     raise SettingsError(
-        f'The account manages no facility named "{name}".',
+        f'The account does not manage a facility named "{name}".',
         hint=f"Facilities of this account: {names}. Set instrument.facility to one of them."
         if names
         else "Ask the server's administrator to make the account a manager of the facility.",
@@ -99,12 +99,12 @@ def choose_facility(facilities: Sequence[Facility], name: str) -> Facility:
 
 
 def uuid_file(settings: Settings, places: StatePaths) -> Path:
-    """Return where the identity is kept that the settings do not tell."""
+    """Return the file that holds the identity if it is not set in the settings."""
     return find_state(settings, places) / "uploader-uuid"
 
 
 def ensure_uuid(settings: Settings, places: StatePaths) -> str:
-    """Return this installation's identity, made at the first start and kept beside the state."""
+    """Return this installation's identity; create it at the first start in the state folder."""
     found = find_uuid(settings, places)
     if found:
         return found
@@ -114,7 +114,7 @@ def ensure_uuid(settings: Settings, places: StatePaths) -> str:
 
 
 def find_uuid(settings: Settings, places: StatePaths) -> str:
-    """Return this installation's identity; empty where it has none yet."""
+    """Return this installation's identity; empty if it has none yet."""
     if settings.instrument.uuid:
         return settings.instrument.uuid
     file = uuid_file(settings, places)
@@ -125,12 +125,12 @@ def find_uuid(settings: Settings, places: StatePaths) -> str:
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(
             f"The identity of this installation cannot be read from {file}: {error}.",
-            hint="Check its permissions; it holds one uuid, which the log of every run names.",
+            hint="Check its permissions. It holds one uuid, which is in the log of every run.",
         ) from error
 
 
 def describe_identity(connection: Connection, settings: Settings, uploader: str) -> Identity:
-    """Return who sends, as experiments remember it."""
+    """Return the sender's identity, as it is stored with experiments."""
     machine = describe_machine()
     return Identity(
         account=connection.account,

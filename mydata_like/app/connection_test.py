@@ -1,4 +1,4 @@
-"""Proves the way to the server with one small file; nothing is registered, all is removed again."""
+"""The connection test: sends one small file to the staging area and removes it again."""
 
 import os
 import secrets
@@ -11,7 +11,7 @@ from mydata_like.app.approval import ApprovalRequest
 from mydata_like.app.connection import Connection, require_complete
 from mydata_like.app.run_request import RunObserver, RunRequest, build_gate, connected
 from mydata_like.app.settings_service import find_places, find_state, prepare_places
-from mydata_like.app.staging_service import list_endpoints, open_petition, open_transport
+from mydata_like.app.staging_service import list_endpoints, open_approval_request, open_transport
 from mydata_like.core.errors import AccessDeniedError, NotApprovedError, UploaderError
 from mydata_like.core.formatting import format_size
 from mydata_like.core.model import Dataset, DatasetId, FileToSend, LocalFile, Payload, StagingArea
@@ -21,14 +21,14 @@ from mydata_like.settings.atomic_write import write_private
 from mydata_like.ssh.session import Endpoint
 from mydata_like.transfer.probe_file import Visit, visit
 
-PERMISSIONS: Final = "mydata-default-permissions"  # the group that the MyData app makes
+PERMISSIONS: Final = "mydata-default-permissions"  # the group that the MyData app creates
 _SIZE: Final = 100_000
 _LONG_AGO: Final = 1_000_000_000  # seconds since 1970
-_SETTLED: Final = 0.1  # seconds after which no later change of a file can go unnoticed
+_SETTLED: Final = 0.1  # seconds after which a later change of a file is always noticed
 
 
 class StepResult(StrEnum):
-    """What a step of a trial shows, from good to bad."""
+    """The result of a step of the connection test, from good to bad."""
 
     OK = "ok"
     UNPROVEN = "unproven"
@@ -36,7 +36,7 @@ class StepResult(StrEnum):
 
 
 class TestStep(NamedTuple):
-    """One step of a trial: what was found, and what to do where it is not well."""
+    """One step of the connection test: what was found, and what to do if it failed."""
 
     name: str
     result: StepResult
@@ -52,10 +52,10 @@ class TestStep(NamedTuple):
         return values
 
 
-def try_out(request: RunRequest, observer: RunObserver) -> Iterator[TestStep]:
-    """Yield what was tried, step by step; what rests on a step that fails is not tried.
+def run_connection_test(request: RunRequest, observer: RunObserver) -> Iterator[TestStep]:
+    """Yield each step as it is tested; steps that depend on a failed one are left out.
 
-    Nothing is made on the server, so its way of registering and verifying is left unproven.
+    Nothing is created on the server, so registering and verifying are not tested.
     """
     settings, places = request.settings, find_places(request.config)
     name = "server"
@@ -64,28 +64,28 @@ def try_out(request: RunRequest, observer: RunObserver) -> Iterator[TestStep]:
         prepare_places(settings, places)
         gate = build_gate(request, observer, SystemClock())
         with connected(request, observer, gate) as connection:
-            yield from _tell_connection(connection)
+            yield from _describe_connection(connection)
             name = "approval"
-            petition = open_petition(connection, settings, places, observer.emit)
-            area = _find_area(petition, insisted=settings.transfer.method == "ssh")
+            approval_request = open_approval_request(connection, settings, places, observer.emit)
+            area = _find_area(approval_request, insisted=settings.transfer.method == "ssh")
             if area is None or settings.transfer.method == "http":
-                yield _tell_http_only(petition, area)
+                yield _describe_http_only(approval_request, area)
                 return
             yield _ok(name, f"The key is approved for the storage box {area.box}.")
             name = "staging"
-            yield from StagingTest(request, observer.cancel).steps(petition, area)
+            yield from StagingTest(request, observer.cancel).steps(approval_request, area)
     except UploaderError as error:
         yield _failed(name, error)
 
 
-def _tell_connection(connection: Connection) -> Iterator[TestStep]:
+def _describe_connection(connection: Connection) -> Iterator[TestStep]:
     account, facility, instrument = connection.account, connection.facility, connection.instrument
     yield _ok("server", f"{connection.client.wire.host} is a MyTardis server.")
-    yield _ok("account", f"{account.username} is known, and manages the facility {facility.name}.")
+    yield _ok("account", f"{account.username} can log in and manages the facility {facility.name}.")
     if instrument.id:
         yield _ok("instrument", f"The facility has the instrument {instrument.name}.")
     else:
-        why = f"The facility has no instrument {instrument.name} yet; registering makes it."
+        why = f"The facility has no instrument {instrument.name} yet; registering creates it."
         yield TestStep("instrument", StepResult.UNPROVEN, why)
     if PERMISSIONS in connection.server.fetch_groups():
         yield _ok("rights", f"The account belongs to the group {PERMISSIONS}.")
@@ -93,68 +93,68 @@ def _tell_connection(connection: Connection) -> Iterator[TestStep]:
         yield TestStep(
             "rights",
             StepResult.UNPROVEN,
-            f"The account is not in the group {PERMISSIONS}; it may have its rights otherwise.",
-            "Where the first run is refused, ask the server's administrator to add it.",
+            f"The account is not in the group {PERMISSIONS}, but may have the same permissions.",
+            "If the first run is refused, ask the server's administrator to add the account.",
         )
 
 
-def _find_area(petition: ApprovalRequest, *, insisted: bool) -> StagingArea | None:
+def _find_area(approval_request: ApprovalRequest, *, insisted: bool) -> StagingArea | None:
     try:
-        approved = petition.look()
+        approved = approval_request.fetch_approval()
     except NotApprovedError:
         if insisted:
             raise
         return None
     if approved is None and insisted:
         raise NotApprovedError(
-            "This uploader has not asked for approval yet.",
-            hint="Ask for it with: mydata-like register",
+            "This uploader has not requested approval yet.",
+            hint="Request it with: mydata-like register",
         )
     return approved and approved.area
 
 
-def _tell_http_only(petition: ApprovalRequest, area: StagingArea | None) -> TestStep:
-    key = petition.applicant.pair.public.fingerprint
-    why = "as transfer.method says" if area else f"until its key {key} is approved"
+def _describe_http_only(approval_request: ApprovalRequest, area: StagingArea | None) -> TestStep:
+    key = approval_request.applicant.pair.public.fingerprint
+    why = "as set in transfer.method" if area else f"until its key {key} is approved"
     return TestStep(
         "staging",
         StepResult.UNPROVEN,
-        f"Files go over HTTP, {why}; the way over SSH was not tried.",
-        "" if area else "Ask for the approval with: mydata-like register",
+        f"Files are sent over HTTP, {why}; SSH was not tested.",
+        "" if area else "Request approval with: mydata-like register",
     )
 
 
 class StagingTest:
-    """Sends a small file through the real channels, looks at it there, and removes it."""
+    """Sends a small file over the real channels, checks it on the staging host, and removes it."""
 
     def __init__(self, request: RunRequest, cancel: CancelSignal) -> None:
         self._settings = request.settings
         self._places = find_places(request.config)
         self._cancel = cancel
 
-    def steps(self, petition: ApprovalRequest, area: StagingArea) -> Iterator[TestStep]:
-        """Yield how each host lets us in, then what became of the file."""
-        endpoints = list_endpoints(petition, area, self._settings, self._places)
+    def steps(self, approval_request: ApprovalRequest, area: StagingArea) -> Iterator[TestStep]:
+        """Yield whether each host accepts us, then the results for the file."""
+        endpoints = list_endpoints(approval_request, area, self._settings, self._places)
         location = os.fsencode(area.location)
         usable = []
         for endpoint in endpoints:
-            step = _try_host(endpoint, location, petition)
+            step = _try_host(endpoint, location, approval_request)
             yield step
             if step.result is StepResult.OK:
                 usable.append(endpoint)
         if not usable:
             return
-        name = f".mydata-like-check-{petition.applicant.installation.uuid}"
-        transport = open_transport(petition, area, self._settings, self._places)
+        name = f".mydata-like-check-{approval_request.applicant.installation.uuid}"
+        transport = open_transport(approval_request, area, self._settings, self._places)
         with closing(transport), self._small_file() as file:
             checksum = _send(transport, file, name)
         with visit(usable[0], location) as there:
-            yield _look_at(there, name, checksum)
+            yield _check_file(there, name, checksum)
             yield _clean_up(there, name)
 
     @contextmanager
     def _small_file(self) -> Iterator[LocalFile]:
-        """Yield a file that nothing has touched for a moment."""
+        """Yield a file that has not changed for a moment."""
         path = find_state(self._settings, self._places) / f"check-{secrets.token_hex(4)}"
         try:
             write_private(path, secrets.token_bytes(_SIZE))
@@ -169,13 +169,13 @@ class StagingTest:
             path.unlink(missing_ok=True)
 
 
-def _try_host(endpoint: Endpoint, location: bytes, petition: ApprovalRequest) -> TestStep:
+def _try_host(endpoint: Endpoint, location: bytes, approval_request: ApprovalRequest) -> TestStep:
     name = f"host {endpoint.host}"
     try:
         with visit(endpoint, location) as there:
-            return _ok(name, f"It lets us in and takes files: {there.rung.why}.")
+            return _ok(name, f"Login and upload work: {there.rung.why}.")
     except AccessDeniedError as error:
-        return _failed(name, petition.explain(error))
+        return _failed(name, approval_request.explain(error))
     except UploaderError as error:
         return _failed(name, error)
 
@@ -190,22 +190,22 @@ def _send(transport: Transport, file: LocalFile, name: str) -> str:
     return fate.checksum
 
 
-def _look_at(there: Visit, name: str, checksum: str) -> TestStep:
+def _check_file(there: Visit, name: str, checksum: str) -> TestStep:
     found = there.look_at(name.encode())
     sent = f"A file of {format_size(_SIZE)} was sent"
     if found.size == _SIZE and found.checksum == checksum:
-        return _ok("file", f"{sent} and read again there: size and checksum are right.")
+        return _ok("file", f"{sent} and read back: size and checksum are correct.")
     if found.size == _SIZE and not found.checksum:
-        return _ok("file", f"{sent}, and has its size there; checksums cannot be asked for.")
+        return _ok("file", f"{sent} and has the correct size; this host computes no checksums.")
     if found.size is None and there.rung.rung != "shell":
         return TestStep(
-            "file", StepResult.UNPROVEN, f"{sent}; whether it is there cannot be asked."
+            "file", StepResult.UNPROVEN, f"{sent}; this host cannot report whether it arrived."
         )
     return TestStep(
         "file",
         StepResult.FAILED,
-        f"{sent}, but what lies there is not the same.",
-        "Ask the server's administrator to look at the storage of the staging area.",
+        f"{sent}, but the file on the staging host differs.",
+        "Ask the server's administrator to check the storage of the staging area.",
         "staging.unproven",
         1,
     )
@@ -217,8 +217,8 @@ def _clean_up(there: Visit, name: str) -> TestStep:
     return TestStep(
         "cleaning",
         StepResult.UNPROVEN,
-        f"The file {name} stays in the staging area: this host lets us remove nothing.",
-        "The next check replaces it; the server's administrator may remove it.",
+        f"The file {name} stays in the staging area: this host does not allow us to remove files.",
+        "The next test replaces it; the server's administrator may remove it.",
     )
 
 

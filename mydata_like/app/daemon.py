@@ -1,4 +1,4 @@
-"""A watch, put together: the schedule's loop, its signs of life, and a run for each start."""
+"""The watch: the scheduler, its heartbeat, and a run for each scheduled start."""
 
 from contextlib import closing
 from math import inf
@@ -50,69 +50,69 @@ from mydata_like.state.state_files import (
     find_file,
 )
 
-SIGNS_AGAIN = 300.0  # seconds after which signs that the system did not give are asked for again
+WATCH_RETRY = 300.0  # seconds after which a folder watch that failed is set up again
 
 
-def keep_watch(order: WatchRequest, observer: RunObserver, wishes: RunRequests) -> None:
-    """Start runs as the settings say, until asked to stop.
+def run_watch(request: WatchRequest, observer: RunObserver, requests: RunRequests) -> None:
+    """Start runs according to the settings until asked to stop.
 
-    Raises a `RunError` where the watch cannot begin. Once it has, nothing ends it but the
-    request to stop: what goes wrong is told, and tried again.
+    Raises a `RunError` if the watch cannot start. After that it only ends when it is asked to:
+    failures are reported and retried.
     """
-    lookout = SettingsWatcher(order, observer.emit)
-    settings, places = lookout.settings, find_places(order.config)
-    require_complete(settings, order.config)
+    settings_watcher = SettingsWatcher(request, observer.emit)
+    settings, places = settings_watcher.settings, find_places(request.config)
+    require_complete(settings, request.config)
     prepare_places(settings, places)
     correct_places(settings, places, observer.emit)
     clock = SystemClock()
     state = find_state(settings, places)
     with lock_watch(state, clock):
-        pulse = HeartbeatWriter(heartbeat_file(settings, places), clock, observer.emit)
+        heartbeat = HeartbeatWriter(heartbeat_file(settings, places), clock, observer.emit)
         memory = TimestampStore(find_file(state, SCHEDULE))
-        pulse.follow(
+        heartbeat.follow(
             HealthReporter(
                 settings.monitor,
                 memory,
-                lambda since: look_back(lookout.settings, places, since, clock),
+                lambda since: look_back(settings_watcher.settings, places, since, clock),
             )
         )
-        runner = Runner(observer, wishes, lookout, pulse)
-        with closing(ChangeSignals(lookout, clock)) as signs:
-            _tell_start(settings, signs.problem, runner.emit, attended=order.attended)
-            duties = SchedulerDeps(
-                look=lookout.look,
+        runner = Runner(observer, requests, settings_watcher, heartbeat)
+        with closing(ChangeSignals(settings_watcher, clock)) as changes:
+            _report_start(settings, changes.problem, runner.emit, attended=request.attended)
+            deps = SchedulerDeps(
+                look=settings_watcher.look,
                 run=runner.run,
                 memory=memory,
-                hints=signs,
-                wished=wishes.take,
+                hints=changes,
+                wished=requests.take,
             )
-            watch = Scheduler(duties, clock, wishes, runner.emit)
+            watch = Scheduler(deps, clock, requests, runner.emit)
             ended = observer.cancel.part()
             with WorkerGroup(observer.cancel) as group:
-                group.start("heartbeat", lambda: pulse.keep_beating(ended))
+                group.start("heartbeat", lambda: heartbeat.keep_beating(ended))
                 watch.keep()
                 ended.set("the watch has ended")
 
 
 class SettingsWatcher:
-    """The settings as they are now; wrong ones are told, and the last right ones count on."""
+    """The current settings; invalid ones are reported, and the last valid ones stay in force."""
 
-    def __init__(self, order: WatchRequest, emit: Emit) -> None:
-        self._order = order
+    def __init__(self, request: WatchRequest, emit: Emit) -> None:
+        self._request = request
         self._emit = emit
         self.settings = self.load().settings
-        self._stamp: object = None  # so that a change meanwhile is not overlooked
+        self._stamp: object = None  # so that a change during loading is noticed
 
     def look(self) -> ScheduleSnapshot:
-        """Return what the schedule is now."""
+        """Return the current schedule."""
         stamp = self._read_stamp()
         if stamp != self._stamp:
             self._stamp = stamp
             try:
                 self.settings = self.load().settings
             except UploaderError as error:
-                message = f"The settings were changed and are wrong now. {error.message}"
-                hint = f"{error.hint} Until then the ones before count.".strip()
+                message = f"The settings were changed and are now invalid. {error.message}"
+                hint = f"{error.hint} Until then, the previous settings apply.".strip()
                 self._emit(Notice(problem=Problem(error.problem_code, message, hint)))
         schedule = self.settings.schedule
         return ScheduleSnapshot(
@@ -121,68 +121,68 @@ class SettingsWatcher:
 
     @property
     def config(self) -> Path | None:
-        """The settings file, None for the usual one."""
-        return self._order.config
+        """The settings file, None for the default one."""
+        return self._request.config
 
     def load(self) -> Loaded:
-        """Return the settings as they are now; raises as loading does."""
-        order = self._order
-        return load_trusting(order.config, order.assignments, order.host_keys)
+        """Return the current settings; raises like `load_settings`."""
+        request = self._request
+        return load_trusting(request.config, request.assignments, request.host_keys)
 
     def _read_stamp(self) -> tuple[tuple[int, int], ...]:
-        """Return what changes whenever a settings file does."""
-        sources, places = find_sources(self._order.config), find_places(self._order.config)
+        """Return a value that changes whenever a settings file changes."""
+        sources, places = find_sources(self._request.config), find_places(self._request.config)
         files = [sources.user, sources.managed]
         files.append(server_settings_file(self.settings, places))
         return tuple(_stamp(file) for file in files if file)
 
 
 class Runner:
-    """Carries out the runs of a watch."""
+    """Executes the runs of a watch."""
 
     def __init__(
         self,
         observer: RunObserver,
-        wishes: RunRequests,
-        lookout: SettingsWatcher,
-        pulse: HeartbeatWriter,
+        requests: RunRequests,
+        settings_watcher: SettingsWatcher,
+        heartbeat: HeartbeatWriter,
     ) -> None:
         self._observer = observer
-        self._wishes = wishes
-        self._lookout = lookout
-        self._pulse = pulse
+        self._requests = requests
+        self._settings_watcher = settings_watcher
+        self._heartbeat = heartbeat
 
     def emit(self, event: Event) -> None:
-        """Tell everybody of an event."""
+        """Send an event to the observer and the heartbeat."""
         self._observer.emit(event)
-        self._pulse.show(event)
+        self._heartbeat.show(event)
 
     def run(self, reason: str) -> RunResult:
-        """Carry out a run; what keeps it from its end is told, and never raised."""
-        settings = self._lookout.settings
+        """Execute a run; a failure is reported, and never raised."""
+        settings = self._settings_watcher.settings
         try:
-            end = self._carry(settings, reason)
+            end = self._execute(settings, reason)
         except UploaderError as error:
-            self._tell_failure(error.problem)
+            self._report_failure(error.problem)
             return RunResult(complete=False)
         except Cancelled:
             if self._observer.cancel.is_set():
                 raise
-            self._tell_failure(INTERRUPTED)  # of this run alone, before it had begun
+            self._report_failure(INTERRUPTED)  # only this run was cancelled, before it started
             return RunResult(complete=True)
-        if reason != FOLDER:  # one folder is no sign that all is well
+        if reason != FOLDER:  # a run over one folder does not show that everything is healthy
             for problem in send_signals(settings, end.finished):
                 self.emit(Notice(problem=problem))
-        # What a person stopped is not tried again by itself.
+        # A run that the user stopped is not retried automatically.
         complete = end.finished.problem in (None, INTERRUPTED)
         return RunResult(complete=complete, waiting=end.finished.waiting)
 
-    def _tell_failure(self, problem: Problem) -> None:
-        """Tell the end of a run that could not begin."""
-        self._pulse.note_failure(problem)
+    def _report_failure(self, problem: Problem) -> None:
+        """Report the end of a run that could not start."""
+        self._heartbeat.note_failure(problem)
         self._observer.emit(RunFinished.of_nothing(SystemClock().now(), problem))
 
-    def _carry(self, settings: Settings, reason: str) -> RunEnd:
+    def _execute(self, settings: Settings, reason: str) -> RunEnd:
         watcher = self._observer
         observer = RunObserver(
             emit=self.emit,
@@ -192,58 +192,58 @@ class Runner:
         )
         request = RunRequest(
             settings=settings,
-            config=self._lookout.config,
+            config=self._settings_watcher.config,
             patience=inf,
             reason=reason,
-            reload=self._lookout.load,
-            part=ScanScope(self._wishes.only) if reason == FOLDER else ALL,
+            reload=self._settings_watcher.load,
+            part=ScanScope(self._requests.only) if reason == FOLDER else ALL,
         )
         with open_run(request, observer) as run:
             return run.execute()
 
 
 class ChangeSignals:
-    """The signs of change in the data directory, also when that is another one, or comes back."""
+    """Notices changes in the data directory, also after it was replaced or reconnected."""
 
-    def __init__(self, lookout: SettingsWatcher, clock: Clock) -> None:
-        self._lookout = lookout
+    def __init__(self, settings_watcher: SettingsWatcher, clock: Clock) -> None:
+        self._settings_watcher = settings_watcher
         self._clock = clock
         self._open()
 
     @property
     def problem(self) -> str:
-        """Why the system gives no signs; empty where it does."""
+        """Why the system reports no changes; empty if it does."""
         return self._changes.problem
 
     def take(self) -> bool:
-        """Return whether there was a sign since this was asked last."""
-        moved = self._directory != self._lookout.settings.data.directory
-        overdue = self.problem and self._clock.monotonic() - self._opened > SIGNS_AGAIN
+        """Return whether there was a change since the last call."""
+        moved = self._directory != self._settings_watcher.settings.data.directory
+        overdue = self.problem and self._clock.monotonic() - self._opened > WATCH_RETRY
         if moved or overdue:
             self.close()
             self._open()
-            return not self.problem  # what came meanwhile gave none
+            return not self.problem  # changes in the meantime were not reported
         return self._changes.take()
 
     def close(self) -> None:
-        """Look for signs no longer."""
+        """Stop watching."""
         self._changes.close()
 
     def _open(self) -> None:
-        self._directory = self._lookout.settings.data.directory
+        self._directory = self._settings_watcher.settings.data.directory
         self._opened = self._clock.monotonic()
         self._changes = FolderWatcher(self._directory or Path())
 
 
-def _tell_start(settings: Settings, no_signs: str, emit: Emit, *, attended: bool) -> None:
+def _report_start(settings: Settings, watch_problem: str, emit: Emit, *, attended: bool) -> None:
     kind = settings.schedule.kind
     if kind == "manual" and not attended:
-        message = "No run starts by itself: schedule.kind is manual."
-        hint = "Set one with, for example: mydata-like settings set schedule.kind watch"
+        message = "No run starts automatically, because schedule.kind is manual."
+        hint = "To change it, run for example: mydata-like settings set schedule.kind watch"
         emit(Notice(problem=Problem("schedule.manual", message, hint)))
-    if kind == "watch" and no_signs:
-        hint = "New files are found by scans, every schedule.minutes."
-        emit(Notice(problem=Problem("schedule.no-signs", no_signs, hint)))
+    if kind == "watch" and watch_problem:
+        hint = "New files are found by a scan every schedule.minutes."
+        emit(Notice(problem=Problem("schedule.no-signs", watch_problem, hint)))
 
 
 def _stamp(file: Path) -> tuple[int, int]:

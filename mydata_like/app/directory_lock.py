@@ -1,4 +1,4 @@
-"""The locks of a data directory, held and renewed for as long as something works on it."""
+"""The locks of a data directory, held and renewed while a run works on it."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -20,16 +20,16 @@ logger = logging.getLogger(__name__)
 
 
 @contextmanager
-def occupied(
+def directory_locked(
     state: Path,
     root: bytes,
     clock: Clock,
     stop: Callable[[str], None],
     shard: Shard = WHOLE,
 ) -> Iterator[Lease]:
-    """Hold the locks, yield the lease; `stop` is called where another computer took it over.
+    """Hold the locks and yield the lease; call `stop` if another computer has taken it over.
 
-    Raises as `lock_data_directory` does.
+    Raises like `lock_data_directory`.
     """
     with lock_data_directory(state, root, clock, shard) as lease:
 
@@ -43,30 +43,30 @@ def occupied(
 
 
 def check_shards(settings: Settings, places: StatePaths) -> None:
-    """Raise `SettingsError` where the data directory cannot be split among runs."""
+    """Raise `SettingsError` if the data directory cannot be split into shards."""
     if settings.data.layout is Layout.DATASET:
         raise SettingsError(
-            f'With the layout "{Layout.DATASET}" all of the data directory is one experiment, '
+            f'With the layout "{Layout.DATASET}" the whole data directory is one experiment, '
             "which cannot be split into shards.",
-            hint="Use a layout that has owners or experiments, or run without --shard.",
+            hint="Use a layout with owners or experiments, or run without --shard.",
             code="shard.one-experiment",
         )
     if not find_uuid(settings, places):
         raise SettingsError(
-            "The shards have no identity yet that they could share.",
-            hint="Before the first of them starts, run once: mydata-like register. Or set "
-            "instrument.uuid, which all computers share then.",
+            "The shards have no common identity yet.",
+            hint="Before the first shard starts, run once: mydata-like register. Or set "
+            "instrument.uuid to the same value on all computers.",
             code="shard.no-identity",
         )
 
 
-def telling_of_copies(emit: Emit, shard: Shard) -> Emit:
-    """Return what passes events on; that another computer has a shard's identity is no news."""
+def without_copy_notices(emit: Emit, shard: Shard) -> Emit:
+    """Return an `emit` that drops notices of a copied identity, which all shards share."""
     if shard == WHOLE:
         return emit
 
-    def tell(event: Event) -> None:
+    def forward(event: Event) -> None:
         if not (isinstance(event, Notice) and event.problem.code == "uploader.copied"):
             emit(event)
 
-    return tell
+    return forward

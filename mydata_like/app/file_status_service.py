@@ -1,6 +1,6 @@
-"""What is known of local files and folders: the disk as a scan sees it, and every ledger.
+"""The status of local files and folders, from the disk and from every ledger.
 
-The window's page and `mydata-like where` both ask here. The server is not asked.
+Both the window's page and `mydata-like where` use this. The server is not queried.
 """
 
 import heapq
@@ -45,7 +45,7 @@ from mydata_like.settings.schema import Settings
 
 
 def suggest(settings: Settings, config: Path | None, text: str, most: int) -> list[Suggestion]:
-    """Return files and dataset folders whose paths have this text; folders come first."""
+    """Return files and dataset folders whose paths contain this text; folders come first."""
     if settings.data.directory is None:
         return []
     with _opened(settings, config) as lookup:
@@ -54,9 +54,9 @@ def suggest(settings: Settings, config: Path | None, text: str, most: int) -> li
 
 
 def find_status(settings: Settings, config: Path | None, path: Path) -> PathStatus:
-    """Return what is known of a path, given in full or below the data directory.
+    """Return the status of a path, absolute or relative to the data directory.
 
-    Raises `UploaderError` where a ledger cannot be read.
+    Raises `UploaderError` if a ledger cannot be read.
     """
     root = settings.data.directory
     path = Path(os.path.normpath((root or Path()) / path))
@@ -73,16 +73,15 @@ def find_status(settings: Settings, config: Path | None, path: Path) -> PathStat
 
 
 def find_files(settings: Settings, config: Path | None, text: str) -> list[FileStatus]:
-    """Return what is known of a file, of all files in a folder, of a name or of an archive.
+    """Return the status of a file, or of all files in a folder, of a name or in an archive.
 
-    Raises `SettingsError` where no data directory is set, `RunError` where a ledger cannot be
-    read.
+    Raises `SettingsError` if no data directory is set, `RunError` if a ledger cannot be read.
     """
     root = settings.data.directory
     if root is None:
         raise SettingsError(
             "No data directory is set.",
-            hint="`mydata-like settings set data.directory FOLDER` sets it.",
+            hint="Set it with: mydata-like settings set data.directory FOLDER",
         )
     with _opened(settings, config) as lookup:
         for path in (Path.cwd() / text, root / text):
@@ -92,7 +91,7 @@ def find_files(settings: Settings, config: Path | None, text: str) -> list[FileS
 
 
 def _key_of(root: Path, path: Path) -> bytes:
-    """Return what the ledgers call a path; one outside of the data directory may be in a source."""
+    """Return the key of a path in the ledgers; a path outside may be in an extra source."""
     key = find_key(root, path)
     return os.fsencode(Path(os.path.normpath(path)).as_posix()) if key is None else key
 
@@ -104,8 +103,8 @@ def _describe_outside(path: Path) -> FileStatus:
     )
 
 
-class _Look(NamedTuple):
-    """What the disk says of a path; `problem` is why a scan would not follow a link on the way."""
+class _DiskState(NamedTuple):
+    """The state of a path on the disk; `problem` is why a scan would not follow a link to it."""
 
     state: LocalState
     facts: LocalFacts | None = None
@@ -113,12 +112,12 @@ class _Look(NamedTuple):
     problem: Problem | None = None
 
 
-_GONE = _Look(LocalState.GONE)
-_UNREADABLE = _Look(LocalState.UNREADABLE)
+_GONE = _DiskState(LocalState.GONE)
+_UNREADABLE = _DiskState(LocalState.UNREADABLE)
 
 
 class _Disk:
-    """The disk as a scan with these settings sees it."""
+    """The disk, as a scan with these settings reads it."""
 
     def __init__(self, settings: Settings, config: Path | None, root: Path) -> None:
         self._settings = settings
@@ -126,8 +125,8 @@ class _Disk:
         self._path = os.fsencode(root)
         self._roots: dict[bytes, Root | None] = {}
 
-    def look(self, key: bytes) -> _Look:
-        """Return what lies at the place of a ledger's key."""
+    def look(self, key: bytes) -> _DiskState:
+        """Return what exists at the path of a ledger's key."""
         top, below = self._split(key)
         root = self._open(top)
         if root is None:
@@ -136,11 +135,11 @@ class _Disk:
             return self._walk(root, below)
         except (FileNotFoundError, NotADirectoryError):
             return _GONE
-        except (OSError, ValueError):  # a name that the system does not know, such as one with NUL
+        except (OSError, ValueError):  # a name that the system rejects, such as one with NUL
             return _UNREADABLE
 
     def _split(self, key: bytes) -> tuple[bytes, bytes]:
-        """Return the folder that a scan begins at, and what is below it."""
+        """Return the folder at which a scan starts, and the path below it."""
         if not os.path.isabs(key):  # noqa: PTH117 - of bytes
             return self._path, key
         source = next((path for path in self._sources if lies_in(key, path)), key)
@@ -161,7 +160,7 @@ class _Disk:
                 self._roots[top] = None
         return self._roots[top]
 
-    def _walk(self, root: Root, below: bytes) -> _Look:
+    def _walk(self, root: Root, below: bytes) -> _DiskState:
         links = Links(self._settings.filters.symlinks, root)
         path, status, problem = root.path, Path(os.fsdecode(root.path)).stat(), None
         for name in below.split(b"/") if below else ():
@@ -170,17 +169,17 @@ class _Disk:
             if problem is None and is_link(status):
                 target = links.resolve(path)
                 if isinstance(target, Problem):
-                    problem = target  # what follows is looked at all the same, and not by a scan
+                    problem = target  # the rest is inspected here, but not by a scan
                 else:
                     path, status = target.path, target.status
         facts = LocalFacts(
             status.st_size, bounded_ns(status.st_mtime_ns), status.st_ctime_ns, status.st_ino
         )
-        return _Look(LocalState.NEW, facts, stat.S_ISDIR(status.st_mode), problem)
+        return _DiskState(LocalState.NEW, facts, stat.S_ISDIR(status.st_mode), problem)
 
 
 class _Lookup:
-    """Joins what the disk says and what all ledgers know."""
+    """Combines the state of the disk with the records of all ledgers."""
 
     def __init__(self, settings: Settings, disk: _Disk, ledgers: Sequence[FileQueries]) -> None:
         self._settings = settings
@@ -188,7 +187,7 @@ class _Lookup:
         self._ledgers = ledgers
 
     def describe(self, path: Path, key: bytes) -> PathStatus:
-        """Return what is known of a file or folder."""
+        """Return the status of a file or folder."""
         found = [known for ledger in self._ledgers if (known := ledger.find(key))]
         look = self._disk.look(key)
         if not found and (look.folder or (look.facts is None and self._sum(key))):
@@ -196,22 +195,22 @@ class _Lookup:
         return self._describe_file(path, key, found, look)
 
     def list_below(self, key: bytes) -> list[FileStatus]:
-        """Return what is known of all files at and below a path."""
+        """Return the status of all files at and below a path."""
         return self._list([ledger.iter_below(key) for ledger in self._ledgers])
 
     def list_named(self, name: bytes) -> list[FileStatus]:
-        """Return what is known of files of a name, or of those in an archive of this name."""
+        """Return the status of files of a name, or of those in an archive of this name."""
         return self._list([ledger.iter_named(name) for ledger in self._ledgers])
 
     def find_folders(self, text: str, most: int) -> list[Suggestion]:
-        """Return the dataset folders whose path has this text."""
+        """Return the dataset folders whose path contains this text."""
         found = {
             one.key: one for ledger in self._ledgers for one in ledger.find_folders(text, most)
         }
         return [found[key] for key in sorted(found)[:most]]
 
     def find_files_with(self, text: str, most: int) -> list[Suggestion]:
-        """Return the files whose path has this text, with how they stand now."""
+        """Return the files whose path contains this text, with their current state."""
         keys = {key for ledger in self._ledgers for key in ledger.find_keys(text, most)}
         return [self._suggest(key) for key in sorted(keys)[:most]]
 
@@ -228,7 +227,7 @@ class _Lookup:
         ]
 
     def _describe_file(
-        self, path: Path, key: bytes, found: Sequence[FileEvidence], look: _Look
+        self, path: Path, key: bytes, found: Sequence[FileEvidence], look: _DiskState
     ) -> FileStatus:
         evidence = choose_evidence(found, look.facts)
         entry, local = evidence.entry, look.state
@@ -249,8 +248,8 @@ class _Lookup:
         above = _latest(ledger.find_outcome_above(key) for ledger in self._ledgers)
         return FolderStatus(path, key, sums, above, None if sums else UnknownReason.UNSEEN, web)
 
-    def _find_above(self, key: bytes, look: _Look) -> KnownOutcome | None:
-        """Return what is not well with the way to a file: a link, or a folder above it."""
+    def _find_above(self, key: bytes, look: _DiskState) -> KnownOutcome | None:
+        """Return a problem on the path to a file: a link, or a folder above it."""
         if look.problem is not None:
             return KnownOutcome("skipped", look.problem, 0, key)
         return _latest(
@@ -261,7 +260,7 @@ class _Lookup:
         knowing = [ledger for ledger in self._ledgers if any(True for _ in ledger.iter_states(key))]
         if len(knowing) == 1:
             return knowing[0].sum_folder(key)
-        # What several know must not count twice: after runs over all, or another number of shards.
+        # Files in several ledgers (runs over all, or other numbers of shards) must count only once.
         return _sum_states(heapq.merge(*(ledger.iter_states(key) for ledger in knowing)))
 
     def _page_of(self, dataset: int) -> str:
@@ -271,20 +270,20 @@ class _Lookup:
 def _join(
     parts: Iterable[Iterator[tuple[bytes, FileEvidence]]],
 ) -> Iterator[tuple[bytes, list[FileEvidence]]]:
-    """Yield what several ledgers know of each file, by their keys in order."""
+    """Yield what several ledgers have recorded of each file, sorted by key."""
     merged = heapq.merge(*parts, key=itemgetter(0))
     for key, found in groupby(merged, key=itemgetter(0)):
         yield key, [evidence for _, evidence in found]
 
 
 def _measure(evidence: FileEvidence, facts: LocalFacts | None) -> tuple[int, int]:
-    """Return size and time of a file: those of the disk, else the latest that are known."""
+    """Return size and time of a file: from the disk, else the latest recorded ones."""
     known = facts or evidence.entry or evidence.outcome
     return (known.size, known.modified_ns) if known else (0, 0)
 
 
 def _sum_states(rows: Iterable[tuple[bytes, int, int, str, int]]) -> dict[str, Amount]:
-    """Return how many files are in each state; of the rows of one file the last one counts."""
+    """Return the number of files in each state; of several rows of a file the last one counts."""
     files, sizes = Counter[str](), Counter[str]()
     before: tuple[bytes, int, int, str, int] | None = None
     for row in rows:
@@ -305,7 +304,7 @@ def _latest(found: Iterable[KnownOutcome | None]) -> KnownOutcome | None:
 
 @contextmanager
 def _opened(settings: Settings, config: Path | None) -> Iterator[_Lookup]:
-    """Open the ledgers of all runs over this data directory, those of shards as well."""
+    """Open all ledgers of this data directory, including those of shards."""
     directory = settings.data.directory or Path()
     root, places = os.fsencode(directory), find_places(config)
     with ExitStack() as stack:

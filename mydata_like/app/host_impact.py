@@ -1,4 +1,4 @@
-"""What spares the instrument: a low priority, holds while it is at work, sleep when it may."""
+"""Limits the impact on the instrument: low priority, pauses during acquisition, and sleep."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -15,22 +15,22 @@ from mydata_like.hostos.sleep_inhibitor import SystemWakefulness
 from mydata_like.settings.schema import Limits, Settings
 
 
-def go_second(settings: Settings) -> None:
-    """Let other programs go first, from the start of this process to its end, if so set."""
+def lower_own_priority(settings: Settings) -> None:
+    """Lower the priority of this process for good, if `limits.low_priority` is set."""
     if settings.limits.low_priority:
         lower_priority()
 
 
 @contextmanager
-def spared(limits: Limits, gate: Gate, emit: Emit, progress: RunProgress) -> Iterator[None]:
-    """Spare the instrument while a run carries."""
+def limited_impact(limits: Limits, gate: Gate, emit: Emit, progress: RunProgress) -> Iterator[None]:
+    """Limit the impact on the instrument while a run is in progress."""
     with ExitStack() as stack:
         if limits.quiet_hours or limits.pause_while_running or limits.pause_under_pressure:
-            look = LoadGuard(limits, HostLoad(), gate, emit)
-            stack.enter_context(repeated(look, load_guard.LOOK))
+            check_load = LoadGuard(limits, HostLoad(), gate, emit)
+            stack.enter_context(repeated(check_load, load_guard.LOOK))
         if limits.keep_awake:
-            keeper = SystemWakefulness()
-            stack.callback(keeper.end)
-            vigil = SleepGuard(keeper, progress, gate.clock)
-            stack.enter_context(repeated(vigil, load_guard.RENEW_INTERVAL))
+            inhibitor = SystemWakefulness()
+            stack.callback(inhibitor.end)
+            guard = SleepGuard(inhibitor, progress, gate.clock)
+            stack.enter_context(repeated(guard, load_guard.RENEW_INTERVAL))
         yield

@@ -1,4 +1,4 @@
-"""What the ledger, the locks and the data directory say of how safe the data is."""
+"""The safety of the data, judged from the ledger, the locks and the data directory."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,11 +23,11 @@ from mydata_like.settings.schema import Settings
 from mydata_like.state.paths import StatePaths
 from mydata_like.state.state_files import DELETIONS, find_file, load_deletions
 
-RUNS_LOOKED_AT = 100  # for the newest one over everything, and those that were cut off since
+RUNS_LOOKED_AT = 100  # to find the newest one over everything, and later interrupted ones
 
 
 class ShardState(NamedTuple):
-    """How a shard stands that was carried from here; `last` is its last run."""
+    """The state of a shard that ran on this computer; `last` is its last run."""
 
     shard: str
     running: bool
@@ -42,12 +42,12 @@ class ShardState(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerState:
-    """How the data stands.
+    """The state of the data.
 
-    `runs` are the latest, newest first; `whole` is the newest over everything that has ended.
-    `interrupted` is the newest run that was cut off, unless one that looked at as much has ended
-    since. `at_risk` is what exists only here, `sources` the added folders that are unfinished.
-    `data_problem` is why the data directory cannot be read.
+    `runs` are the latest runs, newest first; `whole` is the newest one over everything that has
+    ended. `interrupted` is the newest run that was interrupted, unless one with the same scope has
+    ended since. `at_risk` is the data that exists only here, `sources` are the unfinished extra
+    sources. `data_problem` is why the data directory cannot be read.
     """
 
     running: bool
@@ -80,8 +80,8 @@ def run_record(past: PastRunRow) -> dict[str, object]:
     return dict(past.summary) | {"started": past.started.isoformat()}
 
 
-def look_at_ledger(settings: Settings, places: StatePaths, clock: Clock) -> LedgerState:
-    """Return how the data stands; raises `UploaderError` where the ledger cannot be read."""
+def read_ledger_state(settings: Settings, places: StatePaths, clock: Clock) -> LedgerState:
+    """Return the state of the data; raises `UploaderError` if the ledger cannot be read."""
     root = os.fsencode(settings.data.directory or "")
     state = find_state(settings, places)
     shards = tuple(_look_at_shards(settings, places, clock))
@@ -111,7 +111,7 @@ def look_at_ledger(settings: Settings, places: StatePaths, clock: Clock) -> Ledg
 
 
 def find_data_problem(root: bytes, state: Path, ledger: SqliteLedger | None) -> Problem | None:
-    """Return why the data directory cannot be read, or seems to be without its drive."""
+    """Return why the data directory cannot be read, or why its drive seems to be missing."""
     try:
         folder = Root(root)
         with os.scandir(folder.path) as entries:
@@ -126,17 +126,17 @@ def find_data_problem(root: bytes, state: Path, ledger: SqliteLedger | None) -> 
     missing = availability.find_missing(root, empty=empty)
     if missing is None:
         return None
-    why = f"nothing is left in {format_path(missing)}, where files were found before"
+    why = f"{format_path(missing)} is empty, although files were found there before"
     return folder.unavailable(why).problem
 
 
 def _find_runs(
     ledger: SqliteLedger, state: Path, root: bytes, clock: Clock
 ) -> tuple[bool, tuple[PastRunRow, ...]]:
-    """Return whether a run is at work, and the latest runs.
+    """Return whether a run is in progress, and the latest runs.
 
-    A run may begin or end between two looks: one without an end was cut off only if it still has
-    none after nobody was at work.
+    A run may start or end between two queries: a run without an end was interrupted only if it
+    still has no end after the lock was found free.
     """
     runs = tuple(ledger.find_runs(RUNS_LOOKED_AT))
     running = is_locked(state, root, clock)
@@ -148,7 +148,7 @@ def _find_runs(
 
 
 def _find_interrupted(runs: Sequence[PastRunRow]) -> PastRunRow | None:
-    """Return the newest run that was cut off and that no later one covers."""
+    """Return the newest interrupted run that no later run covers."""
     whole_since = ended_since = False
     for past in runs:
         if past.finished is not None:
@@ -164,7 +164,7 @@ def _is_partial(past: PastRunRow) -> bool:
 
 
 def _find_unfinished(ledger: SqliteLedger) -> Iterator[KnownSource]:
-    """Yield the sources that are not finished, with how much of each is open."""
+    """Yield the unfinished sources, each with the amount that is still to be sent."""
     known = [] if ledger.outdated else ledger.find_sources()
     return (ledger.measure_source(source) for source in known if source.finished is None)
 
@@ -182,7 +182,7 @@ def _look_at_shards(settings: Settings, places: StatePaths, clock: Clock) -> Ite
 
 
 def _risks_since(whole: PastRunRow | None, shards: Sequence[ShardState]) -> list[AtRisk]:
-    """Return what shards left only here after the last run over everything."""
+    """Return the data of shards that exists only here since the last run over everything."""
     return [
         shard.at_risk
         for shard in shards

@@ -1,4 +1,4 @@
-"""What surrounds every command: the log, with all secrets hidden in it."""
+"""Logging for every command, with all secrets hidden."""
 
 import logging
 from collections.abc import Iterator
@@ -18,9 +18,9 @@ logger = logging.getLogger(__name__)
 
 @contextmanager
 def open_log(settings: Settings, config: Path | None, shard: Shard = WHOLE) -> Iterator[Redaction]:
-    """Log to this installation's file; what is added to the redaction never appears there.
+    """Log to this installation's file; secrets added to the redaction never appear there.
 
-    Shards have files of their own. What ends the command early is logged as well.
+    Each shard has its own file. An error that ends the command is logged as well.
     """
     redaction = Redaction()
     redaction.add(environment().get(API_KEY, ""))
@@ -37,11 +37,11 @@ def open_log(settings: Settings, config: Path | None, shard: Shard = WHOLE) -> I
 
 
 def warn_of_ignored() -> None:
-    """Log which environment variables were set, but count for nothing."""
+    """Log which environment variables are set but ignored."""
     for name in list_ignored():
         logger.warning(
-            "The environment variable %s is ignored: it would have written keys with which all "
-            "that is sent can be read.",
+            "The environment variable %s is ignored, because it would write keys to a file with "
+            "which all traffic can be decrypted.",
             name,
         )
 
@@ -55,5 +55,5 @@ def find_logs(config: Path | None) -> Path:
 
 
 def follow_log(config: Path | None, name: str, most: int) -> LogFollower:
-    """Return what reads a log as it grows: the engine's, or the window's."""
+    """Return a reader of a growing log, the engine's or the window's."""
     return LogFollower(find_logs(config), name, most)

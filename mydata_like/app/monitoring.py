@@ -1,4 +1,4 @@
-"""The monitoring of unattended uploads: heartbeat, notices, and signals after complete runs."""
+"""Monitoring of unattended uploads: heartbeat, notices, and signals after complete runs."""
 
 import os
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from mydata_like import __version__
-from mydata_like.app.ledger_status import look_at_ledger
+from mydata_like.app.ledger_status import read_ledger_state
 from mydata_like.app.settings_service import (
     ledger_file,
 )
@@ -34,15 +34,15 @@ from mydata_like.state.state_files import (
     save_record,
 )
 
-BEAT: Final = 30.0  # seconds between two signs of life
+BEAT: Final = 30.0  # seconds between two heartbeats
 _RUNS: Final = 10_000  # more than a week can hold
-_WANTED: Final = "limits."  # codes of pauses that somebody asked for
+_WANTED: Final = "limits."  # codes of pauses that the settings ask for
 
 
 def look_back(settings: Settings, places: StatePaths, since: datetime, clock: Clock) -> Week:
-    """Return what the runs since a moment brought, and how the data is now."""
+    """Return the results of the runs since a time, and the current state of the data."""
     root = os.fsencode(settings.data.directory or "")
-    found = look_at_ledger(settings, places, clock)
+    found = read_ledger_state(settings, places, clock)
     problem = found.data_problem.message if found.data_problem else ""
     past: list[PastRunRow] = []
     ledger = SqliteLedger.open_to_read(ledger_file(settings, places, root), root, clock)
@@ -54,7 +54,7 @@ def look_back(settings: Settings, places: StatePaths, since: datetime, clock: Cl
 
 
 def send_signals(settings: Settings, finished: RunFinished) -> list[Problem]:
-    """Tell the dead man's switch that a run ended well; return what went wrong with that."""
+    """Signal a successful run to the dead man's switch; return the problems of doing so."""
     if finished.problem or finished.failed:
         return []
     problems = []
@@ -66,7 +66,7 @@ def send_signals(settings: Settings, finished: RunFinished) -> list[Problem]:
 
 
 class HeartbeatWriter:
-    """Follows what happens, writes the heartbeat and tells the notices of the monitor."""
+    """Follows the events, writes the heartbeat and emits the notices of the monitor."""
 
     def __init__(self, file: Path, clock: Clock, emit: Emit) -> None:
         self._file = file
@@ -77,11 +77,11 @@ class HeartbeatWriter:
         self._beat = Heartbeat(now, os.getpid(), __version__, "waiting", now)
 
     def follow(self, monitor: HealthReporter) -> None:
-        """Let this monitor decide on notices from now on."""
+        """Use this monitor for notices from now on."""
         self._monitor = monitor
 
     def show(self, event: Event) -> None:
-        """Take note of an event."""
+        """Update the heartbeat from an event."""
         match event:
             case RunStarted() | RunResumed():
                 self._turn("running")
@@ -100,18 +100,18 @@ class HeartbeatWriter:
         self.beat()
 
     def note_failure(self, problem: Problem) -> None:
-        """Take note of a run that could not begin."""
+        """Record a run that could not start."""
         self._turn("waiting", problem._asdict())
         self._note(well=False)
         self.beat()
 
     def beat(self) -> None:
-        """Write a sign of life."""
+        """Write the heartbeat file."""
         self._beat = self._beat._replace(at=self._clock.now())
         save_record(self._file, self._beat)
 
     def keep_beating(self, cancel: CancelSignal) -> None:
-        """Give signs of life, and tell what is due, until asked to stop."""
+        """Write heartbeats and emit due notices until asked to stop."""
         while True:
             self.beat()
             for problem in self._monitor.find_notices(self._clock.now()) if self._monitor else ():

@@ -1,4 +1,4 @@
-"""Taking over what MyData leaves: its settings, its API key, its SSH key, its identity."""
+"""Import from MyData: its settings, its API key, its SSH key and its identity."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -35,22 +35,22 @@ from mydata_like.state.paths import StatePaths
 from mydata_like.state.secrets import Owner, Secret, SecretSources
 
 _UUID, _KEY_FILE = "instrument.uuid", "transfer.key_file"
-# A key that has these faults is still the one that is approved: better to stop and have it
-# mended than to make another one, which nobody has approved.
+# A key with one of these problems may still be the approved one: it is better to have the user
+# fix it than to create another key, which has no approval.
 _MENDABLE = ("key.exposed", "key.unreadable")
 
 
 class SavedKey(NamedTuple):
-    """A setting that stays as it is although MyData has another value for it."""
+    """A setting that keeps its value although MyData has another one."""
 
     key: str
     value: object
     offered: object
-    locked_by: str = ""  # empty where it is the person's own
+    locked_by: str = ""  # empty if the user set the value
 
 
 class OldSshKey(NamedTuple):
-    """MyData's private SSH key; `problem` says what is to be mended before it can be used."""
+    """MyData's private SSH key; `problem` says what to fix before it can be used."""
 
     path: Path
     fingerprint: str = ""
@@ -59,7 +59,7 @@ class OldSshKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MyDataImport:
-    """What would be taken over from a MyData.cfg, and what would not; nothing is done yet."""
+    """A plan of what is imported from a MyData.cfg and what is not; nothing is changed yet."""
 
     file: LegacyFile
     keys: tuple[LegacyKey, ...]
@@ -81,12 +81,12 @@ ApiKeyFate = Literal["stored", "known", "kept", "left"]
 def plan_takeover(source: Path | None, config: Path | None, *, force: bool = False) -> MyDataImport:
     """Return what a MyData.cfg (the usual one by default) would change in the user's settings.
 
-    What a person has set here already stays unless `force` is on. Raises SettingsError where
-    there is no such file, and where the present settings are wrong.
+    Values that the user has already set are kept unless `force` is on. Raises `SettingsError` if
+    there is no such file, and if the current settings are invalid.
     """
     file = read_legacy_file(source or _require_legacy())
     translation = translate(file.pairs)
-    # What the environment says today is no reason to leave anything out of the file.
+    # Values in the current environment must not keep settings out of the file.
     sources = replace(find_sources(config), environment={})
     present = CurrentSettings(load_layers(sources), find_places(config))
     ssh_key = _find_ssh_key(file.path)
@@ -117,10 +117,10 @@ def carry_over(
     force: bool = False,
     blank: bool = False,
 ) -> ApiKeyFate:
-    """Keep the API key, write the settings, and blank the old key if asked to, in this order.
+    """Store the API key, write the settings, and blank the old key if asked to, in this order.
 
-    Returns what became of the API key. Raises SettingsError where one of them cannot be
-    written; the file of MyData is only touched once everything of it is kept elsewhere.
+    Returns what happened to the API key. Raises `SettingsError` if one of them cannot be written.
+    MyData's file is only changed once everything in it has been saved elsewhere.
     """
     fate = _keep_secret(takeover, open_secrets(config), store, force=force)
     if takeover.changes:
@@ -134,14 +134,14 @@ def _require_legacy() -> Path:
     found = find_legacy()
     if found is None:
         raise SettingsError(
-            "There is no MyData.cfg in the places where MyData keeps it on this system.",
+            "No MyData.cfg was found in the usual folders of this system.",
             hint="Name the file: mydata-like settings import FILE",
         )
     return found
 
 
 class CurrentSettings:
-    """The settings as they are, and which of them a person has decided."""
+    """The current settings, and which of them the user has set."""
 
     def __init__(self, loaded: Loaded, places: StatePaths) -> None:
         self._locked_by = loaded.locked_by
@@ -151,7 +151,7 @@ class CurrentSettings:
             for key, given in loaded.given.items()
             if any(entry.source is Layer.USER and not entry.ignored for entry in given)
         }
-        # Identity and key may have been made at an earlier start, and be approved.
+        # Identity and key may have been created at an earlier start, and be approved.
         uuid = find_uuid(loaded.settings, places)
         if uuid:
             self._own.setdefault(_UUID, uuid)
@@ -161,7 +161,7 @@ class CurrentSettings:
     def compare(
         self, wanted: Mapping[str, object], *, force: bool
     ) -> tuple[dict[str, object], tuple[SavedKey, ...]]:
-        """Return the values that are new, and those that give way to what there is."""
+        """Return the values to change, and those for which the current value is kept."""
         changes, kept = {}, []
         for key, value in wanted.items():
             now = self._own.get(key, plain_value(self._settings.value(key)))
@@ -177,7 +177,7 @@ class CurrentSettings:
 
 
 def _check_each(values: Mapping[str, object]) -> Iterable[tuple[str, object]]:
-    """Yield the values as they are once they have been checked."""
+    """Yield the values in their checked form."""
     settings, _ = check_values({"server.allow_http": True, **values})
     assert settings is not None  # each of them was checked when it was translated
     for key, value in values.items():
@@ -185,7 +185,7 @@ def _check_each(values: Mapping[str, object]) -> Iterable[tuple[str, object]]:
 
 
 def _take_wrong_out(sources: LayerSources, changes: dict[str, object]) -> dict[str, str]:
-    """Remove the changes that do not go together with other settings; return why, by key."""
+    """Remove the changes that conflict with other settings; return the reasons by key."""
     wrong: dict[str, str] = {}
     while True:
         try:
@@ -224,13 +224,13 @@ def _find_ssh_key(config: Path) -> OldSshKey | None:
 def _find_secret(
     file: LegacyFile, wanted: Mapping[str, object], settings: Settings
 ) -> tuple[Secret | None, str]:
-    """Return MyData's API key if it is for the server and the account that are now set."""
+    """Return MyData's API key if it belongs to the server and account in the settings."""
     text = file.pairs.get("api_key", "").strip()
     if not text:
-        return None, "MyData's file holds no API key."
+        return None, "MyData's file contains no API key."
     names = ("server.url", "server.username")
     if any(wanted.get(name) != settings.value(name) for name in names):
-        return None, "The API key is for another server or account than the one set here."
+        return None, "The API key belongs to another server or account than the one set here."
     try:
         return Secret(text), ""
     except SettingsError as error:
@@ -255,9 +255,9 @@ def _keep_secret(
         if error.problem_code != "settings.no-keyring":
             raise
         raise SettingsError(
-            f"The API key cannot be kept. {error.message}",
-            hint="Nothing was changed. Unlock the keyring, or keep the key in a file that only "
-            "you can read (not encrypted): add --key-store file.",
+            f"The API key cannot be stored. {error.message}",
+            hint="Nothing was changed. Unlock the keyring, or store the key unencrypted in a file "
+            "that only you can read: add --key-store file.",
             code=error.problem_code,
         ) from error
     if store == "keyring":
@@ -269,14 +269,14 @@ PERSONAL = frozenset({"instrument.uuid", "transfer.key_file", "advanced.state_di
 
 
 class SettingsImport(NamedTuple):
-    """What another settings file would change here; nothing is done yet."""
+    """A plan of what another settings file changes here; nothing is changed yet."""
 
     changes: Mapping[str, object]  # by dotted key
-    kept: tuple[SavedKey, ...]  # what is locked here
+    kept: tuple[SavedKey, ...]  # settings that are locked here
 
 
 def find_settings_kind(path: Path) -> Literal["mydata", "ours", ""]:
-    """Return whether a file has the settings of MyData, or ours; empty for anything else."""
+    """Return whether a file contains settings of MyData or ours; empty for anything else."""
     if path.suffix.lower() == ".toml":
         return "ours" if path.is_file() and read_settings_file(path).values else ""
     try:
@@ -286,17 +286,17 @@ def find_settings_kind(path: Path) -> Literal["mydata", "ours", ""]:
 
 
 def plan_copying(source: Path, config: Path | None) -> SettingsImport:
-    """Return what taking over a settings file would change in the user's own.
+    """Return what importing a settings file would change in the user's own.
 
-    What makes an installation this one, and none of another computer, is left out. Raises
-    `SettingsError` where the file, or what would become of the settings here, is wrong.
+    Settings that identify an installation are left out. Raises `SettingsError` if the file or the
+    resulting settings are invalid.
     """
     file = read_settings_file(source)
     values = {key: value for key, value in file.values.items() if key not in PERSONAL}
     _, problems = check_values(values)
     if file.problems or problems:
         raise InvalidSettingsError([*file.problems, *problems])
-    # What the environment says today is no reason to leave anything out of the file.
+    # Values in the current environment must not keep settings out of the file.
     sources = replace(find_sources(config), environment={})
     present = CurrentSettings(load_layers(sources), find_places(config))
     plain = {key: plain_value(value) for key, value in values.items()}
@@ -306,22 +306,22 @@ def plan_copying(source: Path, config: Path | None) -> SettingsImport:
 
 
 _HEADINGS = {
-    Conversion.CHANGED: "Taken over with a difference:",
-    Conversion.LEFT: "Not needed any more:",
-    Conversion.UNUSABLE: "Not taken over; look at these:",
-    Conversion.UNKNOWN: "Unknown to MyData too:",
+    Conversion.CHANGED: "Imported with a difference:",
+    Conversion.LEFT: "No longer needed:",
+    Conversion.UNUSABLE: "Not imported; check these:",
+    Conversion.UNKNOWN: "Not a setting of MyData either:",
 }
 
 
 class Paragraph(NamedTuple):
-    """A heading, and what belongs to it line by line."""
+    """A heading and the lines below it."""
 
     heading: str
     lines: tuple[str, ...]
 
 
 def describe_takeover(takeover: MyDataImport) -> Iterator[Paragraph]:
-    """Yield what would be set, what differs, what is left out and what stays as it is."""
+    """Yield what is set, what differs, what is left out and what is kept."""
     changes = takeover.changes.items()
     yield from _heading("Set:", (f"{key} = {_text(key, value)}" for key, value in changes))
     for becoming, heading in _HEADINGS.items():
@@ -338,7 +338,7 @@ def _heading(heading: str, lines: Iterable[str]) -> Iterator[Paragraph]:
 
 
 def _sentences(keys: Iterable[LegacyKey]) -> Iterator[str]:
-    """Yield each reason once, with all keys that it is for."""
+    """Yield each reason once, with all its keys."""
     names_by_reason: dict[str, list[str]] = {}
     for old in keys:
         names_by_reason.setdefault(old.reason, []).append(old.name)
@@ -359,8 +359,8 @@ def _text(key: str, value: object) -> str:
 
 def _file_lines(takeover: MyDataImport) -> Iterator[str]:
     for name in takeover.file.repeated:
-        yield f"{name} is there several times; the last one counts."
+        yield f"{name} occurs several times; the last value is used."
     for number in takeover.file.bad_lines:
-        yield f"Line {number} is no setting."
+        yield f"Line {number} is not a setting."
     if not takeover.file.encoding.startswith("utf"):
-        yield "It is not in UTF-8: see that letters with accents are right above."
+        yield "It is not in UTF-8: check that letters with accents are correct above."

@@ -1,4 +1,4 @@
-"""What the first start asks, each question by itself, before the settings are whole."""
+"""The checks of the setup wizard, each usable before the settings are complete."""
 
 import os
 from collections import deque
@@ -49,13 +49,13 @@ from mydata_like.settings.values import complete_address, is_loopback
 from mydata_like.ssh.keys import ensure_key
 from mydata_like.state.secrets import Secret
 
-ATTEMPTS = 2  # of each request: somebody waits for the answer, and can ask again
+ATTEMPTS = 2  # of each request: the user waits for the answer, and can retry
 _ELSEWHERE = ("server.not-mytardis", "server.web-page", "server.strange-answer", "server.address")
 
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """The server and the account with its API key; an empty one stands for the one kept here."""
+    """The server and the account with its API key; if empty, the stored key is used."""
 
     server: Server
     config: Path | None = None
@@ -64,19 +64,19 @@ class Credentials:
 
 @dataclass(frozen=True, slots=True)
 class SetupState:
-    """How far the set-up has come: the settings that there are, and whether the key is kept."""
+    """The progress of the setup: the existing settings, and whether the API key is stored."""
 
     loaded: Loaded
     has_key: bool
-    legacy: Path | None  # MyData's settings, where MyData has been used here
+    legacy: Path | None  # MyData's settings file, if MyData was used here
 
 
 @dataclass(frozen=True, slots=True)
 class ServerCheckResult:
-    """Where a MyTardis server with the MyData app is.
+    """The address of a MyTardis server with the MyData app.
 
-    `problem` says why that is not the address which was asked about; behind a redirect nothing
-    has been looked at yet.
+    `problem` says why it is not the address that was entered; the target of a redirect has not
+    been checked yet.
     """
 
     url: str
@@ -85,7 +85,7 @@ class ServerCheckResult:
 
 @dataclass(frozen=True, slots=True)
 class PublicKeyInfo:
-    """The public half of this installation's key, as an administrator wants to see it."""
+    """The public half of this installation's key, as an administrator needs it."""
 
     path: Path
     fingerprint: str
@@ -93,8 +93,8 @@ class PublicKeyInfo:
     line: str
 
 
-def find_beginning(config: Path | None) -> SetupState:
-    """Return what is set already; raises SettingsError where the settings are wrong."""
+def find_setup_state(config: Path | None) -> SetupState:
+    """Return what is already set; raises `SettingsError` if the settings are invalid."""
     loaded = load_settings(config, must_exist=False)
     try:
         find_api_key(loaded.settings, open_secrets(config))
@@ -104,17 +104,17 @@ def find_beginning(config: Path | None) -> SetupState:
 
 
 def check_address(server: Server, text: str, cancel: CancelSignal) -> ServerCheckResult:
-    """Look whether a MyTardis server with the MyData app answers at an address as it was typed.
+    """Check whether a MyTardis server with the MyData app answers at an address as entered.
 
-    Raises `UploaderError` with what is wrong with it.
+    Raises `UploaderError` with the problem.
     """
     try:
         url = complete_address(text)
     except ValueError as error:
-        hint = "It looks like https://mytardis.example.org."
+        hint = "Example: https://mytardis.example.org"
         raise SettingsError(f"The address {error}.", hint=hint, code="server.address") from None
     try:
-        return _look_at(server, url, cancel)
+        return _check_api(server, url, cancel)
     except MovedError as error:
         if not error.address:
             raise
@@ -127,34 +127,34 @@ def check_address(server: Server, text: str, cancel: CancelSignal) -> ServerChec
 
 
 def check_account(login: Credentials, cancel: CancelSignal) -> User:
-    """Return who we are to the server; raises `AccessDeniedError` where it does not know us."""
-    with _asked(login, cancel) as server:
+    """Return our account on the server; raises `AccessDeniedError` if it is not accepted."""
+    with _connected(login, cancel) as server:
         return server.fetch_account()
 
 
 def list_facilities(login: Credentials, cancel: CancelSignal) -> list[Facility]:
-    """Return the facilities that the account manages; raises SettingsError if there are none."""
-    with _asked(login, cancel) as server:
+    """Return the facilities that the account manages; raises `SettingsError` if there are none."""
+    with _connected(login, cancel) as server:
         facilities = server.fetch_facilities()
     if not facilities:
         raise SettingsError(
-            f"The account {login.server.username} manages no facility.",
-            hint="Ask the server's administrator to make it a manager of yours.",
+            f"The account {login.server.username} does not manage any facility.",
+            hint="Ask the server's administrator to make it a manager of your facility.",
         )
     return facilities
 
 
 def list_instruments(login: Credentials, facility: Facility, cancel: CancelSignal) -> list[str]:
     """Return the names of a facility's instruments, sorted."""
-    with _asked(login, cancel) as server:
+    with _connected(login, cancel) as server:
         return sorted(instrument.name for instrument in server.list_instruments(facility))
 
 
 def find_strangers(
     login: Credentials, kind: OwnerKind | None, names: Iterable[str], cancel: CancelSignal
 ) -> tuple[str, ...]:
-    """Return those of these owners whom the server does not know; without a kind, of groups."""
-    with _asked(login, cancel) as server:
+    """Return the owners that do not exist on the server; without a kind, names are of groups."""
+    with _connected(login, cancel) as server:
         find = {
             OwnerKind.USERNAME: server.find_user,
             OwnerKind.EMAIL: server.find_user_by_email,
@@ -163,7 +163,7 @@ def find_strangers(
 
 
 def show_key(settings: Settings, config: Path | None) -> PublicKeyInfo:
-    """Return this installation's key, made now where there is none."""
+    """Return this installation's key; create it if there is none."""
     places = find_places(config)
     prepare_places(settings, places)
     pair = ensure_key(settings.transfer.key_file or places.key_file)
@@ -172,22 +172,22 @@ def show_key(settings: Settings, config: Path | None) -> PublicKeyInfo:
     return PublicKeyInfo(pair.path, key.fingerprint, key.md5_fingerprint, line)
 
 
-def _look_at(server: Server, url: str, cancel: CancelSignal) -> ServerCheckResult:
-    """Look for the API, which is there for everybody."""
+def _check_api(server: Server, url: str, cancel: CancelSignal) -> ServerCheckResult:
+    """Check for the API, which needs no login."""
     there = server.changed(url=url, username="")
     with _opened(there, "", cancel) as asked:
         try:
             resources = asked.fetch_resources()
         except AccessDeniedError as error:
             raise SettingsError(
-                f"{url} wants a login before it says anything, which MyTardis does not.",
+                f"{url} requires a login for its API; a MyTardis server does not.",
                 hint="Check the server address.",
                 code="server.not-mytardis",
             ) from error
     if "mydata_uploader" not in resources:
         raise SettingsError(
-            f"{urlsplit(url).netloc} is a MyTardis server, but it lacks the MyData app, which "
-            "approves uploaders.",
+            f"{urlsplit(url).netloc} is a MyTardis server, but the MyData app, which approves "
+            "uploaders, is not installed.",
             hint="Ask the server's administrator to install it.",
             code="server.no-mydata",
         )
@@ -195,7 +195,7 @@ def _look_at(server: Server, url: str, cancel: CancelSignal) -> ServerCheckResul
 
 
 def _guess_better(url: str) -> str:
-    """Return what may have been meant: with encryption, and without the path of a page."""
+    """Return the likely address: with encryption, and without the path of a page."""
     parts = urlsplit(url)
     plain = parts.scheme == "http" and not is_loopback(parts.hostname or "")
     guess = f"{'https' if plain else parts.scheme}://{parts.netloc}"
@@ -204,15 +204,15 @@ def _guess_better(url: str) -> str:
 
 def _answers(server: Server, url: str, cancel: CancelSignal) -> bool:
     try:
-        _look_at(server, url, cancel)
+        _check_api(server, url, cancel)
     except UploaderError:
         return False
     return True
 
 
 @contextmanager
-def _asked(login: Credentials, cancel: CancelSignal) -> Iterator[HttpServer]:
-    """Yield the server as this account sees it."""
+def _connected(login: Credentials, cancel: CancelSignal) -> Iterator[HttpServer]:
+    """Yield the server, accessed with this account."""
     if login.key:
         secret = Secret(login.key)
     else:
@@ -232,15 +232,15 @@ def _opened(server: Server, key: str, cancel: CancelSignal) -> Iterator[HttpServ
         client.close()
 
 
-SHOWN = 50  # dataset folders that are shown with the number of their files
-_MOST_FOLDERS = 10_000  # dataset folders that are looked for
+SHOWN = 50  # dataset folders that are shown with the number of files
+_MOST_FOLDERS = 10_000  # dataset folders that are searched
 _MOST_BRANCHES = 2_000  # folders from which the layout is guessed
-_MOST_FILES = 20_000  # of one folder that are counted
-_MOST_ASKED = 20  # names that the server is asked about
+_MOST_FILES = 20_000  # counted in one folder
+_MOST_ASKED = 20  # names that are looked up on the server
 
 
 class LayoutSample(NamedTuple):
-    """What one dataset folder would become; `more` says that not all its files were counted."""
+    """The dataset that one folder becomes; with `more`, not all its files were counted."""
 
     path: bytes
     owner: str
@@ -253,10 +253,10 @@ class LayoutSample(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayoutPreview:
-    """What a layout makes of a data directory as a whole.
+    """The result of applying a layout to a data directory.
 
-    `complete` says that all folders were looked at. `strangers` are owners whom the server does
-    not know, None where it could not be asked.
+    `complete` says that all folders were scanned. `strangers` are owners that do not exist on
+    the server, None if it could not be queried.
     """
 
     folders: int
@@ -272,9 +272,9 @@ def preview_layout(
     tell: Callable[[LayoutSample], object],
     cancel: CancelSignal,
 ) -> LayoutPreview:
-    """Tell of the first dataset folders one by one, then return the whole.
+    """Report the first dataset folders one by one, then return the complete preview.
 
-    Raises `SettingsError` where the folder cannot be read, `Cancelled` when asked to stop.
+    Raises `SettingsError` if the folder cannot be read, `Cancelled` when asked to stop.
     """
     assert settings.data.directory is not None
     root = Root(settings.data.directory)
@@ -284,7 +284,7 @@ def preview_layout(
     branches = list(_find_branches(root, cancel))
     instrument = settings.instrument.name
     fit = judge(settings.data.layout, branches, instrument)
-    known, strangers = _ask_for_owners(settings, login, branches, cancel)
+    known, strangers = _look_up_owners(settings, login, branches, cancel)
     return LayoutPreview(
         folders=len(folders),
         complete=len(folders) < _MOST_FOLDERS and len(branches) < _MOST_BRANCHES,
@@ -320,7 +320,7 @@ def _sample(
 def _count(
     filters: Filters, root: Root, folder: DatasetFolder, cancel: CancelSignal
 ) -> tuple[int, int, bool]:
-    """Return files and bytes that a run would take by and by, and whether there are more."""
+    """Return the files and bytes that a run would eventually send, and whether there are more."""
     waiting: list[int] = []
 
     def note(event: Event) -> None:
@@ -335,13 +335,13 @@ def _count(
             size += sum(file.size for file in group.files)
             if files + len(waiting) >= _MOST_FILES:
                 return files + len(waiting), size + sum(waiting), True
-    except OSError:  # a folder that cannot be read has no files for us
+    except OSError:  # a folder that cannot be read counts as empty
         return 0, 0, False
     return files + len(waiting), size + sum(waiting), False
 
 
 def _find_branches(root: Root, cancel: CancelSignal) -> Iterator[Branch]:
-    """Yield the folders down to the deepest layout's level, the upper ones first."""
+    """Yield the folders down to the level of the deepest layout, upper levels first."""
     refuse = FileFilter(Filters()).refuse
     waiting: deque[tuple[bytes, tuple[str, ...]]] = deque([(root.path, ())])
     given = 0
@@ -360,7 +360,7 @@ def _find_branches(root: Root, cancel: CancelSignal) -> Iterator[Branch]:
 
 
 def _list(root: Root, path: bytes) -> tuple[list[bytes], list[bytes]]:
-    """Return the names of a folder's folders and files; of one that cannot be read, none."""
+    """Return the names of a folder's folders and files; none if it cannot be read."""
     folders: list[bytes] = []
     files: list[bytes] = []
     try:
@@ -373,13 +373,13 @@ def _list(root: Root, path: bytes) -> tuple[list[bytes], list[bytes]]:
     return folders, files
 
 
-def _ask_for_owners(
+def _look_up_owners(
     settings: Settings, login: Credentials, branches: Iterable[Branch], cancel: CancelSignal
 ) -> tuple[Known, tuple[str, ...] | None]:
-    """Return whom of the uppermost folders the server knows, and who is a stranger to it.
+    """Return which of the top-level folders are owners on the server, and which are not.
 
-    Whether they are users or groups is asked as the layout says; if nobody is known, as the
-    other kind as well, which may be what was meant.
+    They are looked up as users or groups according to the layout; if none exists, they are
+    looked up as the other kind as well, because the layout may be the wrong one.
     """
     names = sorted({branch.names[0] for branch in branches if _is_text(branch.names[0])})
     names = names[:_MOST_ASKED]
@@ -394,13 +394,13 @@ def _ask_for_owners(
             groups = frozenset() if users else _find_groups(login, prefix, names, cancel)
     except UploaderError:
         return Known(), None
-    acquainted = {Level.OWNER: users, Level.GROUP: groups}.get(top, frozenset(names))
-    strangers = tuple(name for name in names if name not in acquainted)
+    known = {Level.OWNER: users, Level.GROUP: groups}.get(top, frozenset(names))
+    strangers = tuple(name for name in names if name not in known)
     return Known(frozenset(names), users, groups), strangers
 
 
 def _is_text(name: str) -> bool:
-    """Return whether a name can be said to a server."""
+    """Return whether a name can be sent to a server."""
     return name.isprintable()
 
 

@@ -1,4 +1,4 @@
-"""Registering by hand: approval, and the keys of the staging hosts."""
+"""Registration by the user: the approval, and the keys of the staging hosts."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
@@ -9,7 +9,7 @@ from mydata_like.app.connection import require_complete
 from mydata_like.app.run_request import RunObserver, RunRequest, build_gate, connect, connected
 from mydata_like.app.server_settings_cache import refresh_settings
 from mydata_like.app.settings_service import find_places, load_settings, prepare_places
-from mydata_like.app.staging_service import list_endpoints, open_petition
+from mydata_like.app.staging_service import list_endpoints, open_approval_request
 from mydata_like.core.errors import HostKeyError
 from mydata_like.core.model import StagingArea
 from mydata_like.hostos.clock import SystemClock
@@ -22,7 +22,7 @@ from mydata_like.ssh.session import Endpoint
 
 @dataclass(frozen=True, slots=True)
 class HostKey:
-    """A staging host's key that nobody has vouched for yet."""
+    """A staging host's key that is not trusted yet."""
 
     host: str
     port: int
@@ -36,10 +36,10 @@ class HostKey:
 
 @dataclass(frozen=True, slots=True)
 class RegistrationResult:
-    """The approval: where bytes go, and whom to trust on the way.
+    """The approved staging area, and the host keys that still need to be trusted.
 
-    The hosts are met one after the other, while their keys are asked for: behind one that is
-    not trusted meanwhile nothing can be met, and a `HostKeyError` says so.
+    The hosts are contacted one by one while their keys are iterated. A host behind a jump host
+    that has not been trusted by then cannot be reached, which raises a `HostKeyError`.
     """
 
     area: StagingArea
@@ -49,11 +49,11 @@ class RegistrationResult:
 def register(
     request: RunRequest, observer: RunObserver, *, here: bool = False
 ) -> RegistrationResult:
-    """Ask for approval, and meet the staging hosts once it is there.
+    """Request approval, and contact the staging hosts once it is given.
 
-    With the request's patience the approval is waited for; with `here` the uploader belongs to
-    this computer from now on. Raises `NotApprovedError` with the fingerprint to tell the
-    administrator, `HostKeyError` where a host's key is not the one we know.
+    If the request has a `patience`, wait that long for the approval. With `here`, assign the
+    uploader to this computer. Raises `NotApprovedError` with the fingerprint for the
+    administrator, `HostKeyError` if a host's key is not the known one.
     """
     require_complete(request.settings, request.config)
     places = find_places(request.config)
@@ -61,16 +61,22 @@ def register(
     gate = build_gate(request, observer, SystemClock())
     with ExitStack() as stack:
         request, connection = connect(request, observer, gate, stack)
-        petition = open_petition(connection, request.settings, places, observer.emit)
+        approval_request = open_approval_request(
+            connection, request.settings, places, observer.emit
+        )
         if here:
-            petition.take_seat()
-        area = petition.request() if request.patience is None else gate.call(petition.request)
-    endpoints = list_endpoints(petition, area, request.settings, places)
+            approval_request.claim_uploader()
+        area = (
+            approval_request.request()
+            if request.patience is None
+            else gate.call(approval_request.request)
+        )
+    endpoints = list_endpoints(approval_request, area, request.settings, places)
     return RegistrationResult(area, _find_unknown(endpoints))
 
 
 def fetch_server_settings(request: RunRequest, observer: RunObserver) -> bool:
-    """Ask the server what it sets for this uploader; return whether that is new."""
+    """Fetch the server's settings for this uploader; return whether they have changed."""
     require_complete(request.settings, request.config)
     places, clock = find_places(request.config), SystemClock()
     prepare_places(request.settings, places)
@@ -80,14 +86,14 @@ def fetch_server_settings(request: RunRequest, observer: RunObserver) -> bool:
 
 
 def _find_unknown(endpoints: Iterable[Endpoint]) -> Iterator[HostKey]:
-    """Yield the keys of hosts that nobody has vouched for yet, in the order of the way."""
+    """Yield the keys of untrusted hosts, jump hosts before the hosts behind them."""
     for host in dict.fromkeys(host for endpoint in endpoints for host in endpoint.way):
-        if unknown := _meet(host):
+        if unknown := _fetch_unknown_key(host):
             yield unknown
 
 
-def _meet(endpoint: Endpoint) -> HostKey | None:
-    """Return the key that a host shows where nobody has vouched for it."""
+def _fetch_unknown_key(endpoint: Endpoint) -> HostKey | None:
+    """Return the key of a host if it is not trusted yet."""
     host_key = fetch_host_key(endpoint)
     try:
         check_host_key(endpoint, host_key)
@@ -106,13 +112,13 @@ def trust_host(key: HostKey) -> None:
 def load_trusting(
     config: Path | None, assignments: Sequence[str], fingerprints: tuple[str, ...]
 ) -> Loaded:
-    """Return the settings, which trust these fingerprints as well; raises as loading does."""
+    """Return the settings that also trust these fingerprints; raises like `load_settings`."""
     loaded = load_settings(config, assignments)
     return replace(loaded, settings=trust_host_keys(loaded.settings, fingerprints))
 
 
 def trust_host_keys(settings: Settings, fingerprints: tuple[str, ...]) -> Settings:
-    """Return settings that trust these fingerprints as well, checked as if they stood there."""
+    """Return settings that also trust these fingerprints, validated like those from a file."""
     if not fingerprints:
         return settings
     trusted = (*settings.transfer.host_keys, *fingerprints)

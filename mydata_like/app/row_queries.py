@@ -1,4 +1,4 @@
-"""The ledger as a front end reads it, while a run may be writing it: nothing is changed."""
+"""Read-only access to the ledger for front ends, also while a run writes to it."""
 
 import os
 from pathlib import Path
@@ -13,9 +13,9 @@ __all__ = ["LedgerSummary", "RowQuery", "open_listing", "open_survey"]
 
 
 def open_listing(settings: Settings, config: Path | None, view: View) -> RowQuery | None:
-    """Return the rows that a view shows of the ledger; None where there is no ledger yet.
+    """Return the rows of the ledger that a view shows; None if there is no ledger yet.
 
-    Raises `UploaderError` where it is of another version, or cannot be read.
+    Raises `UploaderError` if it has another version, or cannot be read.
     """
     if settings.data.directory is None:
         return None
@@ -24,7 +24,7 @@ def open_listing(settings: Settings, config: Path | None, view: View) -> RowQuer
 
 
 def open_survey(settings: Settings, config: Path | None) -> LedgerSummary | None:
-    """Return what answers questions about sums; None where no data directory is set."""
+    """Return the queries for totals; None if no data directory is set."""
     if settings.data.directory is None:
         return None
     root = os.fsencode(settings.data.directory)

@@ -1,6 +1,6 @@
-"""What a run is asked to do, who follows it, and the connection that is opened for it.
+"""The request for a run, its observer, and the connection that is opened for it.
 
-Whatever else goes to the server (registering, a connection test, a speed test) is asked for alike.
+Registration, the connection test and the speed test use the same request and observer.
 """
 
 from collections.abc import Callable, Iterator
@@ -10,7 +10,7 @@ from pathlib import Path
 from random import SystemRandom
 
 from mydata_like.app.connection import Connection, open_connection
-from mydata_like.app.server_settings_cache import refresh_settings, tell_change
+from mydata_like.app.server_settings_cache import refresh_settings, report_change
 from mydata_like.app.settings_service import find_api_key, find_places, open_secrets
 from mydata_like.core.errors import (
     AccessDeniedError,
@@ -31,16 +31,16 @@ from mydata_like.settings.layers import Loaded
 from mydata_like.settings.schema import Settings
 from mydata_like.state.secrets import Secret
 
-# Conditions of the staging area that may pass by themselves while a run waits.
+# Conditions of the staging area that may end without user action while a run waits.
 PASSING = frozenset({"staging.full"})
 
 
 def choose_patience(settings: Settings, unattended: float | None) -> Callable[[RunError], float]:
-    """Return the seconds for which each condition is waited out.
+    """Return a function from an error to the seconds that a run waits for it to pass.
 
-    Where a person started the run (`unattended` is None), what only a person can mend ends it.
-    An unattended run waits for that as well; but a key or a host that is not accepted may have
-    been replaced in the settings meanwhile, which only the next run reads.
+    A run that the user started (`unattended` is None) ends on errors that only the user can fix.
+    An unattended run waits for these as well. It waits less for a key or host that is not
+    accepted: the user may have replaced it in the settings, which only the next run reads.
     """
     usual = settings.advanced.pause_patience
 
@@ -59,18 +59,18 @@ def choose_patience(settings: Settings, unattended: float | None) -> Callable[[R
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRequest:
-    """What a run is asked to do."""
+    """The parameters of a run."""
 
     settings: Settings
-    config: Path | None = None  # the settings file; None for the usual one
-    reload: Callable[[], Loaded] | None = None  # reads all settings again, the server's included
+    config: Path | None = None  # the settings file; None for the default one
+    reload: Callable[[], Loaded] | None = None  # reads all settings again, including the server's
     dry_run: bool = False
-    patience: float | None = None  # seconds to wait of an unattended run, possibly infinite
-    reason: str = "person"  # why it starts, as of `RunStarted`; "source" looks at sources only
-    sources: tuple[SourceRequest, ...] = ()  # from outside of the data directory
-    api_key: Secret | None = None  # to be tried instead of the one that is stored
-    part: ScanScope = ALL  # of the data directory, that is scanned
-    accept_empty: bool = False  # files that are gone were deleted on purpose
+    patience: float | None = None  # seconds that an unattended run waits, possibly infinite
+    reason: str = "person"  # why it starts, as in `RunStarted`; "source" scans extra sources only
+    sources: tuple[SourceRequest, ...] = ()  # outside the data directory
+    api_key: Secret | None = None  # used instead of the stored one
+    part: ScanScope = ALL  # the part of the data directory to scan
+    accept_empty: bool = False  # missing files were deleted on purpose
 
 
 def ignore(_: object) -> None:
@@ -79,27 +79,27 @@ def ignore(_: object) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunObserver:
-    """Who follows a run, and who may stop it or give it commands.
+    """The front end's connection to a run: its events, the signal to stop it, and commands.
 
-    The run keeps `progress` up to date.
+    The run updates `progress`.
     """
 
     emit: Emit = ignore
     cancel: CancelFlag = field(default_factory=CancelFlag)
     hide: Callable[[str], None] = ignore  # receives every secret, so that no log shows it
     progress: RunProgress = field(default_factory=lambda: RunProgress(SystemClock()))
-    controller: CommandHandler | None = None  # brings commands
+    controller: CommandHandler | None = None  # receives commands
 
 
 def build_gate(request: RunRequest, observer: RunObserver, clock: Clock) -> Gate:
-    """Return the gate at which what stops the whole run is waited out."""
+    """Return the gate at which a run waits for conditions that stop all of it."""
     patience = choose_patience(request.settings, request.patience)
     return Gate(clock, observer.cancel, observer.emit, SystemRandom(), patience=patience)
 
 
 @contextmanager
 def connected(request: RunRequest, observer: RunObserver, gate: Gate) -> Iterator[Connection]:
-    """Yield a connection to the server; an unattended run waits for it at the gate."""
+    """Yield a connection to the server; an unattended run waits for the server at the gate."""
     settings = request.settings
     key = request.api_key or find_api_key(settings, open_secrets(request.config))[0]
     observer.hide(key.reveal())
@@ -118,13 +118,13 @@ def connected(request: RunRequest, observer: RunObserver, gate: Gate) -> Iterato
 def connect(
     request: RunRequest, observer: RunObserver, gate: Gate, stack: ExitStack
 ) -> tuple[RunRequest, Connection]:
-    """Return a connection, and the request with the settings that the server sets for us now."""
+    """Return a connection, and the request updated with the server's current settings."""
     connection = stack.enter_context(connected(request, observer, gate))
     places = find_places(request.config)
     if not request.reload or not refresh_settings(connection, request.settings, places, gate.clock):
         return request, connection
     loaded = request.reload()
-    tell_change(loaded, observer.emit)
+    report_change(loaded, observer.emit)
     if loaded.settings != request.settings:
         request = replace(request, settings=loaded.settings)
         connection = stack.enter_context(connected(request, observer, gate))

@@ -1,4 +1,4 @@
-"""Starts a run: builds it from a request and its settings, and closes it after its end."""
+"""Building a run from a request and its settings, and closing it at the end."""
 
 import os
 import sys
@@ -14,10 +14,10 @@ from mydata_like.app.connection import (
     ensure_uuid,
     require_complete,
 )
-from mydata_like.app.directory_lock import check_shards, occupied, telling_of_copies
-from mydata_like.app.host_impact import spared
+from mydata_like.app.directory_lock import check_shards, directory_locked, without_copy_notices
+from mydata_like.app.host_impact import limited_impact
 from mydata_like.app.run_request import RunObserver, RunRequest, build_gate, connect, ignore
-from mydata_like.app.server_settings_cache import telling_of_server_filters
+from mydata_like.app.server_settings_cache import with_server_filters_marked
 from mydata_like.app.settings_service import (
     correct_places,
     find_places,
@@ -65,7 +65,7 @@ from mydata_like.engine.verify import Verification, Verify
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.hostos.load import measure_idle
 from mydata_like.hostos.lock import Lease
-from mydata_like.hostos.process import collect_seldom
+from mydata_like.hostos.process import collect_less_often
 from mydata_like.ledger.sql import PastRunRow
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from mydata_like.state.state_files import DELETIONS, find_file, load_deletions
@@ -73,13 +73,13 @@ from mydata_like.transfer.archive_reader import TarArchives
 from mydata_like.transfer.file_source import read_checksum
 from mydata_like.transfer.sessions import count_cpus
 
-LOOK_FOR = 30.0  # seconds of looking at what is there where a run cannot begin
-SWITCH_INTERVAL = 0.0005  # seconds a thread may keep those that send from going on
+LOOK_FOR = 30.0  # seconds of scanning if a run cannot start
+SWITCH_INTERVAL = 0.0005  # seconds for which a thread may block the sending threads
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LedgerRecorder:
-    """Keeps in the ledger the sums of a run, why it began, and the outcomes of its files."""
+    """Writes the totals of a run, the reason for it and the outcomes of its files to the ledger."""
 
     run: str
     reason: str
@@ -93,7 +93,7 @@ class LedgerRecorder:
         self._keep(None, self.progress.progress())
 
     def conclude(self, finished: RunFinished) -> None:
-        """Keep the sums, and after a complete run that what it did not see is gone."""
+        """Write the totals; after a complete run, also record that unseen files are gone."""
         self._keep(finished.at, finished)
         if finished.problem is None and self.reason != FOLDER:
             sources = self.sources
@@ -103,30 +103,30 @@ class LedgerRecorder:
     def _keep(self, finished: datetime | None, sums: RunProgressed | RunFinished) -> None:
         self.outcomes.write()
         measured = self.progress.measured
-        limit = {"limit": measured.limit if measured else ""}  # which the sums at the end have
+        limit = {"limit": measured.limit if measured else ""}  # already in the totals at the end
         record = limit | event_record(sums) | {"reason": self.reason}
         self.ledger.record_run(PastRunRow(self.run, self.started, finished, record))
 
 
 @contextmanager
 def open_run(request: RunRequest, observer: RunObserver) -> Iterator[Run]:
-    """Lock the data directory, connect, and yield a run that is ready to be executed.
+    """Lock the data directory, connect, and yield a run that is ready to execute.
 
-    Raises a `RunError` where the run cannot begin, `Cancelled` where it is not wanted any more.
+    Raises a `RunError` if the run cannot start, `Cancelled` when asked to stop.
     """
     observer = replace(observer, emit=to_all(observer.progress.add, observer.emit))
     with ExitStack() as stack:
         run = _Builder(request, observer, stack).build()
-        collect_seldom()
+        collect_less_often()
         sys.setswitchinterval(SWITCH_INTERVAL)
         yield run
 
 
 class _Builder:
-    """Builds one run; whatever has to be closed after it is left to the stack."""
+    """Builds one run; everything to be closed after it is put on the stack."""
 
     def __init__(self, request: RunRequest, observer: RunObserver, stack: ExitStack) -> None:
-        self._request = request  # with what the server sets, once it was asked
+        self._request = request  # includes the server's settings once they were fetched
         self._observer = observer
         self._stack = stack
         self._clock = SystemClock()
@@ -136,12 +136,12 @@ class _Builder:
         self._controller = observer.controller or CommandHandler(observer.cancel, observer.emit)
 
     def build(self) -> Run:
-        """Return the run, once all that it needs is open."""
+        """Return the run after opening everything that it needs."""
         request, stack = self._request, self._stack
         stack.enter_context(self._controller.opening(self._gate, self._observer.cancel))
         self._check()
         lease = None if request.dry_run else self._lock()
-        # Begin with all that needs no server: what is to be sent is known before it is asked.
+        # Start with everything that needs no server, to have found files before it is queried.
         find_ledger = self._open_ledger()
         find_sources = self._accept_sources(find_ledger)
         discovery = Discovery(find_ledger, self._clock, dry_run=request.dry_run)
@@ -158,7 +158,7 @@ class _Builder:
         return Run(self._build_stages(context, datasets, discovery, untold), context)
 
     def _check(self) -> None:
-        """Raise what can be said against the request before anything is begun."""
+        """Raise an error if the request is invalid, before anything is started."""
         request, settings = self._request, self._request.settings
         require_complete(settings, request.config)
         if request.part.shard != WHOLE:
@@ -172,19 +172,21 @@ class _Builder:
     def _lock(self) -> Lease:
         state, stop = find_state(self._request.settings, self._places), self._observer.cancel.set
         shard = self._request.part.shard
-        return self._stack.enter_context(occupied(state, self._root, self._clock, stop, shard))
+        return self._stack.enter_context(
+            directory_locked(state, self._root, self._clock, stop, shard)
+        )
 
     def _open_ledger(self) -> Callable[[], SqliteLedger]:
-        """Begin to open the ledger; return what waits for it.
+        """Start to open the ledger; return a function that waits for it.
 
-        All of a large one is read, to see whether it is sound, while the server is asked.
+        A large ledger is read in full to check its integrity, in parallel with server requests.
         """
         request, root = self._request, self._root
         file = ledger_file(request.settings, self._places, root, request.part.shard)
         opened = begin(lambda: SqliteLedger.open(file, root, SystemClock()))
 
         def close() -> None:
-            with suppress(UploaderError):  # it is raised where the ledger is waited for
+            with suppress(UploaderError):  # raised again when the run waits for the ledger
                 opened().close()
 
         self._stack.callback(close)
@@ -193,9 +195,9 @@ class _Builder:
     def _accept_sources(
         self, find_ledger: Callable[[], SqliteLedger]
     ) -> Callable[[], ExtraSources]:
-        """Begin to keep what is to be sent from outside, before the server is asked anything.
+        """Start to record the requested extra sources, before the first request to the server.
 
-        A run over everything also carries on with what earlier ones have left.
+        A run over everything also continues with the unfinished sources of earlier runs.
         """
         request = self._request
 
@@ -219,10 +221,10 @@ class _Builder:
     def _looking_ahead(
         self, discovery: Discovery, find_sources: Callable[[], ExtraSources]
     ) -> Iterator[None]:
-        """Find what the run is to send while it is held up, or where it cannot begin at all."""
+        """Find files to send while the run is waiting, or if it cannot start at all."""
         cancel = CancelFlag()
         ahead = Lookahead(discovery, self._clock, cancel)
-        # The run itself reports what it finds.
+        # The run itself reports its files, so this scan emits nothing.
         scan = Scan(self._request.settings, ignore, self._clock, cancel, self._request.part)
 
         def find() -> Iterator[FileGroup]:
@@ -248,7 +250,7 @@ class _Builder:
         return connection
 
     def _use_ledger(self, ledger: SqliteLedger, connection: Connection) -> None:
-        """Let the ledger note what is written to the server."""
+        """Record writes to the server in the ledger."""
         if ledger.problem:
             self._observer.emit(Notice(problem=ledger.problem))
         timeout = self._request.settings.server.write_timeout
@@ -256,15 +258,15 @@ class _Builder:
         self._writes = connection.client.writes = WriteTracker(ledger, self._clock, timeout)
 
     def _follow(self) -> Untold:
-        """Emit every event to those that follow the run for the ledger as well; return one of them.
+        """Emit every event also to the ledger's followers; return the one for unreported files.
 
-        What the server's filters leave out is reported as theirs.
+        Files that are left out by the server's filters are reported as such.
         """
         untold = Untold(self._ledger.find_replacements())
         followers = [self._observer.emit, self._outcomes.add]
         if untold.keys:
             followers.append(untold.add)
-        emit = telling_of_server_filters(to_all(*followers), self._request.reload)
+        emit = with_server_filters_marked(to_all(*followers), self._request.reload)
         self._observer = replace(self._observer, emit=emit)
         return untold
 
@@ -272,7 +274,7 @@ class _Builder:
     def _staging(self, connection: Connection) -> Iterator[OpenStaging]:
         request = self._request
         find = find_staging if request.dry_run else open_staging
-        emit = telling_of_copies(self._observer.emit, request.part.shard)
+        emit = without_copy_notices(self._observer.emit, request.part.shard)
         staging = self._gate.call(lambda: find(connection, request.settings, self._places, emit))
         try:
             yield staging
@@ -321,7 +323,7 @@ class _Builder:
             shares=BottleneckMonitor(limits.channels, staging.transport, emit, count_cpus()),
             registrations=request.settings.advanced.register_requests,
             take_commands=self._controller.over,
-            in_background=lambda: spared(request.settings.limits, gate, emit, progress),
+            in_background=lambda: limited_impact(request.settings.limits, gate, emit, progress),
         )
 
     def _build_limits(self, transport: Transport) -> RunLimits:
@@ -371,7 +373,7 @@ class _Builder:
 
 
 def to_all(*followers: Emit) -> Emit:
-    """Return what passes every event on to all of these, in this order."""
+    """Return an `emit` that sends every event to all followers, in this order."""
 
     def emit(event: Event) -> None:
         for follow in followers:

@@ -1,4 +1,4 @@
-"""The settings that the server keeps for this uploader: fetched, kept, and made to count."""
+"""The settings that the server has for this uploader: fetching, caching and applying them."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,7 +16,7 @@ from mydata_like.settings.schema import Settings
 from mydata_like.state.paths import StatePaths
 from mydata_like.state.state_files import ServerSettings, first_seen, load_record, save_record
 
-# The settings behind each reason to leave a file or folder out that a server may set.
+# The settings that cause each skip reason and that a server may set.
 FILTERS: Final = {
     "skipped.pattern": ("filters.includes", "filters.excludes"),
     "skipped.filtered": ("filters.owner", "filters.experiment", "filters.dataset"),
@@ -27,14 +27,14 @@ FILTERS: Final = {
 
 
 class ServerSettingsCache:
-    """What the server sets for this uploader, kept for when it is away."""
+    """The server's settings for this uploader, cached for when it is unavailable."""
 
     def __init__(self, file: Path, clock: Clock) -> None:
         self._file = file
         self._clock = clock
 
     def keep(self, record: UploaderRecord) -> bool:
-        """Keep what the server says now; return whether it said something else before."""
+        """Store the server's current settings; return whether they have changed."""
         now, before = self._clock.now(), load_record(self._file, ServerSettings)
         texts, updated = record.settings, record.settings_updated
         if before is None:
@@ -45,12 +45,12 @@ class ServerSettingsCache:
         return texts != (before.texts if before else {})
 
     def needs_clock(self, record: UploaderRecord) -> bool:
-        """Return whether nobody knows when settings that the server keeps were changed."""
+        """Return whether the time of the last change of the server's settings is unknown."""
         kept = load_record(self._file, ServerSettings)
         return bool(record.settings) and (kept is None or kept.offset is None)
 
     def learn_clock(self, before: UploaderRecord, written: UploaderRecord) -> None:
-        """Learn from the time that the server wrote just now, when it was asked to."""
+        """Learn the offset of the server's clock from the time of a write that was just made."""
         now = self._clock.now()
         kept = load_record(self._file, ServerSettings)
         if kept is None:
@@ -58,17 +58,19 @@ class ServerSettingsCache:
         save_record(self._file, kept.learn(written.settings_updated, now))
 
 
-def open_mirror(settings: Settings, places: StatePaths, clock: Clock) -> ServerSettingsCache:
-    """Return what is kept of the server of these settings."""
+def open_server_settings(
+    settings: Settings, places: StatePaths, clock: Clock
+) -> ServerSettingsCache:
+    """Return the cache for the server in these settings."""
     return ServerSettingsCache(server_settings_file(settings, places), clock)
 
 
 def refresh_settings(
     connection: Connection, settings: Settings, places: StatePaths, clock: Clock
 ) -> bool:
-    """Ask the server for its settings; return whether they are others than before.
+    """Fetch the server's settings; return whether they have changed.
 
-    A server that cannot say leaves all as it was.
+    If the request fails, the cached settings are kept.
     """
     uuid = find_uuid(settings, places)
     if not uuid or "mydata_uploader" not in connection.resources:
@@ -77,43 +79,43 @@ def refresh_settings(
         record = connection.uploaders.look_up(uuid)
     except ItemError:
         return False
-    return record is not None and open_mirror(settings, places, clock).keep(record)
+    return record is not None and open_server_settings(settings, places, clock).keep(record)
 
 
-def tell_change(loaded: Loaded, emit: Emit) -> None:
-    """Tell that the server's settings were changed, and what of them is of no use."""
+def report_change(loaded: Loaded, emit: Emit) -> None:
+    """Report that the server's settings have changed, and which of them are ignored."""
     layer = loaded.sources.server
     used = sorted(layer.values) if layer else []
     names = ", ".join(used) or "none"
-    message = f"The server's settings for this uploader were changed; it sets now: {names}."
-    hint = "Which value counts tells: mydata-like settings explain KEY"
+    message = f"The server's settings for this uploader have changed. It now sets: {names}."
+    hint = "To see which value is used, run: mydata-like settings explain KEY"
     emit(Notice(problem=Problem("settings.from-server", message, hint)))
     for warning in layer.warnings if layer else ():
         emit(Notice(problem=Problem("settings.server-ignored", warning)))
 
 
-def telling_of_server_filters(emit: Emit, reload: Callable[[], Loaded] | None) -> Emit:
-    """Return what passes events on; what the server's filters leave out is told as theirs.
+def with_server_filters_marked(emit: Emit, reload: Callable[[], Loaded] | None) -> Emit:
+    """Return an `emit` that marks files left out by the server's filters as such.
 
-    Nobody at this computer has chosen that, so it is not left out on purpose.
+    The user of this computer did not choose to leave them out.
     """
     keys = _find_server_filters(reload)
     if not keys:
         return emit
 
-    def tell(event: Event) -> None:
+    def forward(event: Event) -> None:
         if isinstance(event, FileSkipped | FolderSkipped) and event.problem.code in keys:
             event = replace(event, problem=_by_server(keys[event.problem.code]))
         emit(event)
 
-    return tell
+    return forward
 
 
 def _find_server_filters(reload: Callable[[], Loaded] | None) -> dict[str, str]:
-    """Return the filters that the server's settings decide, by the code that they lead to."""
+    """Return the filters that the server sets, by the problem code that they cause."""
     try:
         loaded = reload() if reload else None
-    except UploaderError:  # the settings that were right when the run began count on
+    except UploaderError:  # the settings that were valid at the start stay in force
         return {}
     if loaded is None:
         return {}
@@ -125,6 +127,6 @@ def _find_server_filters(reload: Callable[[], Loaded] | None) -> dict[str, str]:
 def _by_server(keys: str) -> Problem:
     return Problem(
         "skipped.by-server",
-        f"The server's settings leave this out: {keys}.",
-        "Ask the facility's administrator whether that is meant, or set it here.",
+        f"The server's settings exclude this: {keys}.",
+        "Ask the facility's administrator whether this is intended, or set it here.",
     )

@@ -1,4 +1,4 @@
-"""The service that runs `watch`, and the start at a login: made and removed on this computer."""
+"""Installing and removing the service that runs `watch`, and the start at login."""
 
 import getpass
 import os
@@ -31,30 +31,30 @@ from mydata_like.state.paths import HOME, StatePaths
 
 
 class ServiceRequest(NamedTuple):
-    """Which service is wanted: of the whole computer or not, and with whose rights."""
+    """The service to install: for one account or the whole computer, and its account."""
 
     everyone: bool = False
-    account: str = ""  # the one who asks by default, also where that is through sudo
-    as_root: bool = False  # root is meant
+    account: str = ""  # by default the current user, also if sudo is used
+    as_root: bool = False  # running as root is intended
 
 
 class Service:
     """The service of this installation, for one account or for the whole computer."""
 
-    def __init__(self, order: WatchRequest, wanted: ServiceRequest) -> None:
-        """Raises SettingsError for wrong settings, and for an account that is refused."""
-        program, config = find_program(), order.config
+    def __init__(self, request: WatchRequest, wanted: ServiceRequest) -> None:
+        """Raises `SettingsError` for invalid settings and for an account that is refused."""
+        program, config = find_program(), request.config
         chosen: tuple[str, ...] = ("--config", str(config.absolute())) if config else ()
-        chosen += tuple(word for text in order.assignments for word in ("--set", text))
-        chosen += tuple(word for key in order.host_keys for word in ("--accept-host-key", key))
+        chosen += tuple(word for text in request.assignments for word in ("--set", text))
+        chosen += tuple(word for key in request.host_keys for word in ("--accept-host-key", key))
         home = os.environ.get(HOME)
         account = _choose_account(wanted)
-        places = _find_places_of(account, order) if wanted.everyone else find_places(config)
+        places = _find_places_of(account, request) if wanted.everyone else find_places(config)
         settings = load_settings(
             config or (places.config_file if places.config_file.is_file() else None),
-            order.assignments,
+            request.assignments,
         ).settings
-        errand = ServiceCommand(
+        command = ServiceCommand(
             words=(*program, "watch", *chosen),
             environment={HOME: str(Path(home).absolute())} if home else {},
             account=account,
@@ -67,26 +67,26 @@ class Service:
         self._needed = places.folders(find_state(settings, places)) if wanted.everyone else ()
         self._account = account
         folders = _find_folders(find_state(settings, places))
-        self.definition: ServiceDefinition = define_service(sys.platform, errand, folders)
+        self.definition: ServiceDefinition = define_service(sys.platform, command, folders)
 
     @property
     def warning(self) -> str:
-        """What may keep the service from lasting; empty where nothing does."""
+        """Why the service may stop working later; empty if there is no such reason."""
         if self._program.is_relative_to(tempfile.gettempdir()):
-            return f"The program lies among temporary files, which may vanish: {self._program}"
+            return f"The program is in a temporary folder, which may be deleted: {self._program}"
         return ""
 
     def install(self) -> Iterator[InstallStep]:
-        """Put the definition into its place and make it count, command by command."""
+        """Write the definition and activate it, command by command."""
         write_definition(self.definition)
         if self._needed and sys.platform != "win32":
             make_folders_as(self._account, self._needed)
         return carry_out(self.definition.install)
 
     def uninstall(self) -> Iterator[InstallStep]:
-        """Stop the service and take the definition away; raises SettingsError if it is not ours.
+        """Stop the service and remove the definition; raises `SettingsError` if it is not ours.
 
-        The file goes even where the system's own commands do not work.
+        The file is removed even if the system's commands fail.
         """
         if not Path(self.definition.file).exists():
             return
@@ -95,14 +95,14 @@ class Service:
 
 
 def apply_autostart(settings: Settings) -> str:
-    """Make or remove the start at a login as the settings say; return where that is written."""
+    """Add or remove the start at login according to the settings; return the entry's location."""
     entry = open_autostart()
     entry.turn(on=settings.window.start_at_login)
     return entry.place
 
 
 def open_autostart() -> Autostart:
-    """Return the entry that starts this program when the person logs in."""
+    """Return the entry that starts this program when the user logs in."""
     state = find_places().state
     return find_autostart(sys.platform, (*find_window(), "--hidden"), _find_folders(state))
 
@@ -114,15 +114,15 @@ def _find_folders(state: Path) -> ServiceFolders:
 
 
 def _choose_account(wanted: ServiceRequest) -> str:
-    """Return whose rights the service gets; root only where it is named, and meant."""
+    """Return the account of the service; root only if it is both named and confirmed."""
     account = wanted.account or _account()
     if not wanted.everyone or sys.platform == "win32":
         return account
     _find_home(account)
     if _is_root(account) and not wanted.as_root:
         raise SettingsError(
-            "The service would run as root, with all rights on this computer.",
-            hint="Name the account that may read the data: --user NAME. Root, if it must be: "
+            "The service would run as root, with full access to this computer.",
+            hint="Name an account that may read the data: --user NAME. To use root anyway: "
             "--as-root.",
         )
     return account
@@ -147,22 +147,22 @@ def _find_home(account: str) -> Path:
     except KeyError:
         raise SettingsError(
             f"This computer has no account named {account}.",
-            hint="Name one that may read the data: --user NAME.",
+            hint="Name an account that may read the data: --user NAME.",
         ) from None
 
 
-def _find_places_of(account: str, order: WatchRequest) -> StatePaths:
-    """Return where the service finds its files, which is the home of its account."""
+def _find_places_of(account: str, request: WatchRequest) -> StatePaths:
+    """Return the folders of the service, which are in the home of its account."""
     if sys.platform != "linux" or os.environ.get(HOME):
-        return find_places(order.config)
+        return find_places(request.config)
     places = StatePaths.in_home(_find_home(account))
-    return places.with_config(order.config.absolute()) if order.config else places
+    return places.with_config(request.config.absolute()) if request.config else places
 
 
 def _find_writable(settings: Settings, places: StatePaths) -> Iterator[Path]:
-    """Yield the folders in which a watch has to write.
+    """Yield the folders to which a watch writes.
 
-    The data directory is one only where other computers may reach it: there a lock file lies.
+    The data directory is included only if other computers may reach it: it then has a lock file.
     """
     yield from (find_state(settings, places), places.logs, places.known_hosts.parent)
     if settings.monitor.signal_file:
@@ -173,7 +173,7 @@ def _find_writable(settings: Settings, places: StatePaths) -> Iterator[Path]:
 
 
 def _account() -> str:
-    """Return whose rights the service gets: of who asks, also where that is through sudo."""
+    """Return the current user's account, also if sudo is used."""
     name = os.environ.get("SUDO_USER") or getpass.getuser()
     domain = os.environ.get("USERDOMAIN") if sys.platform == "win32" else None
     return f"{domain}\\{name}" if domain else name

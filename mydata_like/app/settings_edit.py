@@ -1,4 +1,4 @@
-"""The settings as a person changes them in a dialog: read once, shown for long, written once."""
+"""Editing the settings in a dialog: opening a draft, importing a file, and saving."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -26,20 +26,20 @@ from mydata_like.settings.schema import Settings, settings_by_key
 from mydata_like.settings.settings_file import edit_text, read_settings_file
 from mydata_like.state.secrets import Owner, Secret
 
-AUTOSTART: Final = "window.start_at_login"  # which takes effect when it is saved
+AUTOSTART: Final = "window.start_at_login"  # takes effect when it is saved
 CHANGED_ELSEWHERE: Final = "settings.changed-elsewhere"
-# What belongs to this installation, or opens something to whoever knows it.
+# Settings that belong to this installation only, or that give access to anyone who has them.
 PERSONAL: Final = frozenset(
     {"instrument.uuid", "transfer.key_file", "monitor.signal_url", "advanced.state_directory"}
 )
-_HEADER: Final = "# Settings of mydata-like, without secrets and what is this computer's alone.\n"
+_HEADER: Final = "# Settings of mydata-like, without secrets and those of this computer only.\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettingsEdit:
-    """What a person wants to save: the changes of a draft, and what becomes of the API key.
+    """What the user wants to save: the changes of a draft, and the change of the API key.
 
-    `seen` is the content of the file which the changes were made to; `settings` name server and
+    `seen` is the file's content that the changes are based on; `settings` contain the server and
     account of the key.
     """
 
@@ -50,7 +50,7 @@ class SettingsEdit:
 
 
 class SettingsProposal(NamedTuple):
-    """What a file would set here; nothing is done yet. `remarks` are sentences for a person."""
+    """The changes that a file would make; nothing is changed yet. `remarks` are for the user."""
 
     changes: Mapping[str, object]
     secret: Secret | None = None
@@ -58,38 +58,38 @@ class SettingsProposal(NamedTuple):
 
 
 def open_draft(config: Path | None) -> PendingChanges:
-    """Return the settings for editing; what is wrong in the files is part of the draft."""
+    """Return the settings for editing; errors in the files are part of the draft."""
     sources = find_sources(config)
     seen = _read(sources.user)
-    # Settings that are wrong are shown and mended without what the server sets.
+    # Invalid settings are shown and fixed without the server's settings.
     with suppress(SettingsError):
         sources = load_settings(config).sources
     return PendingChanges(read_layers(sources), seen)
 
 
-def save_edition(config: Path | None, edition: SettingsEdit) -> None:
-    """Keep the API key and write the changes, in this order; the start at a login follows.
+def save_edit(config: Path | None, edit: SettingsEdit) -> None:
+    """Store the API key, write the changes, and update the start at login, in this order.
 
-    Raises SettingsError, with nothing written to the file, where it was changed by somebody
-    else meanwhile, where the key cannot be kept, and as `save_settings` does.
+    Raises `SettingsError`, with nothing written to the file, if the file has changed in the
+    meantime, if the key cannot be stored, and like `save_settings`.
     """
     file = find_sources(config).user
-    if _read(file) != edition.seen:
+    if _read(file) != edit.seen:
         raise SettingsError(
-            f"{file} was changed by another program or person meanwhile.",
-            hint="Look at what is there now, and save again.",
+            f"{file} was changed by another program or user in the meantime.",
+            hint="Check the current values, and save again.",
             code=CHANGED_ELSEWHERE,
         )
-    if edition.key:
-        apply_key_change(edition.settings or Settings(), edition.key, config)
-    if edition.changes:
-        save_settings(config, edition.changes)
-    if AUTOSTART in edition.changes:
+    if edit.key:
+        apply_key_change(edit.settings or Settings(), edit.key, config)
+    if edit.changes:
+        save_settings(config, edit.changes)
+    if AUTOSTART in edit.changes:
         open_autostart().turn(on=bool(open_draft(config).value(AUTOSTART)))
 
 
 def locate_api_key(settings: Settings, config: Path | None) -> str:
-    """Return in words where the account's API key is kept, or nothing where it is nowhere."""
+    """Return a description of where the account's API key is stored; empty if it is not."""
     try:
         return find_api_key(settings, open_secrets(config))[1]
     except SettingsError as error:
@@ -101,7 +101,7 @@ def locate_api_key(settings: Settings, config: Path | None) -> str:
 def read_proposal(source: Path, config: Path | None) -> SettingsProposal:
     """Return what a MyData.cfg or a settings file would change here.
 
-    Raises SettingsError where the file cannot be read, or says nothing of use.
+    Raises `SettingsError` if the file cannot be read or contains no settings.
     """
     if source.suffix.lower() == ".toml":
         return _read_own(source)
@@ -110,14 +110,14 @@ def read_proposal(source: Path, config: Path | None) -> SettingsProposal:
 
 
 def export_settings(values: Mapping[str, object], target: Path) -> None:
-    """Write settings for another computer: no secrets, and nothing that is this one's own."""
+    """Write settings for another computer, without secrets and without those of this one only."""
     left_out = {key for key in values if key in PERSONAL or settings_by_key()[key].about.secret}
     kept = {key: value for key, value in values.items() if key not in left_out}
     write_private(target, (_HEADER + edit_text("", kept)).encode())
 
 
 def _read(file: Path) -> bytes:
-    """Return what is in a file, nothing where it cannot be read: that is told elsewhere."""
+    """Return the content of a file; empty if it cannot be read, which is reported elsewhere."""
     try:
         return file.read_bytes()
     except OSError:
@@ -125,7 +125,7 @@ def _read(file: Path) -> bytes:
 
 
 def apply_key_change(settings: Settings, change: ApiKeyChange, config: Path | None) -> None:
-    """Store or delete the API key of the settings' account; raises SettingsError."""
+    """Store or delete the API key of the settings' account; raises `SettingsError`."""
     secrets = open_secrets(config)
     if change.text is not None:
         store_api_key(settings, secrets, change.text, change.store)
@@ -142,9 +142,9 @@ def apply_key_change(settings: Settings, change: ApiKeyChange, config: Path | No
 
 def _read_own(source: Path) -> SettingsProposal:
     file = read_settings_file(source)
-    # A key that is unknown is left out; a file that is no TOML says nothing at all.
+    # Unknown keys are left out; a file that is not TOML has no values at all.
     if not file.values:
-        problems = file.problems or ("It holds no settings.",)
+        problems = file.problems or ("It contains no settings.",)
         raise SettingsError(
             f"{source} cannot be used. {problems[0]}",
             hint="Choose a settings file of mydata-like (.toml) or of MyData (.cfg).",
@@ -157,7 +157,7 @@ def _remark(takeover: MyDataImport) -> Iterator[str]:
     for kept in takeover.kept:
         setting = settings_by_key()[kept.key]
         now, offered = (format_value(setting, value) for value in (kept.value, kept.offered))
-        yield f"{kept.key} stays {now or '(empty)'}; MyData has {offered or '(empty)'}."
+        yield f"{kept.key} remains {now or '(empty)'}; MyData has {offered or '(empty)'}."
     for old in takeover.keys:
         if old.becoming in (Conversion.UNUSABLE, Conversion.UNKNOWN):
             yield f"{old.name} is left out: {old.reason}."

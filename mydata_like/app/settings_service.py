@@ -1,4 +1,4 @@
-"""Settings and secrets, from where this installation keeps them."""
+"""Loading and saving the settings and secrets of this installation, and finding its files."""
 
 import hashlib
 import os
@@ -41,19 +41,19 @@ from mydata_like.state.state_files import (
 
 
 def find_places(config: Path | None = None) -> StatePaths:
-    """Return where this installation's files are."""
+    """Return the paths of this installation's files."""
     return StatePaths.chosen(os.environ, config)
 
 
 def find_state(settings: Settings, places: StatePaths) -> Path:
-    """Return the folder of the ledger, the locks and our identity."""
+    """Return the folder of the ledger, the locks and this installation's identity."""
     return settings.advanced.state_directory or places.state
 
 
 def ledger_file(settings: Settings, places: StatePaths, root: bytes, shard: Shard = WHOLE) -> Path:
-    """Return the ledger of this server and data directory, which the directory's lock guards.
+    """Return the ledger of this server and data directory, protected by the directory's lock.
 
-    Runs over two data directories or shards write two files: a ledger has one writer, always.
+    Each data directory and shard has its own file, so a ledger never has two writers.
     """
     host = urlsplit(settings.server.url).netloc.replace(":", "_")
     directory = hashlib.sha256(os.path.realpath(root)).hexdigest()[:8]
@@ -61,12 +61,12 @@ def ledger_file(settings: Settings, places: StatePaths, root: bytes, shard: Shar
 
 
 def prepare_places(settings: Settings, places: StatePaths) -> None:
-    """Make the folders of this installation, that of its state included."""
+    """Create the folders of this installation, including the state folder."""
     places.make_private(find_state(settings, places))
 
 
 def correct_places(settings: Settings, places: StatePaths, emit: Callable[[Event], object]) -> None:
-    """Take the rights of others from what is there already, and tell of it."""
+    """Remove the access of other accounts to existing files, and report it."""
     if problem := correct_modes(places, find_state(settings, places)):
         emit(Notice(problem=problem))
 
@@ -74,23 +74,22 @@ def correct_places(settings: Settings, places: StatePaths, emit: Callable[[Event
 def report_former_values(
     reload: Callable[[], Loaded] | None, emit: Callable[[Event], object]
 ) -> None:
-    """Report which settings have a value of an earlier version, and what counts instead."""
+    """Report which settings have a value of an earlier version, and which value is used instead."""
     try:
         former = reload().former if reload else ()
-    except UploaderError:  # the settings that were right when the run began count on
+    except UploaderError:  # the settings that were valid at the start stay in force
         return
     for warning in former:
-        hint = "Reset the setting, or choose another value: then this message ends."
+        hint = "To remove this message, reset the setting or choose another value."
         emit(Notice(problem=Problem("settings.former", warning, hint)))
 
 
 def load_settings(
     config: Path | None = None, assignments: Sequence[str] = (), *, must_exist: bool = True
 ) -> Loaded:
-    """Return the settings of a file (the usual one by default), checked.
+    """Return the validated settings of a file (the default one if None).
 
-    Raises SettingsError with all that is wrong, and where a named file does not exist, unless
-    it is still to be made.
+    Raises `SettingsError` with all problems, and, if it `must_exist`, for a missing file.
     """
     if must_exist and config is not None and not config.exists():
         raise SettingsError(
@@ -106,17 +105,17 @@ def load_settings(
 
 
 def heartbeat_file(settings: Settings, places: StatePaths) -> Path:
-    """Return where a watch leaves its signs of life."""
+    """Return the file to which a watch writes its heartbeat."""
     return find_file(find_state(settings, places), HEARTBEAT)
 
 
-def standing_file(settings: Settings, places: StatePaths) -> Path:
-    """Return where it is remembered how we stand with the server of the settings."""
+def approval_file(settings: Settings, places: StatePaths) -> Path:
+    """Return the file that stores our approval by the server in the settings."""
     return find_file(find_state(settings, places), APPROVAL, settings.server.url)
 
 
 def server_settings_file(settings: Settings, places: StatePaths) -> Path:
-    """Return where it is kept what the server of the settings sets for this uploader."""
+    """Return the file that caches the server's settings for this uploader."""
     return find_file(find_state(settings, places), SERVER_SETTINGS, settings.server.url)
 
 
@@ -128,7 +127,7 @@ def _read_layer(kept: ServerSettings, here: Settings) -> ServerLayer:
 
 
 def find_legacy() -> Path | None:
-    """Return the MyData.cfg of this computer, if MyData has been used here."""
+    """Return the MyData.cfg of this computer, if there is one."""
     from mydata_like.settings.mydata_cfg import usual_places
 
     places = usual_places(os.environ, sys.platform, Path.home())
@@ -136,20 +135,20 @@ def find_legacy() -> Path | None:
 
 
 def offer_takeover(settings: Settings, config: Path | None) -> str:
-    """Return the sentence that leads on from MyData while nothing is set yet, else nothing."""
+    """Return a hint to import MyData's settings while nothing is set yet, else an empty string."""
     required = [setting for setting in iter_settings() if setting.about.required]
     place = find_legacy() if len(find_missing(settings)) == len(required) else None
     if place is None:
         return ""
     option = f' --config "{config}"' if config else ""
-    return f"MyData's settings are in {place}; take them over: mydata-like settings import{option}"
+    return f"MyData's settings are in {place}. Import them: mydata-like settings import{option}"
 
 
 def save_settings(config: Path | None, changes: Mapping[str, object]) -> tuple[SettingProblem, ...]:
-    """Change the user's settings file (None removes a key); return what is still wrong there.
+    """Change the user's settings file (None removes a key); return the remaining problems.
 
-    Nothing is written, and SettingsError raised, for locked keys and where a change would
-    make anything wrong that was right.
+    Raises `SettingsError` and writes nothing if a key is locked, or if a change would cause a
+    new problem.
     """
     sources = find_sources(config)
     before = _find_problems(sources, {})
@@ -172,18 +171,18 @@ def _find_problems(
 
 
 def open_secrets(config: Path | None = None) -> SecretSources:
-    """Return the places where the API key may be; nothing is asked yet."""
+    """Return the places where the API key may be stored; none is accessed yet."""
     places = find_places(config)
     return SecretSources(environment(), FileSecrets(places.secrets_file), KeyringSecrets())
 
 
 def find_api_key(settings: Settings, secrets: SecretSources) -> tuple[Secret, str]:
-    """Return the API key and the words for where it was found; raises SettingsError."""
+    """Return the API key and a description of its source; raises `SettingsError`."""
     return load_api_key(secrets, Owner.of(settings.server.url, settings.server.username))
 
 
 def store_api_key(settings: Settings, secrets: SecretSources, text: str, store: KeyStore) -> Owner:
-    """Keep the API key of the settings' account; the file forgets one that the keyring has."""
+    """Store the API key of the settings' account; a key in the keyring is removed from the file."""
     owner = Owner.of(settings.server.url, settings.server.username)
     if store == "file":
         secrets.file.save(owner, Secret(text))
@@ -197,12 +196,12 @@ def _warn_of_open_locks(loaded: Loaded) -> Loaded:
     managed = loaded.sources.managed
     if not managed or not loaded.locked_by or is_protected(managed):
         return loaded
-    warning = f"{managed} locks settings, but others than administrators can change it."
+    warning = f"{managed} locks settings, but users without administrator rights can change it."
     return replace(loaded, warnings=(*loaded.warnings, warning))
 
 
 def find_sources(config: Path | None, assignments: Sequence[str] = ()) -> LayerSources:
-    """Return where the settings of this installation come from."""
+    """Return the sources of this installation's settings."""
     places = find_places(config)
     return LayerSources(
         user=places.config_file,

@@ -1,4 +1,4 @@
-"""Folders from outside of the data directory: what they would become, and what is left of them."""
+"""Extra sources: previews of what they would become, conflicts, and what is still unfinished."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -36,12 +36,12 @@ from mydata_like.hostos.lock import lock_data_directory
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from mydata_like.settings.schema import Settings
 
-PARTS_SHOWN = 500  # sub-folders of a source that are told apart
-RUNS_ASKED = 20  # of which the latest that sent something tells how fast the next one will be
+PARTS_SHOWN = 500  # sub-folders of a source that are listed separately
+RUNS_ASKED = 20  # of these, the latest that sent something gives the expected speed
 
 
 class SourcePart(NamedTuple):
-    """A folder right in a source, with all below it; the nameless one has all others' files."""
+    """A folder directly in a source, with all below it; without a name, the files of all others."""
 
     name: bytes
     files: int = 0
@@ -49,7 +49,7 @@ class SourcePart(NamedTuple):
 
 
 class SkippedSource(NamedTuple):
-    """So many files or folders that stay here for one reason, and the first of them."""
+    """The number of files or folders that are not sent for one reason, and the first of them."""
 
     problem: Problem
     number: int
@@ -58,31 +58,31 @@ class SkippedSource(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourcePreview:
-    """What is known by now of a folder or file that is to be carried.
+    """The preview of a folder or file that is to be sent, as far as it has been scanned.
 
-    found = safe + waiting + left + what will be sent; `left` and `waiting` are by code.
+    found = safe + waiting + left + wanted. `reasons` explains `waiting` and `left` by code.
     """
 
     path: bytes
     destination: Destination
-    remembered: bool = False  # it became this before
+    remembered: bool = False  # the destination is from an earlier upload
     alone: bool = False
-    refusal: Problem | None = None  # why it cannot be carried
-    complete: bool = False  # nothing of it is still to be looked at
+    refusal: Problem | None = None  # why it cannot be sent
+    complete: bool = False  # it was scanned to the end
     found: int = 0
     found_bytes: int = 0
-    safe: int = 0  # the server has verified them, as they are now
+    safe: int = 0  # verified by the server in their current state
     safe_bytes: int = 0
     waiting: int = 0
     waiting_bytes: int = 0
     left: int = 0
     left_bytes: int = 0
     reasons: Mapping[str, SkippedSource] = field(default_factory=dict)
-    parts: tuple[SourcePart, ...] = ()  # in the order in which they were found
+    parts: tuple[SourcePart, ...] = ()  # in the order found
 
     @property
     def wanted(self) -> int:
-        """How many files would be sent."""
+        """The number of files that would be sent."""
         return self.found - self.safe - self.waiting - self.left
 
     @property
@@ -91,11 +91,11 @@ class SourcePreview:
 
 
 class Conflict(NamedTuple):
-    """Something about a source that a person should know before it is carried.
+    """A conflict of a source that the user should know before it is sent.
 
-    Of two of them: one lies in the other (`inside`), or both become one dataset (`same`). Of
-    one: the server has it under another name (`elsewhere`), or has `other`'s files under this
-    one (`taken`). The first two keep both from being carried.
+    Between two sources: one is inside the other (`inside`), or both become one dataset (`same`).
+    Of one source: the server has it under another name (`elsewhere`), or has files of `other`
+    under its name (`taken`). With the first two kinds, neither source can be sent.
     """
 
     kind: Literal["inside", "same", "elsewhere", "taken"]
@@ -109,14 +109,14 @@ class Conflict(NamedTuple):
 
 
 def find_sources(settings: Settings, config: Path | None) -> list[KnownSource]:
-    """Return all sources that were ever added, in the order of their paths."""
+    """Return all sources that were ever added, sorted by path."""
     with ExitStack() as stack:
         ledger = _open_ledger(settings, config, stack)
         return ledger.find_sources() if ledger else []
 
 
 def find_unfinished_sources(settings: Settings, config: Path | None) -> list[KnownSource]:
-    """Return the sources of which something is not safe yet, and how much that is."""
+    """Return the sources that are not completely safe yet, with the remaining amounts."""
     with ExitStack() as stack:
         ledger = _open_ledger(settings, config, stack)
         known = ledger.find_sources() if ledger else []
@@ -125,15 +125,15 @@ def find_unfinished_sources(settings: Settings, config: Path | None) -> list[Kno
 
 
 def remove_source(settings: Settings, config: Path | None, path: bytes) -> None:
-    """Forget a source, by its key: no run carries on with it, and nothing in it is at risk.
+    """Remove a source by its key: no run continues with it, and it no longer counts as at risk.
 
-    Nothing of it is deleted, here or on the server. Raises `AlreadyRunningError` while a run is
-    at work, `SourceError` where no such source is unfinished, `RunError` where the ledger fails.
+    No files are deleted, here or on the server. Raises `AlreadyRunningError` while a run is in
+    progress, `SourceError` if there is no such unfinished source, `RunError` if the ledger fails.
     """
     if path not in [known.path for known in find_unfinished_sources(settings, config)]:
         raise SourceError(
-            f"{format_path(path)} is no folder or file that a run is to carry on with.",
-            hint="`mydata-like sources` lists them.",
+            f"{format_path(path)} is not an unfinished extra source.",
+            hint="To list them, run: mydata-like sources",
             code="source.unknown",
         )
     places, clock = find_places(config), SystemClock()
@@ -146,13 +146,13 @@ def remove_source(settings: Settings, config: Path | None, path: bytes) -> None:
 
 
 def find_source_of(settings: Settings, config: Path | None, path: bytes) -> bytes | None:
-    """Return the source in which something lies, by its key."""
+    """Return the key of the source that contains a path."""
     known = find_sources(settings, config)
     return next((source.path for source in known if lies_in(path, source.path)), None)
 
 
 def find_speed(settings: Settings, config: Path | None) -> float:
-    """Return how many bytes a second the last run sent that sent anything; 0 for none."""
+    """Return the speed of the latest run that sent anything, in bytes a second; 0 if none did."""
     with ExitStack() as stack:
         ledger = _open_ledger(settings, config, stack)
         runs = ledger.find_runs(RUNS_ASKED) if ledger else []
@@ -166,10 +166,10 @@ def find_speed(settings: Settings, config: Path | None) -> float:
 def preview_sources(
     settings: Settings, config: Path | None, paths: Iterable[bytes], cancel: CancelSignal
 ) -> Iterator[SourcePreview]:
-    """Look at folders and files as a run would; yield what is known of one, again and again.
+    """Scan folders and files as a run would; yield the preview of each repeatedly as it grows.
 
-    Nothing is changed, and nobody is asked. Raises `Cancelled` when asked to stop,
-    `SettingsError` where a pattern is wrong, `RunError` where the ledger cannot be read.
+    Changes nothing and does not query the server. Raises `Cancelled` when asked to stop,
+    `SettingsError` if a pattern is invalid, `RunError` if the ledger cannot be read.
     """
     with ExitStack() as stack:
         ledger = _open_ledger(settings, config, stack)
@@ -180,7 +180,7 @@ def preview_sources(
 def find_conflicts(
     settings: Settings, config: Path | None, sources: Sequence[ExtraSource]
 ) -> list[Conflict]:
-    """Return what would be lost or mixed if these were carried as they are."""
+    """Return the conflicts that would lose or mix data if these sources were sent."""
     conflicts = [
         found for one, other in combinations(sources, 2) if (found := _compare(one, other))
     ]
@@ -193,7 +193,7 @@ def find_conflicts(
 
 
 def _open_ledger(settings: Settings, config: Path | None, stack: ExitStack) -> SqliteLedger | None:
-    """Return the ledger to be read; None where there is none that knows of sources yet."""
+    """Return the ledger for reading; None if there is none, or none that records sources yet."""
     if settings.data.directory is None:
         return None
     root = os.fsencode(settings.data.directory)
@@ -220,7 +220,7 @@ def _preview(
         )
         return
     known = ledger.find_destination(source.path) if ledger else None
-    look = _Look(
+    builder = _PreviewBuilder(
         SourcePreview(
             path=source.path,
             destination=known or source.destination,
@@ -228,15 +228,15 @@ def _preview(
             alone=source.alone,
         )
     )
-    yield look.preview
-    for group in Scan(settings, look.add, SystemClock(), cancel).read(source):
-        look.add_group(group, _find_safe(ledger, group))
-        yield look.preview
-    yield replace(look.preview, complete=True)
+    yield builder.preview
+    for group in Scan(settings, builder.add, SystemClock(), cancel).read(source):
+        builder.add_group(group, _find_safe(ledger, group))
+        yield builder.preview
+    yield replace(builder.preview, complete=True)
 
 
 def _find_safe(ledger: SqliteLedger | None, group: FileGroup) -> set[bytes]:
-    """Return the keys of the files that the ledger calls verified, as they are now."""
+    """Return the keys of the files that the ledger has as verified in their current state."""
     known = ledger.find_entries([file.key for file in group.files]) if ledger else {}
     return {file.key for file in group.files if _is_safe(known.get(file.key), file)}
 
@@ -249,8 +249,8 @@ def _is_safe(entry: Entry | None, file: LocalFile) -> bool:
     )
 
 
-class _Look:
-    """Counts what a scan tells of one source."""
+class _PreviewBuilder:
+    """Builds the preview of one source from the events of a scan."""
 
     def __init__(self, preview: SourcePreview) -> None:
         self.preview = preview
@@ -258,7 +258,7 @@ class _Look:
         self._parts: dict[bytes, SourcePart] = {}
 
     def add(self, event: Event) -> None:
-        """Take an event of the scan into account."""
+        """Add an event of the scan."""
         preview = self.preview
         match event:
             case FilesSeen(files=files, bytes=size):
@@ -278,7 +278,7 @@ class _Look:
                 pass
 
     def add_group(self, group: FileGroup, safe: set[bytes]) -> None:
-        """Take the files of a group into account that a run would take."""
+        """Add the files of a group that a run would send."""
         size = sum(file.size for file in group.files if file.key in safe)
         for file in group.files:
             self._count(file)

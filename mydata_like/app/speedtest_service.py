@@ -1,4 +1,4 @@
-"""A speed test, put together: what it may touch, when it may run, and what it changes."""
+"""The speed test: when it may run, what it uses, and the settings that it changes."""
 
 import os
 from collections.abc import Generator, Iterator, Mapping
@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from mydata_like.app.approval import ApprovalRequest
 from mydata_like.app.connection import Connection, require_complete
-from mydata_like.app.directory_lock import occupied
+from mydata_like.app.directory_lock import directory_locked
 from mydata_like.app.run_request import RunObserver, RunRequest, build_gate, connected
 from mydata_like.app.settings_service import (
     find_places,
@@ -21,7 +21,7 @@ from mydata_like.app.settings_service import (
     prepare_places,
     save_settings,
 )
-from mydata_like.app.staging_service import list_endpoints, open_petition, open_transport
+from mydata_like.app.staging_service import list_endpoints, open_approval_request, open_transport
 from mydata_like.core.errors import NotApprovedError, Problem, RunError
 from mydata_like.core.formatting import format_size
 from mydata_like.core.ports import CancelSignal, Clock
@@ -52,7 +52,7 @@ from mydata_like.state.state_files import SPEED_TESTS, add_speed_test, find_file
 
 
 def require_quiet(limits: Limits, clock: Clock) -> None:
-    """Raise `RunError` where a run would hold, or send slowly, so as not to disturb others."""
+    """Raise `RunError` if a run would pause or send slowly now to spare the instrument."""
     hours, local = tuple(map(parse_period, limits.quiet_hours)), clock.now().astimezone()
     found = judge_hours(hours, local)
     if not found and limits.pause_while_running:
@@ -62,33 +62,34 @@ def require_quiet(limits: Limits, clock: Clock) -> None:
 
 
 def _judge_bandwidth(planned: Planned) -> Problem | None:
-    """Return that less may be sent now than the line carries, which is what a test finds out."""
+    """Return a problem if the bandwidth is limited now, since a test needs all of it."""
     if not planned.rate:
         return None
     allowed = f"{format_size(planned.rate)}/s ({planned.reason})"
     return Problem(
         "limits.bandwidth",
-        f"All that is sent may take {allowed} now, and a test sends as fast as it can.",
+        f"The bandwidth is limited to {allowed} now, but a test sends as fast as it can.",
     )
 
 
 def _unwelcome(problem: Problem) -> RunError:
     return RunError(
         f"A speed test would disturb the instrument or its network now. {problem.message}",
-        hint="Try again later; --anyway makes the test all the same.",
+        hint="Try again later, or use --anyway to run the test regardless.",
         code=problem.code,
     )
 
 
-FOLDER: Final = ".mydata-like-doctor-"  # in the staging area, with the uploader's uuid behind it
+FOLDER: Final = ".mydata-like-doctor-"  # in the staging area, followed by the uploader's uuid
+_NOT_MEASURED: Final = "The way to the server was not measured"
 _PAGE: Final = 100  # rows
-_RUNS: Final = 50  # of which records are recalled
-_MANY: Final = 500  # files; a run that sent fewer says little of the pace
+_RUNS: Final = 50  # whose speeds are compared
+_MANY: Final = 500  # files; the speed of a run that sent fewer means little
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpeedTestRequest:
-    """What a speed test is asked to be: short, or in spite of an acquisition that is going on."""
+    """The options of a speed test: its effort, and whether it may run during an acquisition."""
 
     config: Path | None = None
     effort: SpeedTestEffort = FULL
@@ -96,9 +97,9 @@ class SpeedTestRequest:
 
 
 class SpeedTest:
-    """A speed test that may begin: the data directory is locked and the server was reached.
+    """A speed test that is ready to start: the data directory is locked, the server connected.
 
-    `measure` first, or `recall`, then all the rest.
+    Call `measure` or `recall` before any other method.
     """
 
     def __init__(
@@ -114,13 +115,13 @@ class SpeedTest:
         self._examination = SpeedTestRunner(subject, order.effort, cancel)
 
     def measure(self) -> Generator[Measurement, None, None]:
-        """Yield what is measured, one after the other; raises `Cancelled`."""
+        """Yield each measurement as it is made; raises `Cancelled`."""
         return self._examination.measure()
 
     def recall(self) -> dict[str, Any]:
-        """Return the record of the latest test, and go on from there instead of measuring.
+        """Return the record of the latest test, and use it instead of measuring.
 
-        Raises `RunError` where there is none that can be read.
+        Raises `RunError` if there is no readable one.
         """
         tests = load_speed_tests(self._settings, self._order.config)
         try:
@@ -134,15 +135,15 @@ class SpeedTest:
             )
         except (LookupError, TypeError, ValueError) as error:
             raise RunError(
-                "There is no earlier speed test to go on from.",
-                hint="Make a new one.",
+                "There is no earlier speed test to continue from.",
+                hint="Run a new one.",
                 code="speed.no-test",
             ) from error
         return latest
 
     @property
     def obstacle(self) -> str:
-        """Why the way to the server will not be measured; empty where it will."""
+        """Why the connection to the server will not be measured; empty if it will."""
         return self._subject.why
 
     @property
@@ -150,12 +151,12 @@ class SpeedTest:
         return self._examination.findings
 
     def judge(self) -> Diagnosis:
-        """Return what the findings mean for the settings as they are."""
+        """Return what the measurements mean for the current settings."""
         archives = bool(self._settings.archive.rules)
         return judge(self.findings, self._settings.transfer, archives=archives)
 
     def find_applicable(self, record: Mapping[str, Any]) -> dict[str, object]:
-        """Return what a test's record advises and is not in force: nothing that is locked."""
+        """Return the recommended settings of a test's record that are neither set nor locked."""
         loaded = load_settings(self._order.config)
         advised = dict(chain(*(each["changes"].items() for each in record["verdict"]["advice"])))
         if order := advised.get("transfer.ciphers"):
@@ -167,24 +168,24 @@ class SpeedTest:
         }
 
     def find_replaced(self, changes: Mapping[str, object]) -> dict[str, object]:
-        """Return what the person's file says of these settings; None where it says nothing."""
+        """Return the values of these settings in the user's file; None for those not in it."""
         given = load_settings(self._order.config).given
         by_source = {key: {one.source: one.value for one in given.get(key, ())} for key in changes}
         return {key: values.get(Layer.USER) for key, values in by_source.items()}
 
-    def carry(self) -> Iterator[Measurement]:
-        """Yield how fast files go with the settings as they are."""
+    def measure_files(self) -> Iterator[Measurement]:
+        """Yield the speed of sending files with the current settings."""
         return self._examination.prove(self._settings.transfer)
 
     def apply(self, changes: Mapping[str, object]) -> Iterator[Measurement]:
-        """Write settings to the person's file, then yield how fast files go with them."""
+        """Write settings to the user's file, then yield the speed of sending files with them."""
         save_settings(self._order.config, changes)
         values = {key.removeprefix("transfer."): value for key, value in changes.items()}
         transfer = Transfer(**self._settings.transfer.values() | values)
         return self._examination.prove(transfer)
 
     def as_record(self, verdict: Diagnosis) -> dict[str, object]:
-        """Return all of it as plain values for JSON; docs/doctor.md describes them."""
+        """Return the test as plain values for JSON; docs/doctor.md describes them."""
         return {
             "at": SystemClock().now().isoformat(timespec="seconds"),
             "quick": self._order.effort == QUICK,
@@ -193,7 +194,7 @@ class SpeedTest:
         }
 
     def keep(self, record: Mapping[str, object]) -> None:
-        """Keep a test, to be compared with later ones, or what came of its advice."""
+        """Store a test, or the result of its recommendations, for comparison with later tests."""
         add_speed_test(_file(self._settings, self._order.config), record)
 
 
@@ -203,7 +204,7 @@ def _is_set(settings: Settings, key: str, value: object) -> bool:
 
 
 def load_speed_tests(settings: Settings, config: Path | None) -> list[Mapping[str, Any]]:
-    """Return the speed tests of this installation, the latest last, as `doctor --json` prints."""
+    """Return this installation's speed tests, latest last, in the format of `doctor --json`."""
     return read_speed_tests(_file(settings, config))
 
 
@@ -211,10 +212,10 @@ def load_speed_tests(settings: Settings, config: Path | None) -> list[Mapping[st
 def open_speed_test(
     settings: Settings, order: SpeedTestRequest, observer: RunObserver
 ) -> Iterator[SpeedTest]:
-    """Yield a speed test that may begin; nothing runs beside it on the same data directory.
+    """Yield a speed test that is ready to start; it holds the lock of the data directory.
 
-    Raises a `RunError` where it may not: an acquisition is under way, a run is at work, the
-    server cannot be reached.
+    Raises a `RunError` if an acquisition or a run is in progress, or if the server cannot be
+    reached.
     """
     require_complete(settings, order.config)
     places, clock = find_places(order.config), SystemClock()
@@ -225,11 +226,11 @@ def open_speed_test(
     request = RunRequest(settings=settings, config=order.config, dry_run=True)
     gate = build_gate(request, observer, clock)
     with (
-        occupied(state, os.fsencode(root), clock, observer.cancel.set),
+        directory_locked(state, os.fsencode(root), clock, observer.cancel.set),
         connected(request, observer, gate) as connection,
     ):
-        petition = open_petition(connection, settings, places, observer.emit)
-        staging, why = _find_staging(petition, settings, order.config)
+        approval_request = open_approval_request(connection, settings, places, observer.emit)
+        staging, why = _find_staging(approval_request, settings, order.config)
         subject = SpeedTestTarget(
             root=root,
             state=state,
@@ -247,33 +248,33 @@ def _file(settings: Settings, config: Path | None) -> Path:
 
 
 def _find_staging(
-    petition: ApprovalRequest, settings: Settings, config: Path | None
+    approval_request: ApprovalRequest, settings: Settings, config: Path | None
 ) -> tuple[ProbeFiles | None, str]:
-    """Return the way into the staging area; without one, a sentence on why there is none."""
+    """Return the access to the staging area; without it, a sentence that says why."""
     if settings.transfer.method == "http":
-        return None, "The way to the server was not measured: files are sent over HTTP."
+        return None, f"{_NOT_MEASURED}: files are sent over HTTP."
     try:
-        approved = petition.look()
+        approved = approval_request.fetch_approval()
     except NotApprovedError as error:
-        return None, f"The way to the server was not measured: {error.message}"
+        return None, f"{_NOT_MEASURED}: {error.message}"
     if approved is None:
-        return None, "The way to the server was not measured: ask for approval first (register)."
+        return None, f"{_NOT_MEASURED}: ask for approval first (register)."
     area, places = approved.area, find_places(config)
-    endpoints = list_endpoints(petition, area, settings, places)
+    endpoints = list_endpoints(approval_request, area, settings, places)
     if not endpoints:
-        return None, "The way to the server was not measured: the staging area has no host."
+        return None, f"{_NOT_MEASURED}: the staging area has no host."
     return ProbeFiles(
         endpoint=endpoints[0],
         location=os.fsencode(area.location),
-        folder=FOLDER + petition.applicant.installation.uuid,
+        folder=FOLDER + approval_request.applicant.installation.uuid,
         open_transport=lambda transfer: open_transport(
-            petition, area, settings.changed(transfer=transfer), places
+            approval_request, area, settings.changed(transfer=transfer), places
         ),
     ), ""
 
 
 def _recall_records(settings: Settings, places: StatePaths) -> Iterator[float]:
-    """Yield how many files a second each run brought to the server that waited for its API."""
+    """Yield the files a second of each past run whose bottleneck was the server's API."""
     root = os.fsencode(settings.data.directory or Path())
     ledger = SqliteLedger.open_to_read(ledger_file(settings, places, root), root, SystemClock())
     if ledger is None:
@@ -289,9 +290,9 @@ def _recall_records(settings: Settings, places: StatePaths) -> Iterator[float]:
 
 
 def _ask(connection: Connection) -> Questions:
-    """Return what the API is asked: what each run asks, one request each, nothing that changes.
+    """Return the read-only API requests to measure, one of each kind that a run makes.
 
-    Listing and statistics are of one dataset, whose size makes no difference: it is one page.
+    Listing and statistics are of one dataset; its size does not matter, since one page is read.
     """
     client = connection.client
     listing: Query = {"limit": _PAGE}

@@ -1,4 +1,4 @@
-"""The way into the staging area: channels over SSH where that is approved, else HTTP."""
+"""Access to the staging area, over SSH if that is approved, else over HTTP, and its cleanup."""
 
 import logging
 import os
@@ -12,8 +12,8 @@ from typing import Final
 
 from mydata_like.app.approval import ApprovalRequest, StoredIdentity, describe_applicant
 from mydata_like.app.connection import Connection
-from mydata_like.app.server_settings_cache import open_mirror
-from mydata_like.app.settings_service import find_state, standing_file
+from mydata_like.app.server_settings_cache import open_server_settings
+from mydata_like.app.settings_service import approval_file, find_state
 from mydata_like.core.errors import (
     AccessDeniedError,
     NotApprovedError,
@@ -54,12 +54,12 @@ logger = logging.getLogger(__name__)
 
 _PAUSE: Final = timedelta(days=1)
 _CLEANED: Final = "cleaned"
-_FOLDERS: Final = 1000  # that are looked at at once; the rest is for the next day
+_FOLDERS: Final = 1000  # cleaned in one run; the rest is left for the next day
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CleanupArea:
-    """The staging area as this needs it: its hosts, its location, and whose files are ours."""
+    """The staging area to clean: its hosts, its location, and the owner of our files."""
 
     endpoints: tuple[Endpoint, ...]
     location: bytes
@@ -67,7 +67,7 @@ class CleanupArea:
 
 
 def open_visited(settings: Settings, places: StatePaths, clock: Clock) -> VisitedFolders:
-    """Return what remembers the folders of this server's staging area."""
+    """Return the record of the folders that were used in this server's staging area."""
     return VisitedFolders(_file(settings, places, VISITED), clock)
 
 
@@ -78,9 +78,10 @@ def clean_staging(
     find_area: Callable[[], CleanupArea],
     emit: Emit,
 ) -> None:
-    """Remove what is old in folders into which nothing was sent for as long; once a day.
+    """Remove old partial files from folders that have not been used for as long; once a day.
 
-    Nothing is connected to while there are none. Whatever fails is logged, and is done later.
+    Without such folders no connection is made. A failure is logged, and the cleanup is retried
+    another day.
     """
     now, visited = clock.now(), open_visited(settings, places, clock)
     moments = TimestampStore(_file(settings, places, CLEANUP))
@@ -99,19 +100,19 @@ def clean_staging(
         return
     visited.forget({folder.decode("utf-8", "surrogateescape") for folder in removed.clean})
     if removed.files:
-        emit(Notice(problem=_tell(removed)))
+        emit(Notice(problem=_describe_removed(removed)))
 
 
 def _clean(area: CleanupArea, folders: Sequence[bytes], wanted: "_Wanted") -> Removed:
     with visit(area.endpoints[0], area.location) as there:
         remover = open_remover(there.session, there.rung.rung, area.location, area.owner)
-        if remover is None:  # over scp nothing has a temporary name
+        if remover is None:  # with scp there are no temporary names
             return Removed(clean=frozenset(folders))
         return clean_up(remover, folders, wanted.has)
 
 
 class _Wanted:
-    """The temporary names of large files whose sending may go on, in whatever folder."""
+    """The temporary names of large files whose transfer may be resumed, in any folder."""
 
     def __init__(self, unsent: Iterable[UnsentQuery], owner: str) -> None:
         self._unsent = set(unsent)
@@ -141,13 +142,13 @@ def _file(settings: Settings, places: StatePaths, name: str) -> Path:
     return find_file(find_state(settings, places), name, settings.server.url)
 
 
-def _tell(removed: Removed) -> Problem:
+def _describe_removed(removed: Removed) -> Problem:
     files = "1 file" if removed.files == 1 else f"{removed.files:,} files"
     return Problem(
         "staging.cleaned",
-        f"{files} ({format_size(removed.size)}) of broken transfers were removed from the staging "
-        f"area: for {AGE // 86400} days nothing came to them.",
-        "Nothing has to be done: their local files were changed, deleted or sent again since.",
+        f"{files} ({format_size(removed.size)}) of interrupted transfers were removed from the "
+        f"staging area because they had not changed for {AGE // 86400} days.",
+        "No action is needed: their local files have since been changed, deleted or sent again.",
     )
 
 
@@ -156,7 +157,7 @@ HTTP_CHANNELS = 4
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OpenStaging:
-    """The transport, and the name of the storage box in which its bytes arrive."""
+    """The transport, and the name of the storage box that it writes to."""
 
     transport: Transport
     box: str
@@ -165,79 +166,79 @@ class OpenStaging:
 def open_staging(
     connection: Connection, settings: Settings, places: StatePaths, emit: Emit
 ) -> OpenStaging:
-    """Register this installation and return the best way in that the server allows.
+    """Register this installation and return the best transport that the server allows.
 
-    Raises `NotApprovedError` where SSH is insisted on and not approved yet.
+    Raises `NotApprovedError` if `transfer.method` requires SSH, which is not approved yet.
     """
     if settings.transfer.method == "http":
         return find_staging(connection, settings, places, emit)
-    petition = open_petition(connection, settings, places, emit)
+    approval_request = open_approval_request(connection, settings, places, emit)
     try:
-        area = petition.request()
+        area = approval_request.request()
         if settings.transfer.method == "auto":
-            _require_let_in(petition, area, settings, places)
+            _require_admitted(approval_request, area, settings, places)
     except NotApprovedError as error:
         if settings.transfer.method == "ssh":
             raise
-        message = f"{error.message} Meanwhile files are sent over HTTP, which is slower."
+        message = f"{error.message} Until then, files are sent over HTTP, which is slower."
         emit(Notice(problem=Problem(error.problem_code, message, error.hint)))
         return _over_http(connection, settings, None, emit)
     clock = SystemClock()
     clean_staging(
-        settings, places, clock, lambda: _find_area(petition, area, settings, places), emit
+        settings, places, clock, lambda: _find_area(approval_request, area, settings, places), emit
     )
-    return OpenStaging(open_transport(petition, area, settings, places), area.box)
+    return OpenStaging(open_transport(approval_request, area, settings, places), area.box)
 
 
 def _find_area(
-    petition: ApprovalRequest, area: StagingArea, settings: Settings, places: StatePaths
+    approval_request: ApprovalRequest, area: StagingArea, settings: Settings, places: StatePaths
 ) -> CleanupArea:
     return CleanupArea(
-        endpoints=tuple(list_endpoints(petition, area, settings, places)),
+        endpoints=tuple(list_endpoints(approval_request, area, settings, places)),
         location=os.fsencode(area.location),
-        owner=petition.applicant.installation.uuid,
+        owner=approval_request.applicant.installation.uuid,
     )
 
 
 def open_transport(
-    petition: ApprovalRequest, area: StagingArea, settings: Settings, places: StatePaths
+    approval_request: ApprovalRequest, area: StagingArea, settings: Settings, places: StatePaths
 ) -> SshTransport:
-    """Return the channels to an approved staging area; none is open yet."""
+    """Return the SSH transport to an approved staging area; no channel is open yet."""
     return SshTransport(
         area,
         settings.transfer,
-        key_file=petition.applicant.pair.path,
+        key_file=approval_request.applicant.pair.path,
         known_hosts=places.known_hosts,
-        emit=petition.follow,
-        explain=petition.explain,
-        owner=petition.applicant.installation.uuid,
+        emit=approval_request.follow,
+        explain=approval_request.explain,
+        owner=approval_request.applicant.installation.uuid,
         visiting=open_visited(settings, places, SystemClock()).note,
     )
 
 
-def _require_let_in(
-    petition: ApprovalRequest, area: StagingArea, settings: Settings, places: StatePaths
+def _require_admitted(
+    approval_request: ApprovalRequest, area: StagingArea, settings: Settings, places: StatePaths
 ) -> None:
-    """Raise `NotApprovedError` where no host knows our key, as it may be after an approval.
+    """Raise `NotApprovedError` if no host accepts our key, which can happen after an approval.
 
-    Whatever else is wrong with the hosts, the channels will tell.
+    Other problems with the hosts are reported when channels are opened.
     """
-    if petition.is_let_in(area):
+    if approval_request.is_admitted(area):
         return
     try:
-        require_let_in(list_endpoints(petition, area, settings, places))
+        require_let_in(list_endpoints(approval_request, area, settings, places))
     except AccessDeniedError as error:
-        raise petition.explain(error) from error
+        raise approval_request.explain(error) from error
 
 
 def list_endpoints(
-    petition: ApprovalRequest, area: StagingArea, settings: Settings, places: StatePaths
+    approval_request: ApprovalRequest, area: StagingArea, settings: Settings, places: StatePaths
 ) -> list[Endpoint]:
-    """Return how each host before the staging area is reached with this installation's key."""
+    """Return the endpoint of each staging host, with this installation's key."""
     return build_endpoints(
         area,
         settings.transfer,
-        key_file=petition.applicant.pair.path,
+        key_file=approval_request.applicant.pair.path,
         known_hosts=places.known_hosts,
     )
 
@@ -245,21 +246,23 @@ def list_endpoints(
 def find_staging(
     connection: Connection, settings: Settings, places: StatePaths, emit: Emit
 ) -> OpenStaging:
-    """Return the way in over HTTP; nothing is asked of the server's administrator."""
+    """Return the transport over HTTP, without requesting approval."""
     try:
-        approved = open_petition(connection, settings, places, emit).look()
+        approved = open_approval_request(connection, settings, places, emit).fetch_approval()
     except (NotApprovedError, StagingError):
         approved = None
     return _over_http(connection, settings, approved and approved.area, emit)
 
 
-def open_petition(
+def open_approval_request(
     connection: Connection, settings: Settings, places: StatePaths, emit: Emit
 ) -> ApprovalRequest:
-    """Return this installation's request for approval, ready to be made."""
+    """Return this installation's request for approval, ready to be sent."""
     applicant = describe_applicant(connection, settings, places)
     clock = SystemClock()
-    kept = StoredIdentity(standing_file(settings, places), open_mirror(settings, places, clock))
+    kept = StoredIdentity(
+        approval_file(settings, places), open_server_settings(settings, places, clock)
+    )
     return ApprovalRequest(connection, applicant, kept, clock, emit)
 
 

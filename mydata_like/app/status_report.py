@@ -1,16 +1,16 @@
-"""What is known of this installation without asking the server."""
+"""The status of this installation, without querying the server."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from mydata_like.app.ledger_status import LedgerState, look_at_ledger, run_record
+from mydata_like.app.ledger_status import LedgerState, read_ledger_state, run_record
 from mydata_like.app.settings_service import (
+    approval_file,
     find_places,
     find_state,
     heartbeat_file,
     load_settings,
-    standing_file,
 )
 from mydata_like.core.errors import SettingsError
 from mydata_like.core.extra_sources import KnownSource
@@ -28,21 +28,21 @@ RUNS_SHOWN = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatusReport(LedgerState):
-    """How this installation stands: what is missing, whether a run is at work, what was.
+    """The status of this installation: missing settings, whether a run is in progress, past runs.
 
-    `watched` says whether a watch is at work. `awaited` is the approval that the last run or
-    registration waited for. `set_by_server` is what the server decides otherwise than the
-    settings of this computer.
+    `watched` says whether a watch is running. `awaited` is the approval that the last run or
+    registration waited for. `set_by_server` are the server's settings that differ from those of
+    this computer.
     """
 
     missing: tuple[str, ...]
     watched: bool = False
     awaited: PendingApproval | None = None
-    heartbeat: Heartbeat | None = None  # the last sign of life of a `watch`
+    heartbeat: Heartbeat | None = None  # the last one of a `watch`
     set_by_server: tuple[ServerDecision, ...] = ()
 
     def as_record(self) -> Mapping[str, object]:
-        """Return the state as plain values for JSON, as docs/headless.md has them."""
+        """Return the status as plain values for JSON; docs/headless.md describes them."""
         return {
             "missing": list(self.missing),
             "running": self.running,
@@ -63,18 +63,18 @@ class StatusReport(LedgerState):
 def look_at_state(
     settings: Settings, config: Path | None, assignments: Sequence[str] = ()
 ) -> StatusReport:
-    """Return how things stand."""
+    """Return the status of this installation."""
     missing = tuple(setting.key for setting in find_missing(settings))
     decisions = _find_server_decisions(config, assignments)
     if settings.data.directory is None:
         return StatusReport(missing=missing, running=False, set_by_server=decisions)
     places, clock = find_places(config), SystemClock()
-    found = look_at_ledger(settings, places, clock)
+    found = read_ledger_state(settings, places, clock)
     return StatusReport(
         **{field.name: getattr(found, field.name) for field in fields(found)},
         missing=missing,
         watched=is_watched(find_state(settings, places), clock),
-        awaited=load_approval(standing_file(settings, places)).awaited,
+        awaited=load_approval(approval_file(settings, places)).awaited,
         heartbeat=load_record(heartbeat_file(settings, places), Heartbeat),
         set_by_server=decisions,
     )
@@ -83,7 +83,7 @@ def look_at_state(
 def _find_server_decisions(
     config: Path | None, assignments: Sequence[str]
 ) -> tuple[ServerDecision, ...]:
-    """Return what the server decides now, which may be more than when the settings were read."""
+    """Return the server's current decisions; they may have changed since the settings were read."""
     try:
         loaded = load_settings(config, assignments, must_exist=False)
         return tuple(loaded.find_server_decisions())

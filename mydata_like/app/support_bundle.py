@@ -1,4 +1,4 @@
-"""The support bundle: what somebody needs to help, without any secret; readable by everybody."""
+"""The support bundle: logs, settings and facts for support, without any secrets."""
 
 import json
 import re
@@ -30,36 +30,36 @@ from mydata_like.settings.schema import Settings, iter_settings
 from mydata_like.state.paths import API_KEY, environment
 
 LOGS: Final = ("mydata-like", "mydata-like-window")
-LOG_BYTES: Final = 2_000_000  # of each log, its end
+LOG_BYTES: Final = 2_000_000  # at the end of each log
 HIDDEN: Final = "(hidden)"
-# Sections in which values tell how folders and files are called.
+# Sections whose values contain names of folders and files.
 _NAMING: Final = frozenset({"data", "filters", "archive"})
 _CODE: Final = re.compile(r"code='([a-z-]+\.[a-z-]+)'")
 _EVENT: Final = re.compile(rf"\b({'|'.join(kind.__name__ for kind in get_args(Event))})\(")
 _OURS: Final = re.compile(r'  File ".*?(mydata_like[/\\][\w/\\]+\.py)", line (\d+), in (\w+)')
 _RAISED: Final = re.compile(r"((?:\w+\.)*[A-Z]\w*(?:Error|Exception|Warning)|Cancelled)\b.*")
 _README: Final = """\
-This is a support bundle of mydata-like. It holds what is needed to find out what went wrong:
-the end of the logs, the settings, the versions, how the last runs ended, and facts about the
-computer. API keys, passwords and private keys are not in it.
+This is a support bundle of mydata-like. It contains what is needed to diagnose a problem:
+the end of the logs, the settings, the versions, the results of the last runs, and facts about
+the computer. It does not contain API keys, passwords or private keys.
 """
 _NAMES_HIDDEN: Final = """\
-Names of files and folders were left out: of each line of the logs only its time, its level, where
-in the program it comes from, and what kind of event or problem it tells of.
+Names of files and folders were left out: each line of the logs has only its time, its level, its
+origin in the program, and the kind of event or problem that it reports.
 """
 
 
 class BundleDocument(NamedTuple):
-    """One file of the bundle: its name, and all of its text."""
+    """One file of the bundle: its name and its text."""
 
     name: str
     text: str
 
 
 def collect_documents(config: Path | None, *, names: bool) -> list[BundleDocument]:
-    """Return all that goes into the bundle; without `names` no names of files and folders.
+    """Return the files of the bundle; without `names`, no names of files and folders.
 
-    Nothing is asked of the server. What cannot be found out is told in its place.
+    The server is not queried. Information that cannot be read is replaced by the reason.
     """
     redaction = Redaction()
     try:
@@ -87,7 +87,7 @@ def collect_documents(config: Path | None, *, names: bool) -> list[BundleDocumen
 
 
 def write_bundle(file: Path, documents: Iterable[BundleDocument]) -> None:
-    """Write the bundle, readable by its owner only; raises `RunError` where that fails."""
+    """Write the bundle, readable by its owner only; raises `RunError` if that fails."""
     draft = file.with_name(f"{file.name}.new")
     try:
         draft.unlink(missing_ok=True)
@@ -105,7 +105,7 @@ def write_bundle(file: Path, documents: Iterable[BundleDocument]) -> None:
 
 
 def _learn_secrets(settings: Settings, config: Path | None, redaction: Redaction) -> None:
-    """Let the redaction know the key in force; whatever looks like one it hides anyway."""
+    """Add the API key in use to the redaction, which also hides anything that looks like a key."""
     redaction.add(environment().get(API_KEY, ""))
     try:
         key, _ = find_api_key(settings, open_secrets(config))
@@ -133,7 +133,7 @@ def _describe_disk(folder: Path) -> str:
 
 
 def _describe_settings(loaded: Loaded, *, names: bool) -> Iterator[str]:
-    """Yield every setting with its value and where that came from."""
+    """Yield every setting with its value and its source."""
     for setting in iter_settings():
         entry = loaded.explain(setting.key)
         origin = f" ({entry.winner.origin})" if names and entry.winner.origin else ""
@@ -155,7 +155,7 @@ def _show_value(entry: SettingSource, *, names: bool) -> str:
 
 
 def _without_query(text: str) -> str:
-    """Return an address without what may be a secret of whoever gave it: path and query."""
+    """Return addresses without path and query, which may contain secrets."""
     return re.sub(r"(https?://[^/\s,]+)/[^\s,]{16,}", rf"\1/{HIDDEN}", text)
 
 
@@ -167,12 +167,12 @@ def _describe_state(settings: Settings, config: Path | None, *, names: bool) -> 
     return json.dumps(record if names else _without_words(record), indent=1) + "\n"
 
 
-# What sentences and the names of sources stand in.
+# The keys of sentences and of names of sources.
 _WORDS: Final = frozenset(("message", "hint", "path", "owner", "experiment", "dataset"))
 
 
 def _without_words(value: Any) -> Any:
-    """Return values without the sentences of problems and all else that names files."""
+    """Return values without sentences of problems and other texts that name files."""
     if isinstance(value, dict):
         return {key: _without_words(member) for key, member in value.items() if key not in _WORDS}
     return [_without_words(member) for member in value] if isinstance(value, list) else value
@@ -188,7 +188,7 @@ def _read_logs(config: Path | None, *, names: bool) -> Iterator[BundleDocument]:
 
 
 def _without_names(text: str) -> str:
-    """Return what of a line of the log can name no file: by what is known, not by what is not."""
+    """Return the parts of a log line that cannot name a file, by an allow list."""
     line = parse_line(text, "")
     kept = [*_EVENT.findall(line.text), *_CODE.findall(line.text)]
     if line.at:
@@ -204,9 +204,9 @@ _LINK: Final = re.compile(r"\[([^\]]+)\]\([^)]+\)")
 
 
 def find_advice(code: str) -> tuple[str, ...]:
-    """Return what to do: the paragraphs that name the code, or else all about its family.
+    """Return the paragraphs of the troubleshooting page that name a code, or all of its family.
 
-    No paragraph contains line breaks.
+    Paragraphs contain no line breaks.
     """
     paragraphs = _read_page().get(code.partition(".")[0], ())
     return tuple(text for text in paragraphs if f"`{code}`" in text) or paragraphs
@@ -225,12 +225,12 @@ def _read_sections(page: str) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def _plain(text: str) -> str:
-    """Return the text without links: the pages that they lead to are elsewhere."""
+    """Return the text without links, since their targets are not included."""
     return _LINK.sub(r"\1", text)
 
 
 def _find_page() -> Path:
-    """Return where the page is: with the program, or in the sources that it runs from."""
+    """Return the path of the page: in the installed program, or in its source tree."""
     package = Path(mydata_like.__file__).parent
     inside = package / "resources" / "docs" / _PAGE
     return inside if inside.is_file() else package.parent / "docs" / _PAGE

@@ -1,4 +1,4 @@
-"""Tells the server that a run is at work, where the data directory takes no lock file."""
+"""Marks on the server that a run is in progress, if the data directory takes no lock file."""
 
 import logging
 import os
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mydata_like.app.approval import describe_applicant
 from mydata_like.app.connection import Connection
-from mydata_like.app.server_settings_cache import ServerSettingsCache, open_mirror
+from mydata_like.app.server_settings_cache import ServerSettingsCache, open_server_settings
 from mydata_like.core.data_directory import Shard
 from mydata_like.core.errors import AlreadyRunningError, Cancelled, ItemError, UploaderError
 from mydata_like.core.formatting import format_path
@@ -27,7 +27,7 @@ RENEWAL = 60.0  # seconds
 
 
 class Marker:
-    """Keeps the mark of one run with the server."""
+    """Keeps the mark of one run on the server."""
 
     def __init__(
         self,
@@ -44,17 +44,17 @@ class Marker:
         self._written: UploaderRecord | None = None
 
     def take(self, directory: bytes) -> None:
-        """Keep the mark, unless another run is at work; raises `AlreadyRunningError`.
+        """Set the mark; raises `AlreadyRunningError` if another run is in progress.
 
-        Two that look at once, and then see each other, both give up.
+        Two runs that set their marks at the same time and then see each other both give up.
         """
         before = self._uploaders.find_uploader(self._installation.uuid)
-        if before is None:  # nothing can be kept for one that the server does not know
+        if before is None:  # the server stores settings of known uploaders only
             return
         try:
             self.renew()
         except ItemError as error:
-            logger.warning("The server keeps no mark of this run: %s", error)
+            logger.warning("The server did not store the mark of this run: %s", error)
             return
         try:
             self._refuse(directory, before)
@@ -63,17 +63,17 @@ class Marker:
             raise
 
     def renew(self) -> None:
-        """Say that we are still at work."""
+        """Renew the mark."""
         mark = self._mark = self._mark._replace(renewals=self._mark.renewals + 1)
         self._keep(mark.format())
 
     def release(self) -> None:
-        """Say that we are no longer at work."""
+        """Remove the mark."""
         if self._written:
             try:
                 self._keep("")
-            except (UploaderError, Cancelled) as error:  # it ends of itself in a while
-                logger.warning("The server still has our mark: %s", error)
+            except (UploaderError, Cancelled) as error:  # the mark expires
+                logger.warning("The mark of this run could not be removed: %s", error)
 
     def _keep(self, text: str) -> None:
         uuid = self._installation.uuid
@@ -84,12 +84,12 @@ class Marker:
             before, self._installation, self._instrument, (self._mark.key, text)
         )
         written = self._written = self._uploaders.find_uploader(uuid)
-        # Nobody has changed a setting but we: none counts as newer for that.
+        # Only our mark has changed, so the other settings do not become newer.
         if written and written.settings == before.settings:
             self._mirror.learn_clock(before, written)
 
     def _refuse(self, directory: bytes, before: UploaderRecord) -> None:
-        """Raise where another one is at work, by the server's clock; `before` was ours till now."""
+        """Raise if another run is in progress; `before` is our record before the mark was set."""
         now = parse_naive(self._written.settings_updated) if self._written else None
         others = [it for it in self._uploaders.list_uploaders() if it.id != before.id]
         for record in (before, *others):
@@ -104,9 +104,9 @@ class Marker:
 
 def _already_running(directory: bytes, mark: UploaderMark) -> AlreadyRunningError:
     return AlreadyRunningError(
-        f"Another run is at work on {format_path(directory)}{mark.who}.",
-        hint="Wait until it has ended, or stop it there. The mark of one that was killed ends "
-        "after five minutes.",
+        f"Another run is in progress on {format_path(directory)}{mark.who}.",
+        hint="Wait until it has ended, or stop it there. The mark of a killed run expires after "
+        "five minutes.",
     )
 
 
@@ -118,9 +118,9 @@ def marked(
     places: StatePaths,
     shard: Shard,
 ) -> Iterator[None]:
-    """Keep a mark with the server while this lasts, where a lease is missing and it can keep one.
+    """Keep a mark on the server inside this context if the lease is missing.
 
-    Raises `AlreadyRunningError` where another run over the same data has one there.
+    Raises `AlreadyRunningError` if another run over the same data has a mark.
     """
     root = os.fsencode(settings.data.directory or "")
     folders = _find_folders(root)
@@ -132,7 +132,7 @@ def marked(
     holder = LockHolder.here(clock)
     mark = UploaderMark(folders, holder.describe(), holder.host, shard)
     installation = describe_applicant(connection, settings, places).installation
-    marker = Marker(connection, installation, open_mirror(settings, places, clock), mark)
+    marker = Marker(connection, installation, open_server_settings(settings, places, clock), mark)
     marker.take(root)
     try:
         with repeated(marker.renew, RENEWAL):
@@ -142,7 +142,7 @@ def marked(
 
 
 def _find_folders(root: bytes) -> frozenset[str]:
-    """Return what tells the data directory from others, wherever it is looked at from."""
+    """Return digests that identify the data directory on every computer that can access it."""
     try:
         with os.scandir(root) as entries:
             inside = [(it.name, it.inode()) for it in entries if it.is_dir(follow_symlinks=False)]

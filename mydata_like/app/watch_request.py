@@ -1,4 +1,4 @@
-"""What a watch is asked to do; the service that starts it is made from this as well."""
+"""The parameters of a watch, also used to define the service that starts it."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,9 +6,9 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchRequest:
-    """What a watch is asked to do, beside what the settings say."""
+    """The parameters of a watch that are not in the settings."""
 
     config: Path | None = None
     assignments: tuple[str, ...] = ()
     host_keys: tuple[str, ...] = ()
-    attended: bool = False  # by a program that shows what it does
+    attended: bool = False  # a program shows its activity

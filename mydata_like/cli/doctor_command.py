@@ -183,7 +183,7 @@ def _apply(test: SpeedTest, record: dict[str, Any], tell: Tell, *, afresh: bool)
         said = "Nothing was changed: no setting is left that may be changed here and is faster."
         tell(SpeedTestOutput(["", said]))
         return
-    before = {one.what: one for one in (test.carry() if afresh else test.findings.measured)}
+    before = {one.what: one for one in (test.measure_files() if afresh else test.findings.measured)}
     applied = {"changes": changes, "replaced": test.find_replaced(changes)}
     gains = test.apply(changes)
     measured: list[object] = []

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mydata_like.app.cleanup_service import open_freeing
+from mydata_like.app.cleanup_service import open_cleanup
 from mydata_like.app.logging_setup import open_log
 from mydata_like.app.run_request import RunObserver
 from mydata_like.app.settings_service import load_settings
@@ -142,7 +142,7 @@ class _Work:
     def _go(self, paths: list[Path], *, delete: bool) -> Sums:
         with open_log(self.settings, self.config) as redaction:
             observer = RunObserver(cancel=self.cancel, hide=redaction.add)
-            opened = open_freeing(self.settings, self.config, observer, delete=delete)
+            opened = open_cleanup(self.settings, self.config, observer, delete=delete)
             with opened as freeing:
                 return Sums.of(freeing(paths))
 

@@ -8,7 +8,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command, get_group
 
-from mydata_like.hostos.process import imported_for_good
+from mydata_like.hostos.process import gc_disabled_for_imports
 
 
 class LazyGroup(TyperGroup):
@@ -35,7 +35,7 @@ class LazyGroup(TyperGroup):
 
 
 def _import_command(name: str, module: str, attribute: str) -> Any:
-    with imported_for_good():
+    with gc_disabled_for_imports():
         found = getattr(import_module(f"mydata_like.cli.{module}"), attribute)
     if isinstance(found, typer.Typer):
         return get_group(found)

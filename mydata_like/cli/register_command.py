@@ -13,7 +13,7 @@ import typer
 
 from mydata_like.app import registration
 from mydata_like.app.approval import renew_identity
-from mydata_like.app.connection_test import StepResult, TestStep, try_out
+from mydata_like.app.connection_test import StepResult, TestStep, run_connection_test
 from mydata_like.app.logging_setup import open_log
 from mydata_like.app.registration import HostKey, load_trusting, trust_host
 from mydata_like.app.run_request import RunObserver, RunRequest, ignore
@@ -131,7 +131,7 @@ def _check(asked: RegisterArguments, shape: Shape) -> int:
     request = RunRequest(settings=settings, config=asked.config, dry_run=True)
     steps = []
     with _attending(settings, asked.config, ignore) as observer:
-        for step in try_out(request, observer):
+        for step in run_connection_test(request, observer):
             steps.append(step)
             if shape is Shape.TEXT:
                 print_lines([_describe_step(step)])

@@ -12,7 +12,7 @@ from pathlib import Path
 import typer
 from typer import BadParameter
 
-from mydata_like.app.host_impact import go_second
+from mydata_like.app.host_impact import lower_own_priority
 from mydata_like.app.logging_setup import open_log
 from mydata_like.app.monitoring import send_signals
 from mydata_like.app.registration import load_trusting
@@ -121,7 +121,7 @@ def read_offers(sources: Sequence[str], becoming: Sequence[str]) -> tuple[Source
 def _carry_out(arguments: RunArguments) -> int:
     reload = partial(load_trusting, arguments.config, arguments.assignments, arguments.host_keys)
     settings = reload().settings
-    go_second(settings)
+    lower_own_priority(settings)
     request = _build_request(arguments, settings, reload)
     cancel, preview = CancelFlag(), DryRunOutput()
     with ExitStack() as stack:

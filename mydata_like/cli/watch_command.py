@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from mydata_like.app.daemon import keep_watch
-from mydata_like.app.host_impact import go_second
+from mydata_like.app.daemon import run_watch
+from mydata_like.app.host_impact import lower_own_priority
 from mydata_like.app.logging_setup import open_log
 from mydata_like.app.run_request import RunObserver
 from mydata_like.app.service_setup import Service, ServiceRequest
@@ -128,7 +128,7 @@ def watch(  # noqa: PLR0913 - each is an option of its own
 
 def _watch(order: WatchRequest, shape: Shape) -> None:
     settings = load_settings(order.config, order.assignments).settings
-    go_second(settings)
+    lower_own_priority(settings)
     cancel = CancelFlag()
     report: RunOutput = WatchLines()
     if shape is not Shape.TEXT:
@@ -145,7 +145,7 @@ def _watch(order: WatchRequest, shape: Shape) -> None:
         controller = CommandHandler(cancel, emit, wishes)
         follow_commands(shape, controller.obey, wishes.leave if order.attended else None)
         observer = RunObserver(emit=emit, cancel=cancel, hide=redaction.add, controller=controller)
-        keep_watch(order, observer, wishes)
+        run_watch(order, observer, wishes)
 
 
 class WatchLines:

@@ -37,9 +37,9 @@ def _start(wanted: LaunchOptions) -> int:
     if not instance.claim(LaunchRequest(show=not wanted.hidden, paths=paths, token=find_token())):
         return 0
     explain_ends()
-    from mydata_like.hostos.process import imported_for_good
+    from mydata_like.hostos.process import gc_disabled_for_imports
 
-    with imported_for_good():
+    with gc_disabled_for_imports():
         from mydata_like.app.logging_setup import warn_of_ignored
         from mydata_like.gui.application import run_window
         from mydata_like.hostos.logs import LogStyle, Redaction, logging_to

@@ -1,11 +1,11 @@
-"""The computer's own time."""
+"""The system clock."""
 
 import time
 from datetime import UTC, datetime
 
 
 class SystemClock:
-    """Wall-clock time for people, monotonic time for deadlines."""
+    """Wall-clock time for display, monotonic time for deadlines."""
 
     def now(self) -> datetime:
         return datetime.now(UTC)

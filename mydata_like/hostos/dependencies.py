@@ -1,6 +1,6 @@
-"""What the program is built on, as it is installed: names, versions, licences.
+"""The installed dependencies: names, versions and licences.
 
-All of it is read from the metadata that packages bring along, in bundles as well.
+They are read from the metadata of the packages, in bundles as well.
 """
 
 import ctypes
@@ -17,15 +17,15 @@ from typing import Final, NamedTuple
 from mydata_like import __version__
 
 PROGRAM: Final = "mydata-like"
-EXTRAS: Final = frozenset({"demo"})  # of the program itself; nobody else's are followed
+EXTRAS: Final = frozenset({"demo"})  # of the program itself; extras of its dependencies are ignored
 _NAME: Final = re.compile(r"[\w.-]+")
 _EXTRA: Final = re.compile(r"""extra\s*==\s*["']([\w-]+)["']""")
-_LONGEST: Final = 80  # characters; some packages put the whole text where its name belongs
+_LONGEST: Final = 80  # characters; some packages have the whole text in the field of the name
 _CLASSIFIER: Final = "License :: OSI Approved :: "
 
 
 class Component(NamedTuple):
-    """One of them; `needs` are the names of those that it is built on itself."""
+    """An installed package; `needs` are the names of its own dependencies."""
 
     name: str
     version: str
@@ -34,7 +34,7 @@ class Component(NamedTuple):
 
 
 def list_components() -> list[Component]:
-    """Return all that is installed for the program, without itself, by name."""
+    """Return all dependencies of the program, sorted by name."""
     found: dict[str, Component] = {}
     wanted = [PROGRAM]
     while wanted:
@@ -53,7 +53,7 @@ def list_components() -> list[Component]:
 
 
 def _below() -> Iterator[Component]:
-    """Yield what the packages do not tell of: what Python itself stands on."""
+    """Yield the components that are not packages: those of Python itself."""
     yield Component("Python", platform.python_version(), "PSF-2.0")
     yield Component("OpenSSL", ssl.OPENSSL_VERSION.split()[1], "Apache-2.0")
     yield Component("SQLite", sqlite3.sqlite_version, "blessing")
@@ -75,7 +75,7 @@ def _needs(installed: Distribution, extras: frozenset[str]) -> Iterator[str]:
 
 
 def _plain(name: str) -> str:
-    """Return a name as it is compared: PEP 503."""
+    """Return a name normalized for comparison: PEP 503."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
@@ -104,7 +104,7 @@ _PACKAGES: Final = (
 
 
 class Library(NamedTuple):
-    """One library; `within` is the package that brings it along, or empty, `use` what it is for."""
+    """One library and its `use`; `within` is the package that contains it, or empty."""
 
     name: str
     version: str
@@ -113,12 +113,12 @@ class Library(NamedTuple):
 
 
 def list_libraries() -> list[Library]:
-    """Return the libraries on which safety depends; what cannot be asked is `UNKNOWN`."""
+    """Return the libraries that security depends on; a version may be `UNKNOWN`."""
     return list(_find_libraries())
 
 
 def describe_versions() -> str:
-    """Return a line for the program and each package with what it brings, for a report."""
+    """Return a line for the program and each package with its libraries, for a report."""
     found = list_libraries()
     lines = [f"mydata-like {__version__}"]
     for package in (one for one in found if not one.within):
@@ -135,7 +135,7 @@ def _find_libraries() -> Iterator[Library]:
     yield Library("SQLite", sqlite3.sqlite_version, "Python", "ledger")
     qt = _version("PySide6-Essentials")
     yield Library("PySide6-Essentials", qt)
-    yield Library("Qt", qt, "PySide6-Essentials", "window")  # the two are numbered alike
+    yield Library("Qt", qt, "PySide6-Essentials", "window")  # both have the same version number
     yield Library(_LIBSSH, _version(_LIBSSH))
     yield Library("libssh", _ask(_libssh), _LIBSSH, "SSH")
     yield Library("OpenSSL", _ask(_openssl_of_libssh), _LIBSSH, "SSH")
@@ -157,7 +157,7 @@ def _version(package: str) -> str:
 
 
 def _ask(question: Callable[[], str]) -> str:
-    """Return an answer of a library; another build of it may lack what is asked for."""
+    """Return an answer of a library; some builds lack the function."""
     try:
         return question()
     except ModuleNotFoundError:
@@ -167,7 +167,7 @@ def _ask(question: Callable[[], str]) -> str:
 
 
 def _number(told: str) -> str:
-    """Return number and date of what OpenSSL calls itself: `OpenSSL 3.4.0 22 Oct 2024`."""
+    """Return number and date from OpenSSL's version text: `OpenSSL 3.4.0 22 Oct 2024`."""
     return told.removeprefix("OpenSSL ").strip()
 
 
@@ -180,10 +180,10 @@ def _openssl_of_libssh() -> str:
 
 
 def _call_libssh(name: str) -> str:
-    """Return what a function of libssh, or of what it stands on, says of its version.
+    """Return the version text of a function of libssh or of one of its dependencies.
 
-    The package tells neither. Looked up in its extension module, a name is found in all
-    libraries that this needs; Windows wants the library itself.
+    The package has neither. A name that is looked up in its extension module is found in all
+    libraries that the module links to; Windows needs the library itself.
     """
     extension = Path(str(import_module("ssh.session").__file__))
     near = (extension.parent, extension.parent.parent / "ssh_python.libs")

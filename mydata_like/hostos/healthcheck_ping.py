@@ -1,4 +1,4 @@
-"""Signals to a dead man's switch: it is told that all is well, and acts when it hears nothing."""
+"""Signals to a dead man's switch, which raises an alarm if no signal arrives."""
 
 import json
 from collections.abc import Mapping
@@ -11,32 +11,32 @@ from mydata_like.core.errors import Problem, SettingsError
 from mydata_like.settings.atomic_write import write_private
 from mydata_like.settings.values import is_loopback
 
-_PATIENCE: Final = (5.0, 10.0)  # seconds to connect, and to answer
+_TIMEOUT: Final = (5.0, 10.0)  # seconds to connect, and to answer
 _HEADERS: Final = {"User-Agent": f"mydata-like/{__version__}"}
 
 
 def write_signal(file: Path, record: Mapping[str, object]) -> Problem | None:
-    """Replace the signal's file by what a run brought; return what went wrong."""
+    """Write the result of a run to the signal file; return the problem, if any."""
     try:
         content = json.dumps(dict(record), indent=1).encode()
-        write_private(file, content, 0o644)  # a monitor may be anybody
+        write_private(file, content, 0o644)  # the monitor may run as any account
     except SettingsError as error:
         return Problem("monitor.no-signal", f"The signal file cannot be written: {error}.")
     return None
 
 
 def call_signal(url: str) -> Problem | None:
-    """Call an address; return what went wrong. It hears nothing but the call.
+    """Request an address without sending any data; return the problem, if any.
 
-    No proxy hears of a call on this computer.
+    Addresses on this computer are requested without a proxy.
     """
-    import requests  # which no start should wait for, and few runs need
+    import requests  # slow to import, and few runs need it
 
     try:
         with requests.Session() as session:
             session.trust_env = not is_loopback(urlsplit(url).hostname or "")
             with session.get(
-                url, headers=_HEADERS, timeout=_PATIENCE, allow_redirects=False, stream=True
+                url, headers=_HEADERS, timeout=_TIMEOUT, allow_redirects=False, stream=True
             ) as answer:
                 status = answer.status_code
     except (requests.RequestException, ValueError) as error:
@@ -45,9 +45,9 @@ def call_signal(url: str) -> Problem | None:
 
 
 def _unheard(why: str) -> Problem:
-    # The address itself is as good as a password to most such services.
+    # The address is left out: for most such services it is as secret as a password.
     return Problem(
         "monitor.no-signal",
         f"The signal address of monitor.signal_url could not be called: {why}.",
-        "Uploads go on; check the address and the network.",
+        "Uploads continue. Check the address and the network.",
     )

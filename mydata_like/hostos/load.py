@@ -1,4 +1,4 @@
-"""What else is at work on this computer: programs by their names, pressure on disk and memory."""
+"""The load of other programs on this computer: running programs, disk and memory pressure."""
 
 import os
 import re
@@ -10,18 +10,18 @@ from typing import Any, Final, NamedTuple
 
 import psutil
 
-_LINUX_NAME: Final = 15  # bytes that Linux keeps of a program's name (TASK_COMM_LEN)
+_LINUX_NAME: Final = 15  # bytes of a program's name that Linux keeps (TASK_COMM_LEN)
 _WINDOW: Final = 10.0  # seconds over which pressure is measured
-_FIRST_WINDOW: Final = 1.0  # at the beginning: a short run must not miss it
+_FIRST_WINDOW: Final = 1.0  # at the start, so that short runs measure it as well
 _TOTAL: Final = re.compile(r"^some .*total=(\d+)$", re.MULTILINE)
 _PRESSURE: Final = Path("/proc/pressure")
 
 
 class LoadSample(NamedTuple):
-    """Counters that only grow, as they stood at one moment.
+    """Monotonic counters at one time.
 
-    Seconds for which somebody waited, for each disk or for all of them together and for
-    memory, and the bytes that all disks moved and that we read.
+    They are the seconds of waiting for each disk (or for all disks together) and for memory, the
+    bytes that all disks transferred, and the bytes that we read.
     """
 
     at: float
@@ -32,9 +32,9 @@ class LoadSample(NamedTuple):
 
 
 def measure_idle() -> float | None:
-    """Return for how many seconds the processors have had nothing to do, each by itself.
+    """Return the total idle time of all processors in seconds; None if unknown.
 
-    Where a disk is waited for they have nothing to do, either. None where nobody tells.
+    Waiting for a disk counts as idle.
     """
     try:
         times = psutil.cpu_times()
@@ -44,9 +44,9 @@ def measure_idle() -> float | None:
 
 
 class HostLoad:
-    """The load of this computer, our own left out as far as the system tells them apart.
+    """The load of this computer, without our own share as far as the system separates it.
 
-    `pressure` is the folder in which Linux tells of stalls. To be used by one thread.
+    `pressure` is the folder in which Linux reports stalls. Not thread-safe.
     """
 
     def __init__(self, pressure: Path = _PRESSURE) -> None:
@@ -56,10 +56,9 @@ class HostLoad:
         self._pressure = 0.0
 
     def find_program(self, names: Sequence[str]) -> str | None:
-        """Return the first of these programs, each a name or a full path, that runs.
+        """Return the first of these programs, each a name or a full path, that is running.
 
-        Capitals and `.exe` make no difference; a path that nobody lets us see counts as the
-        one that was named.
+        Case and `.exe` are ignored. A process whose path we may not read counts as a match.
         """
         running = _list_running()
         for name in names:
@@ -71,7 +70,7 @@ class HostLoad:
     def measure_pressure(self) -> float | None:
         """Return the share of the last seconds, in %, in which others waited for disk or memory.
 
-        None where the system counts no such thing.
+        None if the system has no such counters.
         """
         before = self._before
         if before is not None and time.monotonic() - before.at < self._window:
@@ -85,7 +84,7 @@ class HostLoad:
         return self._pressure
 
     def take_sample(self) -> LoadSample | None:
-        """Return the counters as they stand; None where the disks have none."""
+        """Return the current counters; None if the disks have none."""
         disks = _find_disks()
         waited = self._read_stalls("io")
         if waited is None and not disks:
@@ -101,13 +100,13 @@ class HostLoad:
         )
 
     def _read_stalls(self, resource: str) -> float | None:
-        """Return the seconds in which some program waited, where Linux counts them.
+        """Return the seconds in which some program waited, if Linux counts them.
 
         The format is that of Documentation/accounting/psi.rst; `total` is microseconds.
         """
         try:
             text = (self._folder / resource).read_text(encoding="ascii")
-        except OSError:  # no Linux, an older one, or one that was told not to count
+        except OSError:  # not Linux, an older one, or one with the counters disabled
             return None
         found = _TOTAL.search(text)
         return int(found[1]) / 1e6 if found else None
@@ -116,7 +115,7 @@ class HostLoad:
 def compare(before: LoadSample, after: LoadSample) -> float:
     """Return the share of the time between two samples, in %, in which others waited.
 
-    Waiting for the disks is put down to us by our part of the bytes that they moved.
+    Our share of the waiting for disks is estimated from our share of the bytes transferred.
     """
     seconds = after.at - before.at
     waits = (total - before.disks.get(name, total) for name, total in after.disks.items())
@@ -129,7 +128,7 @@ def compare(before: LoadSample, after: LoadSample) -> float:
 
 
 def _list_running() -> dict[str, list[psutil.Process]]:
-    """Return the processes by their names in small letters."""
+    """Return the processes by their names in lower case."""
     running: dict[str, list[psutil.Process]] = {}
     for process in psutil.process_iter(["name"]):
         running.setdefault(_plain(process.info["name"]), []).append(process)
@@ -137,7 +136,7 @@ def _list_running() -> dict[str, list[psutil.Process]]:
 
 
 def _forms(program: str) -> Iterator[str]:
-    """Yield the names under which a program may be seen."""
+    """Yield the names under which a program may be listed."""
     stem = _plain(re.split(r"[\\/]" if sys.platform == "win32" else "/", program)[-1])
     stem = stem.removesuffix(".exe")
     for name in (stem, f"{stem}.exe"):
@@ -150,7 +149,7 @@ def _plain(name: str | None) -> str:
 
 
 def _is_meant(process: psutil.Process, program: str) -> bool:
-    """Return whether a process of this name is the program, still runs and is none of ours."""
+    """Return whether a process of this name is the program, still running and not ours."""
     try:
         if process.status() == psutil.STATUS_ZOMBIE or _is_ours(process):
             return False
@@ -166,7 +165,7 @@ def _is_ours(process: psutil.Process) -> bool:
 
 
 def _runs_from(process: psutil.Process, path: str) -> bool:
-    """Return whether a process was started from this path, be it a program or a script."""
+    """Return whether a process was started from this path, as a program or a script."""
     words = process.cmdline()[:2]
     try:
         words.append(process.exe())
@@ -177,10 +176,10 @@ def _runs_from(process: psutil.Process, path: str) -> bool:
 
 
 def _find_disks() -> dict[str, Any]:
-    """Return psutil's counters of the disks; parts and combinations of them would count twice."""
+    """Return psutil's counters of whole disks; partitions and RAIDs would count twice."""
     try:
         counters = psutil.disk_io_counters(perdisk=True, nowrap=True)
-    except (OSError, RuntimeError):  # some containers show no disks
+    except (OSError, RuntimeError):  # some containers have no disks
         return {}
     return {name: disk for name, disk in (counters or {}).items() if _is_whole(name)}
 
@@ -190,7 +189,7 @@ def _is_whole(disk: str) -> bool:
 
 
 def _busy_seconds(disk: Any) -> float:
-    """Return for how long a disk was at work; requests side by side count twice on Windows."""
+    """Return for how long a disk was busy; concurrent requests count twice on Windows."""
     milliseconds: int = getattr(disk, "busy_time", disk.read_time + disk.write_time)
     return milliseconds / 1000
 
@@ -198,7 +197,7 @@ def _busy_seconds(disk: Any) -> float:
 def _count_own_bytes() -> int:
     """Return how many bytes we have read from disks; channel workers are our children."""
     if sys.platform == "darwin":
-        return 0  # it does not tell
+        return 0  # the system has no such counter
     total = 0
     for process in (psutil.Process(), *psutil.Process().children(recursive=True)):
         try:

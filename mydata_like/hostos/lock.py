@@ -1,8 +1,8 @@
-"""A lock file in the data directory, renewed while a run lasts: seen from other computers.
+"""The locks of data directories, shards and watches, including a lock file for other computers.
 
-It is the lock for network shares and other accounts: everybody who reaches the data sees it. The
-system frees nothing when its holder dies, so it counts only as long as it is renewed, by the
-clock of the file server. The folder's own times stay as they were.
+The lock file in the data directory is for network shares and other accounts. The system does not
+release it when its holder dies, so it is valid only while it is renewed, by the clock of the file
+server. The times of the folder are preserved.
 """
 
 import hashlib
@@ -40,10 +40,10 @@ _NAME = 64  # characters of a name that are shown
 
 
 class LockHolder(NamedTuple):
-    """A process, its account and its computer, and since when it holds the lock.
+    """The process that holds a lock, its account and computer, and the time of locking.
 
-    `system` is a digest of the id of the computer's system, `born` when the process began, by
-    the computer's clock; `nonce` tells two holds of one process apart.
+    `system` is a digest of the id of the operating system, `born` the start time of the process
+    by the computer's clock. `nonce` distinguishes two locks of one process.
     """
 
     pid: int
@@ -70,7 +70,7 @@ class LockHolder(NamedTuple):
 
     @classmethod
     def parse(cls, text: str | bytes) -> Self | None:
-        """Return the holder that a text names; None for what nobody can read."""
+        """Return the holder in a text; None if it cannot be parsed."""
         try:
             facts = parse_json(text)
             return cls(
@@ -90,13 +90,13 @@ class LockHolder(NamedTuple):
         return json.dumps(self._asdict() | {"started": self.started.isoformat()})
 
     def describe(self) -> str:
-        """Return since when, and as which process of whom and where, this one is at work."""
+        """Return the start time, account, process and computer for a message."""
         account = f"account {self.account}, " if self.account else ""
         since = f"{self.started.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
         return f" since {since} ({account}process {self.pid} on {self.host})"
 
     def is_gone(self) -> bool:
-        """Return whether this is known to have ended: a process of this computer, that is."""
+        """Return whether this process is known to have ended, which needs one of this computer."""
         system = read_system_id()
         digest = hashlib.sha256(system.encode()).hexdigest()[:16] if system else ""
         if not digest or (self.host, self.system) != (socket.gethostname(), digest):
@@ -116,12 +116,12 @@ def _shown(text: str) -> str:
 logger = logging.getLogger(__name__)
 
 RENEWAL: Final = 30.0  # seconds
-EXPIRY: Final = 180.0  # seconds after which one that was not renewed counts no longer
-_LONGEST: Final = 64 * 1024  # bytes that are read of a lock file; ours have less than 1 kB
+EXPIRY: Final = 180.0  # seconds after which a lock file that was not renewed is invalid
+_LONGEST: Final = 64 * 1024  # bytes that are read from a lock file; ours have less than 1 kB
 
 
 class Lease:
-    """The lock file of one run, or of none where no file can be written."""
+    """The lock file of one run; it may be missing if it cannot be written."""
 
     def __init__(self, directory: bytes, shard: Shard, holder: LockHolder) -> None:
         self._directory = Path(os.fsdecode(directory))
@@ -129,16 +129,16 @@ class Lease:
         self._file = self._directory / lock_name(shard)
         self._content = holder.format().encode()
         self._held = False
-        self.missing = False  # it could not be written where it would be needed
+        self.missing = False  # a lock file is needed, but could not be written
 
     def look(self) -> None:
-        """Raise `AlreadyRunningError` where another one is at work on some of the same files."""
+        """Raise `AlreadyRunningError` if another run works on some of the same files."""
         self._refuse_others()
 
     def take(self) -> None:
-        """Hold it, where it can be written: else it is `missing`.
+        """Create the lock file; if it cannot be written, it is `missing`.
 
-        Raises `AlreadyRunningError` where another one holds it, or works on some of the same
+        Raises `AlreadyRunningError` if another run holds it, or works on some of the same
         files.
         """
         self._refuse_others()
@@ -147,25 +147,25 @@ class Lease:
                 self._write("xb")
         except FileExistsError:
             self._refuse_others()
-            logger.warning("The lock file %s was left behind and cannot be deleted", self._file)
+            logger.warning("The stale lock file %s cannot be deleted", self._file)
             self.missing = True
             return
         except OSError as error:
-            logger.info("No lock file can be made in %s: %s", self._directory, error)
+            logger.info("No lock file can be created in %s: %s", self._directory, error)
             self.missing = True
             return
         self._held = True
         try:
-            # Ours is there first: of two that look at each other's at once, none misses the other.
+            # Ours exists before we check: of two concurrent runs, at least one sees the other.
             self._refuse_others()
         except AlreadyRunningError:
             self.release()
             raise
 
     def renew(self) -> bool:
-        """Say that we are still at work; return false where another one has taken it over.
+        """Renew the lock file; return false if another run has taken it over.
 
-        That happens where this computer slept or the share was away for longer than `EXPIRY`.
+        That happens if this computer slept, or the share was offline, for longer than `EXPIRY`.
         """
         if not self._held:
             return True
@@ -181,7 +181,7 @@ class Lease:
         return self._held
 
     def release(self) -> None:
-        """Give it up, unless another one has it by now."""
+        """Delete the lock file, unless another run has taken it over."""
         if not self._held:
             return
         self._held = False
@@ -193,7 +193,7 @@ class Lease:
             logger.warning("The lock file %s could not be deleted: %s", self._file, error)
 
     def find_holder(self) -> LockHolder | None:
-        """Return who says to be at work on some of the same files."""
+        """Return the holder of a lock file for some of the same files."""
         found = (_read(file) for file in self._find_others())
         return next((LockHolder.parse(content) for content in found if content), None)
 
@@ -205,7 +205,7 @@ class Lease:
             file.write(self._content)
 
     def _make_again(self) -> None:
-        """Make a file that somebody has deleted, unless another run was there first."""
+        """Create the file again after it was deleted, unless another run did so first."""
         try:
             with self._times_kept():
                 self._write("xb")
@@ -215,7 +215,7 @@ class Lease:
             logger.warning("The lock file %s could not be renewed: %s", self._file, error)
 
     def _find_others(self) -> list[Path]:
-        """Return the lock files of others with some of the same files."""
+        """Return the lock files of other runs that share some files with ours."""
         ours, files = self._file.name if self._held else "", []
         for file in sorted(self._directory.glob(".mydata-like*.lock")):
             shard = read_lock_name(file.name)
@@ -232,10 +232,10 @@ class Lease:
             holder = LockHolder.parse(content)
             if not self._is_stale(file, holder):
                 raise AlreadyRunningError(
-                    f"Another run is at work on {format_path(os.fsencode(self._directory))}"
+                    f"Another run is in progress on {format_path(os.fsencode(self._directory))}"
                     f"{holder.describe() if holder else ''}.",
-                    hint="Wait until it has ended, or stop it there. The lock of one that was "
-                    f"killed ends after {EXPIRY / 60:.0f} minutes.",
+                    hint="Wait until it has ended, or stop it there. The lock of a killed run "
+                    f"expires after {EXPIRY / 60:.0f} minutes.",
                 )
             self._remove_stale(file, content)
 
@@ -248,7 +248,7 @@ class Lease:
             return True
 
     def _ask_time(self) -> float:
-        """Return the time by the clock of the file server, else by our own."""
+        """Return the time of the file server's clock, else of our own."""
         probe = self._directory / f".mydata-like-{secrets.token_hex(8)}.lock"
         with suppress(OSError), self._times_kept():
             with probe.open("xb") as file:
@@ -260,18 +260,18 @@ class Lease:
         return time.time()
 
     def _remove_stale(self, file: Path, seen: bytes) -> None:
-        """Remove what a killed run has left; another one may be about to do the same."""
+        """Remove the lock file of a killed run; another run may do the same at the same time."""
         aside = self._directory / f".mydata-like-{secrets.token_hex(8)}.lock"
         with suppress(OSError), self._times_kept():
             file.rename(aside)
             if _load(aside) == seen:
                 aside.unlink()
-            else:  # it has been taken over since we looked
+            else:  # it has been taken over since we checked
                 aside.rename(file)
 
     @contextmanager
     def _times_kept(self) -> Iterator[None]:
-        """Leave the folder's times as they are; raises OSError before where that is impossible."""
+        """Preserve the folder's times; raises OSError before the block if that is impossible."""
         before = self._directory.stat()
         times = before.st_atime_ns, before.st_mtime_ns
         os.utime(self._directory, ns=times)
@@ -283,14 +283,14 @@ class Lease:
 
 
 def _show_to_all(descriptor: int) -> None:
-    """Let other accounts read who is at work, and none of them write it, whatever the umask is."""
+    """Let other accounts read the lock file but not write it, independent of the umask."""
     if sys.platform != "win32":
-        with suppress(OSError):  # of a share whose server decides on the modes
+        with suppress(OSError):  # on a share whose server controls the modes
             os.fchmod(descriptor, 0o644)
 
 
 def _read(file: Path) -> bytes | None:
-    """Return what a lock file says, None where it has just been deleted."""
+    """Return the content of a lock file, None if it has just been deleted."""
     try:
         return _load(file)
     except FileNotFoundError:
@@ -300,9 +300,9 @@ def _read(file: Path) -> bytes | None:
 
 
 def _load(file: Path) -> bytes:
-    """Return the beginning of a file that anybody may have put there, or raise OSError.
+    """Return the beginning of an untrusted file, or raise OSError.
 
-    A pipe is not waited for: it says nothing, or raises BlockingIOError.
+    A pipe does not block: it is empty, or raises BlockingIOError.
     """
     handle = os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     with os.fdopen(handle, "rb") as stream:
@@ -313,7 +313,7 @@ if sys.platform != "win32":
     import fcntl
 
 WATCH_NOTE = "watch.json"
-# File systems of one computer, as its system names them: there other accounts see our locks.
+# Local file systems, by their names in the system; other accounts see our locks there.
 LOCAL: Final = frozenset(
     (
         *("ext2", "ext3", "ext4", "xfs", "btrfs", "bcachefs", "zfs", "f2fs", "jfs", "reiserfs"),
@@ -321,14 +321,14 @@ LOCAL: Final = frozenset(
         *("apfs", "hfs", "ufs"),
     )
 )
-PROBE_PATIENCE = 1.0  # seconds; others may be looking at the same lock just now
+PROBE_TIMEOUT = 1.0  # seconds; other processes may be testing the same lock
 
 
 def is_local(directory: bytes) -> bool:
     """Return whether a folder is known to be on a file system of this computer alone."""
     path = os.fsdecode(os.path.realpath(directory))
     mounts = [it for it in psutil.disk_partitions(all=True) if _is_below(path, it.mountpoint)]
-    # Of those on one mount point the last one is seen.
+    # Of several mounts on one mount point, the last one is visible.
     kinds = [it.fstype for it in sorted(mounts, key=lambda mount: len(mount.mountpoint))]
     return bool(kinds) and kinds[-1].lower() in LOCAL
 
@@ -347,16 +347,16 @@ def lock_data_directory(
 ) -> Iterator[Lease]:
     """Hold the locks of the data directory or of a shard; yield the lease, to be renewed.
 
-    Raises `AlreadyRunningError` when another run holds one or works on some of the same files,
-    `RunError` where there can be no lock. What a killed run left behind never stands in the way
-    of the next one on this computer, and minutes at most in that of others.
+    Raises `AlreadyRunningError` if another run holds one or works on some of the same files,
+    `RunError` if locking is impossible. Locks of a killed run never block the next run on this
+    computer, and block runs on other computers for minutes at most.
     """
     name = format_path(os.path.realpath(data_directory))
     note = _note_file(state, data_directory)
-    with _hold(_of(note, shard), _tell(name, shard), clock):
-        # Ours is held first: of two that look at each other's at once, none misses the other.
+    with _hold(_of(note, shard), _describe_run(name, shard), clock):
+        # Ours is held before we check: of two concurrent runs, at least one sees the other.
         for other in _find_overlapping(note, shard):
-            with _hold(_of(note, other), _tell(name, other), clock, PROBE_PATIENCE):
+            with _hold(_of(note, other), _describe_run(name, other), clock, PROBE_TIMEOUT):
                 pass
         lease = Lease(data_directory, shard, LockHolder.here(clock))
         with _directory_locked(data_directory, shard, lease) as locked:
@@ -372,9 +372,9 @@ def lock_data_directory(
 
 @contextmanager
 def _directory_locked(directory: bytes, shard: Shard, lease: Lease) -> Iterator[bool]:
-    """Lock the data directory itself, for which nothing is written; shards share that lock.
+    """Lock the data directory itself, without writing to it; shards share that lock.
 
-    Yields whether the file system has such locks.
+    Yields whether the file system supports such locks.
     """
     descriptor = _open_folder(directory)
     try:
@@ -385,7 +385,7 @@ def _directory_locked(directory: bytes, shard: Shard, lease: Lease) -> Iterator[
 
 
 def _open_folder(directory: bytes) -> int | None:
-    """Open a folder to lock it; one that cannot be opened is told when it is read."""
+    """Open a folder to lock it; if it cannot be opened, reading it reports the error."""
     try:
         return None if sys.platform == "win32" else os.open(directory, os.O_RDONLY)
     except OSError:
@@ -401,7 +401,7 @@ def _lock_folder(descriptor: int, directory: bytes, shard: Shard, lease: Lease) 
     except BlockingIOError:
         holder = lease.find_holder() or _find_locker(os.fstat(descriptor).st_ino)
         who = holder.describe() if holder else ""
-        raise _already_running(_tell(format_path(directory), WHOLE) + who) from None
+        raise _already_running(_describe_run(format_path(directory), WHOLE) + who) from None
     except OSError as error:  # some network file systems
         logger.info("%s cannot be locked: %s", format_path(directory), error)
         return False
@@ -409,7 +409,7 @@ def _lock_folder(descriptor: int, directory: bytes, shard: Shard, lease: Lease) 
 
 
 def _find_locker(inode: int) -> LockHolder | None:
-    """Return who has locked a folder, where the system (Linux) tells that."""
+    """Return the holder of a folder's lock, if the system (Linux) reports it."""
     try:
         lines = Path("/proc/locks").read_text(encoding="ascii").splitlines()
         words = [line.split() for line in lines]
@@ -428,42 +428,42 @@ def _already_running(what: str) -> AlreadyRunningError:
     )
 
 
-def _tell(name: str, shard: Shard) -> str:
+def _describe_run(name: str, shard: Shard) -> str:
     part = f"shard {shard} of " if shard != WHOLE else ""
-    return f"Another run is at work on {part}{name}"
+    return f"Another run is in progress on {part}{name}"
 
 
 def _of(note: Path, shard: Shard) -> Path:
-    """Return the note of a shard, given that of the whole."""
+    """Return the note file of a shard, given that of the whole."""
     return note.parent / shard.place / note.name
 
 
 def _find_overlapping(note: Path, shard: Shard) -> list[Shard]:
-    """Return the shards in which some of the same files lie and a run is, or was killed."""
+    """Return the shards that share files with this one and have a running or killed run."""
     found = find_shards(note.parent)
     return [it for it in (WHOLE, *found) if it.total != shard.total and _of(note, it).exists()]
 
 
 def find_shards(state: Path) -> list[Shard]:
-    """Return the shards that have ever been at work with this state, in their order."""
+    """Return the shards that have ever run with this state folder, sorted."""
     found = (re.fullmatch(r"shard-(\d+)-of-(\d+)", path.name) for path in state.glob("shard-*"))
     shards = (Shard(int(name[1]), int(name[2])) for name in found if name)
     return sorted(shards, key=lambda shard: (shard.total, shard.number))
 
 
 def is_locked(state: Path, data_directory: bytes, clock: Clock, shard: Shard = WHOLE) -> bool:
-    """Return whether a run is at work on the data directory or a shard; never in its way."""
+    """Return whether a run is in progress on the data directory or a shard, without blocking it."""
     note = _of(_note_file(state, data_directory), shard)
     return note.exists() and _is_held(_hold(note, "", clock))
 
 
 def is_watched(state: Path, clock: Clock) -> bool:
-    """Return whether a watch is at work; never in the way of one."""
+    """Return whether a watch is running, without blocking it."""
     return (state / WATCH_NOTE).exists() and _is_held(lock_watch(state, clock))
 
 
 def _is_held(lock: AbstractContextManager[None]) -> bool:
-    """Return whether a lock with a note is held: a killed holder has left its note, too."""
+    """Return whether a lock is held; its note alone may be from a killed holder."""
     try:
         with lock:
             return False
@@ -473,22 +473,22 @@ def _is_held(lock: AbstractContextManager[None]) -> bool:
 
 @contextmanager
 def lock_watch(state: Path, clock: Clock) -> Iterator[None]:
-    """Be the one `watch` of this installation; raises as `lock_data_directory` does."""
-    with _hold(state / WATCH_NOTE, "Another watch is at work here", clock):
+    """Hold the lock of this installation's `watch`; raises like `lock_data_directory`."""
+    with _hold(state / WATCH_NOTE, "Another watch is already running", clock):
         yield
 
 
 def _note_file(state: Path, data_directory: bytes) -> Path:
-    """Return where it is noted who works on the data directory; the lock lies beside."""
+    """Return the note file for the holder of the data directory; the lock file is next to it."""
     name = hashlib.sha256(os.path.realpath(data_directory)).hexdigest()[:16]
     return state / f"run-{name}.json"
 
 
 @contextmanager
-def _hold(note: Path, what: str, clock: Clock, patience: float = 0.0) -> Iterator[None]:
+def _hold(note: Path, what: str, clock: Clock, timeout: float = 0.0) -> Iterator[None]:
     state = note.parent
     file = note.with_suffix(".lock")
-    lock = FileLock(file, timeout=patience, mode=PRIVATE_FILE)
+    lock = FileLock(file, timeout=timeout, mode=PRIVATE_FILE)
     for one in (file, note):
         require_plain(one)
     try:
@@ -498,7 +498,7 @@ def _hold(note: Path, what: str, clock: Clock, patience: float = 0.0) -> Iterato
         raise _already_running(f"{what}{_describe_holder(note)}") from None
     except (OSError, NotImplementedError) as error:
         raise RunError(
-            f"No lock can be made in {state}: {error}.",
+            f"No lock can be created in {state}: {error}.",
             hint="Choose a folder on a local disk in advanced.state_directory.",
             code="lock.failed",
         ) from error
@@ -511,7 +511,7 @@ def _hold(note: Path, what: str, clock: Clock, patience: float = 0.0) -> Iterato
 
 
 def _write_note(note: Path, clock: Clock) -> None:
-    """Say who holds the lock, for those who come in vain."""
+    """Write who holds the lock, for the message of runs that cannot get it."""
     try:
         write_private(note, LockHolder.here(clock).format().encode())
     except SettingsError as error:
@@ -519,7 +519,7 @@ def _write_note(note: Path, clock: Clock) -> None:
 
 
 def _describe_holder(note: Path) -> str:
-    """Return since when, where and as which process the other run works, if it has said so."""
+    """Return the start time, computer and process of the other run, if it has written them."""
     try:
         holder = LockHolder.parse(note.read_bytes())
     except OSError:

@@ -1,4 +1,4 @@
-"""The log: a file that never grows large and never holds a secret."""
+"""The log file, with rotation and with secrets redacted."""
 
 import json
 import logging
@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 FILES = 5
 HIDDEN = "***"
-SHORTEST_SECRET = 4  # hiding anything shorter would blacken the log
+SHORTEST_SECRET = 4  # hiding anything shorter would redact too much
 
 PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
     (
@@ -46,17 +46,17 @@ PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
 
 
 class Redaction:
-    """Hides secrets in texts: those it was told, and whatever looks like one."""
+    """Hides secrets in texts: those that were added, and everything that looks like one."""
 
     def __init__(self) -> None:
         self._secrets: tuple[str, ...] = ()
 
     def add(self, secret: str) -> None:
-        """Hide this text from now on, also as it stands in addresses and in quotes."""
+        """Hide this text from now on, also in its URL-encoded and quoted forms."""
         if len(secret) < SHORTEST_SECRET:
             return
         forms = {secret, quote(secret, safe=""), repr(secret)[1:-1], json.dumps(secret)[1:-1]}
-        # The longest first, so that none leaves a rest of another.
+        # The longest first, so that no part of a longer one remains.
         self._secrets = tuple(sorted({*self._secrets, *forms}, key=len, reverse=True))
 
     def __call__(self, text: str) -> str:
@@ -69,7 +69,7 @@ class Redaction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogStyle:
-    """How much is logged, under which name, as plain text or as one JSON document a line."""
+    """The level, name and format of a log: plain text, or one JSON document per line."""
 
     name: str = "mydata-like"
     level: str = "INFO"
@@ -79,10 +79,10 @@ class LogStyle:
 
 @contextmanager
 def logging_to(folder: Path, redact: Redaction, style: LogStyle) -> Iterator[None]:
-    """Log to a file below `folder`, or to standard error where that cannot be written.
+    """Log to a file in `folder`, or to standard error if that cannot be written.
 
-    Each process needs a name of its own, since files are renamed when they are full. Errors
-    that end a thread are logged, too.
+    Each process needs its own name, since files are renamed when they are full. Errors that end
+    a thread are logged as well.
     """
     handler, problem = _open_handler(folder, style)
     handler.setFormatter(_JsonFormatter(redact) if style.json_lines else _PlainFormatter(redact))
@@ -118,7 +118,7 @@ def _open_handler(folder: Path, style: LogStyle) -> tuple[logging.Handler, Excep
 
 
 class _PrivateHandler(RotatingFileHandler):
-    """Makes each file readable by its owner only, also the one that follows a full one."""
+    """Makes each file readable by its owner only, also after rotation."""
 
     def _open(self) -> TextIOWrapper:
         make_private_file(Path(self.baseFilename))
@@ -129,13 +129,13 @@ def _log_end_of_thread(ended: threading.ExceptHookArgs) -> None:
     if ended.exc_value is None or isinstance(ended.exc_value, SystemExit):
         return
     name = ended.thread.name if ended.thread else "unknown"
-    logger.critical("The thread %s ended by an error", name, exc_info=ended.exc_value)
+    logger.critical("The thread %s ended with an error", name, exc_info=ended.exc_value)
 
 
 class _PlainFormatter(logging.Formatter):
-    """Lines for people; the redaction sees the whole text, tracebacks included.
+    """Formats plain text; the redaction is applied to the whole text, including tracebacks.
 
-    A message is one line, whatever it holds; only a traceback has several.
+    A message is always one line; only a traceback has several.
     """
 
     def __init__(self, redact: Callable[[str], str]) -> None:
@@ -144,7 +144,7 @@ class _PlainFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         line, *trace = self._redact(super().format(record)).split("\n")
-        # No line of an error's message passes for one of the log, which begins with a date.
+        # Log lines begin with a date. Indent other lines that do, so that they cannot be mistaken.
         rest = (f"  {text}" if text[:1].isdigit() else text for text in trace)
         return format_lines("\n".join((line, *rest)))
 
@@ -154,7 +154,7 @@ class _PlainFormatter(logging.Formatter):
 
 
 class _JsonFormatter(logging.Formatter):
-    """One document a line, for machines."""
+    """Formats one JSON document per line."""
 
     def __init__(self, redact: Callable[[str], str]) -> None:
         super().__init__()
@@ -173,7 +173,7 @@ class _JsonFormatter(logging.Formatter):
         return format_json(document)
 
 
-MOST_AT_ONCE: Final = 4_000_000  # bytes that are read at once of what has come
+MOST_AT_ONCE: Final = 4_000_000  # bytes of new text that are read at once
 _LINE: Final = re.compile(
     r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),\d{3} (DEBUG|INFO|WARNING|ERROR|CRITICAL) +"
     r"(?:.*?) ([\w.]+): (.*)"
@@ -181,17 +181,17 @@ _LINE: Final = re.compile(
 
 
 class _Position(NamedTuple):
-    """How far a file has been read, and which file that is, whatever it is called by now."""
+    """The read position in a file, which is identified independent of its current name."""
 
     inode: int
     offset: int
 
 
 class LogFollower:
-    """Follows one log; each call of `read` returns what has come since the last one.
+    """Follows one log; each call of `read` returns the lines since the last call.
 
-    Where the log was put aside meanwhile, the rest of the old file comes first. A log that is
-    not there, or cannot be read, has no lines.
+    If the log was rotated in the meantime, the rest of the old file comes first. A log that does
+    not exist or cannot be read has no lines.
     """
 
     def __init__(self, folder: Path, name: str, most: int) -> None:
@@ -201,7 +201,7 @@ class LogFollower:
         self._level = "INFO"
 
     def read(self) -> list[LogLine]:
-        """Return new lines, the first time all that there are, at most as many as wanted."""
+        """Return the new lines (at first all lines), at most as many as wanted."""
         if self._position is None:
             files = [self._older(number) for number in range(FILES - 1, 0, -1)]
             lines: deque[LogLine] = deque(maxlen=self._most)
@@ -221,7 +221,7 @@ class LogFollower:
         yield from self._go_on(self._file)
 
     def _go_on(self, file: Path) -> Iterator[LogLine]:
-        """Read the file that is written, as far as its lines are whole."""
+        """Read the complete lines of the current file."""
         inode, offset = _inode_of(file), self._position.offset if self._position else 0
         content = self._read(file, offset, MOST_AT_ONCE if self._position else -1)
         whole = content[: content.rfind(b"\n") + 1]
@@ -248,13 +248,13 @@ class LogFollower:
 
 
 def parse_line(text: str, level: str) -> LogLine:
-    """Return a line of the log; one that continues a message has the level of that."""
+    """Return a parsed line of the log; a continuation line has the level of its message."""
     found = _LINE.fullmatch(text)
     return LogLine(*found.groups()) if found else LogLine("", level, "", text)
 
 
 def read_end(file: Path, most: int) -> str:
-    """Return the last lines of a log, at most so many bytes; empty where there is none."""
+    """Return the last lines of a log, at most `most` bytes; empty if there is no log."""
     try:
         require_plain(file)
         with file.open("rb") as opened:

@@ -1,4 +1,4 @@
-"""Facts about this computer: what the server is told of it, and how much of it is ours."""
+"""Facts about this computer, for the server's record of the uploader."""
 
 import getpass
 import os
@@ -14,12 +14,12 @@ from typing import Any, Final, NamedTuple
 
 import psutil
 
-_LOCAL: Final = 0x02  # the bit of a MAC address that was not given by the maker; IEEE 802, 8.4
+_LOCAL: Final = 0x02  # the bit of a locally administered MAC address; IEEE 802, 8.4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachineFacts:
-    """This computer, in the texts that the server keeps of an uploader; unknown ones are empty."""
+    """The facts in the server's record of an uploader; unknown ones are empty."""
 
     hostname: str
     os_platform: str
@@ -43,7 +43,7 @@ class MachineFacts:
 
 @dataclass(frozen=True, slots=True)
 class Interface:
-    """A network interface: the one that reaches the world, as far as that can be told."""
+    """A network interface, if possible the one with the default route."""
 
     name: str = ""
     mac: str = ""
@@ -53,9 +53,9 @@ class Interface:
 
 
 class MachineTraits(NamedTuple):
-    """What a computer is known again by; each may change in its life, and be missing.
+    """The traits that identify a computer; each may change over time, or be missing.
 
-    `system` is the id that its operating system gave itself, `interfaces` are MAC addresses.
+    `system` is the id of its operating system, `interfaces` are MAC addresses.
     """
 
     hostname: str
@@ -71,7 +71,7 @@ def find_traits() -> MachineTraits:
 
 
 def choose_lasting(addresses: Mapping[str, Sequence[Any]]) -> frozenset[str]:
-    """Return the MAC addresses that came with the hardware, else all there are.
+    """Return the MAC addresses of the hardware, or all if there are none.
 
     `addresses` are psutil's, by the interface's name.
     """
@@ -83,7 +83,7 @@ def choose_lasting(addresses: Mapping[str, Sequence[Any]]) -> frozenset[str]:
 
 
 def read_system_id() -> str:
-    """Return the id that the operating system gave itself when it was installed."""
+    """Return the id that the operating system was given when it was installed."""
     try:
         if sys.platform == "win32":
             return _windows_id()
@@ -112,7 +112,7 @@ def _macos_id() -> str:
 
 
 def describe_machine() -> MachineFacts:
-    """Return the facts as they are now; nothing is sent to find them."""
+    """Return the current facts, without sending anything over the network."""
     interface = choose_interface(psutil.net_if_addrs(), _outward_address())
     location = Path(sys.executable if getattr(sys, "frozen", False) else __file__).parents[0]
     return MachineFacts(
@@ -123,7 +123,7 @@ def describe_machine() -> MachineFacts:
         os_version=platform.version(),
         os_username=read_account(),
         machine=platform.machine(),
-        # The module `platform` would start two programs for these.
+        # The module `platform` would run two programs for these.
         architecture="64bit" if sys.maxsize > 2**32 else "32bit",
         processor=os.environ.get("PROCESSOR_IDENTIFIER", platform.machine()),
         memory=f"{psutil.virtual_memory().total / 2**30:.1f}G",
@@ -139,7 +139,7 @@ def describe_machine() -> MachineFacts:
 
 
 def choose_interface(addresses: Mapping[str, Sequence[Any]], outward: str) -> Interface:
-    """Return the interface that has the outward address, else the first that is no loopback.
+    """Return the interface with the outward address, else the first that is not a loopback.
 
     `addresses` are psutil's, by the interface's name.
     """
@@ -168,17 +168,17 @@ def _read_interface(name: str, entries: Sequence[Any]) -> Interface:
 
 
 def _outward_address() -> str:
-    """Return the address that the system would send from; connecting UDP sends nothing."""
+    """Return the source address of outgoing packets; connecting UDP sends nothing."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
-            probe.connect(("192.0.2.1", 9))  # a documentation address that is nobody's
+            probe.connect(("192.0.2.1", 9))  # an address reserved for documentation
         except OSError:
             return ""
         return str(probe.getsockname()[0])
 
 
 def read_account() -> str:
-    """Return the name of the account that this process runs as, empty for one without."""
+    """Return the name of the account of this process; empty if it has none."""
     try:
         return getpass.getuser()
     except (KeyError, OSError, ImportError):

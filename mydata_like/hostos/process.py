@@ -1,4 +1,4 @@
-"""How this very program is started by others: by the system, at a login."""
+"""This process and its executable: start command, priority and garbage collection."""
 
 import gc
 import logging
@@ -13,10 +13,9 @@ import psutil
 
 
 def find_program() -> tuple[str, ...]:
-    """Return the words that start the program, the first one an absolute path.
+    """Return the command line that starts the program, beginning with an absolute path.
 
-    It is the command of the installation or the bundle that this program belongs to or, without
-    one, the interpreter.
+    That is the executable of the installation or bundle, or without one, the interpreter.
     """
     interpreter = Path(sys.executable).absolute()
     command = interpreter.with_name("mydata-like.exe" if os.name == "nt" else "mydata-like")
@@ -26,7 +25,7 @@ def find_program() -> tuple[str, ...]:
 
 
 def find_window() -> tuple[str, ...]:
-    """Return the words that open the window: on Windows, of the program without a console."""
+    """Return the command line that opens the window: on Windows, without a console."""
     program = find_program()
     silent = Path(program[0]).with_name("mydata-like-gui.exe")
     return (str(silent),) if silent.exists() else (*program, "gui")
@@ -34,14 +33,13 @@ def find_window() -> tuple[str, ...]:
 
 logger = logging.getLogger(__name__)
 
-NICENESS: Final = 10  # a tenth of the processor's time where somebody else wants all of it
+NICENESS: Final = 10  # a tenth of the processor's time if another process wants all of it
 
 
 def lower_priority() -> None:
-    """Give this process a low priority for processor and disk, for good.
+    """Set a low processor and disk priority for this process, permanently.
 
-    Must be called before threads are started: on Linux both belong to the thread. A system
-    that forbids it is let be.
+    Must be called before threads are started: on Linux both are per thread. Errors are ignored.
     """
     try:
         if sys.platform == "win32":
@@ -49,7 +47,7 @@ def lower_priority() -> None:
         else:
             _lower_on_unix()
     except (OSError, psutil.Error) as error:
-        logger.debug("The priority stays as it is: %s", error)
+        logger.debug("The priority cannot be lowered: %s", error)
 
 
 if sys.platform == "win32":
@@ -71,15 +69,15 @@ else:
                 process.ionice(psutil.IOPRIO_CLASS_BE, 7)
 
 
-SELDOM: Final = (50_000, 20, 50)  # new values until the young, the older, all are looked at
+SELDOM: Final = (50_000, 20, 50)  # thresholds of the three generations; see `gc.set_threshold`
 
 
 @contextmanager
-def imported_for_good() -> Iterator[None]:
-    """Look for no garbage while this lasts, and never again at what it leaves.
+def gc_disabled_for_imports() -> Iterator[None]:
+    """Disable garbage collection in this context, and exclude its objects from later ones.
 
-    Modules stay until the end; walking through them again and again while they are imported
-    takes a fifth of the start of a run.
+    Imported modules stay until the end. Scanning them repeatedly during the import takes a fifth
+    of a run's start.
     """
     gc.disable()
     try:
@@ -89,10 +87,10 @@ def imported_for_good() -> Iterator[None]:
         gc.enable()
 
 
-def collect_seldom() -> None:
-    """Look seldom for values that keep each other alive, from now on.
+def collect_less_often() -> None:
+    """Collect cyclic garbage less often from now on.
 
-    A run makes named tuples by the million, none of which does; but with Python's own
-    thresholds it walks through those under way again and again, which took half its time.
+    A run creates millions of named tuples without cycles. With Python's default thresholds they
+    are scanned repeatedly, which took half of a run's time.
     """
     gc.set_threshold(*SELDOM)

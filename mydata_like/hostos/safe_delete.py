@@ -1,7 +1,7 @@
-"""One local file, held open until it is certain that it may go, and then deleted: it and no other.
+"""Safe deletion of local files: a file is held open, checked, and only then deleted.
 
-A file gets a name of its own before it goes: what another program has put in its place in that
-very moment is noticed, and put back.
+A file is renamed before it is deleted, so that a file that another program has put in its place at
+that moment is noticed and restored.
 """
 
 import errno
@@ -27,12 +27,12 @@ from mydata_like.core.ports import CancelSignal
 
 
 class FileUse(Enum):
-    """What the system says of other programs that may write to a file."""
+    """Whether other programs may write to a file, according to the system."""
 
-    NONE = "none"  # no program is known to
+    NONE = "none"  # by no known program
     OPEN = "open"
     LOCKED = "locked"
-    UNKNOWN = "unknown"  # the system does not say that to this account
+    UNKNOWN = "unknown"  # the system does not tell this account
 
 
 if sys.platform == "linux":
@@ -44,15 +44,15 @@ if sys.platform == "linux":
     from pathlib import Path
     from typing import Final
 
-    # What file systems that know no leases answer: EINVAL for most, ENOLCK for some on a network.
+    # Errors of file systems without leases: EINVAL for most, ENOLCK for some network file systems.
     _NO_LEASES: Final = (errno.EINVAL, errno.ENOLCK)
     _PROCESSES: Final = Path("/proc")
     _LOCKS: Final = _PROCESSES / "locks"
 
     class WriteGuard:
-        """Keeps other programs from writing to an open file, and notices those that want to.
+        """Blocks other programs from opening a file for writing, and detects those that try.
 
-        The file must be open only to be read. Where there are no leases, it only looks.
+        The file must be open read-only. Without leases, it only detects writers.
         """
 
         def __init__(self, descriptor: int) -> None:
@@ -62,7 +62,7 @@ if sys.platform == "linux":
             self._refusal = self._take_lease()
 
         def look(self) -> FileUse:
-            """Return whether a program has the file open to write, waits for that, or locks it."""
+            """Return whether a program has the file open for writing, waits to, or locks it."""
             if self._refusal is not FileUse.NONE:
                 return self._refusal
             if self._leased and fcntl.fcntl(self._descriptor, fcntl.F_GETLEASE) != fcntl.F_RDLCK:
@@ -86,22 +86,22 @@ if sys.platform == "linux":
 
         def _take_lease(self) -> FileUse:
             try:
-                # A program that opens the file makes the system send us a signal: one that is
-                # ignored unless it is asked for.
+                # The system sends us a signal when a program opens the file: choose one that is
+                # ignored by default.
                 fcntl.fcntl(self._descriptor, fcntl.F_SETSIG, signal.SIGURG)
                 fcntl.fcntl(self._descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
             except OSError as error:
                 if error.errno == errno.EAGAIN:
                     return FileUse.OPEN
-                # EACCES: the file is another account's. It says nothing of who writes to it.
+                # EACCES: the file belongs to another account, which says nothing about writers.
                 return FileUse.NONE if error.errno in _NO_LEASES else FileUse.UNKNOWN
             self._leased = True
             return FileUse.NONE
 
     def _is_locked(inode: int) -> bool:
-        """Return whether a program holds a lock to write (flock, POSIX) on a file.
+        """Return whether a program holds a write lock (flock, POSIX) on a file.
 
-        The device is not compared: some file systems (btrfs, overlay) show another one there.
+        The device is not compared: some file systems (btrfs, overlay) show a different one there.
         """
         try:
             lines = _LOCKS.read_text("ascii").splitlines()
@@ -116,23 +116,23 @@ if sys.platform == "linux":
         )
 
     def _is_open_to_write(descriptor: int) -> bool:
-        """Return whether a process whose descriptors we may read has a file open to write."""
+        """Return whether a process whose descriptors we may read has a file open for writing."""
         file = os.fstat(descriptor)
         return any(_may_write(number, file) for number in _list_descriptors())
 
     def _list_descriptors() -> Iterator[Path]:
         for process in _PROCESSES.iterdir():
             if process.name.isdecimal():
-                with suppress(OSError):  # it has ended, or is another account's
+                with suppress(OSError):  # it has ended, or belongs to another account
                     yield from (process / "fd").iterdir()
 
     def _may_write(number: Path, file: os.stat_result) -> bool:
-        """Return whether a descriptor of a process leads to a file, and is open to write."""
+        """Return whether a descriptor of a process refers to a file and is open for writing."""
         try:
             if not os.path.samestat(number.stat(), file):
                 return False
             lines = (number.parent.with_name("fdinfo") / number.name).read_text("ascii")
-        except OSError:  # closed meanwhile
+        except OSError:  # it has been closed
             return False
         flags = next(line for line in lines.splitlines() if line.startswith("flags:"))
         return int(flags.split()[1], 8) & os.O_ACCMODE != os.O_RDONLY
@@ -140,7 +140,7 @@ if sys.platform == "linux":
 else:
 
     class WriteGuard:
-        """Knows nothing of other programs: the system does not say."""
+        """Detects no other programs, as the system does not report them."""
 
         def __init__(self, descriptor: int) -> None:
             del descriptor
@@ -161,22 +161,22 @@ else:
             del kind, error, trace
 
 
-ASIDE: Final = b".mydata-like-"  # how a file is called in its last moment; no run takes it
+ASIDE: Final = b".mydata-like-"  # begins the name of a file to delete; runs skip it
 _CHUNK: Final = 1024 * 1024
-_LAG_NS: Final = 20_000_000  # by so much time stamps may lag behind the clock,
-_COARSE_LAG_NS: Final = 2_000_000_000  # or by so much where they keep whole seconds
+_LAG_NS: Final = 20_000_000  # time stamps may lag behind the clock by this,
+_COARSE_LAG_NS: Final = 2_000_000_000  # or by this if they have whole seconds only
 _SECOND_NS: Final = 1_000_000_000
-_LAST_MOMENT: Final = 0.001  # seconds for which a program may be about to open what it looked up
+_LAST_MOMENT: Final = 0.001  # seconds in which a program may open a file that it has looked up
 
 LINK = Problem(
     "free.link",
-    "This is a symbolic link, or lies behind one.",
-    "Links are left alone, and so is what they lead to.",
+    "This is a symbolic link, or is reached through one.",
+    "Links and their targets are never deleted.",
 )
 
 
 class _Stamp(NamedTuple):
-    """What tells a file, and a state of it, from all others."""
+    """The attributes that identify a file and its state."""
 
     device: int
     inode: int
@@ -189,7 +189,7 @@ class _Stamp(NamedTuple):
 
 
 class FileToDelete:
-    """One regular file, open to be read, and the folder that it is in."""
+    """One regular file, open for reading, and its folder."""
 
     def __init__(self, folder: int, entry: Entry, descriptor: int) -> None:
         self._folder = folder
@@ -199,42 +199,42 @@ class FileToDelete:
         self._before = os.fstat(descriptor)
         self._stamp = _Stamp.of(self._before)
         if not stat.S_ISREG(self._before.st_mode):
-            raise self._changed("free.special", "is no regular file")
+            raise self._changed("free.special", "is not a regular file")
         if (entry.size, entry.modified_ns) != self._stamp[2:]:
             raise self._changed("free.changed", "is no longer the file that was sent")
 
     def measure(self, cancel: CancelSignal) -> str:
-        """Read it to its end, return its checksum; raises `FileChangedError` where it changed."""
+        """Read the whole file and return its checksum; raises `FileChangedError` if it changed."""
         started = time.time_ns()
         checksum = hashlib.md5(usedforsecurity=False)
-        with told(self._entry.key):
+        with errors_translated(self._entry.key):
             os.lseek(self._descriptor, 0, os.SEEK_SET)
             while chunk := os.read(self._descriptor, _CHUNK):
                 if cancel.is_set():
                     raise Cancelled
                 checksum.update(chunk)
         self._check_unchanged()
-        # A write right before the reading began would not show in the times.
+        # A write just before the reading started would not be visible in the times.
         for moment in (self._before.st_mtime_ns, self._before.st_ctime_ns):
             if moment >= started - (_LAG_NS if moment % _SECOND_NS else _COARSE_LAG_NS):
                 raise self._changed("free.settling", "changed a moment ago")
         return checksum.hexdigest()
 
     def delete(self) -> None:
-        """Delete exactly this file, unless it has changed since; raises `FileChangedError`.
+        """Delete exactly this file; raises `FileChangedError` if it has changed.
 
-        Other programs are kept from opening it to write from before the last look at it until
-        it is gone. One that waits to do so gets the file back, with its name.
+        From before the last check until the deletion, other programs cannot open it for writing.
+        If one is waiting to do so, the file is restored under its name.
         """
         with WriteGuard(self._descriptor) as guard:
             self._check_unused(guard)
             self._check_unchanged()
             aside = ASIDE + secrets.token_hex(8).encode()
-            with told(self._entry.key):
+            with errors_translated(self._entry.key):
                 os.rename(self._name, aside, src_dir_fd=self._folder, dst_dir_fd=self._folder)
             try:
                 self._check_aside(aside, guard)
-                with told(self._entry.key):
+                with errors_translated(self._entry.key):
                     os.unlink(aside, dir_fd=self._folder)
             except BaseException:
                 self._put_back(aside)
@@ -255,10 +255,10 @@ class FileToDelete:
             )
 
     def _check_aside(self, aside: bytes, guard: WriteGuard) -> None:
-        """See that what was renamed is our file, and that nobody has changed or opened it since.
+        """Check that the renamed file is ours, and that no program has changed or opened it.
 
-        A program that had looked the old name up before is about to open the file: it is given
-        a moment to appear.
+        A program that looked up the old name may be about to open the file, so wait a moment
+        for it.
         """
         first = self._find_states(aside)
         same = all(_Stamp.of(state) == self._stamp for state in first)
@@ -272,8 +272,8 @@ class FileToDelete:
                 raise self._changed("free.changed", "was changed by another program")
 
     def _find_states(self, name: bytes) -> tuple[os.stat_result, os.stat_result]:
-        """Return the state of what is open, and of what has a name now."""
-        with told(self._entry.key):
+        """Return the state of the open file, and of the file with this name now."""
+        with errors_translated(self._entry.key):
             named = os.stat(name, dir_fd=self._folder, follow_symlinks=False)
             return os.fstat(self._descriptor), named
 
@@ -281,10 +281,10 @@ class FileToDelete:
         after, named = self._find_states(self._name)
         same = _Stamp.of(after) == _Stamp.of(named) == self._stamp
         if not same or after.st_ctime_ns != self._before.st_ctime_ns:
-            raise self._changed("free.changed", "changed or was replaced meanwhile")
+            raise self._changed("free.changed", "has been changed or replaced")
 
     def _put_back(self, aside: bytes) -> None:
-        """Give what was renamed its name again; a file that has the name by now keeps it."""
+        """Restore the name of the renamed file, unless another file has the name by now."""
         here = {"src_dir_fd": self._folder, "dst_dir_fd": self._folder}
         try:
             found = os.stat(aside, dir_fd=self._folder, follow_symlinks=False)
@@ -295,10 +295,10 @@ class FileToDelete:
             os.unlink(aside, dir_fd=self._folder)
         except FileExistsError as error:
             raise self._lost(aside) from error
-        except OSError as error:  # a disk that gives a file one name only
+        except OSError as error:  # the file system has no hard links
             if self._is_taken():
                 raise self._lost(aside) from error
-            with told(self._entry.key):
+            with errors_translated(self._entry.key):
                 os.rename(aside, self._name, **here)
 
     def _is_taken(self) -> bool:
@@ -310,18 +310,18 @@ class FileToDelete:
 
     def _lost(self, aside: bytes) -> FileChangedError:
         name = aside.decode()
-        how = f"was replaced twice by another program; what came first is now called {name}"
+        how = f"was replaced twice by another program; the first file is now named {name}"
         return self._changed("free.aside", how)
 
     def _changed(
-        self, code: str, how: str, hint: str = "The file was kept. The next run looks at it again."
+        self, code: str, how: str, hint: str = "The file was kept. The next run checks it again."
     ) -> FileChangedError:
         return FileChangedError(f"{format_path(self._entry.key)} {how}.", hint=hint, code=code)
 
 
 @contextmanager
-def told(key: bytes) -> Iterator[None]:
-    """Tell in our words what the system says of a file."""
+def errors_translated(key: bytes) -> Iterator[None]:
+    """Translate the system's errors for a file into ours."""
     try:
         yield
     except OSError as error:
@@ -333,7 +333,7 @@ def _translated(key: bytes, error: OSError) -> FileChangedError:
         return FileChangedError(LINK.message, hint=LINK.hint, code=LINK.code)
     if error.errno == errno.ENOENT:
         return FileChangedError(
-            f"{format_path(key)} is no longer there.",
+            f"{format_path(key)} no longer exists.",
             hint="Nothing needs to be done.",
             code="free.gone",
         )
@@ -346,24 +346,24 @@ def _translated(key: bytes, error: OSError) -> FileChangedError:
 
 _FILE: Final = os.O_RDONLY | NO_LINK | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 _AWAY = Problem(
-    "free.gone", "The folder that the file was in is away.", "Check that its drive is connected."
+    "free.gone", "The folder of the file does not exist.", "Check that its drive is connected."
 )
 _SPECIAL = Problem(
-    "free.special", "This is no regular file.", "Only regular files are uploaded, and deleted."
+    "free.special", "This is not a regular file.", "Only regular files are uploaded and deleted."
 )
 
 
 class SafeDirectory:
-    """A data directory, held open: what it is called meanwhile does not matter.
+    """A data directory, held open so that renaming it makes no difference.
 
-    Of a folder that is another source, `prefix` is what the keys of its files begin with.
+    For an extra source, `prefix` is the beginning of the keys of its files.
     """
 
     def __init__(self, path: bytes, prefix: bytes = b"") -> None:
         if not NO_LINK or os.unlink not in os.supports_dir_fd:
             raise RunError(
-                "This system offers no way to delete a file of which one can be sure.",
-                hint="Delete files by hand; `mydata-like where` tells which are safe.",
+                "This system has no safe way to delete files.",
+                hint="Delete files manually; `mydata-like where` shows which are safe.",
                 code="free.unsupported",
             )
         self.prefix = prefix
@@ -377,7 +377,7 @@ class SafeDirectory:
             ) from error
 
     def find(self, key: bytes) -> Iterator[CleanupCandidate]:
-        """Yield a file, or all that is in a folder and below it; all there is for its own key."""
+        """Yield a file, or all files in and below a folder; for our own key, all files."""
         local = key.removeprefix(self.prefix) if key != self.prefix.rstrip(b"/") else b""
         folder, _, name = local.rpartition(b"/")
         try:
@@ -389,14 +389,14 @@ class SafeDirectory:
 
     @contextmanager
     def hold(self, entry: Entry) -> Iterator[FileToDelete]:
-        """Open the file that a row of the ledger speaks of.
+        """Open the file that a ledger entry describes.
 
-        Raises `FileChangedError` where it is another one, or a link.
+        Raises `FileChangedError` if it is another file, or a link.
         """
         folder, _, name = entry.key.removeprefix(self.prefix).rpartition(b"/")
         with ExitStack() as stack:
             above = stack.enter_context(self._folder(folder))
-            with told(entry.key):
+            with errors_translated(entry.key):
                 descriptor = os.open(name, _FILE, dir_fd=above)
             stack.callback(os.close, descriptor)
             yield FileToDelete(above, entry, descriptor)
@@ -412,18 +412,18 @@ class SafeDirectory:
 
     @contextmanager
     def _folder(self, key: bytes) -> Iterator[int]:
-        """Open a folder, from the top down; raises `FileChangedError` for a link on the way."""
+        """Open a folder, from the top down; raises `FileChangedError` for a link on its path."""
         with ExitStack() as stack:
             here = self._top
             for part in filter(None, key.split(b"/")):
-                with told(key):
+                with errors_translated(key):
                     here = open_at(here, part, FOLDER)
                 stack.callback(os.close, here)
             yield here
 
 
 class SafeDirectories:
-    """The data directory and all other sources; each file belongs to one of them."""
+    """The data directory and all extra sources; each file belongs to one of them."""
 
     def __init__(self, premises: Sequence[SafeDirectory]) -> None:
         self._premises = sorted(premises, key=lambda one: len(one.prefix), reverse=True)
@@ -435,7 +435,7 @@ class SafeDirectories:
 
     @contextmanager
     def hold(self, entry: Entry) -> Iterator[FileToDelete]:
-        """Open the file that a row of the ledger speaks of; raises as `Premises.hold`."""
+        """Open the file that a ledger entry describes; raises like `SafeDirectory.hold`."""
         premises = self._choose(entry.key)
         if premises is None:
             raise FileChangedError(_AWAY.message, hint=_AWAY.hint, code=_AWAY.code)
@@ -443,19 +443,19 @@ class SafeDirectories:
             yield held
 
     def _choose(self, key: bytes) -> SafeDirectory | None:
-        """Return whose file it is; keys of the data directory are relative, all others not."""
+        """Return the directory of a file; only keys in the data directory are relative."""
         absolute = key.startswith(b"/")
         fitting = (one for one in self._premises if (key + b"/").startswith(one.prefix))
         return next((one for one in fitting if bool(one.prefix) == absolute), None)
 
 
 def _look(above: int, name: bytes, folder: bytes) -> Iterator[CleanupCandidate]:
-    """Yield a file of an open folder, or all that is in a folder of it."""
+    """Yield a file in an open folder, or all files in one of its folders."""
     key = folder + b"/" + name if folder else name
-    with told(key):
+    with errors_translated(key):
         status = os.stat(name, dir_fd=above, follow_symlinks=False)
     if stat.S_ISDIR(status.st_mode):
-        with told(key):
+        with errors_translated(key):
             below = open_at(above, name, FOLDER)
         try:
             yield from _walk(below, key)
@@ -468,11 +468,11 @@ def _look(above: int, name: bytes, folder: bytes) -> Iterator[CleanupCandidate]:
 
 
 def _walk(folder: int, key: bytes) -> Iterator[CleanupCandidate]:
-    """Yield what is in an open folder and below it, in the order of the names.
+    """Yield the files in and below an open folder, sorted by name.
 
-    The names of one folder are held in memory: files are deleted while we go through them.
+    The names of one folder are held in memory, since files are deleted during the iteration.
     """
-    with told(key):
+    with errors_translated(key):
         names = sorted(map(os.fsencode, os.listdir(folder)))
     for name in names:
         try:

@@ -1,8 +1,8 @@
-"""The definition of the service that runs `mydata-like watch`, in the words of each system.
+"""The definitions of the `mydata-like watch` service and of the start at login, for each system.
 
 Formats: systemd.service(5), systemd.exec(5) of systemd 247 or later; launchd.plist(5); the task
-schema 1.2 of the Windows Task Scheduler. All are texts made from the same facts, so each can be
-looked at, and tested, on any system.
+schema 1.2 of the Windows Task Scheduler. All are texts, so each can be inspected and tested on any
+system.
 """
 
 import os
@@ -26,14 +26,14 @@ MARK: Final = "Made by mydata-like, which removes it as well"
 _AGAIN: Final = 60  # seconds until a service that failed is started again
 _STOPPING: Final = 30  # seconds until one that does not stop is killed
 _NO_KEYRING: Final = (
-    "Without anybody logged in no keyring can be opened: keep the API key in the secrets file "
-    "(mydata-like settings set-key --store file)."
+    "While no user is logged in, the keyring is locked. Store the API key in the secrets file: "
+    "mydata-like settings set-key --store file"
 )
 _NETWORK: Final = ("Wants=network-online.target", "After=network-online.target")
 _MANNERS: Final = (
     "Restart=on-failure",
     f"RestartSec={_AGAIN}",
-    "RestartPreventExitStatus=2",  # settings that are wrong stay so until somebody changes them
+    "RestartPreventExitStatus=2",  # invalid settings stay so until the user changes them
     "KillMode=mixed",
     f"TimeoutStopSec={_STOPPING}",
     "Nice=10",
@@ -42,12 +42,12 @@ _MANNERS: Final = (
     "UMask=0077",
     "LimitCORE=0",  # memory holds the API key and the private key
 )
-# What a user's own service manager can do as well: filters of system calls.
+# Options that a user's own service manager supports as well: filters of system calls.
 _CONFINED: Final = (
     "NoNewPrivileges=yes",
     "LockPersonality=yes",
     "MemoryDenyWriteExecute=yes",
-    "RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK",  # netlink: which networks it has
+    "RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK",  # netlink: to list networks
     "RestrictNamespaces=yes",
     "RestrictRealtime=yes",
     "RestrictSUIDSGID=yes",
@@ -56,9 +56,9 @@ _CONFINED: Final = (
     "SystemCallFilter=~@privileged",
     "SystemCallErrorNumber=EPERM",
 )
-# Not set, as they would break something: ProtectProc= and ProcSubset= (which programs run, and
-# whether they wait for disks, decides on pauses), RemoveIPC= (other programs of the account use
-# IPC), PrivateUsers= (who owns a file is looked at), IPAddressAllow= (hosts have names here).
+# Not set, as they would break something: ProtectProc= and ProcSubset= (pauses depend on which
+# programs run and whether they wait for disks), RemoveIPC= (other programs of the account use
+# IPC), PrivateUsers= (the owners of files are read), IPAddressAllow= (hosts are given by name).
 _GUARDS: Final = (
     "ProtectSystem=strict",
     "ProtectHome=read-only",
@@ -77,22 +77,22 @@ _READ_ALL: Final = "CAP_DAC_READ_SEARCH"  # what root needs to read the files of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceCommand:
-    """What a service is to run: the program with its words, its environment, and as whom."""
+    """The command of a service: the program and its arguments, its environment, and its account."""
 
     words: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
-    account: str = ""  # whose rights it has
-    uid: int = 0  # of the person who installs it, where the system has such numbers
-    everyone: bool = False  # starts with the computer rather than when the person logs in
-    writable: tuple[str, ...] = ()  # folders, the only ones where a service for all may write
+    account: str = ""  # runs with its permissions
+    uid: int = 0  # of the user who installs it, if the system has user ids
+    everyone: bool = False  # starts with the computer rather than when the user logs in
+    writable: tuple[str, ...] = ()  # the only folders to which a service for everyone may write
     as_root: bool = False  # its account is root
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceDefinition:
-    """A service as one system wants it: a file, and the commands that make it count or not.
+    """A service for one system: its file, and the commands that activate and deactivate it.
 
-    `advice` is what else a person may want to do.
+    `advice` is what else the user may want to do.
     """
 
     file: PurePath
@@ -103,7 +103,7 @@ class ServiceDefinition:
 
 
 class ServiceFolders(NamedTuple):
-    """The person's folders in which systems look: home, configuration, and our own state."""
+    """The user's folders for definitions: home, configuration, and our state folder."""
 
     home: PurePath
     configuration: PurePath
@@ -111,69 +111,71 @@ class ServiceFolders(NamedTuple):
 
 
 def define_service(
-    system: str, errand: ServiceCommand, folders: ServiceFolders
+    system: str, command: ServiceCommand, folders: ServiceFolders
 ) -> ServiceDefinition:
-    """Return the service of a system (`sys.platform`)."""
+    """Return the service for a system (`sys.platform`)."""
     match system:
         case "win32":
-            return _define_task(errand, folders.state)
+            return _define_task(command, folders.state)
         case "darwin":
-            return _define_launchd(errand, folders.home)
+            return _define_launchd(command, folders.home)
         case _:
-            return _define_systemd(errand, folders.configuration)
+            return _define_systemd(command, folders.configuration)
 
 
-def _define_systemd(errand: ServiceCommand, configuration: PurePath) -> ServiceDefinition:
+def _define_systemd(command: ServiceCommand, configuration: PurePath) -> ServiceDefinition:
     unit = f"{NAME}.service"
     folder = configuration / "systemd/user"
     control: tuple[str, ...] = ("systemctl", "--user")
     advice: tuple[str, ...] = (
-        "A service of your own ends when you log out, unless an administrator allows it to "
-        f"linger: loginctl enable-linger {errand.account}",
+        "A user service ends when you log out, unless an administrator allows it to continue: "
+        f"loginctl enable-linger {command.account}",
     )
-    if errand.everyone:
+    if command.everyone:
         folder, control = PurePosixPath("/etc/systemd/system"), ("systemctl",)
         advice = (_NO_KEYRING,)
     return ServiceDefinition(
         file=folder / unit,
-        content="\n".join(_systemd_lines(errand)).encode(),
+        content="\n".join(_systemd_lines(command)).encode(),
         install=((*control, "daemon-reload"), (*control, "enable", "--now", unit)),
         uninstall=((*control, "disable", "--now", unit),),
-        advice=(f"See how it does: {' '.join(control)} status {NAME}", *advice),
+        advice=(f"To show its status: {' '.join(control)} status {NAME}", *advice),
     )
 
 
-def _systemd_lines(errand: ServiceCommand) -> Iterator[str]:
-    for_all = errand.everyone
+def _systemd_lines(command: ServiceCommand) -> Iterator[str]:
+    for_all = command.everyone
     yield f"# {MARK}"
     yield "[Unit]"
-    yield "Description=mydata-like: carries instrument data to its server"
+    yield "Description=mydata-like: uploads instrument data to its server"
     yield from _NETWORK if for_all else ()
     yield ""
     yield "[Service]"
-    yield f"ExecStart={' '.join(_quote_exec(word) for word in errand.words)}"
-    yield from (f"Environment={_quote(f'{k}={v}')}" for k, v in errand.environment.items())
-    yield from (f"User={errand.account}",) if for_all else ()
+    yield f"ExecStart={' '.join(_quote_exec(word) for word in command.words)}"
+    yield from (f"Environment={_quote(f'{k}={v}')}" for k, v in command.environment.items())
+    yield from (f"User={command.account}",) if for_all else ()
     yield from _MANNERS
     yield from _CONFINED
-    yield from _guard(errand) if for_all else ()  # a user's own service manager may not do more
+    yield from (
+        _guard(command) if for_all else ()
+    )  # a user's own service manager is not allowed more
     yield ""
     yield "[Install]"
     yield f"WantedBy={'multi-user' if for_all else 'default'}.target"
     yield ""
 
 
-def _guard(errand: ServiceCommand) -> Iterator[str]:
-    yield f"CapabilityBoundingSet={_READ_ALL if errand.as_root else ''}"
+def _guard(command: ServiceCommand) -> Iterator[str]:
+    yield f"CapabilityBoundingSet={_READ_ALL if command.as_root else ''}"
     yield from _GUARDS
-    # The sign says that a folder may be missing when the service starts.
-    if errand.writable:
-        folders = (_quote(f"-{folder}") for folder in errand.writable)
+    # The minus sign allows a folder to be missing when the service starts.
+    if command.writable:
+        folders = (_quote(f"-{folder}") for folder in command.writable)
         yield f"ReadWritePaths={' '.join(folders)}"
 
 
 def _quote(word: str) -> str:
-    """Return a word as systemd reads it, neither split nor filled in."""
+    """Return a word quoted for systemd, without splitting or expansion."""
     text = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
     return f'"{text}"'
 
@@ -182,16 +184,16 @@ def _quote_exec(word: str) -> str:
     return _quote(word).replace("$", "$$")
 
 
-def _define_launchd(errand: ServiceCommand, home: PurePath) -> ServiceDefinition:
-    folder = PurePosixPath("/Library/LaunchDaemons") if errand.everyone else home
+def _define_launchd(command: ServiceCommand, home: PurePath) -> ServiceDefinition:
+    folder = PurePosixPath("/Library/LaunchDaemons") if command.everyone else home
     file = folder / f"{LABEL}.plist"
-    if not errand.everyone:
+    if not command.everyone:
         file = home / "Library/LaunchAgents" / file.name
-    domain = "system" if errand.everyone else f"gui/{errand.uid}"
+    domain = "system" if command.everyone else f"gui/{command.uid}"
     content: dict[str, object] = {
         "Label": LABEL,
-        "ProgramArguments": list(errand.words),
-        "EnvironmentVariables": dict(errand.environment),
+        "ProgramArguments": list(command.words),
+        "EnvironmentVariables": dict(command.environment),
         "RunAtLoad": True,
         "KeepAlive": {"SuccessfulExit": False},
         "ThrottleInterval": _AGAIN,
@@ -201,31 +203,31 @@ def _define_launchd(errand: ServiceCommand, home: PurePath) -> ServiceDefinition
         "Nice": 10,
         "Umask": 0o077,
     }
-    if errand.everyone:
-        content["UserName"] = errand.account
+    if command.everyone:
+        content["UserName"] = command.account
     return ServiceDefinition(
         file=file,
         content=format_plist(content),
         install=(("launchctl", "bootstrap", domain, str(file)),),
         uninstall=(("launchctl", "bootout", f"{domain}/{LABEL}"),),
-        advice=(f"See how it does: launchctl print {domain}/{LABEL}",),
+        advice=(f"To show its status: launchctl print {domain}/{LABEL}",),
     )
 
 
 def format_plist(content: Mapping[str, object]) -> bytes:
-    """Return a property list that says who made it."""
+    """Return a property list with our mark."""
     head, end, rest = plistlib.dumps(content, sort_keys=False).decode().partition("?>\n")
     return f"{head}{end}<!-- {MARK} -->\n{rest}".encode()
 
 
-def _define_task(errand: ServiceCommand, state: PurePath) -> ServiceDefinition:
+def _define_task(command: ServiceCommand, state: PurePath) -> ServiceDefinition:
     file = state / f"{NAME}-watch.xml"
-    # A task has no environment of its own.
-    scope = ("/M",) if errand.everyone else ()
-    variables = tuple(("setx", name, value, *scope) for name, value in errand.environment.items())
+    # A task cannot set environment variables.
+    scope = ("/M",) if command.everyone else ()
+    variables = tuple(("setx", name, value, *scope) for name, value in command.environment.items())
     return ServiceDefinition(
         file=file,
-        content=_task_text(errand).encode("utf-16"),  # the only encoding that schtasks reads
+        content=_task_text(command).encode("utf-16"),  # the only encoding that schtasks reads
         install=(
             *variables,
             ("schtasks", "/Create", "/TN", TASK, "/XML", str(file), "/F"),
@@ -236,27 +238,27 @@ def _define_task(errand: ServiceCommand, state: PurePath) -> ServiceDefinition:
             ("schtasks", "/Delete", "/TN", TASK, "/F"),
         ),
         advice=(
-            f'See how it does: schtasks /Query /TN "{TASK}" /V /FO LIST',
-            *((_NO_KEYRING,) if errand.everyone else ()),
+            f'To show its status: schtasks /Query /TN "{TASK}" /V /FO LIST',
+            *((_NO_KEYRING,) if command.everyone else ()),
         ),
     )
 
 
-def _task_text(errand: ServiceCommand) -> str:
-    program, *words = errand.words
-    account = escape(errand.account)
+def _task_text(command: ServiceCommand) -> str:
+    program, *words = command.words
+    account = escape(command.account)
     trigger = (
         "<BootTrigger><Enabled>true</Enabled></BootTrigger>"
-        if errand.everyone
+        if command.everyone
         else f"<LogonTrigger><Enabled>true</Enabled><UserId>{account}</UserId></LogonTrigger>"
     )
-    logon = "S4U" if errand.everyone else "InteractiveToken"
+    logon = "S4U" if command.everyone else "InteractiveToken"
     return f"""\
 <?xml version="1.0" encoding="UTF-16"?>
 <!-- {MARK} -->
 <Task version="1.2" xmlns="http://schemas.microsoft.com/windows/2004/02/mit/task">
   <RegistrationInfo>
-    <Description>mydata-like: carries instrument data to its server</Description>
+    <Description>mydata-like: uploads instrument data to its server</Description>
   </RegistrationInfo>
   <Triggers>{trigger}</Triggers>
   <Principals>
@@ -290,7 +292,7 @@ def _task_text(errand: ServiceCommand) -> str:
 
 
 def is_ours(file: Path) -> bool:
-    """Return whether a file was made here; one that does not exist is nobody's, so ours."""
+    """Return whether a file was made by this program, or does not exist."""
     try:
         content = file.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
@@ -298,19 +300,19 @@ def is_ours(file: Path) -> bool:
     return MARK.encode() in content or MARK.encode("utf-16-le") in content
 
 
-_PATIENCE: Final = 60.0  # seconds that a command of the system may take
-_SAID: Final = 300  # characters of what it said that are worth repeating
+_TIMEOUT: Final = 60.0  # seconds for a command of the system
+_MOST_OUTPUT: Final = 300  # characters of its output that are shown
 
 
 class InstallStep(NamedTuple):
-    """A command of the system, and why it did not work (empty where it did)."""
+    """A command of the system, and why it failed (empty if it succeeded)."""
 
     command: tuple[str, ...]
     problem: str
 
 
 def write_definition(definition: ServiceDefinition) -> None:
-    """Put the file into its place; raises SettingsError where it cannot, or is not ours."""
+    """Write the definition file; raises `SettingsError` if that fails, or if it is not ours."""
     file = Path(definition.file)
     _require_ours(file)
     try:
@@ -327,7 +329,7 @@ def write_definition(definition: ServiceDefinition) -> None:
 
 
 def remove_definition(definition: ServiceDefinition) -> bool:
-    """Take the file away; return whether it was there. Raises SettingsError as writing does."""
+    """Remove the file; return whether it existed. Raises `SettingsError` like writing."""
     file = Path(definition.file)
     if not file.exists():
         return False
@@ -343,7 +345,7 @@ def remove_definition(definition: ServiceDefinition) -> bool:
 
 
 def carry_out(commands: Iterable[tuple[str, ...]]) -> Iterator[InstallStep]:
-    """Run commands of the system one after another, until one does not work."""
+    """Run commands of the system one after another until one fails."""
     for command in commands:
         problem = _run(command)
         yield InstallStep(command, problem)
@@ -352,10 +354,10 @@ def carry_out(commands: Iterable[tuple[str, ...]]) -> Iterator[InstallStep]:
 
 
 def make_folders_as(account: str, folders: Iterable[Path]) -> None:
-    """Make the folders that are missing, with mode 0700, as an account of this computer would.
+    """Create the missing folders with mode 0700, with the permissions of an account.
 
-    Another account than one's own takes root, whose rights are not used: the folders lie in a
-    home, where links could lead elsewhere. Raises SettingsError where the account may not.
+    For another account this needs root, but root's permissions are not used: the folders are in
+    a home, where links could point elsewhere. Raises `SettingsError` if the account may not.
     """
     missing = [str(folder) for folder in folders if not folder.is_dir()]
     if not missing or sys.platform == "win32":
@@ -376,8 +378,8 @@ def make_folders_as(account: str, folders: Iterable[Path]) -> None:
         )
     except (OSError, KeyError, subprocess.CalledProcessError) as error:
         raise SettingsError(
-            f"The account {account} cannot make these folders: {', '.join(missing)}.",
-            hint="Make them, so that the account owns them; then install the service again.",
+            f"The account {account} cannot create these folders: {', '.join(missing)}.",
+            hint="Create them, owned by this account, and install the service again.",
         ) from error
 
 
@@ -387,18 +389,18 @@ def _run(command: tuple[str, ...]) -> str:
             command,
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            timeout=_PATIENCE,
+            timeout=_TIMEOUT,
             check=False,
             env=os.environ | {"LC_ALL": "C"},
         )
     except FileNotFoundError:
-        return f"there is no {command[0]} on this computer"
+        return f"{command[0]} was not found on this computer"
     except (OSError, subprocess.TimeoutExpired) as error:
-        return str(error)[:_SAID]
+        return str(error)[:_MOST_OUTPUT]
     if ended.returncode == 0:
         return ""
     said = (ended.stderr or ended.stdout).decode("utf-8", "replace").strip()
-    return said[:_SAID] or f"it ended with {ended.returncode}"
+    return said[:_MOST_OUTPUT] or f"exit code {ended.returncode}"
 
 
 def _require_ours(file: Path) -> None:
@@ -408,7 +410,7 @@ def _require_ours(file: Path) -> None:
         raise SettingsError(f"{file} cannot be read: {error.strerror or error}.") from error
     if not ours:
         raise SettingsError(
-            f"{file} was not made by this program, so it is left alone.",
+            f"{file} was not created by this program and is left unchanged.",
             hint=f'Move it away first, or add the line "{MARK}" to a comment in it.',
         )
 
@@ -419,7 +421,7 @@ _RESERVED: Final = '"`$\\'  # characters that an Exec line escapes within quotes
 
 
 class FileAutostart:
-    """An entry that is a file in a folder of the person."""
+    """An autostart entry that is a file in a folder of the user."""
 
     def __init__(self, definition: ServiceDefinition) -> None:
         self._definition = definition
@@ -431,14 +433,14 @@ class FileAutostart:
 
     @property
     def is_on(self) -> bool:
-        """Whether the entry is there and would start this very program."""
+        """Whether the entry exists and starts this installation of the program."""
         try:
             return Path(self._definition.file).read_bytes() == self._definition.content
         except FileNotFoundError:
             return False
 
     def turn(self, *, on: bool) -> None:
-        """Make or remove the entry; raises SettingsError where it is somebody else's."""
+        """Add or remove the entry; raises `SettingsError` if it is not ours."""
         if on:
             write_definition(self._definition)
         else:
@@ -446,7 +448,7 @@ class FileAutostart:
 
 
 class RegistryAutostart:
-    """An entry in the person's registry on Windows."""
+    """An autostart entry in the user's registry on Windows."""
 
     def __init__(self, words: tuple[str, ...]) -> None:
         self._line = list2cmdline(words)
@@ -458,11 +460,11 @@ class RegistryAutostart:
 
     @property
     def is_on(self) -> bool:
-        """Whether the entry is there and would start this very program."""
+        """Whether the entry exists and starts this installation of the program."""
         return self._read() == self._line
 
     def turn(self, *, on: bool) -> None:
-        """Make or remove the entry."""
+        """Add or remove the entry."""
         if sys.platform == "win32":
             import winreg
 
@@ -488,7 +490,7 @@ Autostart = FileAutostart | RegistryAutostart
 
 
 def find_autostart(system: str, words: tuple[str, ...], folders: ServiceFolders) -> Autostart:
-    """Return the entry of a system (`sys.platform`) that starts these words."""
+    """Return the autostart entry for a system (`sys.platform`) that runs this command line."""
     match system:
         case "win32":
             return RegistryAutostart(words)
@@ -504,7 +506,7 @@ def _define_desktop_file(words: tuple[str, ...], configuration: PurePath) -> Ser
         f"# {MARK}",
         "Type=Application",
         f"Name={NAME}",
-        "Comment=Carries instrument data to its server",
+        "Comment=Uploads instrument data to its server",
         f"Exec={' '.join(_quote_argument(word) for word in words)}",
         "Terminal=false",
         "X-GNOME-Autostart-enabled=true",
@@ -516,7 +518,7 @@ def _define_desktop_file(words: tuple[str, ...], configuration: PurePath) -> Ser
 
 def _quote_argument(word: str) -> str:
     escaped = "".join(f"\\{char}" if char in _RESERVED else char for char in word)
-    # The value of a key has escapes of its own, and % begins a code to fill in.
+    # The value of a key has its own escapes, and % begins a field code.
     return '"' + escaped.replace("\\", "\\\\").replace("%", "%%") + '"'
 
 

@@ -1,4 +1,4 @@
-"""Keeps this computer from going to sleep, in the way that its system offers."""
+"""Keeps this computer from going to sleep, with the means of its system."""
 
 import logging
 import subprocess
@@ -7,7 +7,7 @@ from typing import Final
 
 logger = logging.getLogger(__name__)
 
-# Both run `cat`, which ends with its input: who is killed keeps no computer awake.
+# Both run `cat`, which ends with its input, so a killed process does not keep it awake.
 _KEEPER: Final = (
     ("caffeinate", "-i", "cat")
     if sys.platform == "darwin"
@@ -16,11 +16,11 @@ _KEEPER: Final = (
         *("--why=Files are being sent", "cat"),
     )
 )
-_PATIENCE: Final = 5.0  # seconds in which such a program ends
+_TIMEOUT: Final = 5.0  # seconds for such a program to end
 
 
 class SleepInhibitor:
-    """Keeps Linux (systemd-inhibit) and macOS (caffeinate) awake by a program of theirs."""
+    """Keeps Linux (systemd-inhibit) and macOS (caffeinate) awake with a program of theirs."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
@@ -28,7 +28,7 @@ class SleepInhibitor:
 
     def keep(self) -> None:
         if self._process is not None and self._process.poll() is not None:
-            logger.info("The system refuses to be kept awake")
+            logger.info("The system refuses to stay awake")
             self.end()
             self._given_up = True
         if self._process is None and not self._given_up:
@@ -41,7 +41,7 @@ class SleepInhibitor:
         assert process.stdin is not None
         process.stdin.close()
         try:
-            process.wait(_PATIENCE)
+            process.wait(_TIMEOUT)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
@@ -66,7 +66,7 @@ if sys.platform == "win32":
     _SYSTEM_REQUIRED: Final = 0x00000001
 
     class ThreadWakefulness:
-        """Keeps Windows awake; the system forgets it with the thread that asked for it."""
+        """Keeps Windows awake; the request ends with the thread that made it."""
 
         def keep(self) -> None:
             ctypes.windll.kernel32.SetThreadExecutionState(_CONTINUOUS | _SYSTEM_REQUIRED)

@@ -1,1 +1,1 @@
-"""`mydata-like --self-test`: has this installation all that it needs, on this very computer?"""
+"""`mydata-like --self-test`: checks that this installation works on this computer."""

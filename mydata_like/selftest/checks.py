@@ -1,7 +1,7 @@
-"""The parts of an installation, and a test of each.
+"""The checks of the self-test, one for each part of an installation.
 
-Each function returns what it found, in words, or raises what is wrong. What it tries is imported
-in it: a library that cannot be loaded is one of the things that may be wrong.
+Each function returns a description of what it found, or raises an error. It imports what it
+checks itself, because a library that cannot be loaded is one of the possible failures.
 """
 
 import json
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 
 
 _EMPTY: Final = 8  # colours; a window with text in it has hundreds
-_GRID: Final = 4  # pixels between two that are looked at
-_SAID: Final = 600  # characters that are told of what a failed upload said
+_GRID: Final = 4  # pixels between two samples
+_MOST_OUTPUT: Final = 600  # characters of a failed upload's output that are shown
 
 
-class LeftOut(Exception):  # noqa: N818 - no error: this installation was never meant to have it
-    """A part cannot be tried here."""
+class LeftOut(Exception):  # noqa: N818 - not an error: the part is optional
+    """A part cannot be checked here."""
 
 
 def _program() -> str:
@@ -57,12 +57,12 @@ def _resources() -> str:
     texts = [find_resources() / "translations" / f"mydata_like_{name}.qm" for name in LANGUAGES]
     missing = [str(file) for file in texts if not file.is_file()]
     if not icons or missing:
-        raise FileNotFoundError(f"{icons} icons, and without {missing}: {find_resources()}")
+        raise FileNotFoundError(f"{icons} icons, {missing} missing: {find_resources()}")
     return f"{icons} icons, languages {', '.join(LANGUAGES)}"
 
 
 def _window() -> str:
-    """Put the whole window together, without a screen, and see that something is drawn."""
+    """Create the whole window without a screen, and check that something is drawn."""
     from PySide6.QtCore import qVersion
     from PySide6.QtWidgets import QApplication
 
@@ -83,7 +83,7 @@ def _window() -> str:
     across, down = range(0, picture.width(), _GRID), range(0, picture.height(), _GRID)
     colours = len({picture.pixel(x, y) for x in across for y in down})
     if colours < _EMPTY:
-        raise RuntimeError(f"The window has {colours} colours: nothing is drawn in it.")
+        raise RuntimeError(f"The window has only {colours} colours: nothing was drawn.")
     return f"Qt {qVersion()}, {picture.width()} x {picture.height()} pixels"
 
 
@@ -98,12 +98,12 @@ def _keyring() -> str:
 
     chosen = get_keyring()
     if isinstance(chosen, Nowhere):
-        return "none is open here: API keys would be kept in a file"
+        return "no keyring is available: API keys would be stored in a file"
     return str(chosen.name)
 
 
 def _ssh() -> str:
-    """Log in to a host of our own by each library that this installation has."""
+    """Log in to a local test host with each SSH library of this installation."""
     from mydata_like.ssh.connect import connect
 
     found = []
@@ -116,7 +116,7 @@ def _ssh() -> str:
 
 
 def _speed() -> str:
-    """Have a process of the speed test send to a host of our own, as `doctor` does."""
+    """Send to a local test host with a process of the speed test, as `doctor` does."""
     from mydata_like.engine.pipeline import CancelFlag
     from mydata_like.speedtest.results import QUICK, SpeedTestBudget
     from mydata_like.speedtest.throughput_probe import FloodPool
@@ -129,13 +129,13 @@ def _speed() -> str:
     ):
         flow = pumps.flood(1, files=(os.fsencode(file.as_posix()),))
     if file.exists():
-        raise RuntimeError(f"The speed test left a file behind: {file}")
-    return f"a process of its own sent 1 MB with {flow.cipher}, and left nothing"
+        raise RuntimeError(f"The speed test did not remove its file: {file}")
+    return f"a separate process sent 1 MB with {flow.cipher} and removed its file"
 
 
 @contextmanager
 def _staging_host() -> "Iterator[Endpoint]":
-    """Start an SSH server of our own; yield the way to it."""
+    """Start a local SSH server; yield its endpoint."""
     from mydata_like.ssh.session import Endpoint
 
     _require_demo()
@@ -153,7 +153,7 @@ def _staging_host() -> "Iterator[Endpoint]":
 
 
 def _upload() -> str:
-    """Upload sample data by channel workers to a server of our own, and compare every byte."""
+    """Upload sample data to a local server over channel workers, and compare every byte."""
     import sqlite3
 
     _require_demo()
@@ -162,8 +162,10 @@ def _upload() -> str:
         command, capture_output=True, text=True, check=False
     )
     if ended.returncode != 0:
-        said = (ended.stderr + ended.stdout).strip().replace("\n", " ")
-        raise RuntimeError(f"It ended with exit code {ended.returncode}: {said[-_SAID:]}")
+        output = (ended.stderr + ended.stdout).strip().replace("\n", " ")
+        raise RuntimeError(
+            f"The upload ended with exit code {ended.returncode}: {output[-_MOST_OUTPUT:]}"
+        )
     sums = json.loads(ended.stdout.splitlines()[-1])
     return f"{sums['verified']} files verified, byte for byte; SQLite {sqlite3.sqlite_version}"
 
@@ -188,26 +190,26 @@ PARTS: Final = MappingProxyType[str, Callable[[], str]](
 
 
 _HOST: Final = "localhost"
-_TURNS: Final = 4  # of a handshake, more than any needs
+_TURNS: Final = 4  # of a handshake; more than any needs
 
 
 def try_trust(folder: Path) -> str:
-    """Meet a server that proves who it is by a certificate of its own making.
+    """Connect to a server with a self-signed certificate.
 
-    It must be trusted where the settings name that certificate, and refused otherwise.
+    It must be trusted if the settings name that certificate, and refused otherwise.
     """
     certificate = _make_certificate(folder)
     stranger = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     stranger.load_cert_chain(certificate)
-    version = _meet(build_trust(Server(ca_file=certificate)), stranger)
+    version = _handshake(build_trust(Server(ca_file=certificate)), stranger)
     with suppress(ssl.SSLCertVerificationError):
-        _meet(build_trust(Server()), stranger)
-        raise RuntimeError("A certificate that nobody vouches for is trusted.")
+        _handshake(build_trust(Server()), stranger)
+        raise RuntimeError("An untrusted certificate was accepted.")
     return f"{ssl.OPENSSL_VERSION}, {version}"
 
 
-def _meet(trust: ssl.SSLContext, server: ssl.SSLContext) -> str | None:
-    """Shake hands in memory; return the protocol that both sides agreed on."""
+def _handshake(trust: ssl.SSLContext, server: ssl.SSLContext) -> str | None:
+    """Perform a TLS handshake in memory; return the negotiated protocol."""
     there, back = ssl.MemoryBIO(), ssl.MemoryBIO()
     ours = trust.wrap_bio(back, there, server_hostname=_HOST)
     theirs = server.wrap_bio(there, back, server_side=True)
@@ -219,7 +221,7 @@ def _meet(trust: ssl.SSLContext, server: ssl.SSLContext) -> str | None:
 
 
 def _make_certificate(folder: Path) -> Path:
-    """Write a key and its certificate, which vouches for itself, into one PEM file."""
+    """Write a key and its self-signed certificate into one PEM file."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, _HOST)])
     now = datetime.now(UTC)

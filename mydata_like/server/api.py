@@ -1,4 +1,4 @@
-"""`HttpServer`: what the engine asks of the upload server, said in MyTardis's REST API."""
+"""`HttpServer`: the engine's `ServerAPI` over the REST API of MyTardis and its MyData app."""
 
 import hashlib
 import json
@@ -27,7 +27,7 @@ from mydata_like.core.ports import ExperimentDraft
 from mydata_like.server.client import ApiClient, Query
 from mydata_like.server.get_or_create import GetOrCreate
 from mydata_like.server.http import HttpRequest, HttpResponse
-from mydata_like.server.http_upload import patience
+from mydata_like.server.http_upload import answer_timeout
 from mydata_like.server.responses import OtherBytesError, decode_json
 from mydata_like.server.serializers import (
     Document,
@@ -53,10 +53,10 @@ from mydata_like.server.serializers import (
 
 
 def send_registration(client: ApiClient, documents: Sequence[Document]) -> None:
-    """Send the request once; only a 202 means that it happened.
+    """Send the request once; only status 202 means that it was carried out.
 
-    Raises `RejectedError` where it did not, `TransientError` where nobody knows, and of these
-    `UnansweredError` where it may still be at work.
+    Raises `RejectedError` if it was not, `TransientError` if that is unknown, and its subclass
+    `UnansweredError` if the server may still be processing it.
     """
     body, headers = _encode(documents), {"Content-Type": "application/json"}
     request = HttpRequest("PATCH", "mydata_dataset_file/", body=body, headers=headers)
@@ -77,13 +77,13 @@ def send_registration(client: ApiClient, documents: Sequence[Document]) -> None:
 
 
 def _encode(documents: Sequence[Document]) -> bytes:
-    """Return the JSON in plain ASCII, which no gateway on the way can read in another encoding."""
+    """Return the JSON in ASCII, which no gateway can misread in another encoding."""
     body = orjson.dumps({"objects": documents})
     return body if body.isascii() else json.dumps({"objects": documents}).encode()
 
 
 def is_from_the_application(reply: HttpResponse) -> bool:
-    """Tell MyTardis's own 500, after which nothing is stored, from one of a proxy before it."""
+    """Return whether a 500 is MyTardis's own, after which nothing is stored, not a proxy's."""
     try:
         answer = decode_json(reply.body)
     except ValueError:
@@ -93,8 +93,8 @@ def is_from_the_application(reply: HttpResponse) -> bool:
 
 def _refuse(client: ApiClient, reply: HttpResponse) -> NoReturn:
     raise RejectedError(
-        f"The server did not take the records: {client.excerpt(reply)}",
-        hint="A record of that name may exist already, or the server cannot keep the name.",
+        f"The server did not accept the records: {client.excerpt(reply)}",
+        hint="A record with this name may already exist, or the server cannot store the name.",
         code="register.refused",
     )
 
@@ -102,7 +102,7 @@ def _refuse(client: ApiClient, reply: HttpResponse) -> NoReturn:
 def _unknown(error: TransientError) -> TransientError:
     kind = UnansweredError if isinstance(error, UnansweredError) else TransientError
     return kind(
-        f"It is not known whether the server took the records. {error.message}",
+        f"It is not known whether the server stored the records. {error.message}",
         code="register.unknown",
         retry_after=error.retry_after,
     )
@@ -110,7 +110,7 @@ def _unknown(error: TransientError) -> TransientError:
 
 T = TypeVar("T")
 
-_SET: Final = 300  # ids in one question: the server's request line ends at 4094 bytes
+_SET: Final = 300  # ids in one request: the server limits the request line to 4094 bytes
 
 
 class HttpServer:
@@ -124,7 +124,7 @@ class HttpServer:
         resources = self._client.find("", parse_resources)
         if resources is None:
             raise SettingsError(
-                f"{self._client.wire.host} is not a MyTardis server, as far as one can see.",
+                f"{self._client.wire.host} does not seem to be a MyTardis server.",
                 hint="Check the server address in the settings.",
                 code="server.not-mytardis",
             )
@@ -145,7 +145,7 @@ class HttpServer:
         users = self._rows("user/", parse_user, {"email__iexact": email})
         found = _first(users, lambda user: user.email.casefold() == email.casefold())
         if found is None and len(users) == 1 and not users[0].email:
-            found = users[0]  # found by an address that only the privileged are told
+            found = users[0]  # found by an address that only privileged accounts can read
         return self._proved(found)
 
     def find_group(self, name: str) -> Group | None:
@@ -204,21 +204,21 @@ class HttpServer:
         uri = self._client.wire.uri("experiment", experiment.id)
         document = acl_document(experiment.id, uri, holder)
         try:
-            # A lost reply is no harm: who is made an owner twice is an owner.
+            # A lost reply does no harm: the request is idempotent.
             self._client.change("POST", "objectacl/", document)
         except RejectedError as error:
             if error.problem_code != "server.not-found":
                 raise
             raise RejectedError(
-                f"The server offers no way to share the experiment {experiment.title}.",
-                hint="Its owners have to be set on the server's web pages.",
+                f"The server does not support sharing the experiment {experiment.title}.",
+                hint="Set its owners on the server's web pages.",
                 code="server.no-acl",
             ) from error
 
     def fetch_datasets(self, experiment: Experiment, instrument: InstrumentRecord) -> list[Dataset]:
         datasets = self._look_up_datasets(experiment, instrument, {})
         if not datasets:
-            # The list of what one may not see is empty; the experiment itself says so.
+            # Without permission, the list is empty; only the experiment itself returns an error.
             self._client.fetch(f"experiment/{experiment.id}/", parse_experiment)
             self._client.prove()
         return datasets
@@ -241,7 +241,7 @@ class HttpServer:
                 "immutable": False,
             }
             made = self._client.create("dataset/", document, parse_dataset)
-            # Another uploader may have been at the same point: then both take the older one.
+            # Another uploader may have created it concurrently: both then use the older one.
             first = find() or made
             return made if first.id == made.id else replace(first, left=made.id)
 
@@ -255,7 +255,7 @@ class HttpServer:
         page = self._client.fetch("mydata_dataset_file/", page_parser(parse_datafile), query)
         if not page.total:
             self._client.prove()
-        # A server that ignores the limit has told nothing about the last one.
+        # The answer of a server that ignores the limit says nothing about the last one.
         ids = [number for number, row in page.rows if row.dataset == dataset]
         return NewestDatafile(page.total, ids[0] if len(page.rows) == len(ids) == 1 else 0)
 
@@ -293,7 +293,7 @@ class HttpServer:
     def read_datafile(self, record: Datafile, take: Callable[[Iterable[bytes]], T]) -> T:
         return self._client.read(
             f"dataset_file/{record.id}/download/",
-            patience(record.size),
+            answer_timeout(record.size),
             lambda pieces: take(_whole(record, pieces)),
         )
 
@@ -310,7 +310,7 @@ class HttpServer:
         self._client.close()
 
     def _rows(self, path: str, parse: Callable[[Any], T], query: Query) -> list[T]:
-        """Return the first page of a look-up that has few answers."""
+        """Return the first page of a lookup that has few results."""
         return [row for _, row in self._client.fetch(path, page_parser(parse), query).rows]
 
     def _proved(self, found: T | None) -> T | None:
@@ -323,7 +323,7 @@ class HttpServer:
         return _first(users, lambda user: user.username == username)
 
     def _find_migrated(self, username: str) -> User | None:
-        """Ask for an account that has been renamed since, where the server knows of such."""
+        """Find an account that has been renamed, if the server records renamed accounts."""
         name = self._find_new_name(username)
         return self._look_up_user(name) if name and name != username else None
 
@@ -341,25 +341,25 @@ class HttpServer:
             query["group_folder_name"] = draft.group_folder
         experiments = self._rows("mydata_experiment/", parse_experiment, query)
         found = _first(experiments, lambda experiment: experiment.title == draft.title)
-        # The server names one of those that fit, and not always the same one.
+        # The server returns one of the matches, and not always the same one.
         return self._choose_experiment(draft, found) if found and found.empty else found
 
     def _choose_experiment(self, draft: ExperimentDraft, known: Experiment) -> Experiment:
-        """Return which of the experiments that this draft may have become is to be used.
+        """Return which of the experiments that match this draft is to be used.
 
-        That is the oldest one that holds datasets, else the oldest one.
+        That is the oldest one with datasets, else the oldest one.
         """
         pages = self._client.pages("experiment/", parse_experiment, {"title": draft.title})
         try:
             found = [it for page in pages for it in page if is_of_draft(it, draft)]
-        except RejectedError:  # a server that cannot be asked so
+        except RejectedError:  # the server does not support this query
             found = []
         return min([known, *found], key=lambda it: (it.empty, it.id))
 
     def _look_up_datasets(
         self, experiment: Experiment, instrument: InstrumentRecord, query: Query
     ) -> list[Dataset]:
-        """Return datasets, the oldest first; those that hold no file come last."""
+        """Return datasets, the oldest first; those without files come last."""
         query = {**query, "experiments__id": experiment.id, "instrument__id": instrument.id}
         pages = self._client.pages("dataset/", parse_dataset, query)
         return sorted(
@@ -369,7 +369,7 @@ class HttpServer:
 
 
 def _whole(record: Datafile, pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Pass the bytes of a record on; raises `OtherBytesError` where others come in the end."""
+    """Yield the bytes of a record; raises `OtherBytesError` at the end if the checksum differs."""
     size, checksum = 0, hashlib.md5(usedforsecurity=False)
     for piece in pieces:
         size += len(piece)
@@ -377,8 +377,8 @@ def _whole(record: Datafile, pieces: Iterable[bytes]) -> Iterator[bytes]:
         yield piece
     if (size, checksum.hexdigest()) != (record.size, record.checksum):
         raise OtherBytesError(
-            f"The server gave other bytes of {record.name} than it has verified.",
-            hint="If this stays, ask the facility's administrator to look at the server's storage.",
+            f"The server returned other bytes for {record.name} than it has verified.",
+            hint="If this persists, ask the facility's administrator to check the storage.",
         )
 
 

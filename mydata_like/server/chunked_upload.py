@@ -1,8 +1,8 @@
-"""Large files in chunks, by the upload service of the server's MyData app.
+"""Upload of large files in chunks, with the upload service of the server's MyData app.
 
-The record must exist before the first chunk. Until the last one has arrived it carries a
-checksum and a time that no file has, so that nothing takes it for a finished one; a later
-attempt goes on where the server says that the former one ended.
+The record must exist before the first chunk. Until the last one has arrived it has a checksum and
+a time that no file has, so that it cannot be mistaken for a complete one. A later attempt
+continues at the offset that the server reports.
 """
 
 import sys
@@ -20,9 +20,9 @@ from mydata_like.server.http import HttpRequest
 from mydata_like.server.http_upload import (
     Body,
     adopt,
+    answer_timeout,
     draft_record,
     find_records,
-    patience,
     read_checksum,
 )
 from mydata_like.server.responses import plain
@@ -34,21 +34,21 @@ _BUFFER: Final = 1024 * 1024
 
 
 class _Status(NamedTuple):
-    """From where on bytes are lacking, and how large the chunks shall be."""
+    """The offset of the first missing byte, and the size of the chunks."""
 
     offset: int
     size: int
 
 
 class _Slot(NamedTuple):
-    """An unfinished record, and its replica that takes the chunks."""
+    """An unfinished record, and its replica that receives the chunks."""
 
     datafile: int
     replica: int
 
 
 class ChunkedUpload:
-    """Carries one large file into the approved storage box `box`."""
+    """Uploads one large file into the approved storage box `box`."""
 
     def __init__(self, client: ApiClient, box: str) -> None:
         self._client = client
@@ -57,7 +57,7 @@ class ChunkedUpload:
     def __call__(
         self, wanted: FileToSend, source: Body, bucket: TokenBucket, progress: Progress
     ) -> str:
-        """Carry a file, or what of it is lacking, and return its checksum."""
+        """Upload a file, or its missing part, and return its checksum."""
         found = find_records(self._client, wanted)
         if not found:
             self._client.prove()
@@ -74,7 +74,7 @@ class ChunkedUpload:
         return checksum
 
     def _make(self, wanted: FileToSend) -> None:
-        """Make the unfinished record; a lost reply is settled by looking for it."""
+        """Create the unfinished record; after a lost reply, check whether it exists."""
         document = draft_record(self._client, wanted)
         document |= {"md5sum": NO_CHECKSUM, "modification_time": _NEVER}
         replica = {"url": wanted.remote, "location": self._box, "protocol": "file"}
@@ -98,7 +98,7 @@ class ChunkedUpload:
         return None
 
     def _cut(self, slot: _Slot, source: Body) -> Iterator[tuple[int, bytes]]:
-        """Yield what the server lacks, in chunks of the size that it wants."""
+        """Yield the missing bytes, in chunks of the size that the server requests."""
         status = self._ask_status(slot)
         chunk, position = bytearray(), 0
         for piece in source.chunks(bytearray(_BUFFER)):
@@ -123,7 +123,7 @@ class ChunkedUpload:
                 "Checksum": chunk.checksum,
                 "Content-Range": f"{start}-{start + len(chunk)}/{total}",
             },
-            patience=patience(len(chunk)),
+            answer_timeout=answer_timeout(len(chunk)),
         )
         end = start + len(chunk)
         reply = self._client.insist(request, lambda: self._ask_status(slot).offset >= end)
@@ -131,7 +131,7 @@ class ChunkedUpload:
             _check_success(self._client.decode(reply, _parse_success))
 
     def _finish(self, slot: _Slot, wanted: FileToSend, checksum: str) -> None:
-        """Tell the checksum first: the server compares as soon as the chunks are joined."""
+        """Send the checksum first: the server compares it as soon as the chunks are joined."""
         told = {
             "md5sum": checksum,
             "modification_time": draft_record(self._client, wanted)["modification_time"],
@@ -142,7 +142,7 @@ class ChunkedUpload:
 
 
 class _Body:
-    """A chunk as the body of a request, whose bytes go no faster than a bucket lets them."""
+    """A chunk as the body of a request, limited to the rate of a token bucket."""
 
     def __init__(self, chunk: bytes, bucket: TokenBucket) -> None:
         self._chunk = chunk
@@ -153,7 +153,7 @@ class _Body:
         return len(self._chunk)
 
     def __iter__(self) -> Iterator[bytes]:
-        yield from self._bucket.pieces(memoryview(self._chunk))  # type: ignore[misc]  # a view serves as well
+        yield from self._bucket.pieces(memoryview(self._chunk))  # type: ignore[misc]  # a view works as well
 
 
 def _parse_status(answer: Any) -> _Status:
@@ -161,14 +161,14 @@ def _parse_status(answer: Any) -> _Status:
     if expect(answer, "completed", bool):
         return _Status(sys.maxsize, _LARGEST)
     if expect(answer, "checksum", str) != "xxh3_64":
-        raise RejectedError("The server wants checksums of chunks that this program lacks.")
+        raise RejectedError("The server requires a chunk checksum that is not supported.")
     return _Status(
         expect(answer, "offset", int), min(max(expect(answer, "size", int), 1), _LARGEST)
     )
 
 
 def _parse_success(answer: Any) -> str:
-    """Return what the server complains about; the status is always 200."""
+    """Return the server's error message; the status is always 200."""
     if expect(answer, "success", bool):
         return ""
     error = expect(answer, "error", str)
@@ -177,4 +177,4 @@ def _parse_success(answer: Any) -> str:
 
 def _check_success(complaint: str) -> None:
     if complaint:
-        raise TransientError(f"The server did not take a chunk: {complaint}", code="http.chunk")
+        raise TransientError(f"The server did not accept a chunk: {complaint}", code="http.chunk")

@@ -1,4 +1,4 @@
-"""What each reply means, what is worth repeating, and the proof of who we are."""
+"""The API client: interprets replies, retries requests and checks the authentication."""
 
 import json
 import logging
@@ -43,19 +43,19 @@ T = TypeVar("T")
 ATTEMPTS: Final = 4
 PAGE: Final = 1000
 _PROOF_LASTS: Final = 30.0
-_WALKS: Final = 4  # times that a listing which changes under us is walked anew
+_WALKS: Final = 4  # times that a listing is read again after it changed during the reading
 _FAILING: Final = ("server.busy", "server.error")
-_UNTOUCHED: Final = 429  # the one busy answer which says that nothing was done
-_LOOKS: Final = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)  # seconds between looks for what may still come
+_UNTOUCHED: Final = 429  # the only busy status that guarantees that nothing was done
+_LOOKS: Final = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)  # seconds between checks for a late result
 
 Query = Mapping[str, str | int]
 
 
 class ApiClient:
-    """A typed, patient line to one server; every method may be called from any thread.
+    """A typed client for one server, with retries; every method is thread-safe.
 
-    `attempts` is how often a request is made at most; it may be set before the first one, and
-    so may `emit`, which is told of long waits, and `writes`, where they are noted.
+    Before the first request, these may be set: `attempts`, the maximum number of attempts of a
+    request; `emit`, which receives an event for long waits; `writes`, which records writes.
     """
 
     def __init__(self, settings: Server, api_key: str, clock: Clock, cancel: CancelSignal) -> None:
@@ -70,18 +70,18 @@ class ApiClient:
         self._username = settings.username
         self._clock = clock
         self._cancel = cancel
-        self._quiet_until = 0.0  # what the server asked for holds for all threads
+        self._quiet_until = 0.0  # the server's Retry-After applies to all threads
         self._proof_lock = threading.Lock()
         self._account: Account | None = None
         self._proved_at = 0.0
 
     def fetch(self, path: str, parse: Callable[[Any], T], query: Query | None = None) -> T:
-        """Ask for JSON and return what `parse` makes of it."""
+        """Fetch JSON and return it parsed by `parse`."""
         request = HttpRequest("GET", path, {"format": "json", **(query or {})})
         return self._persist(lambda: self._fetch_once(request, parse))
 
     def find(self, path: str, parse: Callable[[Any], T], query: Query | None = None) -> T | None:
-        """Ask for JSON that may not exist."""
+        """Fetch JSON; return None if it does not exist."""
         try:
             return self.fetch(path, parse, query)
         except RejectedError as error:
@@ -94,8 +94,8 @@ class ApiClient:
     ) -> Iterator[list[T]]:
         """Yield the rows of all pages from `offset` on, each row (by its id) once.
 
-        Rows are counted, not links followed: some servers ignore the limit, others' links
-        lose the filter. A listing that changes meanwhile is walked anew.
+        Pages are requested by offset, not by links: some servers ignore the limit, and the links
+        of others lose the filter. A listing that changes during the reading is read again.
         """
         given = walked = IdSet()
         parse = page_parser(parse_row)
@@ -116,21 +116,21 @@ class ApiClient:
                 return
             walked = IdSet()
         raise TransientError(
-            f"A listing of {self.wire.host} changed again and again while it was read.",
+            f"A listing of {self.wire.host} changed repeatedly while it was read.",
             code="server.listing-unsteady",
         )
 
     def change(self, method: str, path: str, document: object) -> None:
-        """Ask for a change that does no harm when it is asked for twice."""
+        """Send an idempotent change."""
         self.insist(json_request(method, path, document))
 
     def insist(
         self, request: HttpRequest, seen: Callable[[], bool] = lambda: False
     ) -> HttpResponse | None:
-        """Send a request that does no harm when it is sent again, until it succeeds.
+        """Send an idempotent request until it succeeds.
 
-        One that writes is sent again only when the former one must be over. Returns None where
-        `seen` says meanwhile that it was carried out.
+        A request that writes is only sent again after the previous one must have ended. Returns
+        None if `seen` reports in the meantime that it was carried out.
         """
 
         def attempt() -> HttpResponse | None:
@@ -145,13 +145,13 @@ class ApiClient:
         return self._persist(attempt)
 
     def outlast(self, begun: float, find: Callable[[], T | None]) -> T | None:
-        """Wait until a request that writes must be over, since its answer was not heard.
+        """Wait until a write request without an answer must have ended.
 
-        It may be at work on the server until then: a second one would block the first. Returns
-        what `find` finds of its work, as soon as it does; else it was not carried out.
+        The server may process it until then, and would block a second one. Returns the result of
+        `find` as soon as there is one; otherwise the request was not carried out.
         """
         end = begun + self.write_timeout
-        self._tell_wait(end - self._clock.monotonic())
+        self._report_wait(end - self._clock.monotonic())
         for interval in chain(_LOOKS, repeat(_LOOKS[-1])):
             found = find()
             rest = end - self._clock.monotonic()
@@ -160,18 +160,18 @@ class ApiClient:
             self._wait(min(interval, rest))
         return None
 
-    def _tell_wait(self, seconds: float) -> None:
-        logger.info("A request may still be at work on the server for %.0f s", seconds)
+    def _report_wait(self, seconds: float) -> None:
+        logger.info("The server may still process a request for %.0f s", seconds)
         if self.emit is not None and seconds > 0:
             self.emit(Notice(problem=describe_wait(seconds)))
 
     def create(self, path: str, document: object, parse: Callable[[Any], T]) -> T:
-        """Make a record, asking once; after a `TransientError` nobody knows whether it is there."""
+        """Create a record with one request; after a `TransientError` it may or may not exist."""
         request = json_request("POST", path, document)
         return self.decode(self.check(self.submit(request), (201,)), parse)
 
     def submit(self, request: HttpRequest) -> HttpResponse:
-        """Send what must not be done twice: it is repeated only where nothing was done."""
+        """Send a request that is not idempotent; it is retried only if nothing was done."""
 
         def attempt() -> HttpResponse:
             reply = self.exchange(request)
@@ -181,26 +181,29 @@ class ApiClient:
 
         return self._repeat(attempt, lambda error: _is_untouched(error))
 
-    def read(self, path: str, patience: float, take: Callable[[Iterable[bytes]], T]) -> T:
-        """Return what `take` makes of a file's bytes, from the first, perhaps several times."""
+    def read(self, path: str, answer_timeout: float, take: Callable[[Iterable[bytes]], T]) -> T:
+        """Return the result of `take` for a file's bytes; it may be called again from the start."""
 
         def attempt() -> T:
             taken: list[T] = []
             request = HttpRequest(
-                "GET", path, patience=patience, take=lambda pieces: taken.append(take(pieces))
+                "GET",
+                path,
+                answer_timeout=answer_timeout,
+                take=lambda pieces: taken.append(take(pieces)),
             )
             reply = self.exchange(request)
-            if 300 <= reply.status < 400:  # it is somewhere else, where our key stays away
+            if 300 <= reply.status < 400:  # our key must not be sent to another address
                 raise self._meaning.refused(reply)
             self.check(reply, (200,))
             if not taken:
-                raise StrangeAnswerError(f"{self.wire.host} gives an empty page for a file.")
+                raise StrangeAnswerError(f"{self.wire.host} returned an empty file.")
             return taken[0]
 
         return self._persist(attempt)
 
     def exchange(self, request: HttpRequest) -> HttpResponse:
-        """Send a request once, when the server has had the rest that it asked for."""
+        """Send a request once, after the delay that the server asked for."""
         rest = self._quiet_until - self._clock.monotonic()
         if rest > 0:
             self._wait(rest)
@@ -212,15 +215,15 @@ class ApiClient:
         return reply
 
     def check(self, reply: HttpResponse, expected: tuple[int, ...]) -> HttpResponse:
-        """Return a reply of an expected status; raise what any other one means."""
+        """Return a reply with an expected status; raise the error for any other status."""
         if reply.status in (401, 403) and reply.status not in expected:
             self._raise_denied()
         return self._meaning.check(reply, expected)
 
     def prove(self, within: float = _PROOF_LASTS) -> Account:
-        """Prove that the server knows us and that we are who we were; `within` seconds will do.
+        """Check that the server accepts our account, unchanged; a check `within` seconds is reused.
 
-        An empty list means nothing without it: that is also what strangers are given.
+        Without it an empty list means nothing, since the server also returns one to strangers.
         """
         with self._proof_lock:
             age = self._clock.monotonic() - self._proved_at
@@ -230,11 +233,11 @@ class ApiClient:
             return self._account
 
     def now(self) -> float:
-        """Return seconds that only grow."""
+        """Return monotonic time in seconds."""
         return self._clock.monotonic()
 
     def rest(self, seconds: float) -> None:
-        """Wait, unless somebody asks to stop."""
+        """Wait, unless asked to stop."""
         self._wait(seconds)
 
     def close(self) -> None:
@@ -244,9 +247,9 @@ class ApiClient:
         return self.decode(self.check(self.exchange(request), (200,)), parse)
 
     def _persist(self, action: Callable[[], T]) -> T:
-        """Repeat a harmless action; what fails for good may be its own fault or the server's.
+        """Retry an idempotent action; a final failure may concern only this action or the server.
 
-        A server that fails in everything is away, which is no matter of one file or dataset.
+        If the server fails for every request, it is unavailable, which stops the whole run.
         """
         try:
             return self._repeat(action)
@@ -291,32 +294,32 @@ class ApiClient:
 
         try:
             now = self._repeat(attempt)
-        except TransientError as error:  # a server that cannot even tell this is away
+        except TransientError as error:  # if even this fails, the server is unavailable
             raise _unavailable(error) from error
         if now is None:
             raise AccessDeniedError(
                 f"{self.wire.host} does not accept the account {self._username} with its API key.",
-                hint="Check the account's name and its API key in the settings.",
+                hint="Check the account name and the API key in the settings.",
             )
         if before and before.groups.keys() - now.groups.keys():
             raise AccessDeniedError(
-                f"The account {self._username} has lost rights on {self.wire.host}.",
-                hint="Ask the facility's administrator to make it a member of its group again.",
+                f"The account {self._username} has lost permissions on {self.wire.host}.",
+                hint="Ask the facility's administrator to add it to its group again.",
             )
         return now
 
     def _raise_denied(self) -> NoReturn:
-        """Tell a key that is refused from a thing that is not ours: the server says 401 to both."""
+        """Raise for a refused key or a missing permission; the server sends 401 for both."""
         self.prove(within=0)
         raise RejectedError(
             f"The account {self._username} has no permission for this.",
-            hint="Ask the facility's administrator; the dataset may also be locked.",
+            hint="Ask the facility's administrator. The dataset may also be locked.",
             code="server.forbidden",
         )
 
 
 def json_request(method: str, path: str, document: object) -> HttpRequest:
-    """Return a request that carries JSON; None stands for no body."""
+    """Return a request with a JSON body; with None, without a body."""
     if document is None:
         return HttpRequest(method, path)
     body = json.dumps(document).encode()
@@ -332,13 +335,13 @@ def _may_pass(error: TransientError) -> bool:
 
 
 def _is_untouched(error: TransientError) -> bool:
-    """Whether a failed request has certainly not been carried out."""
+    """Return whether a failed request has certainly not been carried out."""
     return isinstance(error, NotReachedError) or error.problem_code == "server.throttled"
 
 
 def _delay(failures: int) -> float:
-    """Return how many seconds to wait after so many failures.
+    """Return the seconds to wait after this many failures.
 
-    A rest that the server asked for comes on top, before the next request.
+    A delay that the server asked for is added before the next request.
     """
-    return min(2.0 ** (failures - 2) + random.random(), 30.0)  # noqa: S311 - it hides nothing
+    return min(2.0 ** (failures - 2) + random.random(), 30.0)  # noqa: S311 - not for security

@@ -1,4 +1,4 @@
-"""Makes things on the server once: looking first, and again whenever a reply was lost."""
+"""Creates objects on the server once: checks before creating, and after a lost reply."""
 
 import threading
 from collections import defaultdict
@@ -16,19 +16,19 @@ _ATTEMPTS: Final = 3
 
 
 class GetOrCreate:
-    """However many threads ask for the same thing, it is made once and all are given it."""
+    """Creates an object once for any number of threads, which all receive it."""
 
     def __init__(self, client: ApiClient) -> None:
         self._client = client
         self._guard = threading.Lock()
         self._locks: defaultdict[Hashable, threading.Lock] = defaultdict(threading.Lock)
-        self._unanswered: dict[Hashable, float] = {}  # since when; they may still be at work
+        self._unanswered: dict[Hashable, float] = {}  # start times of requests
 
     def ensure(self, key: Hashable, find: Callable[[], T | None], make: Callable[[], T]) -> T:
-        """Return what `find` finds, else what `make` makes.
+        """Return the result of `find`, else of `make`.
 
-        That something is missing is believed only when we have just proved who we are, and when
-        no request is under way that makes it, of this run or of an earlier one.
+        An object only counts as missing if our authentication was just checked, and if no
+        request of this or an earlier run may still create it.
         """
         with self._guard:
             lock = self._locks[key]
@@ -62,7 +62,7 @@ class GetOrCreate:
                 writes.end(number_of(key))
 
     def _outlast(self, key: Hashable, find: Callable[[], T | None]) -> T | None:
-        """Return what is found until a request that may be making it must be over."""
+        """Return the object if it is found before a request that may create it must have ended."""
         writes, begun = self._client.writes, self._unanswered.get(key)
         if begun is None:
             rest = writes.find_rest(number_of(key)) if writes else 0.0
@@ -76,12 +76,12 @@ class GetOrCreate:
 
 
 def number_of(key: Hashable) -> DatasetId:
-    """Return what stands for a thing that is in no dataset, the same in every run."""
+    """Return a number for an object outside of datasets, the same in every run."""
     return DatasetId(-1 - crc32(repr(key).encode("utf-8", "surrogatepass")))
 
 
 def _give_up(lost: TransientError) -> TransientError | RejectedError:
-    """A server that answers 500 again and again does not like what it is asked to make."""
+    """Return the final error: a server that repeatedly answers 500 rejects the object."""
     if lost.problem_code != "server.error":
         return lost
     return RejectedError(lost.message, hint=lost.hint, code="server.refused")

@@ -1,7 +1,7 @@
-"""One request out, one reply in: what HTTP, TLS, proxies and time limits ask for, and no more.
+"""The HTTP client: one request and one reply, with TLS, proxies and time limits.
 
-The API key only ever goes to the address in the settings: every URL is built here from that
-address, redirects are not followed, and links that a server sends are not used.
+The API key is only sent to the address in the settings: every URL is built here from that
+address, redirects are not followed, and links from a server are not used.
 """
 
 import io
@@ -40,14 +40,14 @@ from mydata_like.settings.schema import Server
 from mydata_like.settings.values import DIRECT, is_loopback
 from mydata_like.ssh.dialing import NoAnswerError, connect_first
 
-_ONCE: Final = Retry(0, read=False)  # whatever is sent again, we decide on
-_LONGEST_DIAL: Final = 60.0  # seconds, where a caller named none
+_ONCE: Final = Retry(0, read=False)  # retries are decided by `ApiClient`
+_LONGEST_DIAL: Final = 60.0  # seconds, if the caller gives none
 _SLICE: Final = 0.25  # seconds within which a blocked read notices a request to stop
 
 
 @dataclass(slots=True, eq=False)
 class RequestDeadline:
-    """How long an answer may take as a whole, counted from the first wait for it."""
+    """The time limit for a whole answer, counted from the first wait for it."""
 
     clock: Clock
     cancel: CancelSignal
@@ -56,7 +56,7 @@ class RequestDeadline:
     end: float | None = None
 
     def receive(self, sock: socket.socket, buffer: Any) -> int:
-        """Read what comes next; a dripping server gets no more time than a silent one."""
+        """Read the next bytes; a slow server gets no more time than a silent one."""
         now = self.clock.monotonic()
         if self.end is None:
             self.end = now + self.total
@@ -81,7 +81,7 @@ current_limit: ContextVar[RequestDeadline] = ContextVar("limit")
 
 
 class _LimitedReader(io.RawIOBase):
-    """The receiving end of a socket, under the limit of the request that waits for it."""
+    """The receiving end of a socket, under the time limit of the current request."""
 
     def __init__(self, sock: socket.socket, raw: io.RawIOBase) -> None:
         self._sock = sock
@@ -107,7 +107,7 @@ class _LimitedResponse(HTTPResponse):
 
 
 class _Dialled(HTTPConnection):
-    """A connection whose time limit is for all addresses of the host together."""
+    """A connection with one time limit for all addresses of the host."""
 
     def _new_conn(self) -> socket.socket:
         timeout = self.timeout if isinstance(self.timeout, int | float) else _LONGEST_DIAL
@@ -115,7 +115,7 @@ class _Dialled(HTTPConnection):
             found = socket.getaddrinfo(self._dns_host, self.port, type=socket.SOCK_STREAM)
             sock = connect_first(found, timeout)
         except (socket.gaierror, UnicodeError) as error:
-            raise NewConnectionError(self, "its name is not known") from error
+            raise NewConnectionError(self, "its name cannot be resolved") from error
         except NoAnswerError as error:
             raise NewConnectionError(self, str(error)) from error
         for option in self.socket_options or ():
@@ -141,12 +141,12 @@ class _HttpsPool(HTTPSConnectionPool):
 
 
 class HttpSession:
-    """The connections of one thread to one server; redirects and cookies are nothing to it.
+    """The connections of one thread to one server; redirects and cookies are ignored.
 
-    `trust` decides whom we talk to, and nothing can switch that off. `proxy` is the address of a
-    proxy, `none` to go directly, or empty for what the system says (`HTTPS_PROXY`, `NO_PROXY` and
-    their like). This computer is always reached directly: http is allowed there because nobody
-    else can read it.
+    `trust` decides which servers are accepted, and cannot be switched off. `proxy` is the address
+    of a proxy, `none` for a direct connection, or empty for the system's setting (`HTTPS_PROXY`,
+    `NO_PROXY` and similar). This computer is always connected directly: http is allowed there
+    because no one else can read it.
     """
 
     def __init__(self, trust: ssl.SSLContext, origin: str, proxy: str = "") -> None:
@@ -155,11 +155,11 @@ class HttpSession:
         manager = _through(through, options) if through else PoolManager(**options)
         manager.pool_classes_by_scheme = {"http": _HttpPool, "https": _HttpsPool}
         self._pool = manager.connection_from_url(origin)
-        # Proxies want to hear of the server whom they carry an open request to.
+        # Proxies need the host of a request that is not encrypted.
         self._origin = origin if through and origin.startswith("http:") else ""
 
     def send(self, method: str, target: str, **options: Any) -> BaseHTTPResponse:
-        """Ask for a path with its query, and return the answer with its body to be read."""
+        """Send a request for a path with its query, and return the response with an unread body."""
         return self._pool.urlopen(
             method,
             self._origin + target,
@@ -177,14 +177,14 @@ class HttpSession:
 
 
 def _find_proxy(origin: str, proxy: str) -> str:
-    """Return the address of the proxy on the way to a server; empty where there is none."""
+    """Return the address of the proxy for a server; empty if there is none."""
     if is_loopback(urlsplit(origin).hostname or ""):
         return ""
     if proxy:
         return "" if proxy == DIRECT else proxy
     if not getproxies():
         return ""
-    # It knows all exceptions, but takes a tenth of a run's start; most systems name no proxy.
+    # `requests` handles all exceptions, but its import takes a tenth of a run's start.
     from requests.utils import get_environ_proxies, select_proxy
 
     found = select_proxy(origin, get_environ_proxies(origin)) or ""
@@ -192,7 +192,7 @@ def _find_proxy(origin: str, proxy: str) -> str:
 
 
 def _through(proxy: str, options: Any) -> ProxyManager:
-    """Return what connects through a proxy, as the account that its address may name."""
+    """Return a pool that connects through a proxy, with the account in its address, if any."""
     account = parse_url(proxy).auth
     known = make_headers(proxy_basic_auth=unquote(account)) if account else None
     return ProxyManager(proxy, proxy_headers=known, **options)
@@ -204,23 +204,23 @@ _SCHEMES: Final = ("https", "http")
 
 
 class NotReachedError(TransientError):
-    """No connection came about: the request has certainly not been sent."""
+    """No connection was made: the request has certainly not been sent."""
 
     code = "server.unreachable"
 
 
 class BrokenOffError(TransientError):
-    """A request was broken off on purpose while it was sent; it is not sent again at once."""
+    """A request was cancelled while it was sent; it is not retried at once."""
 
     code = "transfer.closed"
 
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """What is asked of the server; `path` lies below `/api/v1/` and ends with a slash.
+    """A request; `path` is relative to `/api/v1/` and ends with a slash.
 
-    `patience` is how long the answer may take where that is longer than the settings say.
-    `take` is given the bytes of a good answer as they come, which has no body then; that is
+    `answer_timeout` is the time limit for the answer if it is longer than the one in the settings.
+    `take` receives the bytes of a successful answer as they arrive, which then has no body; it is
     for files, which may be larger than any other answer.
     """
 
@@ -229,18 +229,18 @@ class HttpRequest:
     query: Mapping[str, str | int] = field(default_factory=lambda: MappingProxyType({}))
     body: bytes | Iterable[bytes] | None = None
     headers: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    patience: float = 0.0
+    answer_timeout: float = 0.0
     take: Callable[[Iterator[bytes]], None] | None = None
 
     @property
     def writes(self) -> bool:
-        """Whether it changes something on the server."""
+        """Whether the request changes something on the server."""
         return self.method not in ("GET", "HEAD", "OPTIONS")
 
 
 @dataclass(frozen=True, slots=True)
 class HttpResponse:
-    """What the server answered, read to its end; `headers` ignore case."""
+    """A complete response; `headers` ignore case."""
 
     status: int
     headers: Mapping[str, str]
@@ -252,7 +252,7 @@ class HttpResponse:
 
 
 class HttpClient:
-    """Exchanges requests for replies with one server, from any number of threads."""
+    """Sends requests to one server and reads the replies; thread-safe."""
 
     def __init__(self, settings: Server, api_key: str, clock: Clock, cancel: CancelSignal) -> None:
         address = _check_address(settings)
@@ -274,22 +274,24 @@ class HttpClient:
         self._sessions: list[HttpSession] = []
 
     def uri(self, resource: str, number: int) -> str:
-        """Return how the server itself names one of its records."""
+        """Return the URI of a record on the server."""
         return f"{self._prefix}{resource}/{number}/"
 
     def exchange(self, request: HttpRequest) -> HttpResponse:
         """Send a request once and read the whole reply, whatever its status.
 
-        Raises `NotReachedError` where nothing was sent, `TransientError` where no complete
-        reply came (`UnansweredError` to one that writes), `ServerUnavailableError` where the
-        server cannot prove who it is.
+        Raises `NotReachedError` if nothing was sent, `TransientError` if no complete reply
+        arrived (`UnansweredError` for a request that writes), `ServerUnavailableError` if the
+        server's certificate is not trusted.
         """
         if self._cancel.is_set():
             raise Cancelled
         settings = self._settings
-        patience = max(request.patience, settings.write_timeout if request.writes else 0.0)
-        silence = max(settings.read_timeout, patience)
-        total = max(settings.deadline, patience)
+        answer_timeout = max(
+            request.answer_timeout, settings.write_timeout if request.writes else 0.0
+        )
+        silence = max(settings.read_timeout, answer_timeout)
+        total = max(settings.deadline, answer_timeout)
         token = current_limit.set(RequestDeadline(self._clock, self._cancel, silence, total))
         body = _Body(request.body)
         try:
@@ -312,8 +314,8 @@ class HttpClient:
         ) as response:
             answer = _read(response, request.take)
             if not response.headers:
-                # Broken off after the status, which looks like an empty answer to the library.
-                raise ProtocolError("no headers came")
+                # The connection broke after the status; to the library that is an empty answer.
+                raise ProtocolError("no headers received")
             return HttpResponse(response.status, response.headers, answer)
 
     def _target(self, request: HttpRequest) -> str:
@@ -344,7 +346,7 @@ class HttpClient:
 
 
 class _Body:
-    """A request's body: of one that is made while it is sent it is known whether all has gone."""
+    """A request's body; for one that is generated, it records whether all of it was sent."""
 
     def __init__(self, body: bytes | Iterable[bytes] | None) -> None:
         self.pieces: bytes | Iterable[bytes] | None = body
@@ -367,7 +369,7 @@ def _read(response: BaseHTTPResponse, take: Callable[[Iterator[bytes]], None] | 
         body += piece
         if len(body) > BODY_LIMIT:
             raise ServerUnavailableError(
-                "The server's answer is larger than any sensible answer.",
+                "The server's answer is too large.",
                 hint="Check the server address.",
                 code="server.strange-answer",
             )
@@ -375,12 +377,12 @@ def _read(response: BaseHTTPResponse, take: Callable[[Iterator[bytes]], None] | 
 
 
 def _iter_pieces(response: BaseHTTPResponse) -> Iterator[bytes]:
-    """Yield a reply's body; raises what urllib3 does where it breaks off or makes no sense."""
+    """Yield a reply's body; raises urllib3's errors if it is truncated or invalid."""
     try:
         yield from response.stream(_PIECE, decode_content=True)
     except (ValueError, OverflowError) as error:
-        # urllib3 2.8.0 believes the length of any chunk; http.client reads none that is negative,
-        # and none beyond what a number of the machine can be.
+        # urllib3 2.8.0 accepts any chunk length; http.client fails on negative ones and on those
+        # beyond the machine's integers.
         raise ProtocolError(f"a body that cannot be read: {error}") from error
 
 
@@ -394,7 +396,7 @@ def _check_address(settings: Server) -> SplitResult:
     if not (address.hostname and port_is_sound and plain) or address.scheme not in _SCHEMES:
         raise SettingsError(
             f"The server address {settings.url!r} is not a web address.",
-            hint="It looks like https://mytardis.example.org.",
+            hint="Example: https://mytardis.example.org",
             code="server.address",
         )
     if address.scheme == "http" and not (settings.allow_http or is_loopback(address.hostname)):
@@ -407,7 +409,7 @@ def _check_address(settings: Server) -> SplitResult:
 
 
 def build_trust(settings: Server) -> ssl.SSLContext:
-    """Return what tells a server that can be trusted; raises `SettingsError` for a wrong file."""
+    """Return the TLS context that verifies servers; raises `SettingsError` for an invalid file."""
     if settings.ca_file is None:
         context: ssl.SSLContext = truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     else:
@@ -416,14 +418,14 @@ def build_trust(settings: Server) -> ssl.SSLContext:
         except OSError as error:
             raise SettingsError(
                 f"The certificate authorities in {settings.ca_file} cannot be read: {error}.",
-                hint="The setting server.ca_file wants a PEM file.",
+                hint="The setting server.ca_file requires a PEM file.",
                 code="server.ca-file",
             ) from error
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     return context
 
 
-# What OpenSSL calls a peer that speaks only what is too old, or no TLS at all.
+# OpenSSL's reasons for a peer with outdated protocols only, or without TLS.
 _NO_COMMON_TLS: Final = (
     "UNSUPPORTED_PROTOCOL",
     "WRONG_VERSION_NUMBER",
@@ -445,7 +447,7 @@ def _translate(error: Exception, host: str) -> UploaderError:
 
 
 def _unanswered(failure: UploaderError) -> UploaderError:
-    """Return what it means that a request which writes failed; it may have been sent as a whole."""
+    """Return the error for a failed request that writes; it may have been sent completely."""
     if type(failure) is not TransientError:
         return failure
     return UnansweredError(failure.message, hint=failure.hint, code=failure.problem_code)
@@ -454,14 +456,14 @@ def _unanswered(failure: UploaderError) -> UploaderError:
 def _explain_trust(cause: BaseException, host: str) -> UploaderError | None:
     if isinstance(cause, ssl.SSLCertVerificationError):
         return ServerUnavailableError(
-            f"{host} cannot prove that it is the server: {cause.verify_message}.",
-            hint="Check the address and the clock of this computer; the setting "
-            "server.ca_file names certificate authorities of your own.",
+            f"The certificate of {host} is not trusted: {cause.verify_message}.",
+            hint="Check the address and the clock of this computer. To use your own certificate "
+            "authorities, set server.ca_file.",
             code="server.certificate",
         )
     if isinstance(cause, ssl.SSLError) and cause.reason in _NO_COMMON_TLS:
         return ServerUnavailableError(
-            f"{host} and this program have no way of encryption in common.",
+            f"{host} and this program have no common encryption method.",
             hint="The server must offer TLS 1.2 or later on this port.",
             code="server.tls",
         )
@@ -474,9 +476,9 @@ def _explain_way(cause: BaseException, host: str) -> UploaderError | None:
         if "407" in said:
             return proxy_wants_password(host)
         return ServerUnavailableError(
-            f"The proxy on the way to {host} does not let us through.",
-            hint="Check the proxy: the setting server.proxy, or else the environment variable "
-            "HTTPS_PROXY; the setting none goes directly.",
+            f"The proxy for {host} refuses the connection.",
+            hint="Check the proxy in the setting server.proxy, or else in the environment variable "
+            "HTTPS_PROXY. To connect directly, set server.proxy to none.",
             code="server.proxy",
         )
     if isinstance(cause, NewConnectionError):
@@ -487,18 +489,18 @@ def _explain_way(cause: BaseException, host: str) -> UploaderError | None:
 
 
 def proxy_wants_password(host: str) -> ServerUnavailableError:
-    """Say that a proxy lets through only those whom it knows (status 407)."""
+    """Return the error for a proxy that requires authentication (status 407)."""
     return ServerUnavailableError(
-        f"The proxy on the way to {host} wants an account and a password.",
+        f"The proxy for {host} requires an account and a password.",
         hint="Set them in the environment of this program, "
-        "HTTPS_PROXY=http://NAME:PASSWORD@HOST:PORT, and leave the setting server.proxy empty; "
-        "or ask for a way without a password.",
+        "HTTPS_PROXY=http://NAME:PASSWORD@HOST:PORT, and leave the setting server.proxy empty. "
+        "Or ask for access without a password.",
         code="server.proxy",
     )
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield an error and all that it was made of, as the HTTP libraries nest them."""
+    """Yield an error and its causes, as the HTTP libraries nest them."""
     waiting, seen = [error], set[int]()
     while waiting:
         current = waiting.pop(0)

@@ -1,8 +1,8 @@
-"""`HttpTransport`: bytes carried by HTTP, where no SSH has been granted.
+"""`HttpTransport`: uploads over HTTP, for uploaders without SSH access.
 
-Each file and its record travel in one multipart request; the record's JSON comes last, since
-the checksum is known only when the bytes have passed. Large files go in chunks where the
-server takes them and has approved a storage box.
+Each file and its record are sent in one multipart request. The record's JSON comes last, since the
+checksum is known only after the bytes. Large files are sent in chunks if the server supports them
+and has approved a storage box.
 """
 
 import json
@@ -34,24 +34,24 @@ from mydata_like.server.http import BrokenOffError, HttpRequest
 from mydata_like.server.serializers import datafile_document, page_parser, parse_datafile
 
 _BUFFER: Final = 256 * 1024
-_ROOM: Final = b"0" * 32  # stands for the checksum until it is known
+_ROOM: Final = b"0" * 32  # placeholder for the checksum until it is known
 
 
 class Body(Protocol):
-    """What is read once, a local file or an archive of several.
+    """A source that is read once: a local file, or an archive of several.
 
-    Raises `FileChangedError` when a file is not what it was.
+    Raises `FileChangedError` if a file has changed.
     """
 
     def chunks(self, buffer: bytearray) -> Iterator[memoryview]:
-        """Yield the file's bytes as views of `buffer`, each valid until the next."""
+        """Yield the bytes as views of `buffer`, each valid until the next."""
 
     def finish(self) -> str:
-        """Return the checksum of all the bytes, once the file has stayed as it was."""
+        """Return the checksum of all bytes, after checking that the file has not changed."""
 
 
 class Guarded:
-    """A source that asks before each chunk whether it may go on; what that raises ends it."""
+    """A source that calls `check_open` before each chunk, which may raise to stop it."""
 
     def __init__(self, source: Body, check_open: Callable[[], None]) -> None:
         self._source = source
@@ -68,7 +68,7 @@ class Guarded:
 
 
 class Limited:
-    """A source whose bytes come no faster than a bucket lets them go."""
+    """A source that is limited to the rate of a token bucket."""
 
     def __init__(self, source: Body, bucket: TokenBucket) -> None:
         self._source = source
@@ -81,10 +81,10 @@ class Limited:
 
 
 class Multipart:
-    """The body of one upload, of a length known beforehand; it is made while it is sent.
+    """The body of one upload, with a known length; it is generated while it is sent.
 
-    `close` is called before its last piece goes, from when on the server may act on it; it
-    returns what `sent_at` is then, which is None before.
+    `close` is called before the last piece is sent, after which the server may act on the
+    request. Its result becomes `sent_at`, which is None before.
     """
 
     def __init__(
@@ -127,8 +127,8 @@ class Multipart:
             yield chunk  # type: ignore[misc]  # a view: sent before the next one is read
             self._progress(gone)
         if gone != self._size:
-            # An error here drops the connection, so that the server keeps nothing.
-            raise FileChangedError("The file changed while it was sent.")
+            # An error here drops the connection, so the server stores nothing.
+            raise FileChangedError("The file changed while it was being sent.")
         self.checksum = self._source.finish()
         self.sent_at = self._close()
         yield self._before + self.checksum.encode() + self._after
@@ -138,18 +138,18 @@ _LARGE: Final = 64 * 1024 * 1024
 
 
 class UploadTarget(Body, Protocol):
-    """What has just been opened to be sent."""
+    """A source that was just opened for sending."""
 
     @property
     def inside(self) -> tuple[Reading, ...]:
-        """What came of each file of an archive, once all is read."""
+        """The result of reading each file of an archive, after all is read."""
 
 
 OpenSource = Callable[[FileToSend], AbstractContextManager[UploadTarget]]
 
 
 class Uploader(Protocol):
-    """A way to carry one large file, its bytes through the bucket; returns its checksum."""
+    """Uploads one large file at the rate of the bucket; returns its checksum."""
 
     def __call__(
         self, wanted: FileToSend, source: Body, bucket: TokenBucket, progress: Progress
@@ -157,12 +157,12 @@ class Uploader(Protocol):
 
 
 class HttpTransport:
-    """A bounded number of channels, each carrying one request at a time.
+    """A bounded number of channels, each sending one request at a time.
 
-    `chunked` carries files above 64 MiB, where the server can take them in chunks.
+    `chunked` uploads files above 64 MiB, if the server supports chunks.
     """
 
-    spent = NOTHING_SPENT  # it does not tell
+    spent = NOTHING_SPENT  # not measured
 
     def __init__(
         self,
@@ -187,33 +187,33 @@ class HttpTransport:
 
     @property
     def round_trip(self) -> float:
-        """Return 0: each upload waits for its answer, which tells of the server as well."""
+        """Return 0: each upload waits for its answer, which includes the server's time."""
         return 0.0
 
     def prepare(self) -> None:
-        """Do nothing: no channel takes time to open."""
+        """Do nothing: channels open immediately."""
 
     def open_channel(self) -> "HttpChannel":
-        """Return one more channel; no connection is made before it sends."""
+        """Return a new channel; it connects when it sends."""
         if self.closed:
             raise broken_off()
         channel = HttpChannel(self, next(self._numbers))
-        self.tell(channel, "open")
+        self.report(channel, "open")
         return channel
 
-    def tell(self, channel: "HttpChannel", state: str) -> None:
-        """Tell what became of a channel."""
+    def report(self, channel: "HttpChannel", state: str) -> None:
+        """Report a channel's change of state."""
         if self._emit:
             host = self.client.wire.host
             self._emit(ChannelChanged(channel=channel.number, state=state, host=host, rung="http"))
 
     def close(self) -> None:
-        """Make sends under way raise `TransientError` with their next bytes."""
+        """Make sends in progress raise `TransientError` at their next bytes."""
         self.closed = True
 
 
 class HttpChannel:
-    """One line over which payloads go to the server, file by file."""
+    """A channel that sends payloads to the server, file by file."""
 
     def __init__(self, transport: HttpTransport, number: int) -> None:
         self._transport = transport
@@ -227,27 +227,27 @@ class HttpChannel:
         return self._number
 
     def open(self) -> None:
-        """There is nothing to open: each request finds its way to the server."""
+        """Do nothing: each request opens its own connection."""
 
     def limit(self, rate: float) -> None:
-        """Send at most so many bytes a second from now on."""
+        """Limit sending to this rate, in bytes a second, from now on."""
         self._bucket.limit(rate)
 
     def cut(self) -> None:
-        """Break off the file under way and those of its payload that follow."""
+        """Cancel the current file and the rest of its payload."""
         self._cut = True
 
     def close(self) -> None:
-        """Nothing stays open but a connection that the next one uses."""
-        self._transport.tell(self, "closed")
+        """Close the channel; its connection stays open for the next one."""
+        self._transport.report(self, "closed")
 
     def check_open(self) -> None:
-        """Raise `TransientError` where sending is to end."""
+        """Raise `TransientError` if sending is to end."""
         if self._cut or self._transport.closed:
             raise broken_off()
 
     def send(self, payload: Payload, progress: Progress) -> list[SentFile | UnsentFile]:
-        """Carry the members one after another; each one's fate is its own."""
+        """Send the members one after another; each has its own outcome."""
         fates: list[SentFile | UnsentFile] = []
         gone = 0
         try:
@@ -262,12 +262,12 @@ class HttpChannel:
     def replace(
         self, replacements: Sequence[Replacement], files: Mapping[bytes, FileToSend]
     ) -> list[SentFile | UnsentFile]:
-        """Leave it: by HTTP nothing is laid aside, and what SSH has laid aside is out of reach."""
+        """Report failure: HTTP cannot replace files, nor access those that SSH has staged."""
         missing = Problem("staging.missing", "Nothing can be replaced without SSH.")
         return [UnsentFile(index, missing, again=False) for index in range(len(replacements))]
 
     def discard(self, replacements: Sequence[Replacement]) -> None:
-        """Leave it: what SSH has laid aside is out of reach."""
+        """Do nothing: files that SSH has staged cannot be accessed."""
 
     def _fate(self, index: int, wanted: FileToSend, progress: Progress) -> SentFile | UnsentFile:
         try:
@@ -291,7 +291,7 @@ class HttpChannel:
         return adopt(existing, wanted, read_checksum(source))
 
     def _post(self, wanted: FileToSend, source: Body, progress: Progress) -> str:
-        """Send file and record; what became of a lost reply is settled by looking."""
+        """Send file and record; after a lost reply, check whether the record exists."""
         body = Multipart(
             draft_record(self._client, wanted),
             wanted.file.size,
@@ -304,7 +304,7 @@ class HttpChannel:
             "mydata_dataset_file/",
             body=body,
             headers={"Content-Type": body.content_type},
-            patience=patience(wanted.file.size),
+            answer_timeout=answer_timeout(wanted.file.size),
         )
         try:
             self._client.check(self._client.exchange(request), (201,))
@@ -321,13 +321,13 @@ class HttpChannel:
         return body.checksum
 
     def _settle(self, error: ItemError, wanted: FileToSend, body: Multipart) -> Datafile | None:
-        """Return the record that is there after an error, or comes while it is waited for."""
+        """Return the record if it exists after an error, or appears while waiting for it."""
         if isinstance(error, UnansweredError) and body.sent_at is not None:
             return self._client.outlast(body.sent_at, partial(self._find, wanted))
         return self._find(wanted)
 
     def _note(self, wanted: FileToSend) -> float:
-        """Note that the server may make the record from now on; return the time."""
+        """Record that the server may create the record from now on; return the time."""
         if self._client.writes:
             self._client.writes.begin(_number(wanted))
         return self._client.now()
@@ -337,7 +337,7 @@ class HttpChannel:
             self._client.writes.end(_number(wanted))
 
     def _outlast_earlier(self, wanted: FileToSend) -> Datafile | None:
-        """Return the record that a request of an earlier run makes, if one was under way."""
+        """Return the record that a request of an earlier run has created, if there was one."""
         rest = self._client.writes.find_rest(_number(wanted)) if self._client.writes else 0.0
         if not rest:
             return None
@@ -345,7 +345,7 @@ class HttpChannel:
         return self._client.outlast(begun, partial(self._find, wanted))
 
     def _find(self, wanted: FileToSend) -> Datafile | None:
-        """Look for a record of this name: one that exists must never be made again."""
+        """Find a record of this name: an existing one must never be created again."""
         found = find_records(self._client, wanted)
         if not found:
             self._client.prove()
@@ -353,12 +353,12 @@ class HttpChannel:
 
 
 def _number(wanted: FileToSend) -> DatasetId:
-    """Return what stands for one datafile where it is noted what is being written."""
+    """Return the number that identifies a datafile in the record of writes."""
     return number_of(("datafile", wanted.dataset.id, *place(wanted)))
 
 
 def find_records(client: ApiClient, wanted: FileToSend) -> list[tuple[Datafile, Any]]:
-    """Return the records that stand under a wanted file's name, with their rows."""
+    """Return the records with a wanted file's name, with their rows."""
     directory, name = place(wanted)
     query: Query = {"dataset__id": wanted.dataset.id, "filename": name, "directory": directory}
     parse = page_parser(lambda row: (parse_datafile(row), row))
@@ -367,19 +367,19 @@ def find_records(client: ApiClient, wanted: FileToSend) -> list[tuple[Datafile, 
 
 
 def place(wanted: FileToSend) -> tuple[str, str]:
-    """Return a file's directory and name as the server is told them."""
+    """Return a file's directory and name as they are sent to the server."""
     try:
         return wanted.file.directory.decode(), wanted.file.name.decode()
     except UnicodeDecodeError as error:
         raise RejectedError(
-            f"The name {format_path(wanted.file.name)} contains bytes that are no text.",
+            f"The name {format_path(wanted.file.name)} contains bytes that are not text.",
             hint="Rename it on the disk.",
             code="name.unfit",
         ) from error
 
 
 def draft_record(client: ApiClient, wanted: FileToSend) -> dict[str, object]:
-    """Return the record of a wanted file, all but its checksum."""
+    """Return the record of a wanted file without its checksum."""
     modified = datetime.fromtimestamp(wanted.file.modified_ns // 1000 / 1_000_000, UTC).isoformat()
     return {
         "dataset": client.wire.uri("dataset", wanted.dataset.id),
@@ -391,14 +391,14 @@ def draft_record(client: ApiClient, wanted: FileToSend) -> dict[str, object]:
 
 
 def read_checksum(source: Body) -> str:
-    """Return the checksum of a local file whose bytes need not travel."""
+    """Return the checksum of a local file without sending it."""
     for _ in source.chunks(bytearray(_BUFFER)):
         pass
     return source.finish()
 
 
 def adopt(record: Datafile | None, wanted: FileToSend, checksum: str) -> str:
-    """Take a record that exists for ours where it has our bytes."""
+    """Return the checksum if an existing record has our bytes; raise otherwise."""
     if (
         record
         and record.replicas
@@ -409,20 +409,20 @@ def adopt(record: Datafile | None, wanted: FileToSend, checksum: str) -> str:
 
 
 def cannot_repair(wanted: FileToSend) -> RejectedError:
-    """Say that the bytes of an existing record cannot be replaced by HTTP."""
+    """Return the error that the bytes of an existing record cannot be replaced over HTTP."""
     return RejectedError(
-        f"The server has another content of {format_path(wanted.file.key)}, "
+        f"The server has different content for {format_path(wanted.file.key)}, "
         "which cannot be replaced without SSH.",
         hint="Ask the facility's administrator to approve this uploader's key.",
         code="http.cannot-repair",
     )
 
 
-def patience(size: int) -> float:
-    """Return how long the server may work on a file before it answers: at least 5 MB/s."""
+def answer_timeout(size: int) -> float:
+    """Return how long the server may process a file before it answers: at least 5 MB/s."""
     return 60.0 + size / 5_000_000
 
 
 def broken_off() -> BrokenOffError:
-    """Say that a transfer was ended from here."""
-    return BrokenOffError("The transfer was broken off.")
+    """Return the error for a transfer that was cancelled here."""
+    return BrokenOffError("The transfer was cancelled.")

@@ -1,8 +1,8 @@
-"""The computer that an uploader belongs to, as the server remembers it for us.
+"""The computer that an uploader belongs to, stored as a setting on the server.
 
-The server shows nothing of what it is told of an uploader's computer, but it keeps settings for
-each uploader, of which one is ours. Whoever finds another computer there uses a copied identity.
-Traits of a computer are kept as digests: enough to know it again, and of no other use.
+The server does not return the facts of an uploader's computer, but it stores settings for each
+uploader, of which this is one. An uploader that finds another computer there has a copied
+identity. The traits of a computer are stored as digests, which only serve to recognize it.
 """
 
 import hashlib
@@ -14,15 +14,15 @@ from typing import Final, NamedTuple, Self
 from mydata_like.core.parsing import parse_json, parse_moment
 from mydata_like.server.responses import plain
 
-KEY: Final = "mydata_like_computer"  # of the setting; MyData ignores what it does not know
-_ENOUGH: Final = 2  # of three traits: each of them may change in the life of a computer
+KEY: Final = "mydata_like_computer"  # of the setting; MyData ignores unknown ones
+_ENOUGH: Final = 2  # of three traits: each of them may change over time
 _NAME: Final = 64
 
 
 class MachineIdentity(NamedTuple):
-    """A computer by its name and by digests of its system's id and its network interfaces.
+    """A computer, by its name and by digests of its system's id and its network interfaces.
 
-    `system` is empty where it is unknown; `since` is the day on which the uploader came here.
+    `system` is empty if unknown; `since` is the day on which the uploader was first used here.
     """
 
     hostname: str
@@ -32,7 +32,7 @@ class MachineIdentity(NamedTuple):
 
     @classmethod
     def of(cls, uuid: str, hostname: str, system: str, interfaces: Iterable[str]) -> Self:
-        """Return what is remembered of a computer with an uploader of this uuid."""
+        """Return the identity of a computer for an uploader with this uuid."""
 
         def digest(text: str) -> str:
             return hashlib.sha256(f"{uuid} {text}".encode()).hexdigest()[:16] if text else ""
@@ -41,7 +41,7 @@ class MachineIdentity(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Self | None:
-        """Return the computer that a setting names; None for what nobody can read."""
+        """Return the computer in a setting; None if it cannot be parsed."""
         try:
             found = parse_json(text)
             return cls(
@@ -54,7 +54,7 @@ class MachineIdentity(NamedTuple):
             return None
 
     def format(self, now: datetime) -> str:
-        """Return the setting that says that the uploader is here from now on."""
+        """Return the setting that assigns the uploader to this computer from now on."""
         return json.dumps(
             {
                 "hostname": self.hostname,
@@ -65,7 +65,7 @@ class MachineIdentity(NamedTuple):
         )
 
     def is_same(self, other: Self) -> bool:
-        """Return whether this is the same computer, though it may have been altered."""
+        """Return whether this is the same computer, possibly with some changed traits."""
         alike = (
             self._has_name_of(other),
             self.system != "" and self.system == other.system,
@@ -76,8 +76,8 @@ class MachineIdentity(NamedTuple):
     def is_out_of_date(self, now: Self) -> bool:
         """Return whether the same computer has another name or system now.
 
-        Interfaces come and go, and are all that tells two copies of one disk apart: they do
-        not count, or such copies would take the seat from each other at every run.
+        Interfaces do not count. They change often, and are the only difference between two copies
+        of one disk, which would otherwise overwrite each other's identity at every run.
         """
         return not self._has_name_of(now) or self.system != now.system
 

@@ -1,4 +1,4 @@
-"""What a server's reply means: an answer, a refusal, a server that is busy or is none."""
+"""Classification of a server's replies: answers, refusals, busy servers and other servers."""
 
 import logging
 import math
@@ -25,13 +25,13 @@ from mydata_like.server.http import BODY_LIMIT, HttpResponse, proxy_wants_passwo
 from mydata_like.server.serializers import RecordError
 from mydata_like.settings.values import parse_url
 
-_SAFE: Final = re.compile(r"[A-Za-z0-9:/._~\[\]-]+")  # nothing that a shell would act upon
-API: Final = "/api/v1/"  # where every request goes, below the server's address
-LONGEST_REST: Final = 3600.0  # seconds a server may make us wait at most
+_SAFE: Final = re.compile(r"[A-Za-z0-9:/._~\[\]-]+")  # no characters that are special in a shell
+API: Final = "/api/v1/"  # the path of every request, after the server's address
+LONGEST_REST: Final = 3600.0  # the maximum of seconds that a server may make us wait
 
 
 def decode_json(body: bytes) -> Any:
-    """Return the value of a reply's JSON; every text in it can be kept as UTF-8.
+    """Return the value of a reply's JSON; every text in it can be encoded as UTF-8.
 
     Numbers are finite. Raises ValueError for everything else.
     """
@@ -40,7 +40,7 @@ def decode_json(body: bytes) -> Any:
 
 
 def plain(text: str, limit: int) -> str:
-    """Return a server's text for people: nothing in it can act, and it is not long."""
+    """Return a server's text for display: without control characters, and shortened."""
     return format_path(text.encode(errors="backslashreplace"))[:limit]
 
 
@@ -53,9 +53,9 @@ def excerpt(reply: HttpResponse, secret: str) -> str:
 
 
 def find_server_address(target: str) -> str:
-    """Return the address of a server, as the settings want it, that a redirect names.
+    """Return the server address, in the form of the settings, to which a redirect points.
 
-    Empty where it names none: what leads elsewhere than to an API is no address of a server.
+    Empty if the target is not an API.
     """
     address, api, _ = target.partition(API)
     try:
@@ -66,11 +66,11 @@ def find_server_address(target: str) -> str:
 
 
 def parse_rest(reply: HttpResponse, now: datetime) -> float:
-    """Return how many seconds the server asks us to stay away, within reason."""
+    """Return the seconds of the server's Retry-After, up to a limit."""
     asked = reply.headers.get("Retry-After", "").strip()
     try:
         seconds = float(asked) if asked[:1] in "-0123456789" else _until(asked, now)
-    except (ValueError, OverflowError, TypeError, IndexError):  # of the library's dates, too
+    except (ValueError, OverflowError, TypeError, IndexError):  # the library's for dates, too
         return 0.0
     if math.isnan(seconds):
         return 0.0
@@ -88,33 +88,33 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _BUSY: Final = (408, 425, 429, 500, 502, 503, 504)
-_GAVE_UP: Final = (408, 502, 504)  # said by what stands before the server, which may work on
-_LOGIN_FIRST: Final = 511  # of a network that wants its own login; RFC 6585
+_GAVE_UP: Final = (408, 502, 504)  # from a gateway; the server may still process the request
+_LOGIN_FIRST: Final = 511  # from a network that requires its own login; RFC 6585
 
 
 class StrangeAnswerError(TransientError):
-    """The server's answer makes no sense; the second in a row is no accident."""
+    """The server's answer is invalid; a second one in a row is not retried."""
 
     code = "server.strange-answer"
 
 
 class OtherBytesError(TransientError):
-    """A file came whole, and is not the one that the server has verified.
+    """A file was received completely, but differs from the one that the server has verified.
 
-    It is not fetched again at once: what lies on a disk stays the same.
+    It is not fetched again at once, since the stored file stays the same.
     """
 
     code = "server.strange-answer"
 
 
 class StrangeRecordError(TransientError):
-    """One record of a listing makes no sense: its dataset waits, the run goes on."""
+    """One record of a listing is invalid: its dataset waits, the run continues."""
 
     code = "server.strange-record"
 
 
 class MovedError(SettingsError):
-    """The server sends us to another address; empty where it does not name one of a server."""
+    """The server redirects to another `address`, which is empty if that is not a server's."""
 
     code = "server.moved"
 
@@ -124,7 +124,7 @@ class MovedError(SettingsError):
 
 
 class ResponseClassifier:
-    """Reads the replies of one server; whom it does not know is for others to find out."""
+    """Classifies the replies of one server, except for authentication errors."""
 
     def __init__(self, host: str, api_key: str, clock: Clock) -> None:
         self._host = host
@@ -132,7 +132,7 @@ class ResponseClassifier:
         self._clock = clock
 
     def check(self, reply: HttpResponse, expected: tuple[int, ...]) -> HttpResponse:
-        """Return a reply of an expected status; raise what any other one means."""
+        """Return a reply with an expected status; raise the error for any other status."""
         status = reply.status
         if status == 200 and reply.content_type == "text/html" and reply.body.strip():
             self._raise_web_page()
@@ -147,39 +147,39 @@ class ResponseClassifier:
         raise self.busy(reply) if status in _BUSY else self.refused(reply)
 
     def decode(self, reply: HttpResponse, parse: Callable[[Any], T]) -> T:
-        """Return what `parse` makes of a reply's JSON."""
+        """Return a reply's JSON, parsed by `parse`."""
         if reply.content_type == "text/html" or reply.body.lstrip()[:1] == b"<":
             self._raise_web_page()
         try:
             return parse(decode_json(reply.body))
         except RecordError as error:
             raise StrangeRecordError(
-                f"A record of {self._host} makes no sense: {plain(str(error), 200)}.",
-                hint="Tell the server's administrator; the files of other datasets go on.",
+                f"A record of {self._host} is invalid: {plain(str(error), 200)}.",
+                hint="Report this to the server's administrator. Other datasets are not affected.",
             ) from error
         except ValueError as error:
-            logger.debug("strange answer: %s", error)
+            logger.debug("invalid answer: %s", error)
             raise StrangeAnswerError(
-                f"{self._host} gives an answer that makes no sense: {self.excerpt(reply)}",
-                hint="Check that the address is that of a MyTardis server.",
+                f"{self._host} returned an invalid answer: {self.excerpt(reply)}",
+                hint="Check that this is the address of a MyTardis server.",
             ) from error
 
     def excerpt(self, reply: HttpResponse) -> str:
-        """Return the beginning of what the server said, as plain text without our key."""
+        """Return the beginning of the server's answer, as plain text without our key."""
         return excerpt(reply, self._api_key)
 
     def _raise_moved(self, reply: HttpResponse) -> NoReturn:
         target = plain(reply.headers.get("Location", ""), 300)
-        if target and API not in target:  # such as the login page of a network
+        if target and API not in target:  # for example the login page of a network
             self._raise_web_page(f", {target}")
         address = find_server_address(target)
         hint = (
-            f"If that is your server now: mydata-like settings set server.url {address}"
+            f"If your server has moved there, run: mydata-like settings set server.url {address}"
             if address
             else "If your server has moved, change server.url in the settings."
         )
         raise MovedError(
-            f"{self._host} sends us to another address: {target or 'it does not say which'}.",
+            f"{self._host} redirects to another address: {target or 'none given'}.",
             hint=hint,
             address=address,
         )
@@ -187,13 +187,13 @@ class ResponseClassifier:
     def _raise_web_page(self, which: str = "") -> NoReturn:
         raise ServerUnavailableError(
             f"The address {self._host} answers with a web page{which}.",
-            hint="If this network wants a login first, open any page in a browser and log in; "
-            "else check the server address.",
+            hint="If this network requires a login, open any page in a browser and log in. "
+            "Otherwise, check the server address.",
             code="server.web-page",
         )
 
     def busy(self, reply: HttpResponse) -> TransientError:
-        """Return the error of a server that cannot answer now."""
+        """Return the error for a server that cannot answer now."""
         kind = UnansweredError if reply.status in _GAVE_UP else TransientError
         return kind(
             f"{self._host} could not answer (status {reply.status}).",
@@ -202,10 +202,10 @@ class ResponseClassifier:
         )
 
     def refused(self, reply: HttpResponse) -> RejectedError:
-        """Return the error of a server that does not want what it was asked for."""
+        """Return the error for a request that the server refuses."""
         code = {404: "server.not-found", 409: "server.duplicate"}.get(reply.status)
         said = self.excerpt(reply) if reply.content_type != "text/html" else ""
         return RejectedError(
-            f"{self._host} refuses this (status {reply.status}){': ' if said else ''}{said}.",
+            f"{self._host} refused this (status {reply.status}){': ' if said else ''}{said}.",
             code=code or "server.refused",
         )

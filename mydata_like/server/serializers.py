@@ -1,6 +1,6 @@
-"""The server's JSON as values: each function raises `ShapeError` for what it does not expect.
+"""Conversion of the server's JSON to and from values; unexpected data raises `ShapeError`.
 
-Unknown fields are ignored, so that newer servers are understood.
+Unknown fields are ignored, for compatibility with newer servers.
 """
 
 import mimetypes
@@ -28,15 +28,15 @@ from mydata_like.core.model import (
 from mydata_like.core.ports import ExperimentDraft
 
 T = TypeVar("T")
-_LARGEST: Final = 2**63  # beyond that, no database of a server or of ours follows
+_LARGEST: Final = 2**63  # beyond this, neither the server's database nor ours can store it
 
 
 class ShapeError(ValueError):
-    """An answer does not look like what was asked for."""
+    """An answer does not have the expected structure."""
 
 
 class RecordError(ShapeError):
-    """One datafile's record makes no sense, in a listing that does."""
+    """One datafile's record is invalid in an otherwise valid listing."""
 
 
 class ListingPage(NamedTuple, Generic[T]):
@@ -47,14 +47,14 @@ class ListingPage(NamedTuple, Generic[T]):
 
 
 class Account(NamedTuple):
-    """Who we are to the server, and the names of the groups that this rests on, by their ids."""
+    """Our account on the server, and the names of the groups with its permissions, by id."""
 
     user: User
     groups: Mapping[int, str]
 
 
 def page_parser(parse_row: Callable[[Any], T]) -> Callable[[Any], ListingPage[T]]:
-    """Return the function that reads a page of such rows."""
+    """Return a function that parses a page of rows with `parse_row`."""
 
     def parse_page(answer: Any) -> ListingPage[T]:
         rows = expect(answer, "objects", list)
@@ -65,7 +65,7 @@ def page_parser(parse_row: Callable[[Any], T]) -> Callable[[Any], ListingPage[T]
 
 
 def parse_set(answer: Any) -> list[Datafile]:
-    """Return the records of an answer to a question for several ids at once."""
+    """Return the records of an answer to a request for several ids."""
     return [parse_datafile(row) for row in expect(answer, "objects", list)]
 
 
@@ -74,7 +74,7 @@ def expect(record: Any, name: str, kind: type[T]) -> T:
     if type(record) is not dict:
         raise ShapeError(f"a {type(record).__name__} instead of a record")
     value = record.get(name)
-    # A bool is an int to Python, not to a server.
+    # A bool is an int in Python, but not in JSON.
     if type(value) is not kind:
         raise ShapeError(f"{name} is {type(value).__name__} instead of {kind.__name__}")
     if kind is int and not 0 <= value < _LARGEST:  # type: ignore[operator]
@@ -91,14 +91,14 @@ def _text(record: Any, name: str) -> str:
 def parse_resources(answer: Any) -> frozenset[str]:
     """Return the names of an API's resources."""
     if type(answer) is not dict or not all(type(it) is dict for it in answer.values()):
-        raise ShapeError("not the list of an API's resources")
+        raise ShapeError("not a list of API resources")
     if "dataset" not in answer:
         raise ShapeError("an API without datasets")
     return frozenset(answer)
 
 
 def parse_user(row: Any) -> User:
-    """Return an account; other people's names and addresses may be hidden from us."""
+    """Return an account; names and addresses of other users may be hidden from us."""
     names = (_text(row, "first_name"), _text(row, "last_name"))
     return User(
         expect(row, "id", int),
@@ -160,7 +160,7 @@ def parse_dataset(row: Any) -> Dataset:
 
 
 def parse_stats(answer: Any) -> DatasetStats | None:
-    """Return a dataset's numbers, or None where the server failed to count."""
+    """Return a dataset's statistics, or None if the server failed to compute them."""
     if not expect(answer, "success", bool):
         return None
     files = expect(answer, "files", dict)
@@ -168,7 +168,7 @@ def parse_stats(answer: Any) -> DatasetStats | None:
 
 
 def parse_datafile(row: Any) -> Datafile:
-    """Return one record; raises `RecordError` for one that makes no sense but for its id."""
+    """Return one record; raises `RecordError` if it is invalid but has an id."""
     number = expect(row, "id", int)
     try:
         return _parse_datafile(row)
@@ -185,7 +185,7 @@ def _parse_datafile(row: Any) -> Datafile:
     except (TypeError, KeyError) as error:
         raise ShapeError(f"not a datafile: {error!r}") from error
     if not (isinstance(directory, str | None) and isinstance(checksum, str | None)):
-        raise ShapeError("a datafile's directory or checksum is no text")
+        raise ShapeError("a datafile's directory or checksum is not text")
     return Datafile(
         DatafileId(expect(row, "id", int)),
         DatasetId(parse_uri(dataset)),
@@ -208,12 +208,12 @@ def _parse_replica(row: Any) -> Replica:
 
 def _parse_number(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) < 19):
-        raise ShapeError("a text that is no number")
+        raise ShapeError("a text that is not a number")
     return int(text)
 
 
 def parse_uri(uri: Any) -> int:
-    """Return the number at the end of a resource's URI; nothing else of it is believed."""
+    """Return the number at the end of a resource's URI; the rest is ignored."""
     return _parse_uri(uri if type(uri) is str else "")
 
 
@@ -231,11 +231,11 @@ Document = dict[str, object]
 
 
 def check_text(what: str, text: str, limit: int) -> None:
-    """Raise `RejectedError` for a text that the server cannot keep as it is."""
+    """Raise `RejectedError` for a text that the server cannot store unchanged."""
     if not text.strip():
         raise _unfit(f"{what} is empty.")
     if len(text) > limit:
-        raise _unfit(f"{what} has {len(text)} characters; the server takes {limit}.")
+        raise _unfit(f"{what} has {len(text)} characters; the server allows {limit}.")
     _check_characters(what, text)
 
 
@@ -243,7 +243,7 @@ def _check_characters(what: str, text: str) -> None:
     if "\0" in text:
         raise _unfit(f"{what} contains a null character.")
     if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
-        raise _unfit(f"{what} contains bytes that are no text.")
+        raise _unfit(f"{what} contains bytes that are not text.")
 
 
 def _unfit(message: str) -> RejectedError:
@@ -253,7 +253,7 @@ def _unfit(message: str) -> RejectedError:
 
 
 def experiment_document(draft: ExperimentDraft) -> Document:
-    """Return an experiment with what it is found by again."""
+    """Return an experiment with the parameters by which it is found again."""
     parameters = [("uploader", draft.uploader), ("user_folder_name", draft.user_folder)]
     if draft.group_folder:
         parameters.append(("group_folder_name", draft.group_folder))
@@ -269,14 +269,14 @@ def experiment_document(draft: ExperimentDraft) -> Document:
 
 
 def is_of_draft(experiment: Experiment, draft: ExperimentDraft) -> bool:
-    """Return whether an experiment was made for the same owner's folder, by whichever uploader."""
+    """Return whether an experiment was created for the same owner's folder, by any uploader."""
     marks = {text.casefold() for text in experiment.marks}
     folders = filter(None, (draft.user_folder, draft.group_folder))
     return experiment.title == draft.title and marks.issuperset(map(str.casefold, folders))
 
 
 def acl_document(experiment: ExperimentId, uri: str, holder: User | Group) -> Document:
-    """Return the entry that makes a user or a group an owner of an experiment."""
+    """Return the ACL entry that makes a user or a group an owner of an experiment."""
     return {
         "pluginId": "django_user" if isinstance(holder, User) else "django_group",
         "entityId": str(holder.id),
@@ -294,9 +294,9 @@ def acl_document(experiment: ExperimentId, uri: str, holder: User | Group) -> Do
 
 
 def registration_document(record: Registration, uri: Callable[[str, int], str]) -> Document:
-    """Return a record to be made, or what changes in one; `uri` names the server's records."""
+    """Return a record to create or a change of one; `uri` returns the URIs of records."""
     if not _CHECKSUM.fullmatch(record.checksum) or record.size < 0:
-        raise _unfit(f"{record.name} has no sound checksum or size.")
+        raise _unfit(f"{record.name} has no valid checksum or size.")
     document: Document = {
         "md5sum": record.checksum,
         "size": record.size,
@@ -316,25 +316,25 @@ def registration_document(record: Registration, uri: Callable[[str, int], str]) 
 
 
 def datafile_document(directory: str, name: str) -> Document:
-    """Return where a datafile stands and what it seems to be."""
+    """Return the directory, name and type of a datafile."""
     check_text("The file's name", name, 400)
     _check_path(f"{directory}/{name}" if directory else name)
     if len(directory) > 255:
-        raise _unfit(f"The directory of {name} has more than the 255 characters the server takes.")
+        raise _unfit(f"The directory of {name} has more than the 255 characters the server allows.")
     _check_characters("The directory", directory)
-    # The directory is always told, if only as an empty text: without it the server does not
-    # notice that it has the file already.
+    # The directory is always sent, even if empty: without it, the server does not notice
+    # that it already has the file.
     return {"directory": directory, "filename": name, "mimetype": guess_type(name)}
 
 
 def _check_path(path: str) -> None:
     if not _NOWHERE.isdisjoint(path.split("/")):
-        raise _unfit(f"The path {path!r} leads elsewhere on the server.")
+        raise _unfit(f"The path {path!r} points outside its dataset on the server.")
     _check_characters("The path", path)
 
 
 def guess_type(name: str) -> str:
-    """Return the MIME type that a name suggests, short enough for the server."""
+    """Return the MIME type guessed from a name, short enough for the server."""
     return _guess_type(name[-80:].partition(".")[2])
 
 

@@ -1,4 +1,4 @@
-"""This installation as the server knows it, and its request to be let into the staging area."""
+"""The server's record of this uploader, and its request for access to the staging area."""
 
 import hashlib
 import json
@@ -25,7 +25,7 @@ _USERNAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._@-]*[$]?")
 
 
 class Box(NamedTuple):
-    """A storage box as the server's administrator filled it in."""
+    """A storage box, as the server's administrator configured it."""
 
     name: str
     options: dict[str, str]
@@ -33,7 +33,7 @@ class Box(NamedTuple):
 
 
 class ApprovalRecord(NamedTuple):
-    """One key's request to be let into a staging area; `expires` is its last day, if any."""
+    """A key's request for access to a staging area; `expires` is its last day, if any."""
 
     fingerprint: str
     approved: bool
@@ -43,9 +43,9 @@ class ApprovalRecord(NamedTuple):
 
 
 class Approved(NamedTuple):
-    """What an approval opens, and its last day, if any.
+    """The staging area of an approval, and its last day, if any.
 
-    The server itself enforces no last day: a key is let in as long as nobody withdraws it.
+    The server does not enforce the last day: a key is accepted until its approval is withdrawn.
     """
 
     area: StagingArea
@@ -67,7 +67,7 @@ def parse_approval(row: Any) -> ApprovalRecord:
 
 
 def _parse_day(text: object) -> date | None:
-    """Return a day; one that nobody can read warns of nothing."""
+    """Return a day, or None if it cannot be parsed."""
     try:
         return date.fromisoformat(text[:10]) if isinstance(text, str) else None
     except ValueError:
@@ -82,12 +82,12 @@ def _parse_box(row: Any) -> Box:
 def _parse_pairs(rows: Iterable[Any]) -> dict[str, str]:
     pairs = {expect(row, "key", str): row.get("value") for row in rows}
     if not all(isinstance(value, str | None) for value in pairs.values()):
-        raise ShapeError("a storage box's value is no text")
+        raise ShapeError("a storage box's value is not text")
     return {key: (value or "").strip() for key, value in pairs.items()}
 
 
 def build_area(box: Box) -> StagingArea:
-    """Return where bytes may be put; raises `StagingError` naming all that the box lacks."""
+    """Return the staging area of a box; raises `StagingError` that names all missing attributes."""
     sound = {
         "scp_username": _USERNAME.fullmatch(box.attributes.get("scp_username", "")),
         "scp_hostname": _parse_hosts(box),
@@ -114,7 +114,7 @@ def build_area(box: Box) -> StagingArea:
 
 
 def _parse_hosts(box: Box) -> tuple[str, ...]:
-    """Return the hosts, of which there may be several, or nothing where one is no host."""
+    """Return the hosts; empty if one of them is invalid."""
     hosts = tuple(re.split(r"[,\s]+", box.attributes.get("scp_hostname", "").strip(", ")))
     return hosts if all(_HOST.fullmatch(host) for host in hosts) else ()
 
@@ -132,7 +132,7 @@ def _is_sound_location(location: str) -> bool:
 _UPLOADER: Final = "mydata_uploader"
 _REQUEST: Final = "mydata_uploaderregistrationrequest"
 
-# What the server's columns hold; anything longer is a bare 500.
+# The lengths of the server's columns; longer values cause a status 500 without explanation.
 _LIMIT: Final = 64
 _LIMITS: Final[Mapping[str, int]] = MappingProxyType(
     {
@@ -152,7 +152,7 @@ _LIMITS: Final[Mapping[str, int]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachineRecord:
-    """What the server is told about this computer; anything may be left empty."""
+    """The facts about this computer that are sent to the server; any may be empty."""
 
     hostname: str = ""
     os_platform: str = ""
@@ -176,7 +176,7 @@ class MachineRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Installation:
-    """Who uploads from where: what a facility's administrator sees of this uploader."""
+    """This installation, as a facility's administrator sees it."""
 
     uuid: str
     name: str
@@ -188,24 +188,24 @@ class Installation:
 
 
 class RegisteredKey(NamedTuple):
-    """An SSH key that asks for approval: OpenSSH's text and its fingerprints, ours first."""
+    """An SSH key to be approved: OpenSSH's text and the fingerprints, SHA-256 first."""
 
     text: str
     fingerprints: tuple[str, ...]
 
 
 class UploaderRecord(NamedTuple):
-    """The server's record of this installation, with the settings that it keeps for us.
+    """The server's record of this installation, with the settings for it.
 
-    `seat` is the computer that it belongs to, which stands among the settings on the server.
-    `settings_updated` is the server's local time as it tells it, without a zone; empty where
-    the settings were never changed. `marks` are the settings that tell of runs at work.
+    `identity` is the computer that it belongs to, which is one of the settings on the server.
+    `settings_updated` is in the server's local time without a time zone; empty if the settings
+    were never changed. `marks` are the settings that mark runs in progress.
     """
 
     id: int
     settings: dict[str, str]
     settings_updated: str = ""
-    seat: MachineIdentity | None = None
+    identity: MachineIdentity | None = None
     marks: tuple[tuple[str, UploaderMark], ...] = ()
 
 
@@ -218,14 +218,14 @@ class Uploaders:
         self._seen: dict[str, UploaderRecord] = {}
 
     def look_up(self, uuid: str) -> UploaderRecord | None:
-        """Return the record that there is, for which `ensure_uploader` need not ask again."""
+        """Return the existing record, and keep it for `ensure_uploader`."""
         record = self.find_uploader(uuid)
         if record is not None:
             self._seen[uuid] = record
         return record
 
     def digest(self, installation: Installation, instrument: InstrumentRecord) -> str:
-        """Return what stands for all that the server is told of an installation."""
+        """Return a digest of all that is sent to the server about an installation."""
         document = self._uploader_document(installation, instrument)
         told = json.dumps([self._client.wire.host, document], sort_keys=True)
         return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()
@@ -233,10 +233,10 @@ class Uploaders:
     def ensure_uploader(
         self, installation: Installation, instrument: InstrumentRecord, *, update: bool = True
     ) -> UploaderRecord:
-        """Return the server's record of this installation, made where it is missing.
+        """Return the server's record of this installation; create it if it is missing.
 
-        With `update` an existing one is brought up to date, which also shows the facility's
-        administrators when this installation was last at work.
+        With `update` an existing record is updated, which also shows the facility's
+        administrators when this installation was last active.
         """
         document = self._uploader_document(installation, instrument)
 
@@ -253,19 +253,19 @@ class Uploaders:
             self._client.change("PUT", f"{_UPLOADER}/{known.id}/", document)
         return known
 
-    def take_seat(
+    def store_identity(
         self,
         uploader: UploaderRecord,
         installation: Installation,
         instrument: InstrumentRecord,
-        seat: str,
+        identity: str,
     ) -> None:
-        """Let the server remember where the uploader is from now on (`Seat.format`), asking once.
+        """Store the computer of the uploader on the server (`MachineIdentity.format`), in one try.
 
-        Other settings stay as they are. The whole uploader is told again, because a server
-        may take what is left out for gone.
+        Other settings are unchanged. The whole uploader is sent, because a server may treat
+        missing fields as deleted.
         """
-        self.keep_setting(uploader, installation, instrument, (KEY, seat))
+        self.keep_setting(uploader, installation, instrument, (KEY, identity))
 
     def keep_setting(
         self,
@@ -274,7 +274,7 @@ class Uploaders:
         instrument: InstrumentRecord,
         setting: tuple[str, str],
     ) -> None:
-        """Let the server remember one setting of ours, asking once; as `take_seat` does."""
+        """Store one of our settings on the server, in one try, like `store_identity`."""
         document = self._uploader_document(installation, instrument)
         document["settings"] = [{"key": setting[0], "value": setting[1]}]
         request = json_request("PATCH", f"{_UPLOADER}/{uploader.id}/", document)
@@ -283,7 +283,7 @@ class Uploaders:
     def request_approval(
         self, installation: Installation, uploader: UploaderRecord, key: RegisteredKey
     ) -> None:
-        """Ask for the key's approval, unless that has been asked already."""
+        """Request the key's approval, unless it was already requested."""
         document = _shorten(
             {
                 "uploader": self._client.wire.uri(_UPLOADER, uploader.id),
@@ -301,10 +301,10 @@ class Uploaders:
         )
 
     def fetch_approval(self, uuid: str, fingerprints: Sequence[str]) -> Approved | None:
-        """Return where this uploader may put bytes, or None where it has not asked yet.
+        """Return the approval of this uploader, or None if it was not requested yet.
 
-        Raises `NotApprovedError` while its request waits for approval, and `StagingError`
-        where the approved storage box lacks what is needed to reach it.
+        Raises `NotApprovedError` while the request is pending, and `StagingError` if the approved
+        storage box lacks attributes that are needed to access it.
         """
         request = self._find_request(uuid, fingerprints)
         if request is None:
@@ -314,7 +314,7 @@ class Uploaders:
             said = f" The administrator wrote: {request.comments}" if request.comments else ""
             raise NotApprovedError(
                 f"The key {request.fingerprint} of this uploader awaits approval.{said}",
-                hint="Ask the facility's administrator to approve the key of that fingerprint "
+                hint="Ask the facility's administrator to approve the key with this fingerprint "
                 "and to choose a storage box for it.",
             )
         return Approved(build_area(request.box), request.expires)
@@ -327,18 +327,18 @@ class Uploaders:
         return document
 
     def list_uploaders(self) -> list[UploaderRecord]:
-        """Return the records of all uploaders that the server shows us."""
+        """Return the records of all uploaders that we may read."""
         pages = self._client.pages(f"{_UPLOADER}/", _parse_uploader, {})
         return [record for page in pages for record in page]
 
     def find_uploader(self, uuid: str) -> UploaderRecord | None:
-        """Return the server's record of an installation, None where there is none."""
+        """Return the server's record of an installation, None if there is none."""
         query = {"uuid": uuid}
         page = self._client.fetch(f"{_UPLOADER}/", page_parser(_parse_uploader), query)
         return page.rows[0][1] if page.rows else None
 
     def _find_request(self, uuid: str, fingerprints: Sequence[str]) -> ApprovalRecord | None:
-        """Return the request under any of these fingerprints, an approved one if there is."""
+        """Return the request with any of these fingerprints, preferring an approved one."""
         pages = self._client.pages(f"{_REQUEST}/", parse_approval, {"uploader__uuid": uuid})
         found = [it for page in pages for it in page if it.fingerprint in fingerprints]
         found.sort(key=lambda request: not (request.approved and request.box))
@@ -375,13 +375,13 @@ def _parse_uploader(row: Any) -> UploaderRecord:
     pairs = settings if type(settings) is list else []
     updated = row.get("settings_updated") if type(row) is dict else None
     kept = {expect(it, "key", str): expect(it, "value", str) for it in pairs}
-    seat = kept.pop(KEY, "")
+    identity = kept.pop(KEY, "")
     texts = {key: kept.pop(key) for key in list(kept) if key.startswith(uploader_mark.KEY)}
     found = ((key, UploaderMark.parse(text)) for key, text in texts.items())
     return UploaderRecord(
         expect(row, "id", int),
         kept,
         updated if type(updated) is str else "",
-        MachineIdentity.parse(seat) if seat else None,
+        MachineIdentity.parse(identity) if identity else None,
         tuple((key, mark) for key, mark in found if mark),
     )

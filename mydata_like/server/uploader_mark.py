@@ -1,8 +1,8 @@
-"""What the server remembers of a run over a data directory into which nothing can be written.
+"""The mark on the server of a run over a data directory that is read-only.
 
-It is a setting of the uploader, renewed while the run lasts. Every uploader sees those of all
-others, so who reaches the same data another way learns that somebody is at work on it. The same
-data are known by the file ids of the folders in the data directory, which the file server gives.
+The mark is a setting of the uploader, renewed during the run. Every uploader can read the marks of
+all others, so another computer that reaches the same data notices the run. The same data is
+recognized by the file ids of the folders in the data directory, which the file server assigns.
 """
 
 import hashlib
@@ -15,16 +15,16 @@ from mydata_like.core.data_directory import WHOLE, Shard
 from mydata_like.core.parsing import parse_json
 from mydata_like.server.responses import plain
 
-KEY: Final = "mydata_like_at_work"  # what the names of these settings begin with
-EXPIRY: Final = timedelta(minutes=5)  # after which one that was not renewed counts no longer
-_FOLDERS: Final = 8  # that are told of; one that both know is enough
+KEY: Final = "mydata_like_at_work"  # the prefix of the names of these settings
+EXPIRY: Final = timedelta(minutes=5)  # after which a mark that was not renewed is invalid
+_FOLDERS: Final = 8  # in a mark; one common folder is enough
 _WHO: Final = 160
 
 
 class UploaderMark(NamedTuple):
-    """Digests of folders, who is at work on them, on which computer, and on which shard.
+    """Digests of folders, and who works on them, on which computer and on which shard.
 
-    `renewals` grows, so that the server takes note of each renewal.
+    `renewals` grows, so that each renewal changes the setting on the server.
     """
 
     folders: frozenset[str]
@@ -35,7 +35,7 @@ class UploaderMark(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Self | None:
-        """Return the mark of a setting; None for what nobody can read, or for none."""
+        """Return the mark in a setting; None if it is empty or cannot be parsed."""
         try:
             found = parse_json(text)
             return cls(
@@ -64,6 +64,6 @@ class UploaderMark(NamedTuple):
 
 
 def digest_folders(folder: int, inside: Iterable[tuple[bytes, int]]) -> frozenset[str]:
-    """Return what tells a folder from others: its file id, with names and ids of those in it."""
+    """Return digests that identify a folder: its file id, with names and ids of its subfolders."""
     texts = (f"{folder} {number} ".encode() + name for name, number in sorted(inside)[:_FOLDERS])
     return frozenset(hashlib.sha256(text).hexdigest()[:16] for text in texts)

@@ -4477,10 +4477,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Ein Geschwindigkeitstest würde das Instrument oder sein Netz jetzt stören. %1</translation>
     </message>
     <message>
-        <source>All that is sent may take %1 now, and a test sends as fast as it can.</source>
-        <translation>Alles, was gesendet wird, darf jetzt %1 belegen, und ein Test sendet so schnell, wie er kann.</translation>
-    </message>
-    <message>
         <source>Quiet hours fill the whole week: nothing is ever sent.</source>
         <translation>Ruhige Stunden füllen die ganze Woche: Es wird nie etwas gesendet.</translation>
     </message>
@@ -4491,14 +4487,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>%1 is running: nothing new is sent.</source>
         <translation>%1 läuft: Es wird nichts Neues gesendet.</translation>
-    </message>
-    <message>
-        <source>There is no earlier speed test to go on from.</source>
-        <translation>Es gibt keinen früheren Geschwindigkeitstest, von dem aus es weitergehen könnte.</translation>
-    </message>
-    <message>
-        <source>Make a new one.</source>
-        <translation>Machen Sie einen neuen.</translation>
     </message>
     <message>
         <source>The speed test ended unexpectedly (%1).</source>
@@ -4745,6 +4733,18 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>%1 requests/s</source>
         <translation>%1 Anfragen/s</translation>
+    </message>
+    <message>
+        <source>The bandwidth is limited to %1 now, but a test sends as fast as it can.</source>
+        <translation>Die Bandbreite ist jetzt auf %1 begrenzt, aber ein Test sendet so schnell wie möglich.</translation>
+    </message>
+    <message>
+        <source>There is no earlier speed test to continue from.</source>
+        <translation>Es gibt keinen früheren Geschwindigkeitstest, der fortgesetzt werden könnte.</translation>
+    </message>
+    <message>
+        <source>Run a new one.</source>
+        <translation>Starten Sie einen neuen.</translation>
     </message>
 </context>
 <context>

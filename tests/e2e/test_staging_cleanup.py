@@ -68,7 +68,9 @@ def let_sessions_end(site):
 
 
 def told(ended):
-    return re.findall(r"(\S+) files? \(.*?\) of broken transfers were removed", ended.complaints)
+    return re.findall(
+        r"(\S+) files? \(.*?\) of interrupted transfers were removed", ended.complaints
+    )
 
 
 def test_what_is_ours_and_old_goes_and_all_else_stays(site, kind):

@@ -128,7 +128,7 @@ class TestService:
         for words in ("--install", "--uninstall"):
             refused = command(home, "watch", words)
             assert refused.returncode == 2
-            assert "was not made by this program" in refused.stderr
+            assert "was not created by this program" in refused.stderr
         assert unit(home).read_text() == "[Unit]\n"
 
     def test_printing_changes_nothing(self, home):
@@ -189,7 +189,7 @@ def test_a_watch_lives_until_it_is_stopped_and_a_second_one_says_so(site):
     assert finished["verified"] == finished["found"] > 0
     assert scheduled == {"event": "run_scheduled", "at": None, "kind": "startup"}
     assert second.code == 3
-    assert "Another watch is at work here" in second.complaints
+    assert "Another watch is already running" in second.complaints
     assert beat["state"] == "waiting"
     assert beat["pid"] == watch.pid
     assert beat["last"]["verified"] == finished["found"]
@@ -249,7 +249,7 @@ def test_settings_that_are_changed_count_at_once_and_wrong_ones_are_told(site):
     watch.terminate()
     watch.communicate(timeout=60)
 
-    assert "The settings were changed and are wrong now" in notice["problem"]["message"]
+    assert "The settings were changed and are now invalid" in notice["problem"]["message"]
     assert finished["verified"] == finished["found"] > 0
 
 

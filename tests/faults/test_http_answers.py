@@ -265,7 +265,7 @@ def test_an_answer_that_unpacks_to_too_much_is_refused(web, server):
     bomb = gzip.compress(b" " * 50_000_000)
     web.on("GET", "group/", reply(200, bomb, Content_Encoding="gzip"))
 
-    with pytest.raises(ServerUnavailableError, match="larger"):
+    with pytest.raises(ServerUnavailableError, match="too large"):
         server.find_group("lab")
 
 

@@ -80,7 +80,7 @@ def test_a_proxy_of_the_environment_is_asked_and_none_goes_directly(web, monkeyp
         server.fetch_account()
 
     assert asked.value.problem_code == "server.proxy"
-    assert "its name is not known" in direct.value.message
+    assert "its name cannot be resolved" in direct.value.message
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "LOCALHOST", "127.1", "[::1]"])
@@ -121,7 +121,7 @@ def test_a_proxy_of_the_environment_is_told_the_account_that_it_names(web, monke
 
 @pytest.mark.parametrize(
     ("status", "said"),
-    [("407 Proxy Authentication Required", "a password"), ("403 Forbidden", "let us through")],
+    [("407 Proxy Authentication Required", "a password"), ("403 Forbidden", "refuses the connection")],
 )
 def test_a_tunnel_that_is_refused_is_explained(status, said):
     with (

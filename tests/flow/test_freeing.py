@@ -8,7 +8,7 @@ from time import time
 
 import pytest
 
-from mydata_like.app.cleanup_service import open_freeing
+from mydata_like.app.cleanup_service import open_cleanup
 from mydata_like.app.run_request import RunObserver
 from mydata_like.app.settings_service import load_settings
 from mydata_like.core.deletion import DeletedFile, KeptFile
@@ -53,7 +53,7 @@ def free(site, *names, delete=True, settings=()):
     """Free these files or folders; return what was freed, and why each other file was kept."""
     observer = RunObserver()
     chosen = load_settings(site.config, (*QUICK, *settings)).settings
-    with open_freeing(chosen, site.config, observer, delete=delete) as freeing:
+    with open_cleanup(chosen, site.config, observer, delete=delete) as freeing:
         fates = list(freeing([site.data / name for name in names]))
     freed = [os.fsdecode(fate.key) for fate in fates if isinstance(fate, DeletedFile)]
     kept = {os.fsdecode(f.key): f.problem.code for f in fates if isinstance(f, KeptFile)}

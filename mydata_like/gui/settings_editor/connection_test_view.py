@@ -194,11 +194,11 @@ def _test(
     report: Callable[[TestStep], None],
     cancel: CancelFlag,
 ) -> None:
-    from mydata_like.app.connection_test import try_out
+    from mydata_like.app.connection_test import run_connection_test
     from mydata_like.app.run_request import RunObserver, RunRequest
     from mydata_like.app.settings_service import Secret
 
     secret = Secret(api_key) if api_key else None
     request = RunRequest(settings=settings, config=config, dry_run=True, api_key=secret)
-    for step in try_out(request, RunObserver(cancel=cancel)):
+    for step in run_connection_test(request, RunObserver(cancel=cancel)):
         report(step)

@@ -35,12 +35,12 @@ def open_draft(config: Path | None) -> PendingChanges:
 
 def save(config: Path | None, draft: PendingChanges, key: ApiKeyChange | None) -> None:
     """Write what was changed, and store or delete the API key; raises SettingsError."""
-    from mydata_like.app.settings_edit import SettingsEdit, save_edition
+    from mydata_like.app.settings_edit import SettingsEdit, save_edit
 
     edition = SettingsEdit(
         changes=draft.changes, seen=draft.seen, settings=draft.part("server"), key=key
     )
-    save_edition(config, edition)
+    save_edit(config, edition)
 
 
 def locate_key(settings: Settings, config: Path | None) -> KeyPlace:

@@ -198,13 +198,13 @@ _SAID: Final = (
     QT_TRANSLATE_NOOP("speed", "%1 on the staging host could not be removed; the next test will."),
     QT_TRANSLATE_NOOP("speed", "A speed test would disturb the instrument or its network now. %1"),
     QT_TRANSLATE_NOOP(
-        "speed", "All that is sent may take %1 now, and a test sends as fast as it can."
+        "speed", "The bandwidth is limited to %1 now, but a test sends as fast as it can."
     ),
     QT_TRANSLATE_NOOP("speed", "Quiet hours fill the whole week: nothing is ever sent."),
     QT_TRANSLATE_NOOP("speed", "Quiet hours: nothing new is sent until %1."),
     QT_TRANSLATE_NOOP("speed", "%1 is running: nothing new is sent."),
-    QT_TRANSLATE_NOOP("speed", "There is no earlier speed test to go on from."),
-    QT_TRANSLATE_NOOP("speed", "Make a new one."),
+    QT_TRANSLATE_NOOP("speed", "There is no earlier speed test to continue from."),
+    QT_TRANSLATE_NOOP("speed", "Run a new one."),
     QT_TRANSLATE_NOOP("speed", "The speed test ended unexpectedly (%1)."),
     QT_TRANSLATE_NOOP(
         "speed", "Make it once more: that also removes what this one left on the server."

@@ -101,7 +101,7 @@ def _go_through(
     *,
     delete: bool,
 ) -> CleanupResults:
-    from mydata_like.app.cleanup_service import open_freeing
+    from mydata_like.app.cleanup_service import open_cleanup
     from mydata_like.app.run_request import RunObserver
 
     freed: list[DeletedFile] = []
@@ -110,7 +110,7 @@ def _go_through(
     # Who asks to stop may do so before the first file is looked at.
     with (
         suppress(Cancelled),
-        open_freeing(*place, observer, delete=delete) as freeing,
+        open_cleanup(*place, observer, delete=delete) as freeing,
     ):
         for fate in begin(freeing):
             if isinstance(fate, DeletedFile):

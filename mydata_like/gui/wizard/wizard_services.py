@@ -45,26 +45,26 @@ class RegisteredInstrument(NamedTuple):
 
 def begin(config: Path | None) -> SetupState:
     """Return how far the set-up has come."""
-    from mydata_like.app.onboarding import find_beginning
+    from mydata_like.app.onboarding import find_setup_state
 
-    return find_beginning(config)
+    return find_setup_state(config)
 
 
 def keep(
     config: Path | None, changes: Mapping[str, object], key: ApiKeyChange | None
 ) -> SetupState:
     """Keep what was entered; the API key only where it can be kept safe."""
-    from mydata_like.app.onboarding import find_beginning
+    from mydata_like.app.onboarding import find_setup_state
     from mydata_like.app.settings_edit import apply_key_change
     from mydata_like.app.settings_service import save_settings
 
     if changes:
         save_settings(config, changes)
-    beginning = find_beginning(config)
+    beginning = find_setup_state(config)
     if key is None:
         return beginning
     apply_key_change(beginning.loaded.settings, key, config)
-    return find_beginning(config)
+    return find_setup_state(config)
 
 
 def check_address(server: Server, text: str, cancel: CancelSignal) -> ServerCheckResult:
@@ -123,10 +123,10 @@ def plan_takeover(
 def carry_over(config: Path | None, takeover: MyDataImport, store: KeyStore) -> SetupState:
     """Take over MyData's settings and its API key."""
     from mydata_like.app import mydata_import
-    from mydata_like.app.onboarding import find_beginning
+    from mydata_like.app.onboarding import find_setup_state
 
     mydata_import.carry_over(takeover, config, store)
-    return find_beginning(config)
+    return find_setup_state(config)
 
 
 def show_key(config: Path | None, settings: Settings) -> PublicKeyInfo:

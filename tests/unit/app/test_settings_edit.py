@@ -12,7 +12,7 @@ from mydata_like.app.settings_edit import (
     locate_api_key,
     open_draft,
     read_proposal,
-    save_edition,
+    save_edit,
 )
 from mydata_like.app.settings_service import Secret, load_settings
 from mydata_like.core.errors import SettingsError
@@ -44,7 +44,7 @@ def edition(config, changes, key=None):
 
 
 def test_only_what_was_changed_is_written_and_comments_stay(config):
-    save_edition(config, edition(config, {"transfer.channels": 4}))
+    save_edit(config, edition(config, {"transfer.channels": 4}))
 
     assert config.read_text() == f"{FILE}\n[transfer]\nchannels = 4\n"
 
@@ -52,7 +52,7 @@ def test_only_what_was_changed_is_written_and_comments_stay(config):
 def test_a_file_that_is_not_there_is_made(tmp_path):
     config = tmp_path / "new" / "settings.toml"
 
-    save_edition(config, edition(config, {"server.url": "https://a.example.org"}))
+    save_edit(config, edition(config, {"server.url": "https://a.example.org"}))
 
     assert load_settings(config).settings.server.url == "https://a.example.org"
     assert stat.S_IMODE(config.stat().st_mode) == 0o600
@@ -63,7 +63,7 @@ def test_a_file_changed_by_somebody_else_is_left_as_it_is(config):
     config.write_text(FILE.replace("facility", "other"))
 
     with pytest.raises(SettingsError) as caught:
-        save_edition(config, mine)
+        save_edit(config, mine)
 
     assert caught.value.problem_code == CHANGED_ELSEWHERE
     assert config.read_text() == FILE.replace("facility", "other")
@@ -71,7 +71,7 @@ def test_a_file_changed_by_somebody_else_is_left_as_it_is(config):
 
 def test_what_would_be_wrong_is_not_written(config):
     with pytest.raises(InvalidSettingsError):
-        save_edition(config, edition(config, {"server.url": "ftp://x"}))
+        save_edit(config, edition(config, {"server.url": "ftp://x"}))
 
     assert config.read_text() == FILE
 
@@ -79,19 +79,19 @@ def test_what_would_be_wrong_is_not_written(config):
 @pytest.mark.process
 def test_the_api_key_goes_to_its_store_and_not_into_the_file(config):
     change = ApiKeyChange("a" * 40, "file")
-    save_edition(config, edition(config, {}, change))
+    save_edit(config, edition(config, {}, change))
 
     settings = load_settings(config).settings
     assert locate_api_key(settings, config) == "the secrets file"
     assert config.read_text() == FILE
 
-    save_edition(config, edition(config, {}, ApiKeyChange(None)))
+    save_edit(config, edition(config, {}, ApiKeyChange(None)))
     assert "a" * 40 not in config.with_name("secrets.toml").read_text()
 
 
 def test_a_key_of_a_new_account_is_kept_for_that_account(config):
     change = ApiKeyChange("b" * 40, "file")
-    save_edition(config, edition(config, {"server.username": "other"}, change))
+    save_edit(config, edition(config, {"server.username": "other"}, change))
 
     assert 'other = "bbb' in config.with_name("secrets.toml").read_text()
 
@@ -101,14 +101,14 @@ def test_a_key_without_a_server_and_an_account_is_not_kept(tmp_path):
     change = ApiKeyChange("b" * 40, "file")
 
     with pytest.raises(SettingsError, match="belongs to a server and an account"):
-        save_edition(config, SettingsEdit(changes={}, seen=b"", key=change))
+        save_edit(config, SettingsEdit(changes={}, seen=b"", key=change))
 
 
 def test_an_empty_key_is_refused_and_deletes_nothing(config):
-    save_edition(config, edition(config, {}, ApiKeyChange("a" * 40, "file")))
+    save_edit(config, edition(config, {}, ApiKeyChange("a" * 40, "file")))
 
     with pytest.raises(SettingsError, match="no API key"):
-        save_edition(config, edition(config, {}, ApiKeyChange("", "file")))
+        save_edit(config, edition(config, {}, ApiKeyChange("", "file")))
 
     settings = load_settings(config).settings
     assert locate_api_key(settings, config) == "the secrets file"
@@ -122,10 +122,10 @@ def test_a_key_to_be_stored_does_not_show_itself():
 def test_the_start_at_a_login_follows_when_it_is_saved(config, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "xdg"))
 
-    save_edition(config, edition(config, {"window.start_at_login": True}))
+    save_edit(config, edition(config, {"window.start_at_login": True}))
     assert len(list((tmp_path / "xdg" / "autostart").iterdir())) == 1
 
-    save_edition(config, edition(config, {"window.start_at_login": None}))
+    save_edit(config, edition(config, {"window.start_at_login": None}))
     assert list((tmp_path / "xdg" / "autostart").iterdir()) == []
 
 

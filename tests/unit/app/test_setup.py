@@ -9,7 +9,7 @@ from mydata_like.app.onboarding import (
     ServerCheckResult,
     check_account,
     check_address,
-    find_beginning,
+    find_setup_state,
     list_facilities,
     list_instruments,
     preview_layout,
@@ -136,7 +136,7 @@ def test_facilities_and_instruments_are_those_of_the_account(server):
 def test_an_account_without_facilities_is_told_so(server):
     visitor = Credentials(Server(url=server.url, username="visitor"), key=server.key_of("visitor"))
 
-    with pytest.raises(UploaderError, match="manages no facility"):
+    with pytest.raises(UploaderError, match="does not manage any facility"):
         list_facilities(visitor, CancelFlag())
 
 
@@ -146,14 +146,14 @@ def test_a_login_does_not_show_its_key(server):
 
 def test_the_beginning_tells_what_is_set_and_whether_the_key_is_kept(server, tmp_path):
     config = tmp_path / "settings.toml"
-    assert not find_beginning(config).has_key
+    assert not find_setup_state(config).has_key
 
     save_settings(config, {"server.url": server.url, "server.username": "demo"})
-    settings = find_beginning(config).loaded.settings
+    settings = find_setup_state(config).loaded.settings
     store_api_key(settings, open_secrets(config), server.api_key, "file")
 
     assert settings.server.username == "demo"
-    assert find_beginning(config).has_key
+    assert find_setup_state(config).has_key
 
 
 def test_the_own_key_is_made_once(tmp_path):

@@ -167,7 +167,7 @@ def test_a_data_directory_that_is_gone_empty_or_closed_is_a_problem(here):
     for found in (empty, gone, other):
         assert found.data_problem.code == "data.unavailable"
         assert found.safety is Safety.PROBLEM
-    assert "nothing is left in" in empty.data_problem.message
+    assert "is empty, although" in empty.data_problem.message
 
 
 def test_an_empty_data_directory_of_which_nothing_is_known_is_no_problem(here):

@@ -220,14 +220,14 @@ def test_what_nobody_understands_is_told_and_the_rest_is_taken(old, take_over, v
     assert result.exit_code == 0
     assert "timer_minutes: must be a whole number" in result.stdout
     assert "colour: MyData has no such key" in result.stdout
-    assert "locked is there several times" in result.stdout
+    assert "locked occurs several times" in result.stdout
     assert value_of("instrument.name") == "Röntgen 3"
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((), "There is no MyData.cfg in the places"),
+        ((), "No MyData.cfg was found in"),
         (("/nowhere/MyData.cfg",), "There is no file /nowhere/MyData.cfg"),
         ((__file__,), "is no MyData.cfg"),
     ],
@@ -244,7 +244,7 @@ def test_without_such_a_file_there_is_nothing_to_take_over(home, take_over, word
 def test_who_has_set_nothing_yet_hears_how_to_come_from_mydata(home, old, call, command):
     result = call(*command, **KEPT)
 
-    assert f"MyData's settings are in {old}; take them over: mydata-like" in result.output
+    assert f"MyData's settings are in {old}. Import them: mydata-like" in result.output
 
     config = home / "other settings.toml"
     config.parent.mkdir(exist_ok=True)

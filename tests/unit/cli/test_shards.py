@@ -3,7 +3,7 @@
 import pytest
 from typer.testing import CliRunner
 
-from mydata_like.app.directory_lock import check_shards, telling_of_copies
+from mydata_like.app.directory_lock import check_shards, without_copy_notices
 from mydata_like.app.settings_service import find_places
 from mydata_like.cli.main import build_app
 from mydata_like.core.data_directory import WHOLE, Shard
@@ -55,7 +55,7 @@ def test_what_cannot_be_split_is_refused(tmp_path, monkeypatch, layout, uuid, co
 def test_shards_may_have_one_identity_on_many_computers(shard, told):
     events = []
 
-    emit = telling_of_copies(events.append, shard)
+    emit = without_copy_notices(events.append, shard)
     emit(Notice(problem=Problem("uploader.copied", "")))
     emit(Notice(problem=Problem("uploader.expires", "")))
 

@@ -67,6 +67,6 @@ def test_an_entry_of_somebody_else_is_left_alone(folders, on):
     file.parent.mkdir(parents=True)
     file.write_text("[Desktop Entry]\nExec=other\n")
 
-    with pytest.raises(SettingsError, match="was not made by this program"):
+    with pytest.raises(SettingsError, match="was not created by this program"):
         find_autostart("linux", WORDS, folders).turn(on=on)
     assert file.read_text() == "[Desktop Entry]\nExec=other\n"

@@ -4,7 +4,7 @@ import gc
 
 import pytest
 
-from mydata_like.hostos.process import SELDOM, collect_seldom
+from mydata_like.hostos.process import SELDOM, collect_less_often
 
 
 @pytest.fixture
@@ -16,6 +16,6 @@ def before():
 
 
 def test_garbage_is_looked_for_seldom_from_now_on(before):
-    collect_seldom()
+    collect_less_often()
 
     assert gc.get_threshold() == SELDOM != before

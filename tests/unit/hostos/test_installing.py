@@ -42,7 +42,7 @@ def test_a_file_of_somebody_else_is_left_alone(definition, act):
     definition.file.parent.mkdir(parents=True)
     definition.file.write_text("[Unit]\n")
 
-    with pytest.raises(SettingsError, match="was not made by this program"):
+    with pytest.raises(SettingsError, match="was not created by this program"):
         act(definition)
     assert definition.file.read_text() == "[Unit]\n"
 
@@ -68,7 +68,7 @@ def test_commands_end_at_the_first_that_does_not_work():
 
     outcomes = list(carry_out([good, bad, good]))
     assert [outcome.problem for outcome in outcomes] == ["", "no bus here"]
-    assert "there is no" in next(carry_out([never])).problem
+    assert "was not found" in next(carry_out([never])).problem
 
 
 @pytest.mark.process
@@ -96,7 +96,7 @@ class TestFoldersOfAnotherAccount:
         tmp_path.chmod(0o700)
         (home / ".local").symlink_to(tmp_path)
 
-        with pytest.raises(SettingsError, match="The account daemon cannot make"):
+        with pytest.raises(SettingsError, match="The account daemon cannot create"):
             make_folders_as("daemon", [home / ".local" / "state"])
 
         assert list(tmp_path.iterdir()) == []

@@ -202,7 +202,7 @@ def test_one_whose_process_number_another_process_has_counts_no_longer(data):
 def test_one_that_makes_no_sense_counts_until_it_is_old(data, content):
     (data / LOCK).write_bytes(content)
 
-    with pytest.raises(AlreadyRunningError, match="is at work on"):
+    with pytest.raises(AlreadyRunningError, match="is in progress on"):
         lease_of(data, here()).take()
     age(data, EXPIRY + 1)
     lease_of(data, here()).take()
@@ -265,7 +265,7 @@ def test_a_folder_that_cannot_be_written_is_locked_for_this_computer(tmp_path, d
         check=True,
     ).stdout
 
-    assert "Another run is at work on" in told
+    assert "Another run is in progress on" in told
     assert ", process " in told
     assert "no lock file" in told
     assert "missing: False" in told  # of what no other computer reaches

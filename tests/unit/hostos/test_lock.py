@@ -171,7 +171,7 @@ def test_a_note_that_makes_no_sense_is_left_unsaid(state: Path, data: bytes, not
         next(state.glob("*.json")).write_text(note, encoding="latin-1")
 
         with (
-            pytest.raises(AlreadyRunningError, match="is at work on"),
+            pytest.raises(AlreadyRunningError, match="is in progress on"),
             lock_data_directory(state, data, FakeClock()),
         ):
             pytest.fail("two runs at once")
@@ -188,7 +188,7 @@ def test_a_folder_that_takes_no_lock_is_told(tmp_path: Path, data: bytes) -> Non
     (tmp_path / "state").write_bytes(b"")
 
     with (
-        pytest.raises(RunError, match="No lock can be made"),
+        pytest.raises(RunError, match="No lock can be created"),
         lock_data_directory(tmp_path / "state", data, FakeClock()),
     ):
         pytest.fail("no lock, no run")

@@ -164,7 +164,7 @@ def test_an_error_that_ends_a_thread_is_logged(tmp_path: Path, redact: Redaction
         leaver.start()
         leaver.join()
 
-    assert "The thread doomed ended by an error" in log_of(tmp_path)
+    assert "The thread doomed ended with an error" in log_of(tmp_path)
     assert log_of(tmp_path).count("CRITICAL") == 1
 
 

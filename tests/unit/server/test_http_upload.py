@@ -276,7 +276,7 @@ def test_a_cut_payload_ends_at_once_and_the_channel_goes_on(web, shelf, transpor
     channel.limit(1000)
     members = (make(content=bytes(400_000)), make(name=b"other"))
 
-    with pytest.raises(TransientError, match="broken off"):
+    with pytest.raises(TransientError, match="cancelled"):
         channel.send(Payload(1, members, False), lambda size: channel.cut())
 
     channel.limit(0)
