@@ -52,8 +52,8 @@ BEGINNING = datetime.fromtimestamp(0, UTC)  # of the times of files
 
 CONFLICT = Problem(
     "register.conflict",
-    "Another program registered this name with other bytes while we were sending.",
-    "Run again: the file will be compared with what the server has now.",
+    "Another program registered different content under this name during the upload.",
+    "Run again: the file is then compared with the server's new record.",
 )
 
 Key = tuple[DatasetId, str, str]
@@ -176,7 +176,7 @@ class Register:
         try:
             over = now >= unheard.end or self._shows(dataset, unheard)
         except ItemError as error:
-            logger.info("Dataset %d could not be looked at: %s", dataset, error)
+            logger.info("Dataset %d could not be listed: %s", dataset, error)
             over = False
         if not over:
             interval = min(max(now - unheard.begun, FIRST_LOOK), LONGEST_LOOK)
