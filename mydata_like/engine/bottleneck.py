@@ -16,7 +16,7 @@ AT_WORK: Final = 0.5  # share of its time from which a channel or a worker count
 HALF: Final = 0.5  # share of the time above which something is the limit
 FULL: Final = 0.85  # share of what the processors can do
 REACHED: Final = 0.9  # share of the bandwidth limit
-TOLD: Final = 0.2  # share of their time that channels must have reported to be judged by it
+REPORTED: Final = 0.2  # share of their time that channels must have reported to be judged by it
 
 # What an active stage waits for, by the names of its threads; `send` has its own reasons.
 _REASONS: Final = {
@@ -69,7 +69,7 @@ def name_limit(evidence: StageLoad) -> Bottleneck:
     busiest = max(_REASONS, key=lambda stage: evidence.busy.get(stage, 0.0))
     if evidence.busy.get(busiest, 0.0) >= AT_WORK:
         reason = "processor" if evidence.engine >= FULL else _REASONS[busiest]
-        return Bottleneck(_shown(busiest), reason)
+        return Bottleneck(_visible_stage(busiest), reason)
     return Bottleneck("verify", "verification") if evidence.pending else Bottleneck()
 
 
@@ -78,7 +78,7 @@ def _name_in_send(evidence: StageLoad) -> str:
     spent = evidence.spent
     if evidence.bandwidth and evidence.rate >= REACHED * evidence.bandwidth:
         return "bandwidth"
-    if spent.in_all < TOLD * evidence.channels * evidence.seconds:
+    if spent.in_all < REPORTED * evidence.channels * evidence.seconds:
         return ""
     at_work = spent.processor / evidence.seconds + evidence.engine
     if at_work >= FULL * evidence.cores:
@@ -90,7 +90,7 @@ def _name_in_send(evidence: StageLoad) -> str:
     return "line" if spent.line + spent.server >= HALF * spent.in_all else ""
 
 
-def _shown(stage: str) -> str:
+def _visible_stage(stage: str) -> str:
     """Return the stage under the name that the user sees."""
     shown = {"source": "scan", "discover": "scan", "compare": "check"}
     return (shown | {"bundle": "send", "pack": "send"}).get(stage, stage)
@@ -98,8 +98,8 @@ def _shown(stage: str) -> str:
 
 RECENT: Final = 2.0  # the most recent seconds, which are judged
 NOTABLE: Final = 0.1  # share of a run's time from which on a limit is reported
-TELL_AFTER: Final = 1.0  # seconds between two reports
-UNTOLD: Final = Bottleneck("send", "")
+REPORT_INTERVAL: Final = 1.0  # seconds between two reports
+UNREPORTED: Final = Bottleneck("send", "")
 NO_WAITS: Final = StageWaits(0, 0.0, 0.0)
 
 
@@ -131,9 +131,9 @@ class BottleneckMonitor:
         self._work = work
         self._group: WorkerGroup | None = None
         self._past: deque[_TimeSample] = deque()
-        self._told_at = 0.0
-        self._told = Bottleneck()
-        self._untold = 0.0  # seconds during which channels were active and have not reported yet
+        self._reported_at = 0.0
+        self._reported = Bottleneck()
+        self._unreported = 0.0  # seconds of active channels that have not reported yet
         self._limits: defaultdict[str, float] = defaultdict(float)  # seconds of each limit
 
     @property
@@ -168,23 +168,23 @@ class BottleneckMonitor:
     def _judge(self, last: _TimeSample, evidence: StageLoad) -> None:
         limit, moment = name_limit(evidence), self._past[-1].sight.moment
         self._count(limit, moment - last.sight.moment)
-        if limit != self._told or moment - self._told_at >= TELL_AFTER:
-            self._told, self._told_at = limit, moment
+        if limit != self._reported or moment - self._reported_at >= REPORT_INTERVAL:
+            self._reported, self._reported_at = limit, moment
             self._emit(_describe(limit, evidence))
 
     def _count(self, limit: Bottleneck, seconds: float) -> None:
         """Count the time of a limit. Waiting channels report only later what they waited for."""
-        if limit == UNTOLD:
-            self._untold += seconds
+        if limit == UNREPORTED:
+            self._unreported += seconds
             return
-        if limit.stage == UNTOLD.stage:
-            seconds, self._untold = seconds + self._untold, 0.0
+        if limit.stage == UNREPORTED.stage:
+            seconds, self._unreported = seconds + self._unreported, 0.0
         self._limits[limit.name] += seconds
 
     @property
     def _seconds(self) -> float:
         """The number of seconds that have been judged."""
-        return sum(self._limits.values()) + self._untold
+        return sum(self._limits.values()) + self._unreported
 
     def _glance(self, group: WorkerGroup) -> _TimeSample:
         sight, waits = self._channels.gauge.read(), group.stage_waits()

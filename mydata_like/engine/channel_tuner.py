@@ -30,7 +30,7 @@ class ThroughputMeter:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._lock = Lock()
-        self._sight = ThroughputSample(clock.monotonic(), 0.0, 0.0, 0.0)
+        self._sample = ThroughputSample(clock.monotonic(), 0.0, 0.0, 0.0)
         self._at_work = 0
         self._measure_idle: Callable[[], float | None] = lambda: None
 
@@ -42,7 +42,7 @@ class ThroughputMeter:
         """Return the current totals."""
         idle = self._measure_idle()
         with self._lock:
-            return self._bring_up()._replace(idle=idle)
+            return self._update()._replace(idle=idle)
 
     @contextmanager
     def one_at_work(self) -> Iterator[None]:
@@ -56,19 +56,19 @@ class ThroughputMeter:
     def add(self, size: float, files: float) -> None:
         """Count bytes and files that have been sent."""
         with self._lock:
-            sight = self._sight
-            self._sight = sight._replace(bytes=sight.bytes + size, files=sight.files + files)
+            sample = self._sample
+            self._sample = sample._replace(bytes=sample.bytes + size, files=sample.files + files)
 
     def _change(self, step: int) -> None:
         with self._lock:
-            self._bring_up()
+            self._update()
             self._at_work += step
 
-    def _bring_up(self) -> ThroughputSample:
+    def _update(self) -> ThroughputSample:
         moment = self._clock.monotonic()
-        busy = self._sight.busy + self._at_work * (moment - self._sight.moment)
-        self._sight = self._sight._replace(moment=moment, busy=busy)
-        return self._sight
+        busy = self._sample.busy + self._at_work * (moment - self._sample.moment)
+        self._sample = self._sample._replace(moment=moment, busy=busy)
+        return self._sample
 
 
 class TransferProgress:
@@ -88,7 +88,8 @@ class TransferProgress:
 
 
 START: Final = 2
-FAR: Final = ((0.02, 8), (0.005, 4))  # (minimum round trip in seconds, initial number of channels)
+# (minimum round trip in seconds, initial number of channels)
+LONG_ROUND_TRIPS: Final = ((0.02, 8), (0.005, 4))
 
 WARM_UP: Final = 1.0  # active seconds before measuring: TCP windows open, other connections adapt
 WINDOW: Final = 2.0  # seconds that are measured together
@@ -104,14 +105,14 @@ FILE_WORTH: Final = 20_000
 ALIKE: Final = 0.35  # by which the share of the work due to the number of files may differ
 
 GAIN: Final = 1.05  # a smaller gain counts as none: fewer channels are as good
-WORSE: Final = 1.5  # gain of two channels over one that is needed to avoid one: a run slows by less
-DOUBTFUL: Final = (0.92, 1.15)  # gains that one window cannot tell from none
-LOOKS: Final = 3  # windows that can
+WORSE: Final = 1.5  # by which two channels must beat four before one is tried: a run slows by less
+INCONCLUSIVE: Final = (0.92, 1.15)  # gains that one window cannot tell from none
+WINDOWS: Final = 3  # windows that can
 NEAR: Final = 0.8  # share of the best speed from which on the numbers in between may be better
 
-STRANGE: Final = (0.6, 1.6)  # share of the known speed; outside of it, conditions have changed
+EXPECTED: Final = (0.6, 1.6)  # share of the known speed; outside of it, conditions have changed
 RETURNS: Final = 2  # times that the best number is measured again
-REST: Final = 30.0  # seconds without trying other numbers; doubled after each unsuccessful search
+SEARCH_PAUSE: Final = 30.0  # seconds between searches; doubled after each unsuccessful one
 PROBE_AFTER: Final = 300.0  # seconds after which other numbers are tried in any case
 
 
@@ -151,14 +152,14 @@ class ChannelTuner:
         self._window = _SpeedSample()
         self._seconds = WINDOW
         self._speeds: dict[int, ChannelSpeed] = {}  # by number of channels, as far as comparable
-        self._looks = 0  # windows behind the speed of the current number
+        self._windows = 0  # windows behind the speed of the current number
         self._settled = -inf
         self._searching = True
         self._origin = self.channels  # where the search began
         self._usual = START  # the number that a run over this link starts with
-        self._rest = REST
+        self._pause = SEARCH_PAUSE
         self._returns = 0
-        self._strange = 0
+        self._unexpected = 0
         self._full = False  # whether the processors were fully used in the last window
         self._held_back = False  # whether only full processors ended the search
 
@@ -175,32 +176,34 @@ class ChannelTuner:
         if self._begun or not round_trip:
             return ""
         self._begun = True
-        wanted = min(next((number for far, number in FAR if round_trip >= far), START), ceiling)
+        wanted = min(
+            next((number for far, number in LONG_ROUND_TRIPS if round_trip >= far), START), ceiling
+        )
         if wanted <= self.channels:
             return ""
         self._move(wanted)
         self._origin = self._usual = wanted
         return f"a round trip takes {round_trip * 1e3:.0f} ms: starting with {wanted}"
 
-    def look(self, sight: ThroughputSample, ceiling: int, bandwidth: float = 0.0) -> str:
+    def look(self, sample: ThroughputSample, ceiling: int, bandwidth: float = 0.0) -> str:
         """Process a sample; return why `channels` has changed, or an empty text.
 
         At most `ceiling` channels are allowed, and `bandwidth` bytes a second, 0 for no limit.
         """
         if self.channels > ceiling:
-            self._bow_to(ceiling)
+            self._apply_ceiling(ceiling)
         window = self._window
-        speed = window.add(sight, self.channels, self._seconds)
+        speed = window.add(sample, self.channels, self._seconds)
         if speed is None or not speed.work:  # a stalled link gives no information
             return ""
         if bandwidth and speed.bytes > LIMITED * bandwidth:
             return ""
         self._full = window.spare is not None and window.spare < SPARE
         if self._searching:
-            return self._search(speed, ceiling, sight.moment)
-        return self._watch(speed, ceiling, sight.moment)
+            return self._search(speed, ceiling, sample.moment)
+        return self._watch(speed, ceiling, sample.moment)
 
-    def _bow_to(self, ceiling: int) -> None:
+    def _apply_ceiling(self, ceiling: int) -> None:
         """Adapt to a ceiling below the current or an earlier number of channels."""
         self._move(ceiling)
         self._origin = min(self._origin, ceiling)
@@ -210,7 +213,7 @@ class ChannelTuner:
         if not all(speed.is_like(known) for known in self._speeds.values()):
             return self._start_over(moment)
         self._learn(speed)
-        if self._looks < LOOKS and self._doubts():
+        if self._windows < WINDOWS and self._is_inconclusive():
             return ""
         return self._choose(ceiling, moment)
 
@@ -231,16 +234,16 @@ class ChannelTuner:
     def _watch(self, speed: ChannelSpeed, ceiling: int, moment: float) -> str:
         """Restart the search when it is due."""
         known = self._speeds.get(self.channels, speed)
-        least, most = (share * known.work for share in STRANGE)
+        least, most = (share * known.work for share in EXPECTED)
         if speed.is_like(known) and least <= speed.work <= most:
-            self._strange = 0
+            self._unexpected = 0
             self._learn(speed)
         else:
-            self._strange += 1
+            self._unexpected += 1
         rested = moment - self._settled
         freed = self._held_back and not self._full
-        if freed or rested >= PROBE_AFTER or (self._strange > 1 and rested >= self._rest):
-            self._search_again(speed if self._strange else self._speeds[self.channels])
+        if freed or rested >= PROBE_AFTER or (self._unexpected > 1 and rested >= self._pause):
+            self._search_again(speed if self._unexpected else self._speeds[self.channels])
             return self._choose(ceiling, moment)
         return ""
 
@@ -252,22 +255,22 @@ class ChannelTuner:
 
     def _forget(self) -> None:
         self._speeds.clear()
-        self._looks = 0
+        self._windows = 0
         self._returns = 0
 
     def _learn(self, speed: ChannelSpeed) -> None:
         """Add a window to the current number's speed, the average of the last few windows."""
-        weight = 1 / min(self._looks + 1, LOOKS)
+        weight = 1 / min(self._windows + 1, WINDOWS)
         known = self._speeds.get(self.channels, speed)
-        self._looks += 1
+        self._windows += 1
         self._speeds[self.channels] = ChannelSpeed(
             *(old + weight * (new - old) for old, new in zip(known, speed, strict=True))
         )
 
-    def _doubts(self) -> bool:
+    def _is_inconclusive(self) -> bool:
         """Return whether the comparison with the best other number is still inconclusive."""
         others = [known.work for number, known in self._speeds.items() if number != self.channels]
-        least, most = (share * max(others, default=inf) for share in DOUBTFUL)
+        least, most = (share * max(others, default=inf) for share in INCONCLUSIVE)
         return least < self._speeds[self.channels].work < most
 
     def _choose(self, ceiling: int, moment: float) -> str:
@@ -329,14 +332,14 @@ class ChannelTuner:
         if wanted == here:
             return ""
         decision = f"back to {wanted}" if wanted in self._speeds else f"trying {wanted}"
-        carried = f"{'carry' if here > 1 else 'carries'} {self._show(here)}: {decision}"
+        carried = f"{'carry' if here > 1 else 'carries'} {self._format_speed(here)}: {decision}"
         others = self._speeds.keys() - {here}
         if not others:
             return f"{_count(here)} {carried}"
         other = max(others, key=lambda number: self._speeds[number].work)
-        return f"{_count(other)} carried {self._show(other)}, {here} {carried}"
+        return f"{_count(other)} carried {self._format_speed(other)}, {here} {carried}"
 
-    def _show(self, number: int) -> str:
+    def _format_speed(self, number: int) -> str:
         speed = self._speeds[number]
         if speed.part_of_files > 0.5:
             return f"{speed.files:,.0f} files/s"
@@ -345,15 +348,15 @@ class ChannelTuner:
     def _move(self, channels: int) -> None:
         if channels != self.channels:
             self.channels = channels
-            self._looks = 0
+            self._windows = 0
             self.interrupt()
 
     def _settle(self, moment: float) -> None:
         in_vain = self.channels == self._origin and not self._held_back
-        self._rest = min(2 * self._rest, PROBE_AFTER) if in_vain else REST
+        self._pause = min(2 * self._pause, PROBE_AFTER) if in_vain else SEARCH_PAUSE
         self._searching = False
         self._settled = moment
-        self._strange = 0
+        self._unexpected = 0
 
 
 class _SpeedSample:
@@ -368,26 +371,26 @@ class _SpeedSample:
         self._busy_since: float | None = None
         self._begin: ThroughputSample | None = None
 
-    def add(self, sight: ThroughputSample, channels: int, length: float) -> ChannelSpeed | None:
+    def add(self, sample: ThroughputSample, channels: int, length: float) -> ChannelSpeed | None:
         """Return the speed once the period has the requested length."""
-        last, self._last = self._last, sight
-        if last is None or not _all_busy(last, sight, channels):
+        last, self._last = self._last, sample
+        if last is None or not _all_busy(last, sample, channels):
             self._busy_since = self._begin = None
             return None
         if self._busy_since is None:
             self._busy_since = last.moment
         if self._begin is None:
-            if sight.moment - self._busy_since >= WARM_UP:
-                self._begin = sight
+            if sample.moment - self._busy_since >= WARM_UP:
+                self._begin = sample
             return None
-        seconds = sight.moment - self._begin.moment
+        seconds = sample.moment - self._begin.moment
         if seconds < length:
             return None
-        begin, self._begin = self._begin, sight
-        if begin.idle is not None and sight.idle is not None:
-            self.spare = (sight.idle - begin.idle) / seconds
+        begin, self._begin = self._begin, sample
+        if begin.idle is not None and sample.idle is not None:
+            self.spare = (sample.idle - begin.idle) / seconds
         return ChannelSpeed(
-            (sight.bytes - begin.bytes) / seconds, (sight.files - begin.files) / seconds
+            (sample.bytes - begin.bytes) / seconds, (sample.files - begin.files) / seconds
         )
 
 

@@ -15,9 +15,9 @@ from mydata_like.engine.channel_tuner import ChannelTuner, ThroughputMeter, Tran
 from mydata_like.engine.gate import Gate
 from mydata_like.engine.pipeline import Condition, Lock, WorkQueue
 
-HUNGRY = 0.75  # share of its allowance from which on a channel could use more
+SATURATED = 0.75  # share of its allowance from which on a channel could use more
 GROWTH = 1.3  # headroom for the other channels, relative to what they use now
-LEAST = 0.02  # minimum share of the total, for channels that use almost nothing
+SMALLEST_SHARE = 0.02  # minimum share of the total, for channels that use almost nothing
 NOTABLE = 0.01  # smaller relative changes of a share are not applied
 
 
@@ -96,8 +96,8 @@ class Bandwidth:
 
     def _share_out(self, demands: Mapping[int, float] | None = None) -> None:
         keys = list(self._flows)
-        wishes = [demands[key] if demands else inf for key in keys]
-        for key, share in zip(keys, divide(self._total, wishes), strict=True):
+        limits = [demands[key] if demands else inf for key in keys]
+        for key, share in zip(keys, divide(self._total, limits), strict=True):
             flow = self._flows[key]
             if abs(share - flow.share) > NOTABLE * flow.share or flow.share == inf:
                 flow.share = share
@@ -122,9 +122,9 @@ def divide(total: float, demands: Sequence[float]) -> list[float]:
 def _demand(flow: _Flow, now: float, total: float) -> float:
     """Return what a channel could use; infinite if it uses up its share."""
     seconds = now - flow.since
-    if seconds <= 0 or flow.moved >= HUNGRY * flow.share * seconds:
+    if seconds <= 0 or flow.moved >= SATURATED * flow.share * seconds:
         return inf
-    return max(GROWTH * flow.moved / seconds, LEAST * total)
+    return max(GROWTH * flow.moved / seconds, SMALLEST_SHARE * total)
 
 
 logger = logging.getLogger(__name__)
@@ -134,7 +134,7 @@ UNREACHABLE = "link.refused"
 NOT_GRANTED = "channel.refused"
 ASK_AGAIN = 30.0  # seconds after which a refused channel is requested again
 STALE = timedelta(minutes=2)  # after which an idle channel may be broken without notice
-GLANCE = 0.25  # seconds between checks whether a worker may start
+CHECK_INTERVAL = 0.25  # seconds between checks whether a worker may start
 
 
 class ChannelPool:
@@ -199,17 +199,17 @@ class ChannelPool:
 
     def search(self) -> str:
         """Continue the search for the best number; return why the number changed, if it did."""
-        climb = self._limit
-        if not isinstance(climb, ChannelTuner):
+        tuner = self._limit
+        if not isinstance(tuner, ChannelTuner):
             return ""
         if self.resting:
-            climb.interrupt()
+            tuner.interrupt()
             return ""
-        before, ceiling = climb.channels, self.ceiling
-        reason = climb.begin(self.round_trip, ceiling) or climb.look(
+        before, ceiling = tuner.channels, self.ceiling
+        reason = tuner.begin(self.round_trip, ceiling) or tuner.look(
             self.gauge.read(), ceiling, self.bandwidth.total
         )
-        if climb.channels != before:
+        if tuner.channels != before:
             self._follow_limit()
         return reason
 
@@ -227,7 +227,7 @@ class ChannelPool:
             while self._at_work >= self.limit or self._first:
                 if self._gate.cancel.is_set():
                     raise Cancelled
-                self._lock.wait(GLANCE)
+                self._lock.wait(CHECK_INTERVAL)
             self._at_work += 1
         try:
             yield

@@ -145,7 +145,7 @@ class Check:
                     unread.append(found)
                 case _:
                     checked.open.append(found)
-        self._tell(checked.open)
+        self._report_open(checked.open)
         self._keep([found for file, found in verified if found != entries.get(file.key)])
         self._keep(list(_find_earlier(view, judged, entries)))
         for file, found in verified:
@@ -176,7 +176,7 @@ class Check:
             return files
         return [file for file in files if file.key in found.keys or file.name.endswith(b".tar")]
 
-    def _tell(self, open_files: list[Open]) -> None:
+    def _report_open(self, open_files: list[Open]) -> None:
         for item in open_files:
             if isinstance(item, FileToSend):
                 changed = bool(item.datafile and item.datafile.replicas)

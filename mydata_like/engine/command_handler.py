@@ -78,7 +78,7 @@ class CommandHandler:
     def __init__(self, cancel: Stoppable, emit: Emit, wishes: RunRequests | None = None) -> None:
         self._cancel = cancel
         self._emit = emit
-        self._wishes = wishes
+        self._requests = wishes
         self._lock = Lock()
         self._opening: PendingRun | None = None
         self._context: RunContext | None = None
@@ -87,7 +87,7 @@ class CommandHandler:
         self._coming = wishes is None  # a run was requested and has not started to open
         self._over = False
 
-    def obey(self, line: bytes) -> None:
+    def handle(self, line: bytes) -> None:
         """Execute the command in a line."""
         asked = parse_command(line)
         with self._lock:
@@ -107,7 +107,7 @@ class CommandHandler:
         finally:
             with self._lock:
                 self._opening, self._remember = None, None
-                self._over = self._wishes is None
+                self._over = self._requests is None
 
     def accept(self, remember: Callable[[SourceRequest], None]) -> None:
         """While a run is starting, remember the stored sources and all new ones immediately."""
@@ -125,7 +125,7 @@ class CommandHandler:
             self._context = context
             kept, self._kept = self._kept, []
             for command in kept:
-                problem = self._try(command)
+                problem = self._execute(command)
                 if problem and isinstance(command, AddSource):
                     context.emit(Notice(problem=problem))
         try:
@@ -133,17 +133,17 @@ class CommandHandler:
         finally:
             with self._lock:
                 self._context = None
-                self._over = self._wishes is None
+                self._over = self._requests is None
 
     def _answer(self, asked: CommandLine) -> None:
         command = asked.command
-        problem = command if isinstance(command, Problem) else self._try(command)
+        problem = command if isinstance(command, Problem) else self._execute(command)
         if problem is None:
             self._emit(CommandDone(id=asked.id, command=asked.name))
         else:
             self._emit(CommandRefused(id=asked.id, command=asked.name, problem=problem))
 
-    def _try(self, command: Command) -> Problem | None:
+    def _execute(self, command: Command) -> Problem | None:
         """Execute a command; return a problem if that is not possible."""
         if isinstance(command, Stop) and (command.now or self._context is None):
             self._cancel.set("stop requested")
@@ -197,22 +197,22 @@ class CommandHandler:
             case StopRun() if not self._coming:
                 return NO_RUN
             case Start(only=only):
-                return self._wish(only)
+                return self._request_run(only)
             case AddSource():
                 self._put_off(command)
             case _:
                 self._kept.append(command)
         return None
 
-    def _wish(self, only: str) -> Problem | None:
-        if self._wishes is None:
+    def _request_run(self, only: str) -> Problem | None:
+        if self._requests is None:
             return NO_WATCH
         self._coming = True
         self._kept = [command for command in self._kept if not isinstance(command, StopRun)]
         if only:
-            self._wishes.start_only(only.rstrip("/"))
+            self._requests.start_only(only.rstrip("/"))
         else:
-            self._wishes.start()
+            self._requests.start()
         return None
 
     def _add_source(self, command: AddSource, context: RunContext) -> Problem | None:
@@ -226,7 +226,7 @@ class CommandHandler:
             return error.problem
         if taken:
             return None
-        if self._wishes is None:
+        if self._requests is None:
             return NEXT_RUN
         self._put_off(command)
         return None
@@ -238,8 +238,8 @@ class CommandHandler:
         if self._opening is not None and not self._opening.cancel.is_set():
             return
         self._coming = True
-        if self._wishes:
-            self._wishes.start(alone=True)
+        if self._requests:
+            self._requests.start(alone=True)
 
     def _remember_source(self, command: AddSource) -> None:
         """Remember a source as soon as possible; its problems are reported later."""

@@ -21,7 +21,7 @@ from mydata_like.engine.user_overrides import UserOverrides
 
 READERS = 2  # files that are read concurrently: the instrument's disk has other work
 AT_ONCE = 100  # ledger rows per write
-TELL_AFTER = 1.0  # seconds after which results are passed on
+REPORT_INTERVAL = 1.0  # seconds after which results are passed on
 
 UNREAD = Problem(
     "waiting.compare",
@@ -101,7 +101,7 @@ class Compare:
                     self._backlog.put(item)
                 yield checked._replace(unread=())
 
-    def leave(self, checked: CheckedGroup) -> None:
+    def report_unread(self, checked: CheckedGroup) -> None:
         """Report the unread files of a group as waiting for a run; nothing is sent now."""
         for item in checked.unread:
             self._emit(FileWaiting.of(item.file, UNREAD))
@@ -122,7 +122,7 @@ class Compare:
 
     def _read_some(self) -> list[Result]:
         """Read some of the queued files; return those that are not verified yet."""
-        until = self._gate.clock.monotonic() + TELL_AFTER
+        until = self._gate.clock.monotonic() + REPORT_INTERVAL
         same: list[tuple[LocalFile, Entry]] = []
         found: list[Result] = []
         try:
@@ -142,7 +142,7 @@ class Compare:
     def _read(self, item: Comparison) -> Entry | Result | None:
         """Return the status of a file by its checksum; None if nothing can be done about it."""
         try:
-            checksum = self._checksum(item.file, self._heed)
+            checksum = self._checksum(item.file, self._wait_while_held)
         except FileChangedError as error:
             kind = FileWaiting if error.problem_code in LEFT else FileFailed
             self._emit(kind.of(item.file, error.problem))
@@ -165,8 +165,8 @@ class Compare:
         if entry and entry.state is EntryState.VERIFIED:
             self._ledger.record([entry._replace(state=EntryState.CHANGED)])
 
-    def _heed(self) -> None:
-        """Wait while the run is on hold; raises `Cancelled`."""
+    def _wait_while_held(self) -> None:
+        """Wait while sending is on hold; raises `Cancelled`."""
         if self._gate.cancel.is_set():
             raise Cancelled
         self._gate.wait_released()

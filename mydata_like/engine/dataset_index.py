@@ -189,7 +189,7 @@ def _unknown(records: Records, known: Mapping[str, ArchiveRecord]) -> list[Dataf
 
 
 def _entry(archive: ArchiveRecord, folder: bytes, member: Indexed) -> Entry:
-    """Return the row of a file that an archive may contain, without the dataset's own folder."""
+    """Return the row of an archived file; its name there begins with the dataset's folder."""
     key = folder + b"/" + member.name.partition(b"/")[2]
     file = LocalFile(b"", key, b"", b"", member.size, member.modified_ns, 0, 0)
     return archive.entry(file, member.checksum)._replace(state=EntryState.REGISTERED)

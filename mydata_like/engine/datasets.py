@@ -154,7 +154,7 @@ class Datasets:
     def _create_dataset(self, experiment: Experiment, name: str) -> Dataset:
         made = self._server.create_dataset(experiment, name, self._identity.instrument)
         if made.left:
-            self._tell_left("dataset", name, made.id, made.left)
+            self._report_duplicate("dataset", name, made.id, made.left)
         return replace(made, left=None)
 
     def _find_holder(self, folder: DatasetFolder) -> _Holder:
@@ -228,12 +228,12 @@ class Datasets:
             return Experiment(ExperimentId(0), draft.title)
         made = found or self._server.create_experiment(draft)
         if made.left:
-            self._tell_left("experiment", draft.title, made.id, made.left)
+            self._report_duplicate("experiment", draft.title, made.id, made.left)
         for owner in self._owners(holder):
             self._grant(made, owner)
         return made
 
-    def _tell_left(self, kind: str, name: str, used: int, left: int) -> None:
+    def _report_duplicate(self, kind: str, name: str, used: int, left: int) -> None:
         """Report that another uploader created the same just before; nothing can be deleted."""
         message = (
             f"Another uploader created the {kind} {name} at the same time. Both use the older one "

@@ -26,7 +26,7 @@ SHORTEST_DELAY = 1.0
 LONGEST_DELAY = 300.0
 FIRST_PROBE = 5.0
 LONGEST_PROBE = 60.0
-GLANCE = 0.5  # seconds between checks by those who wait at the gate
+CHECK_INTERVAL = 0.5  # seconds between checks by those who wait at the gate
 
 _CONDITION = "condition"  # name of the reason while one caller is probing
 
@@ -67,7 +67,7 @@ class Gate:
         self._patience = patience
         self._lock = Lock()
         self._reasons: dict[str, Problem] = {}  # why the run waits, by name, the newest last
-        self._told: Problem | None = None
+        self._reported: Problem | None = None
         self._hurried = False
         self._holdable = True
         self._closed_at = 0.0
@@ -108,19 +108,19 @@ class Gate:
         """Send nothing new until `release` of this name; a different problem is reported again."""
         with self._lock:
             if self._holdable and self._reasons.get(name) != problem:
-                self._give_reason(name, problem)
+                self._add_reason(name, problem)
 
     def release(self, name: str) -> None:
         """End the hold of this name, if it exists."""
         with self._lock:
-            self._take_back(name)
+            self._remove_reason(name)
 
     def lift_holds(self) -> None:
         """Release all holds and refuse new ones: the run is ending."""
         with self._lock:
             self._holdable = False
             for name in self._reasons.keys() - {_CONDITION}:
-                self._take_back(name)
+                self._remove_reason(name)
 
     @property
     def held(self) -> bool:
@@ -136,28 +136,28 @@ class Gate:
     def wait_released(self) -> None:
         """Wait until no hold is left; call this before sending."""
         while self.held:
-            self.rest(GLANCE)
+            self.rest(CHECK_INTERVAL)
 
     def hurry(self) -> None:
         """Probe immediately whether a condition has ended."""
         with self._lock:
             self._hurried = _CONDITION in self._reasons
 
-    def _give_reason(self, name: str, problem: Problem) -> None:
+    def _add_reason(self, name: str, problem: Problem) -> None:
         self._reasons.pop(name, None)
         self._reasons[name] = problem
-        self._tell()
+        self._report()
 
-    def _take_back(self, name: str) -> None:
+    def _remove_reason(self, name: str) -> None:
         if self._reasons.pop(name, None):
-            self._tell()
+            self._report()
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         """Report why the run waits now, or that it continues, unless that was the last report."""
         newest = next(reversed(self._reasons.values()), None)
-        if newest == self._told:
+        if newest == self._reported:
             return
-        self._told = newest
+        self._reported = newest
         if newest is not None:
             self._emit(RunPaused(problem=newest))
         elif not self.cancel.is_set():
@@ -165,7 +165,7 @@ class Gate:
 
     def _wait_open(self) -> None:
         while _CONDITION in self._reasons:
-            self.rest(GLANCE)
+            self.rest(CHECK_INTERVAL)
         if self.cancel.is_set():
             raise Cancelled
 
@@ -174,7 +174,7 @@ class Gate:
         with self._lock:
             if _CONDITION in self._reasons:
                 return False
-            self._give_reason(_CONDITION, problem)
+            self._add_reason(_CONDITION, problem)
             self._closed_at = self.clock.monotonic()
             return True
 
@@ -192,26 +192,26 @@ class Gate:
                     return action()
                 except PAUSING as again:
                     error = again
-                    self._tell_change(again.problem)
+                    self._report_change(again.problem)
         finally:
-            self._open(tell=not given_up)
+            self._open(report=not given_up)
 
     def _rest_until_probe(self, interval: float) -> None:
         due = self.clock.monotonic() + interval
         while (rest := due - self.clock.monotonic()) > 0 and not self._hurried:
-            self.rest(min(rest, GLANCE))
+            self.rest(min(rest, CHECK_INTERVAL))
         self._hurried = False
 
-    def _tell_change(self, problem: Problem) -> None:
+    def _report_change(self, problem: Problem) -> None:
         with self._lock:
             if self._reasons[_CONDITION].code != problem.code:
-                self._give_reason(_CONDITION, problem)
+                self._add_reason(_CONDITION, problem)
 
-    def _open(self, *, tell: bool) -> None:
+    def _open(self, *, report: bool) -> None:
         """Let all callers continue; this is not reported if the run ends here."""
         with self._lock:
             self.stopped += self.clock.monotonic() - self._closed_at
-            if tell:
-                self._take_back(_CONDITION)
+            if report:
+                self._remove_reason(_CONDITION)
             else:
                 self._reasons.pop(_CONDITION, None)

@@ -72,13 +72,13 @@ class HealthReporter:
         self._memory = memory
         self._look_back = look_back
         self._zone = zone
-        self._told_of_trouble = False
+        self._trouble_reported = False
 
     def note(self, now: datetime, *, well: bool) -> None:
         """Record the current state: a successful run, or a failure."""
         if well:
             self._memory.keep(_TROUBLE, None)
-            self._told_of_trouble = False
+            self._trouble_reported = False
         elif self._memory.find(_TROUBLE) is None:
             self._memory.keep(_TROUBLE, now)
 
@@ -89,9 +89,9 @@ class HealthReporter:
     def _find_trouble(self, now: datetime) -> list[Problem]:
         since, hours = self._memory.find(_TROUBLE), self._settings.silent_hours
         silent = since is not None and hours and now - since >= timedelta(hours=hours)
-        if not silent or self._told_of_trouble:
+        if not silent or self._trouble_reported:
             return []
-        self._told_of_trouble = True
+        self._trouble_reported = True
         return [
             Problem(
                 "monitor.silence",
@@ -103,16 +103,16 @@ class HealthReporter:
     def _find_weekly(self, now: datetime) -> list[Problem]:
         if self._settings.notice_day == "never":
             return []
-        told = self._memory.find(_NOTICED)
-        if told is None or told > now:
+        noticed = self._memory.find(_NOTICED)
+        if noticed is None or noticed > now:
             self._memory.keep(_NOTICED, now)
             return []
         day = frozenset({WEEKDAYS.index(self._settings.notice_day)})
-        due = next_start(Rule("weekly", time=_MORNING, days=day), told, self._zone)
+        due = next_start(Rule("weekly", time=_MORNING, days=day), noticed, self._zone)
         if due is None or due > now:
             return []
         self._memory.keep(_NOTICED, now)
-        return [describe_week(self._look_back(max(told, now - _WEEK)))]
+        return [describe_week(self._look_back(max(noticed, now - _WEEK)))]
 
 
 def describe_week(week: Week) -> Problem:

@@ -193,7 +193,7 @@ class LevelScan:
         if problem:
             self._skip(place.key, problem)
         elif groups:
-            tell_found(self._walk.emit, folder)
+            report_found(self._walk.emit, folder)
             yield from numbered(groups)
 
     def _read_loose_files(self, place: _LevelFolder) -> Iterator[FileGroup]:
@@ -208,7 +208,7 @@ class LevelScan:
             return
         for group in numbered(dropwhile(lambda group: not group.files, groups)):
             if group.number == 0:
-                tell_found(self._walk.emit, folder)
+                report_found(self._walk.emit, folder)
             yield group
 
     def _folder(self, place: _LevelFolder) -> DatasetFolder:
@@ -220,12 +220,12 @@ class LevelScan:
         return self._filter.refuse_age(status_of(place.path), self._walk.now())
 
     def _report(self, place: _LevelFolder, batch: Batch) -> None:
-        """Report files outside of all dataset folders, from one of the shards."""
+        """Report files outside of all dataset folders, in one of the shards only."""
         if self._shard.leads:
             self._walk.report(place.key, batch)
 
     def _pass_over(self, key: bytes, problem: Problem) -> None:
-        """Report a folder that belongs to no dataset, from one of the shards."""
+        """Report a folder that belongs to no dataset, in one of the shards only."""
         if self._shard.leads:
             self._skip(key, problem)
 
@@ -249,7 +249,7 @@ def _outside(key: bytes, entry: os.DirEntry[str] | os.DirEntry[bytes]) -> FileSk
     return FileSkipped(path=key, size=size, problem=_OUTSIDE)
 
 
-def tell_found(emit: Emit, folder: DatasetFolder) -> None:
+def report_found(emit: Emit, folder: DatasetFolder) -> None:
     """Report a dataset folder whose files are read next."""
     emit(
         FolderFound(

@@ -15,7 +15,7 @@ from mydata_like.settings.transfer_sections import Limits
 
 LOOK: Final = 3.0  # seconds between two checks
 STEADY: Final = 30.0  # minimum seconds between changes of the verdict on pressure
-EASED: Final = 0.5  # share of the limit below which the pressure has ended
+RELEASE_SHARE: Final = 0.5  # share of the limit below which the pressure has ended
 
 QUIET_HOURS: Final = "limits.quiet-hours"
 ACQUISITION: Final = "limits.acquisition"
@@ -82,8 +82,8 @@ class PressureFilter:
         self._decided = -inf
 
     def update(self, share: float, now: float) -> bool:
-        """Return the verdict, given the share of time in % that other programs wait, if known."""
-        changed = share < self._limit * EASED if self._strained else share > self._limit
+        """Return the verdict, given the share of time in % that other programs wait."""
+        changed = share < self._limit * RELEASE_SHARE if self._strained else share > self._limit
         if changed and now - self._decided >= STEADY:
             self._strained = not self._strained
             self._decided = now
@@ -121,11 +121,11 @@ def judge_program(running: str | None) -> Problem | None:
 
 
 RENEW_INTERVAL: Final = 1.0  # seconds between two checks
-DROWSY: Final = 30.0  # seconds without a byte after which the computer may sleep
+IDLE_TIME: Final = 30.0  # seconds without a byte after which the computer may sleep
 
 
 class SleepGuard:
-    """A periodic check whether bytes were sent; a run that is held or waiting prevents no sleep."""
+    """A guard that prevents sleep while bytes are sent, but not while a run is held or waits."""
 
     def __init__(self, wakefulness: Wakefulness, progress: RunProgress, clock: Clock) -> None:
         self._wakefulness = wakefulness
@@ -139,6 +139,6 @@ class SleepGuard:
         if self._progress.totals.byte_rate:
             self._moved_at = now
             self._wakefulness.keep()
-        elif self._moved_at is not None and now - self._moved_at >= DROWSY:
+        elif self._moved_at is not None and now - self._moved_at >= IDLE_TIME:
             self._moved_at = None
             self._wakefulness.end()

@@ -117,7 +117,7 @@ class ServerCheck:
         self._settle = settle
         self._box = box
         self._reverify = reverify
-        self._numbers: tuple[DatasetId, Mapping[str, DatafileId]] = DatasetId(-1), {}
+        self._ids: tuple[DatasetId, Mapping[str, DatafileId]] = DatasetId(-1), {}
         self._archives: dict[str, frozenset[_Member] | ItemError] = {}  # by the archive's checksum
 
     def fetch(self, entries: Sequence[Entry], *, large: bool = False) -> Records:
@@ -147,11 +147,11 @@ class ServerCheck:
         self._server.fetch_account()
         found: list[Datafile] = []
         ids = {entry.datafile for entry in entries if entry.datafile is not None}
-        for dataset, unnumbered in _group_unnumbered(entries).items():
-            if len(unnumbered) > FEW:
-                ids |= self._find_numbers(dataset, unnumbered)
+        for dataset, without_id in _group_without_id(entries).items():
+            if len(without_id) > FEW:
+                ids |= self._find_ids(dataset, without_id)
                 continue
-            for name in {_name_of(entry) for entry in unnumbered}:
+            for name in {_name_of(entry) for entry in without_id}:
                 found += self._server.find_datafiles(dataset, name)
         found += self._server.fetch_datafiles(sorted(ids)) if ids else []
         return Records.of(found, at)
@@ -179,12 +179,12 @@ class ServerCheck:
         """Return whether the server has verified a record again, recently enough to count."""
         return self._reverify is None or self._reverify.was_asked(proof.id)
 
-    def _find_numbers(self, dataset: DatasetId, entries: Sequence[Entry]) -> set[DatafileId]:
+    def _find_ids(self, dataset: DatasetId, entries: Sequence[Entry]) -> set[DatafileId]:
         """Return the ids of the records that may be those of these files."""
-        if self._numbers[0] != dataset:
+        if self._ids[0] != dataset:
             listed = self._server.list_datafiles(dataset)
-            self._numbers = dataset, {_path_of(record): record.id for record in listed}
-        numbers = self._numbers[1]
+            self._ids = dataset, {_path_of(record): record.id for record in listed}
+        numbers = self._ids[1]
         paths = (path for entry in entries for path in _list_places(entry))
         return {numbers[path] for path in paths if path in numbers}
 
@@ -192,7 +192,7 @@ class ServerCheck:
         problem = self._judge_record(entry, record) or self._judge_answer(entry, record)
         if problem is not None:
             return problem
-        return record if not entry.archive or self._holds(record, entry) else NOT_INSIDE
+        return record if not entry.archive or self._contains(record, entry) else NOT_INSIDE
 
     def _judge_record(self, entry: Entry, record: Datafile) -> Problem | None:
         """Return why a record proves nothing, whatever a new verification would find."""
@@ -207,7 +207,7 @@ class ServerCheck:
             return None
         return self._reverify.judge(record, entry.remote)
 
-    def _holds(self, archive: Datafile, entry: Entry) -> bool:
+    def _contains(self, archive: Datafile, entry: Entry) -> bool:
         """Return whether an archive contains a local file's bytes, according to its index."""
         wanted = entry.size, entry.modified_ns, entry.checksum
         index = self._read_archive(archive)
@@ -277,7 +277,7 @@ def _name_of(entry: Entry) -> str:
     return path.rpartition("/")[2]
 
 
-def _group_unnumbered(entries: Iterable[Entry]) -> dict[DatasetId, list[Entry]]:
+def _group_without_id(entries: Iterable[Entry]) -> dict[DatasetId, list[Entry]]:
     """Return by dataset the entries without the id of a datafile."""
     groups: dict[DatasetId, list[Entry]] = {}
     for entry in entries:

@@ -46,8 +46,8 @@ class OutcomeStore(Protocol):
 class OutcomeRecorder:
     """A collector of events from any thread; `write` stores what came since the last call."""
 
-    def __init__(self, shelf: OutcomeStore) -> None:
-        self._shelf = shelf
+    def __init__(self, store: OutcomeStore) -> None:
+        self._store = store
         self._lock = Lock()
         self._folders: dict[bytes, FolderSums] = {}
         self._changed: set[bytes] = set()
@@ -61,11 +61,11 @@ class OutcomeRecorder:
             FolderFailed: self._note_folder,
             FilesSeen: self._count_group,
             FilesKnown: self._count_group,
-            FileVerified: self._note_well,
-            FileRetried: self._take_back,
-            FileWaiting: self._note_ill,
-            FileSkipped: self._note_ill,
-            FileFailed: self._note_ill,
+            FileVerified: self._note_verified,
+            FileRetried: self._reopen,
+            FileWaiting: self._note_problem,
+            FileSkipped: self._note_problem,
+            FileFailed: self._note_problem,
         }
 
     def add(self, event: Event) -> None:
@@ -85,9 +85,9 @@ class OutcomeRecorder:
             folders = [self._folders[path] for path in sorted(changed)]
         try:
             if outcomes or well:
-                self._shelf.record_outcomes(list(outcomes.values()), well)
+                self._store.record_outcomes(list(outcomes.values()), well)
             if folders:
-                self._shelf.record_folders(folders)
+                self._store.record_folders(folders)
         except BaseException:
             with self._lock:
                 for path in self._well:
@@ -117,7 +117,7 @@ class OutcomeRecorder:
             verified, size = sums.verified + event.files, sums.verified_bytes + event.bytes
             self._change(sums._replace(verified=verified, verified_bytes=size))
 
-    def _note_well(self, event: FileVerified) -> None:
+    def _note_verified(self, event: FileVerified) -> None:
         self._outcomes.pop(event.path, None)
         self._well.append(event.path)
         added = self._verified[self._find_folder(event.path).path]
@@ -131,7 +131,7 @@ class OutcomeRecorder:
             self._change(sums._replace(verified=verified, verified_bytes=total))
         self._verified.clear()
 
-    def _take_back(self, event: FileRetried) -> None:
+    def _reopen(self, event: FileRetried) -> None:
         """Record that a file is to be sent after all: until then it exists only here."""
         self._keep("found", event, UNSENT, event.modified_ns)
         sums = self._find_folder(event.path)
@@ -140,7 +140,7 @@ class OutcomeRecorder:
         else:
             self._change(sums._replace(waiting=sums.waiting - 1))
 
-    def _note_ill(self, event: FileWaiting | FileSkipped | FileFailed) -> None:
+    def _note_problem(self, event: FileWaiting | FileSkipped | FileFailed) -> None:
         sums = self._find_folder(event.path)
         match event:
             case FileWaiting():

@@ -12,7 +12,7 @@ from mydata_like.settings.schema import Transfer
 
 Packed = Payload | list[Staged | Registered]
 
-GLANCE = 0.5  # seconds between checks for files to be sent again
+CHECK_INTERVAL = 0.5  # seconds between checks for files to be sent again
 LINGER = 0.05  # seconds for which an open batch waits for more files while a channel is idle
 
 
@@ -37,7 +37,7 @@ class Pack:
     ) -> Iterator[Packed]:
         batch = _Batch(self._settings, self._clock)
         while not source.finished:
-            items = source.poll(LINGER if batch.members else GLANCE)
+            items = source.poll(LINGER if batch.members else CHECK_INTERVAL)
             passing = [item for item in items or () if not isinstance(item, FileToSend)]
             if passing:
                 yield passing

@@ -14,13 +14,13 @@ from mydata_like.core.events import (
 )
 from mydata_like.core.model import Datafile, DatafileId, EntryState, Replacement
 from mydata_like.core.ports import Channel
-from mydata_like.engine.replace import NOT_LOOKED, ask, describes, vouches
+from mydata_like.engine.replace import NOT_LOOKED, ask, describes, is_verified
 from mydata_like.engine.run_context import RunContext
 from mydata_like.settings.schema import Advanced
 
 logger = logging.getLogger(__name__)
 
-TOLD = (FileVerified, FileWaiting, FileSkipped, FileFailed)
+OUTCOMES = (FileVerified, FileWaiting, FileSkipped, FileFailed)
 WRITING = 900  # seconds for which the request of a killed run may still change a record
 SHORTEST = 0.1  # seconds between two checks, at least
 
@@ -32,7 +32,7 @@ REPLACING = Problem(
 )
 
 
-class Untold:
+class UnreportedFiles:
     """The files of unfinished replacements that have no outcome in this run yet."""
 
     def __init__(self, left: Iterable[Replacement]) -> None:
@@ -40,7 +40,7 @@ class Untold:
 
     def add(self, event: Event) -> None:
         """Process an event."""
-        if isinstance(event, TOLD):
+        if isinstance(event, OUTCOMES):
             self.keys.discard(event.path)
 
 
@@ -50,13 +50,15 @@ class Recovery:
     Those not known to be complete at the end are reported, so that they do not count as safe.
     """
 
-    def __init__(self, context: RunContext, settings: Advanced, untold: Untold) -> None:
+    def __init__(
+        self, context: RunContext, settings: Advanced, unreported: UnreportedFiles
+    ) -> None:
         self._context = context
         self._ledger = context.ledger
         self._gate = context.gate
         self._settings = settings
-        self._untold = untold
-        self._looks: dict[DatafileId, tuple[str, ...]] = {}  # before the request to the server
+        self._unreported = unreported
+        self._looks_before: dict[DatafileId, tuple[str, ...]] = {}  # before our request
         self._asked_again: set[DatafileId] = set()
 
     def begin(self) -> None:
@@ -69,7 +71,7 @@ class Recovery:
         self._drop_unchanged([it for it in left if not _is_changed(it, records)], records)
         changed = [it for it in left if _is_changed(it, records)]
         if changed:
-            self._doubt(changed)
+            self._revoke_verified(changed)
             self._place(changed)
         for it in changed:
             self._ask(it, records[it.datafile])
@@ -77,9 +79,9 @@ class Recovery:
     def end(self) -> None:
         """Report replacements that are incomplete and have no outcome in this run."""
         left = self._drop_complete(self._ledger.find_replacements())
-        untold = [it for it in left if it.key in self._untold.keys]
-        if untold:
-            self._judge(untold)
+        unreported = [it for it in left if it.key in self._unreported.keys]
+        if unreported:
+            self._wait_for_results(unreported)
 
     def _drop_complete(self, left: Sequence[Replacement]) -> list[Replacement]:
         """Remove replacements that are verified according to the ledger; return the rest."""
@@ -120,10 +122,10 @@ class Recovery:
 
     def _ask(self, it: Replacement, record: Datafile) -> None:
         """Request verification; only a later one than those the server has made counts."""
-        self._looks[it.datafile] = record.looks
+        self._looks_before[it.datafile] = record.looks
         ask(self._context, it.datafile)
 
-    def _doubt(self, changed: Sequence[Replacement]) -> None:
+    def _revoke_verified(self, changed: Sequence[Replacement]) -> None:
         """Revoke the verified state of earlier bytes: the record describes the new ones now."""
         entries = self._ledger.find_entries([it.key for it in changed]).values()
         doubtful = [it for it in entries if it.state is EntryState.VERIFIED]
@@ -131,12 +133,12 @@ class Recovery:
             self._ledger.record([it._replace(state=EntryState.CHANGED) for it in doubtful])
 
     def _place(self, changed: Sequence[Replacement]) -> None:
-        self._have(lambda channel: channel.replace(changed, {}))
+        self._run_on_channel(lambda channel: channel.replace(changed, {}))
 
     def _discard(self, over: Sequence[Replacement]) -> None:
-        self._have(lambda channel: channel.discard(over))
+        self._run_on_channel(lambda channel: channel.discard(over))
 
-    def _have(self, action: Callable[[Channel], object]) -> None:
+    def _run_on_channel(self, action: Callable[[Channel], object]) -> None:
         """Run an action on a channel; if the connection breaks, the next run retries it."""
         channels = self._context.limits.channels
         try:
@@ -146,34 +148,36 @@ class Recovery:
         except TransientError as error:
             logger.warning("Staged replacements could not be completed: %s", error)
 
-    def _judge(self, untold: list[Replacement]) -> None:
+    def _wait_for_results(self, unreported: list[Replacement]) -> None:
         """Wait for the server to verify each file, then record or report the result."""
         began = self._find_moment()
-        while untold:
-            records = self._fetch(untold)
+        while unreported:
+            records = self._fetch(unreported)
             if records is None:
                 break
-            untold = [it for it in untold if not self._settle(it, records.get(it.datafile))]
+            unreported = [
+                it for it in unreported if not self._is_settled(it, records.get(it.datafile))
+            ]
             if self._find_moment() - began >= self._settings.verify_patience:
                 break
-            if untold:
+            if unreported:
                 self._gate.rest(max(SHORTEST, self._settings.verify_interval))
-        for it in untold:
-            self._tell(it, NOT_LOOKED)
+        for it in unreported:
+            self._report(it, NOT_LOOKED)
 
-    def _settle(self, it: Replacement, record: Datafile | None) -> bool:
+    def _is_settled(self, it: Replacement, record: Datafile | None) -> bool:
         """Return whether the server's state is known."""
         if record is None or not describes(record, it):
             return True  # unchanged, or handled by `begin`
-        if it.datafile not in self._looks:
+        if it.datafile not in self._looks_before:
             self._ask(it, record)
-        elif set(record.looks) <= set(self._looks[it.datafile]):
+        elif set(record.looks) <= set(self._looks_before[it.datafile]):
             return False
-        elif vouches(record, it):
-            self._keep(it)
+        elif is_verified(record, it):
+            self._record_verified(it)
             return True
         elif it.datafile in self._asked_again:
-            self._tell(it, REPLACING)
+            self._report(it, REPLACING)
             return True
         else:
             # The server may have verified it for the previous run, before the bytes were moved.
@@ -181,14 +185,14 @@ class Recovery:
             self._ask(it, record)
         return False
 
-    def _keep(self, it: Replacement) -> None:
+    def _record_verified(self, it: Replacement) -> None:
         """Record the new bytes as verified, although the local file is gone or has changed."""
         entry = self._ledger.find_entries([it.key]).get(it.key)
         if entry and (entry.state, entry.checksum) == (EntryState.REPAIRED, it.checksum):
             self._ledger.record([entry._replace(state=EntryState.VERIFIED, datafile=it.datafile)])
         self._ledger.forget_replacements([it])
 
-    def _tell(self, it: Replacement, problem: Problem) -> None:
+    def _report(self, it: Replacement, problem: Problem) -> None:
         """Report an outcome for a file that the run has not found; it counts like any other."""
         folder = it.key.rpartition(b"/")[0]
         self._context.emit(FilesSeen(folder=folder, files=1, bytes=it.size))

@@ -113,7 +113,7 @@ def _describe(item: Staged, record: Datafile, now: int) -> Replacement:
     )
 
 
-def vouches(record: Datafile, replacement: Replacement) -> bool:
+def is_verified(record: Datafile, replacement: Replacement) -> bool:
     """Return whether the server reports that our replica matches its record."""
     return any(replica.verified for replica in record.copies_at(replacement.remote))
 
@@ -130,17 +130,17 @@ class Pending:
         self._context = context
         self._gate = context.gate
         self._settings = settings
-        self._vouched: dict[DatafileId, tuple[Replacement, Registered]] = {}
+        self._waiting: dict[DatafileId, tuple[Replacement, Registered]] = {}
         self._ready: list[tuple[Replacement, Registered]] = []
         self._unchanged: dict[DatafileId, float] = {}  # unchanged records, and since when
-        self._affirmed: set[DatafileId] = set()  # verified again, with the same result
+        self._confirmed: set[DatafileId] = set()  # verified again, with the same result
         self._failures = 0
         self._asked = self._progressed = self._find_moment()
         self._interval = SOON
         self._next = 0.0
 
     def __len__(self) -> int:
-        return len(self._vouched) + len(self._ready)
+        return len(self._waiting) + len(self._ready)
 
     @property
     def rest(self) -> float:
@@ -159,7 +159,7 @@ class Pending:
         if record is not None and describes(record, noted):
             self._ready.append((noted, item))  # the server has verified these very bytes
         else:
-            self._vouched[noted.datafile] = noted, item
+            self._waiting[noted.datafile] = noted, item
             ask(self._context, noted.datafile)
             self._asked = self._find_moment()
         self._interval = SOON
@@ -169,7 +169,7 @@ class Pending:
     def step(self) -> Iterator[list[Registered]]:
         """Check which records are ready for new bytes; yield those that have received them."""
         before = len(self)
-        if self._vouched and (unchanged := self._look()):
+        if self._waiting and (unchanged := self._look()):
             yield unchanged
         if self._ready:
             placed = self._place()
@@ -193,52 +193,52 @@ class Pending:
         """
         server = self._context.server
         try:
-            records = self._gate.call(lambda: server.fetch_datafiles(list(self._vouched)))
+            records = self._gate.call(lambda: server.fetch_datafiles(list(self._waiting)))
         except ItemError as error:
-            logger.info("%d records could not be fetched: %s", len(self._vouched), error)
+            logger.info("%d records could not be fetched: %s", len(self._waiting), error)
             return []
         unchanged = [item for record in records if (item := self._sort_out(record))]
-        if self._vouched and self._find_moment() - self._asked >= ASK_AGAIN:
+        if self._waiting and self._find_moment() - self._asked >= ASK_AGAIN:
             self._asked = self._find_moment()
-            for number in self._vouched:
+            for number in self._waiting:
                 ask(self._context, number)
         return unchanged
 
     def _sort_out(self, record: Datafile) -> Registered | None:
         """Return a datafile whose record was not changed, although the server acknowledged it."""
-        noted, item = self._vouched[record.id]
+        noted, item = self._waiting[record.id]
         if describes(record, noted):
-            if not vouches(record, noted) or self._affirms(record):
-                self._let_go(record)
+            if not is_verified(record, noted) or self._is_confirmed(record):
+                self._remove(record)
                 wanted = item.wanted._replace(datafile=record)
                 self._ready.append((noted, item._replace(wanted=wanted, before=record.looks)))
             return None
         now = self._find_moment()
         if now - self._unchanged.setdefault(record.id, now) < STALE:
             return None
-        self._let_go(record)
+        self._remove(record)
         return item
 
-    def _affirms(self, record: Datafile) -> bool:
+    def _is_confirmed(self, record: Datafile) -> bool:
         """Return whether the server has verified the new bytes twice.
 
         A single verification may have begun before the record changed, and be of the earlier bytes.
         """
-        noted, item = self._vouched[record.id]
+        noted, item = self._waiting[record.id]
         if not any(_is_new_look(it, item) for it in record.copies_at(noted.remote)):
             return False
-        if record.id in self._affirmed:
+        if record.id in self._confirmed:
             return True
-        self._affirmed.add(record.id)
-        self._vouched[record.id] = noted, item._replace(before=record.looks)
+        self._confirmed.add(record.id)
+        self._waiting[record.id] = noted, item._replace(before=record.looks)
         self._interval = SOON
         ask(self._context, record.id)
         return False
 
-    def _let_go(self, record: Datafile) -> None:
-        del self._vouched[record.id]
+    def _remove(self, record: Datafile) -> None:
+        del self._waiting[record.id]
         self._unchanged.pop(record.id, None)
-        self._affirmed.discard(record.id)
+        self._confirmed.discard(record.id)
 
     def _place(self) -> list[Registered]:
         """Move bytes into place, if a channel is available now."""
@@ -291,11 +291,11 @@ class Pending:
         return placed
 
     def _give_up(self) -> None:
-        for _, item in self._vouched.values():
+        for _, item in self._waiting.values():
             self._leave(item.wanted, NOT_LOOKED)
-        self._vouched.clear()
+        self._waiting.clear()
         self._unchanged.clear()
-        self._affirmed.clear()
+        self._confirmed.clear()
 
     def _leave(self, wanted: FileToSend, problem: Problem) -> None:
         waits = problem.code in LEFT or problem == NOT_LOOKED
@@ -307,7 +307,7 @@ class Pending:
 def _is_there(noted: Replacement, item: Registered) -> bool:
     """Return whether the verified bytes of a record are those that were sent now."""
     record = item.wanted.datafile
-    return record is not None and describes(record, noted) and vouches(record, noted)
+    return record is not None and describes(record, noted) and is_verified(record, noted)
 
 
 def _is_new_look(replica: Replica, item: Registered) -> bool:

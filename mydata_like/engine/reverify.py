@@ -26,7 +26,7 @@ LEAST: Final = 0.03  # its minimum for a server that still verifies other replic
 NO_REPLICA = Problem(
     "free.no-replica",
     "The server has no verified copy of this file at present.",
-    "Keep the file; the next run asks the server to verify it.",
+    "Keep the file; the next run requests verification.",
 )
 NOT_AGAIN = Problem(
     "free.not-verified-again",
@@ -182,7 +182,7 @@ class Reverify:
         return self._clock.monotonic() - since >= patience
 
     def _is_done(self, wanted: FileToVerify, found: Mapping[DatafileId, Datafile]) -> bool:
-        """Return whether no further result is expected for a record, which may be gone."""
+        """Return whether no further result is expected for a record; a missing one is done."""
         record = found.get(wanted.record.id)
         if record is None or not record.replicas:
             return True

@@ -39,9 +39,9 @@ INTERRUPTED = Problem(
 )
 INTERRUPTED_EXIT = 130  # as shells report SIGINT
 SOME_FAILED_EXIT = 1
-LOOK_AFTER = 0.5  # seconds between checks of the limits
-KEEP_AFTER = 1.0  # seconds between writes of the run's progress by the recorder
-TELL_AFTER = 0.25  # seconds between reports of the sums
+LIMITS_INTERVAL = 0.5  # seconds between checks of the limits
+RECORD_INTERVAL = 1.0  # seconds between writes of the run's progress by the recorder
+REPORT_INTERVAL = 0.25  # seconds between reports of the sums
 CHECKS = 2  # groups of files that are checked concurrently
 SENDERS = 16  # threads; the channel limit decides how many are active
 # Files that may wait between two stages, plus one group or archive: bounded by memory.
@@ -103,7 +103,7 @@ class Run:
             yield
             return
         try:
-            with repeated(recorder.keep, KEEP_AFTER):
+            with repeated(recorder.keep, RECORD_INTERVAL):
                 yield
         except BaseException:
             with suppress(UploaderError):  # the error that is raised is more important
@@ -133,7 +133,7 @@ class Run:
                 shard=str(self._stages.scan.part.shard),
             )
         )
-        problem, exit_code = self._carry_out()
+        problem, exit_code = self._execute_stages()
         try:
             context.ledger.flush()
         except UploaderError as error:
@@ -145,18 +145,18 @@ class Run:
         )
         return RunEnd(finished, exit_code or (SOME_FAILED_EXIT if finished.failed else 0))
 
-    def _carry_out(self) -> tuple[Problem | None, int]:
+    def _execute_stages(self) -> tuple[Problem | None, int]:
         """Upload or only check all files; return the problem of an early end and the exit code."""
         context = self._context
         try:
             with (
                 context.take_commands(context),
-                repeated(self._report_progress, TELL_AFTER),
+                repeated(self._report_progress, REPORT_INTERVAL),
             ):
                 if context.dry_run:
-                    self._look(self._found())
+                    self._check_only(self._found())
                 else:
-                    self._carry()
+                    self._upload()
             if context.choices.finishing:
                 return INTERRUPTED, INTERRUPTED_EXIT
             away = self._find_absence()
@@ -177,29 +177,29 @@ class Run:
         if self._reported != reported:
             context.emit(progress)
 
-    def _look(self, found: Iterable[FileGroup]) -> None:
+    def _check_only(self, found: Iterable[FileGroup]) -> None:
         """Execute a dry run: scan and check."""
         with self._group() as group:
             for checked in self._checked(group, found):
-                self._stages.compare.leave(checked)
+                self._stages.compare.report_unread(checked)
 
-    def _carry(self) -> None:
+    def _upload(self) -> None:
         """Upload all files, then new ones and those that must be sent again.
 
         The latter are files that the server did not verify, or that the user retries.
         """
         context, recovery = self._context, self._stages.recovery
         choices, sources = context.choices, context.sources
-        with repeated(context.limits.keep, LOOK_AFTER), context.in_background():
+        with repeated(context.limits.keep, LIMITS_INTERVAL), context.in_background():
             recovery.begin()
-            again = self._pass_on(self._found(), [])
+            again = self._process(self._found(), [])
             while again or not sources.end() or (again := [*choices.take_last()]):
                 logger.info("%d files are sent or registered again", len(again))
-                again = self._pass_on(self._found_outside(), again)
+                again = self._process(self._found_outside(), again)
             if not choices.finishing:
                 recovery.end()
 
-    def _pass_on(self, found: Iterable[FileGroup], again: list[Repeat]) -> list[Repeat]:
+    def _process(self, found: Iterable[FileGroup], again: list[Repeat]) -> list[Repeat]:
         """Upload found and repeated files; return those to be sent again."""
         with self._group() as group:
             checked = self._checked(group, found)

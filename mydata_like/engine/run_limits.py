@@ -59,7 +59,7 @@ class RunLimits:
                 self._planned = planned
                 self._change_bandwidth(planned.rate, planned.reason)
             if reason := self.channels.search():
-                self._tell(reason)
+                self._report(reason)
         self.channels.bandwidth.divide_anew()
 
     def set_bandwidth(self, rate: float) -> None:
@@ -77,7 +77,7 @@ class RunLimits:
             self.channels.change_limit(count or ChannelTuner(self.channels.limit))
         allowed = self.channels.limit
         few = f"; of {count}, this computer and the staging host allow {allowed}"
-        self._tell(BY_HAND + (few if allowed < count else ""))
+        self._report(BY_HAND + (few if allowed < count else ""))
 
     def _find_planned(self) -> Planned:
         return find_planned(self._settings, self.clock.now().astimezone())
@@ -85,8 +85,8 @@ class RunLimits:
     def _change_bandwidth(self, rate: float, reason: str) -> None:
         if rate != self.channels.bandwidth.total:
             self.channels.bandwidth.change(rate)
-            self._tell(reason)
+            self._report(reason)
 
-    def _tell(self, reason: str) -> None:
+    def _report(self, reason: str) -> None:
         bandwidth = self.channels.bandwidth.total
         self._emit(LimitsChanged(channels=self.channels.limit, bandwidth=bandwidth, reason=reason))

@@ -15,7 +15,14 @@ from mydata_like.core.model import DatasetFolder, FileGroup
 from mydata_like.core.ports import CancelSignal, Clock, Emit
 from mydata_like.engine.data_root import Root, reason
 from mydata_like.engine.layout import source_folder
-from mydata_like.engine.layout_walk import ALL, LevelScan, Opening, ScanScope, numbered, tell_found
+from mydata_like.engine.layout_walk import (
+    ALL,
+    LevelScan,
+    Opening,
+    ScanScope,
+    numbered,
+    report_found,
+)
 from mydata_like.engine.walk import Walk
 from mydata_like.settings.schema import Settings
 
@@ -93,7 +100,7 @@ class Scan:
             groups = open_groups(folder, path)
         except OSError as error:
             raise _source_gone(path, reason(error)) from error
-        tell_found(self._emit, folder)
+        report_found(self._emit, folder)
         yield from numbered(groups)
         walk.root.check()
 

@@ -89,36 +89,36 @@ class Scheduler:
         self._emit = emit
         self._zone = zone
         self._plan = duties.look()
-        self._told: tuple[datetime | None, str] | None = None
-        self._asked = "startup" if self._plan.rule.kind == "startup" else ""
+        self._reported: tuple[datetime | None, str] | None = None
+        self._requested = "startup" if self._plan.rule.kind == "startup" else ""
         self._retry = _Retry(clock)
-        self._restless = _Restless(clock)
-        self._restless.note()  # files may have changed while the scheduler was not running
+        self._changes = _FileChanges(clock)
+        self._changes.note()  # files may have changed while the scheduler was not running
 
     def keep(self) -> None:
         """Wait and execute runs until a stop is requested."""
         while not self._cancel.is_set():
-            self._look()
+            self._detect_changes()
             now = self._clock.now()
             due = self._find_due(now)
             reason = self._find_reason(due, now)
             if reason:
                 self._run(reason)
                 continue
-            self._tell(due)
+            self._report(due)
             self._cancel.wait(self._find_rest(due, now))
 
-    def _look(self) -> None:
+    def _detect_changes(self) -> None:
         """Detect changes of settings and files."""
         plan = self._duties.look()
         if plan != self._plan:
             self._plan = plan
             self._retry.forget()
-            self._restless.note()
+            self._changes.note()
             if plan.rule.kind == "saved":
-                self._asked = "saved"
+                self._requested = "saved"
         if self._duties.hints.take():
-            self._restless.note()
+            self._changes.note()
 
     def _find_due(self, now: datetime) -> datetime | None:
         rule, memory = self._plan.rule, self._duties.memory
@@ -134,34 +134,34 @@ class Scheduler:
         rule, settle = self._plan.rule, self._plan.settle
         if wish := self._duties.wished():
             return wish
-        if self._asked:
-            return self._asked
+        if self._requested:
+            return self._requested
         if due is not None and due <= now:
             return rule.kind
         if self._retry.is_due:
             return "retry"
-        settled = rule.kind == "watch" and self._restless.has_settled(settle)
+        settled = rule.kind == "watch" and self._changes.has_settled(settle)
         return "settled" if settled and is_open(rule, now, self._zone) else ""
 
     def _run(self, reason: str) -> None:
-        self._told = None
+        self._reported = None
         if reason in (SOURCE, FOLDER):
-            self._run_aside(reason)
+            self._run_partial(reason)
             return
         rule, now = self._plan.rule, self._clock.now()
         if reason in (rule.kind, "settled"):
             self._duties.memory.keep_alone(_served(rule), now)
-        self._asked = ""
-        self._restless.forget()
+        self._requested = ""
+        self._changes.forget()
         ended = self._duties.run(reason)
         if ended.complete:
             self._retry.forget()
         else:
             self._retry.delay()
         if ended.waiting:
-            self._restless.note()
+            self._changes.note()
 
-    def _run_aside(self, reason: str) -> None:
+    def _run_partial(self, reason: str) -> None:
         """Execute a run over added sources or one folder; the schedule stays as it is."""
         if not self._duties.run(reason).complete:
             self._retry.delay()
@@ -170,10 +170,10 @@ class Scheduler:
         pace = self._duties.pace
         return pace if due is None else max(0.0, min(pace, (due - now).total_seconds()))
 
-    def _tell(self, due: datetime | None) -> None:
-        told = (due, self._plan.rule.kind)
-        if told != self._told:
-            self._told = told
+    def _report(self, due: datetime | None) -> None:
+        reported = (due, self._plan.rule.kind)
+        if reported != self._reported:
+            self._reported = reported
             self._emit(RunScheduled(at=due, kind=self._plan.rule.kind))
 
 
@@ -202,7 +202,7 @@ class _Retry:
         self._due, self._delay = None, 0.0
 
 
-class _Restless:
+class _FileChanges:
     """The times of the first and the last file change since the last run."""
 
     def __init__(self, clock: Clock) -> None:
@@ -231,7 +231,7 @@ class RunRequests:
 
     def __init__(self, cancel: CancelFlag) -> None:
         self._cancel = cancel
-        self._bell = cancel.part()
+        self._signal = cancel.part()
         self._start = ""
         self._only = ""  # the one folder of a requested run
         self._leaving = False
@@ -239,14 +239,14 @@ class RunRequests:
     def start(self, *, alone: bool = False) -> None:
         """Request a run now; with `alone`, a run over the added sources only."""
         self._start = self._start or SOURCE if alone else "person"
-        self._bell.set("run requested")
+        self._signal.set("run requested")
 
     def start_only(self, folder: str) -> None:
         """Request a run over one folder now; requests for two folders become one full run."""
         another = self._start == FOLDER and self._only != folder
         self._start = "person" if another or self._start == "person" else FOLDER
         self._only = folder
-        self._bell.set("run requested")
+        self._signal.set("run requested")
 
     @property
     def only(self) -> str:
@@ -256,12 +256,12 @@ class RunRequests:
     def leave(self) -> None:
         """Request the end of the watch, after the current run."""
         self._leaving = True
-        self._bell.set("end of the watch requested")
+        self._signal.set("end of the watch requested")
 
     def take(self) -> str:
         """Return the run that was requested since the last call; empty for none."""
-        if self._bell.is_set() and not self._leaving:
-            self._bell = self._cancel.part()  # before the request is read, so that none is lost
+        if self._signal.is_set() and not self._leaving:
+            self._signal = self._cancel.part()  # before the request is read, so that none is lost
         wished, self._start = self._start, ""
         return wished
 
@@ -271,5 +271,5 @@ class RunRequests:
 
     def wait(self, timeout: float) -> bool:
         """Wait for at most so many seconds; a request ends the wait."""
-        self._bell.wait(timeout)
+        self._signal.wait(timeout)
         return self.is_set()

@@ -36,7 +36,7 @@ class Attempts:
 
     def __init__(self, allowed: int, size: int) -> None:
         self.made = 0
-        self.told = False  # whether a start was reported without an end
+        self.reported = False  # whether a start was reported without an end
         self.failed = 0
         self._allowed = allowed
         self._vain = 0
@@ -67,7 +67,7 @@ class Attempts:
 # Local files that changed while they were read, or that the user cancelled, are left for the next
 # run.
 LEFT = frozenset({"file.changed", "file.vanished", "file.replaced", CANCELLED.code, STOPPING.code})
-GLANCE = 1.0  # seconds between checks of an idle worker for more work
+CHECK_INTERVAL = 1.0  # seconds between checks of an idle worker for more work
 TOGETHER = 2  # attempts of a batch, after which the rest of it is sent one by one
 
 
@@ -97,7 +97,7 @@ class Send:
     ) -> Iterator[list[Staged | Registered]]:
         while not payloads.finished:
             with self._channels.turn():
-                item = payloads.poll(GLANCE)
+                item = payloads.poll(CHECK_INTERVAL)
                 if isinstance(item, Payload):
                     self._gate.wait_released()
                     yield from self._send_wanted(self._drop_unwanted(item))
@@ -145,9 +145,9 @@ class Send:
             self._channels.ensure_open(channel)
             results = self._gate.call(lambda: self._send(channel, payload, attempts))
         except CutOffError:
-            if attempts.told:
+            if attempts.reported:
                 self._tell_end(channel, payload, [], begun)
-                attempts.told = False
+                attempts.reported = False
             return self._attempt(channel, payload, attempts)
         except TransientError as error:
             results = [
@@ -156,7 +156,7 @@ class Send:
         staged, refused = self._sort(payload, results)
         self._keep(staged)
         self._tell_end(channel, payload, staged, begun)
-        attempts.told = False
+        attempts.reported = False
         return staged, refused
 
     def _drop_unwanted(self, payload: Payload) -> Payload:
@@ -216,7 +216,7 @@ class Send:
             self._channels.carrying(channel, payload) as reach,
         ):
             self._tell_start(channel, payload, attempts.made)
-            attempts.told = True
+            attempts.reported = True
             results = channel.send(payload, follow)
             reach(payload.size)
             return results

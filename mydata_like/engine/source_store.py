@@ -212,7 +212,8 @@ def _refuse_relatives(settings: Settings, path: bytes) -> None:
     real, data = (_as_key(os.path.realpath(place)) for place in (path, os.fsencode(root)))
     if lies_in(real, data):
         raise SourceError(
-            f"{format_path(path)} is in the data directory. {_say_place(settings, real, data)}",
+            f"{format_path(path)} is in the data directory. "
+            f"{_describe_place(settings, real, data)}",
             hint="A run over the data directory uploads it.",
             code="source.inside",
         )
@@ -224,7 +225,7 @@ def _refuse_relatives(settings: Settings, path: bytes) -> None:
         )
 
 
-def _say_place(settings: Settings, real: bytes, data: bytes) -> str:
+def _describe_place(settings: Settings, real: bytes, data: bytes) -> str:
     """Describe what the layout makes of a path in the data directory."""
     levels = levels_of(settings.data.layout)
     names = real[len(data) :].decode("utf-8", "replace").strip("/").split("/")

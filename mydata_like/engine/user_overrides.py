@@ -108,7 +108,7 @@ class UserOverrides:
 
     @property
     def made(self) -> bool:
-        """Whether any file may be cancelled."""
+        """Whether any decision may prevent sending a file."""
         return self.finishing or bool(self._cancelled) or bool(self._given_up)
 
     def find_objection(self, wanted: FileToSend, transfer: int = 0) -> Problem | None:

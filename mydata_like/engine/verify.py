@@ -204,7 +204,9 @@ class PendingVerification:
             item = self.find(record)
             verdict = self._see(record, item)
             settled = (
-                verdict is VerificationState.VERIFIED if item else self._pass_by(record, position)
+                verdict is VerificationState.VERIFIED
+                if item
+                else self._is_irrelevant(record, position)
             )
             leading = leading and settled
             done += leading
@@ -230,7 +232,7 @@ class PendingVerification:
             self._seen += 1
         return verdict
 
-    def _pass_by(self, record: Datafile, position: int) -> bool:
+    def _is_irrelevant(self, record: Datafile, position: int) -> bool:
         """Return whether a record that is not one of ours needs no further check.
 
         A record that was created in this run may turn out to be ours a moment later.
@@ -379,7 +381,7 @@ class Verify:
             if rhythm.rest:
                 continue
             for watch in list(self._watches.values()):
-                yield from self._look_patiently(watch)
+                yield from self._look_or_log(watch)
             rhythm.step(news=bool(items))
 
     def _await(self, source: StageInput[list[Registered]], rest: float) -> list[Registered] | None:
@@ -412,7 +414,7 @@ class Verify:
         else:
             self._offsets[watch.dataset] = watch.offset
 
-    def _look_patiently(self, watch: PendingVerification) -> Iterator[Found]:
+    def _look_or_log(self, watch: PendingVerification) -> Iterator[Found]:
         """Check a dataset; one that cannot be checked now does not block the others."""
         before = len(watch)
         try:
