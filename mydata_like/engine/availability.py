@@ -79,7 +79,7 @@ class Availability:
         if found and self._memory.find_meta(_EMPTIED):
             self._memory.record_meta(_EMPTIED, "")
         for folder in suspects:
-            gone = self._count_gone(root, folder)
+            gone = self._count_missing(root, folder)
             if gone:
                 return _away(_join(root, folder), gone)
         self._keep_mounts(root, before, found)
@@ -91,7 +91,7 @@ class Availability:
         `empty` states that the data directory has no entries at all.
         """
         suspects = self._find_suspects(root, self._load_mounts(), empty=empty)
-        missing = (it for it in suspects if self._count_gone(root, it, most=LOOKED_AT))
+        missing = (it for it in suspects if self._count_missing(root, it, most=LOOKED_AT))
         return next((_join(root, folder) for folder in missing), None)
 
     def _find_suspects(self, root: bytes, mounts: Set[bytes], *, empty: bool) -> list[bytes]:
@@ -100,7 +100,7 @@ class Availability:
             return [mount for mount in sorted(mounts) if not self._is_mount(_join(root, mount))]
         return [] if self._memory.find_meta(_EMPTIED) else [b""]
 
-    def _count_gone(self, root: bytes, folder: bytes, most: int | None = None) -> int:
+    def _count_missing(self, root: bytes, folder: bytes, most: int | None = None) -> int:
         """Return how many known files of a folder are missing, or 0 if any of them exists.
 
         `most` limits how many are examined.
@@ -162,7 +162,7 @@ def _away(folder: bytes, gone: int) -> SettingsError:
     if gone == 1:
         files = "the file that earlier runs found there is missing"
     return SettingsError(
-        f"The data directory is not available: {format_path(folder)} is empty: {files}.",
+        f"The data directory is not available: {format_path(folder)} is empty, and {files}.",
         hint="Check that its drive is connected. If the files were deleted on purpose, confirm "
         "it once: mydata-like run --accept-empty",
         code="data.unavailable",

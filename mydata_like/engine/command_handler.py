@@ -82,9 +82,9 @@ class CommandHandler:
         self._lock = Lock()
         self._opening: PendingRun | None = None
         self._context: RunContext | None = None
-        self._kept: list[Command] = []
+        self._stored: list[Command] = []
         self._remember: Callable[[SourceRequest], None] | None = None
-        self._coming = wishes is None  # a run was requested and has not started to open
+        self._run_requested = wishes is None  # a run was requested and has not started to open
         self._over = False
 
     def handle(self, line: bytes) -> None:
@@ -98,10 +98,10 @@ class CommandHandler:
     def opening(self, gate: Gate, cancel: Stoppable) -> Iterator[None]:
         """Let commands act on a run that is starting, in this context, and `over` it after that."""
         with self._lock:
-            self._coming = False
+            self._run_requested = False
             self._opening = PendingRun(gate, cancel)
-            if any(isinstance(command, StopRun) for command in self._kept):
-                self._give_up(self._opening)
+            if any(isinstance(command, StopRun) for command in self._stored):
+                self._stop_opening(self._opening)
         try:
             yield
         finally:
@@ -113,7 +113,7 @@ class CommandHandler:
         """While a run is starting, remember the stored sources and all new ones immediately."""
         with self._lock:
             self._remember = remember
-            for command in self._kept:
+            for command in self._stored:
                 if isinstance(command, AddSource):
                     self._remember_source(command)
 
@@ -121,9 +121,9 @@ class CommandHandler:
     def over(self, context: RunContext) -> Iterator[None]:
         """Let commands act on this run in this context."""
         with self._lock:
-            self._coming, self._opening = False, None
+            self._run_requested, self._opening = False, None
             self._context = context
-            kept, self._kept = self._kept, []
+            kept, self._stored = self._stored, []
             for command in kept:
                 problem = self._execute(command)
                 if problem and isinstance(command, AddSource):
@@ -168,23 +168,23 @@ class CommandHandler:
         """Execute a command on a run that is starting, or store it for later."""
         match command:
             case AddSource():
-                self._put_off(command)
+                self._postpone(command)
             case StopRun():
-                self._give_up(opening)
+                self._stop_opening(opening)
             case _ if opening.cancel.is_set():
                 return ENDING
             case Start():
                 return UNDER_WAY
             case Resume():
                 opening.gate.hurry()
-                self._kept.append(command)  # a stored pause may precede it
+                self._stored.append(command)  # a stored pause may precede it
             case _:
                 return self._keep(command)
         return None
 
-    def _give_up(self, opening: PendingRun) -> None:
+    def _stop_opening(self, opening: PendingRun) -> None:
         """Stop a run that is starting; of its stored commands only the sources remain."""
-        self._kept = [command for command in self._kept if isinstance(command, AddSource)]
+        self._stored = [command for command in self._stored if isinstance(command, AddSource)]
         opening.cancel.set("stop requested")
 
     def _keep(self, command: Command) -> Problem | None:
@@ -194,21 +194,21 @@ class CommandHandler:
                 return NOTHING_LEFT
             case CancelTransfer():
                 return NO_TRANSFER
-            case StopRun() if not self._coming:
+            case StopRun() if not self._run_requested:
                 return NO_RUN
             case Start(only=only):
                 return self._request_run(only)
             case AddSource():
-                self._put_off(command)
+                self._postpone(command)
             case _:
-                self._kept.append(command)
+                self._stored.append(command)
         return None
 
     def _request_run(self, only: str) -> Problem | None:
         if self._requests is None:
             return NO_WATCH
-        self._coming = True
-        self._kept = [command for command in self._kept if not isinstance(command, StopRun)]
+        self._run_requested = True
+        self._stored = [command for command in self._stored if not isinstance(command, StopRun)]
         if only:
             self._requests.start_only(only.rstrip("/"))
         else:
@@ -228,16 +228,16 @@ class CommandHandler:
             return None
         if self._requests is None:
             return NEXT_RUN
-        self._put_off(command)
+        self._postpone(command)
         return None
 
-    def _put_off(self, command: AddSource) -> None:
+    def _postpone(self, command: AddSource) -> None:
         """Leave a source to the next run: a starting one, a new one, or the one after this."""
-        self._kept.append(command)
+        self._stored.append(command)
         self._remember_source(command)
         if self._opening is not None and not self._opening.cancel.is_set():
             return
-        self._coming = True
+        self._run_requested = True
         if self._requests:
             self._requests.start(alone=True)
 

@@ -83,22 +83,22 @@ class Compare:
         self._emit = emit
         self._gate = gate
         self._choices = choices
-        self._backlog = Backlog(ledger.open_room())
+        self._queue = Backlog(ledger.open_room())
         self._lock = Lock()
         self._readers = 0
 
     def __call__(self, source: StageInput[CheckedGroup]) -> Iterator[CheckedGroup | list[Result]]:
-        while not source.finished or self._backlog:
+        while not source.finished or self._queue:
             with self._reading() as allowed:
                 found = self._read_some() if allowed else []
             if found:
                 yield found
             if source.finished and not allowed:
                 return  # other workers read the rest
-            checked = source.poll(0.0 if allowed and self._backlog else TICK)
+            checked = source.poll(0.0 if allowed and self._queue else TICK)
             if checked is not None:
                 for item in checked.unread:
-                    self._backlog.put(item)
+                    self._queue.put(item)
                 yield checked._replace(unread=())
 
     def report_unread(self, checked: CheckedGroup) -> None:
@@ -111,8 +111,8 @@ class Compare:
         """Yield whether there are files to read and a reader is free."""
         with self._lock:
             if self._choices.finishing:
-                self._backlog.clear()
-            allowed = len(self._backlog) > 0 and self._readers < READERS
+                self._queue.clear()
+            allowed = len(self._queue) > 0 and self._readers < READERS
             self._readers += allowed
         try:
             yield allowed
@@ -127,7 +127,7 @@ class Compare:
         found: list[Result] = []
         try:
             while len(same) < AT_ONCE and self._gate.clock.monotonic() < until:
-                item = self._backlog.take()
+                item = self._queue.take()
                 if item is None:
                     break
                 result = self._read(item)

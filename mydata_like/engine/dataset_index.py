@@ -107,7 +107,7 @@ class ArchiveRecovery:
             if record.replicas and not record.verified and record.replicas[0].verified_at is None:
                 unread = True
                 continue
-            archive = self._recall(record, folder)
+            archive = self._recover(record, folder)
             known[archive.path] = archive
         return ArchiveIndex(known, unread)
 
@@ -134,7 +134,7 @@ class ArchiveRecovery:
             self._ledger.record_archive(now)
         return now
 
-    def _recall(self, record: Datafile, folder: bytes) -> ArchiveRecord:
+    def _recover(self, record: Datafile, folder: bytes) -> ArchiveRecord:
         """Read an archive's index and record its members in the ledger.
 
         They count for a local file once it has been compared with the index.
@@ -322,7 +322,7 @@ def _lost_on_server(dataset: Dataset, files: int) -> Problem:
     )
 
 
-QUESTION = 100  # records of a listing that cost as much as one request about a single file
+REQUEST_COST = 100  # records of a listing that cost as much as one request about a single file
 NOTHING = NewestDatafile(0, 0)
 
 
@@ -330,12 +330,12 @@ class DatasetIndex:
     """The source of datafile records: the ledger first, then the server through the gate."""
 
     def __init__(
-        self, server: ServerAPI, ledger: Ledger, gate: Gate, recall: ArchiveRecovery, audit: Audit
+        self, server: ServerAPI, ledger: Ledger, gate: Gate, recovery: ArchiveRecovery, audit: Audit
     ) -> None:
         self.server = server
         self.ledger = ledger
         self.gate = gate
-        self._recall = recall
+        self._recover = recovery
         self._audit = audit
 
     def look_up(self, dataset: Dataset, folder: bytes) -> "DatasetView":
@@ -369,7 +369,7 @@ class DatasetIndex:
         """Return whether the ledger has a row for each record of a dataset."""
         return self.ledger.count_records(dataset, until=found.id).total == found.total
 
-    def ask_for(self, dataset: Dataset, name: str) -> list[Datafile]:
+    def find_by_name(self, dataset: Dataset, name: str) -> list[Datafile]:
         """Return the dataset's records of this name, in any directory."""
         return self.gate.call(lambda: self.server.find_datafiles(dataset.id, name))
 
@@ -385,7 +385,7 @@ class DatasetIndex:
         records, newest = self.gate.call(lambda: self._fetch(dataset))
         if audit:
             self._audit(dataset, folder, records)
-        holdings = self._recall(dataset, folder, records, before)
+        holdings = self._recover(dataset, folder, records, before)
         if audit and not holdings.unread:
             self.ledger.record_listed(dataset.id, newest)
         return KnownRecords(records, holdings)
@@ -417,7 +417,7 @@ class DatasetView:
         self.dataset = dataset
         self.folder = folder
         self._found = knowledge.prove(dataset)
-        self._spare = self._found.total - QUESTION if self._found else 0
+        self._spare = self._found.total - REQUEST_COST if self._found else 0
         self._knowledge = knowledge
         self._knows_all: bool | None = None
         self._listing: SingleFlight[str, KnownRecords] = SingleFlight()
@@ -452,8 +452,8 @@ class DatasetView:
         place = file.directory.decode(), file.name.decode()
         if self._spare <= 0:
             return self._list().records.get(place)
-        found = self._knowledge.ask_for(self.dataset, place[1])
-        self._spare -= QUESTION + len(found)
+        found = self._knowledge.find_by_name(self.dataset, place[1])
+        self._spare -= REQUEST_COST + len(found)
         return next((it for it in found if (it.directory or "", it.name) == place), None)
 
     def find_archive(self, path: str) -> tuple[ArchiveRecord | None, Datafile | None]:

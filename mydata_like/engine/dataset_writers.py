@@ -63,7 +63,7 @@ class DatasetQueues:
                 self._files.setdefault(dataset, deque()).extendleft(reversed(returned))
                 self._count += len(returned)
 
-    def put_off(self, dataset: DatasetId, due: float) -> None:
+    def postpone(self, dataset: DatasetId, due: float) -> None:
         """Postpone a dataset that was taken until `due`."""
         with self._lock:
             self._due[dataset] = due

@@ -124,7 +124,7 @@ def describe_week(week: Week) -> Problem:
             "Check the schedule: mydata-like status",
         )
     if week.safety in (Safety.AT_RISK, Safety.PROBLEM) or not week.well:
-        ended = f"{week.runs - week.well:,} of {week.runs:,} runs of the last week failed"
+        ended = f"{week.runs - week.well:,} of {week.runs:,} runs of the last week did not succeed"
         files = f"{week.unsafe:,} files are not safe on the server yet."
         return Problem(
             "monitor.unsafe",

@@ -59,7 +59,7 @@ NOT_INSIDE = Problem(
 )
 DAMAGED = Problem(
     "free.damaged-archive",
-    "The archive on the server that should contain this file is damaged or not readable.",
+    "The archive on the server that should contain this file is damaged or of another program.",
     "Keep the file, and notify the server's administrator.",
 )
 
@@ -326,7 +326,7 @@ class LocalCleanup:
         self._ledger = ledger
         self._disk = disk
         self._deeds = deeds
-        self._hopeless: Problem | None = None  # why all further files are kept
+        self._fatal: Problem | None = None  # why all further files are kept
 
     def __call__(self, found: Iterable[CleanupCandidate]) -> Iterator[DeletedFile | KeptFile]:
         """Yield the result for each file, in their order; end early if a stop is requested.
@@ -361,12 +361,12 @@ class LocalCleanup:
 
     def _ask(self, entries: Iterable[Entry]) -> Records | Problem:
         """Return the server's current records of these, or why there are none."""
-        if self._hopeless is not None:
-            return self._hopeless
+        if self._fatal is not None:
+            return self._fatal
         try:
             return self._proof.fetch([entry for entry in entries if judge_entry(entry) is None])
         except RunError as error:
-            self._hopeless = error.problem
+            self._fatal = error.problem
             return error.problem
         except ItemError as error:
             return error.problem

@@ -181,7 +181,7 @@ class Register:
             over = False
         if not over:
             interval = min(max(now - lost.begun, FIRST_LOOK), LONGEST_LOOK)
-            self._waiting.put_off(dataset, min(now + interval, lost.end))
+            self._waiting.postpone(dataset, min(now + interval, lost.end))
             return
         yield from self._finish_request(dataset, lost)
 
@@ -272,7 +272,7 @@ class Register:
         end = self._begun.get(dataset, now) + self._writes.limit
         self._report_wait(end - now)
         self._lost_answers[dataset] = _LostAnswer(batch, end, now, error=error)
-        self._waiting.put_off(dataset, min(now, end))
+        self._waiting.postpone(dataset, min(now, end))
 
     def _report_wait(self, seconds: float) -> None:
         if seconds > 0:

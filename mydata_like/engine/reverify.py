@@ -52,7 +52,7 @@ class FileToVerify(NamedTuple):
     remote: str
 
 
-class _Question(NamedTuple):
+class _Request(NamedTuple):
     """The verification time of each replica before a request, or the request's error.
 
     `at` is when the request was sent, or later, when the wait for its result ended.
@@ -77,8 +77,8 @@ class Reverify:
         self._server = server
         self._clock = clock
         self._cancel = cancel
-        self._how = how
-        self._questions: dict[DatafileId, _Question] = {}
+        self._settings = how
+        self._requests: dict[DatafileId, _Request] = {}
         self._share = 1.0  # of the allowed wait that is left
 
     def __call__(self, wanted: Iterable[FileToVerify]) -> bool:
@@ -88,44 +88,44 @@ class Reverify:
         or refuses access.
         """
         self._forget_old()
-        due = {it.record.id: it for it in wanted if it.record.id not in self._questions}
-        for number, question in zip(due, self._ask_all(list(due.values())), strict=True):
-            self._questions[number] = question
+        due = {it.record.id: it for it in wanted if it.record.id not in self._requests}
+        for number, request in zip(due, self._ask_all(list(due.values())), strict=True):
+            self._requests[number] = request
         self._await({number: it for number, it in due.items() if not self._problem_of(number)})
         return bool(due)
 
     def was_asked(self, record: DatafileId) -> bool:
         """Return whether a recent request for a record exists."""
-        question = self._questions.get(record)
-        return question is not None and not self._is_old(question)
+        request = self._requests.get(record)
+        return request is not None and not self._is_old(request)
 
     def judge(self, record: Datafile, remote: str) -> Problem | None:
         """Return why a record proves nothing; None if the server has verified it again."""
-        problem = judge_copies(record, remote, self._how.box)
-        question = self._questions.get(record.id)
-        if problem or question is None:
+        problem = judge_copies(record, remote, self._settings.box)
+        request = self._requests.get(record.id)
+        if problem or request is None:
             return problem or NOT_AGAIN
-        answered = map(question.is_answered_by, _find_verified(record, remote, self._how.box))
-        own = find_own(record, remote, self._how.box)
+        answered = map(request.is_answered_by, _find_verified(record, remote, self._settings.box))
+        own = find_own(record, remote, self._settings.box)
         proven = all(answered) if own else any(answered)
-        return None if proven else question.problem or NOT_AGAIN
+        return None if proven else request.problem or NOT_AGAIN
 
     def _forget_old(self) -> None:
-        old = [number for number, it in self._questions.items() if self._is_old(it)]
+        old = [number for number, it in self._requests.items() if self._is_old(it)]
         for number in old:
-            del self._questions[number]
+            del self._requests[number]
 
-    def _is_old(self, question: _Question) -> bool:
-        return self._clock.monotonic() - question.at > LASTS
+    def _is_old(self, request: _Request) -> bool:
+        return self._clock.monotonic() - request.at > LASTS
 
     def _problem_of(self, number: DatafileId) -> Problem | None:
-        return self._questions[number].problem
+        return self._requests[number].problem
 
-    def _ask_all(self, wanted: Sequence[FileToVerify]) -> list[_Question]:
+    def _ask_all(self, wanted: Sequence[FileToVerify]) -> list[_Request]:
         """Request verification of each record; the first error that affects all is raised."""
         failed: list[BaseException] = []
 
-        def ask(it: FileToVerify) -> _Question:
+        def ask(it: FileToVerify) -> _Request:
             if failed or self._cancel.is_set():
                 raise Cancelled
             try:
@@ -134,26 +134,26 @@ class Reverify:
                 failed.append(error)
                 raise
 
-        with ThreadPoolExecutor(self._how.requests, "verify again") as threads:
-            questions = [threads.submit(ask, it) for it in wanted]
+        with ThreadPoolExecutor(self._settings.requests, "verify again") as threads:
+            requests = [threads.submit(ask, it) for it in wanted]
         if failed:
             raise failed[0]
-        return [question.result() for question in questions]
+        return [request.result() for request in requests]
 
-    def _ask(self, record: Datafile) -> _Question:
+    def _ask(self, record: Datafile) -> _Request:
         at = self._clock.monotonic()
         before = {_place_of(replica): replica.verified_at for replica in record.replicas}
         try:
             self._server.request_verification(record.id)
         except ItemError as error:
             logger.info("Verification of datafile %d could not be requested: %s", record.id, error)
-            return _Question(at, before, error.problem)
-        return _Question(at, before)
+            return _Request(at, before, error.problem)
+        return _Request(at, before)
 
     def _await(self, pending: dict[DatafileId, FileToVerify]) -> None:
         """Poll the records until all are verified, or nothing has changed for too long."""
         progressed, interval, answered = self._clock.monotonic(), SOON, False
-        while pending and not self._has_no_patience(progressed, pending):
+        while pending and not self._is_timed_out(progressed, pending):
             if self._cancel.wait(interval):
                 raise Cancelled
             found = {it.id: it for it in self._server.fetch_datafiles(sorted(pending))}
@@ -164,7 +164,7 @@ class Reverify:
             if done:
                 progressed, interval, answered = self._clock.monotonic(), SOON, True
             else:
-                interval = min(interval * 1.5, max(self._how.interval, SOON))
+                interval = min(interval * 1.5, max(self._settings.interval, SOON))
         for number in pending:
             self._close(number)
         if pending:
@@ -173,12 +173,12 @@ class Reverify:
             self._share = max(self._share, LEAST)
 
     def _close(self, number: DatafileId) -> None:
-        question = self._questions[number]
-        self._questions[number] = question._replace(at=self._clock.monotonic())
+        request = self._requests[number]
+        self._requests[number] = request._replace(at=self._clock.monotonic())
 
-    def _has_no_patience(self, since: float, pending: Mapping[DatafileId, FileToVerify]) -> bool:
+    def _is_timed_out(self, since: float, pending: Mapping[DatafileId, FileToVerify]) -> bool:
         largest = max(it.record.size for it in pending.values())
-        patience = self._share * (self._how.patience + largest / SLOWEST)
+        patience = self._share * (self._settings.patience + largest / SLOWEST)
         return self._clock.monotonic() - since >= patience
 
     def _is_done(self, wanted: FileToVerify, found: Mapping[DatafileId, Datafile]) -> bool:
@@ -186,11 +186,11 @@ class Reverify:
         record = found.get(wanted.record.id)
         if record is None or not record.replicas:
             return True
-        question, box = self._questions[record.id], self._how.box
+        request, box = self._requests[record.id], self._settings.box
         own = find_own(record, wanted.remote, box)
         if not own and self.judge(record, wanted.remote) is None:
             return True
-        return all(question.is_answered_by(replica) for replica in own or record.replicas)
+        return all(request.is_answered_by(replica) for replica in own or record.replicas)
 
 
 def judge_copies(record: Datafile, remote: str, box: str) -> Problem | None:

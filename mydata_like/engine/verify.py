@@ -152,7 +152,7 @@ class PendingVerification:
         That is the case if the server's numbers suggest that many, or all, have been verified. The
         numbers prove nothing and may be wrong, so a long time without progress is a reason as well.
         """
-        if stats is None or self._old or self.is_quiet(now) or self.doubts(now):
+        if stats is None or self._old or self.is_quiet(now) or self.should_recheck(now):
             return True
         enough = stats.verified - self._counted >= min(MANY, len(self._new))
         worth = enough or stats.total == stats.verified
@@ -165,7 +165,7 @@ class PendingVerification:
         """Return whether nothing has been verified for so long that verification is requested."""
         return now - self.progressed >= ASK_AFTER
 
-    def doubts(self, now: float) -> bool:
+    def should_recheck(self, now: float) -> bool:
         """Return whether it is time to check again for what seems to be missing."""
         first = min(self._missed.values(), default=now)
         return now - first >= LOOK_AGAIN_AFTER
@@ -283,7 +283,7 @@ class PendingVerification:
             return False
         return True if now - asked >= LOOK_AGAIN_AFTER else None
 
-    def note_question(self, record: Datafile, now: float) -> None:
+    def note_request(self, record: Datafile, now: float) -> None:
         """From now on, accept only a verification later than the record's last one."""
         item = self.take(record)
         self._asked[record.id] = now
@@ -373,11 +373,11 @@ class Verify:
         while self._watches or not source.finished:
             items = self._await(source, rhythm.rest)
             if items:
-                rhythm.hear(first=not self._watches)
+                rhythm.note_registered(first=not self._watches)
             for item in items or ():
                 self._watch(item)
             if source.finished:
-                rhythm.hear_end()
+                rhythm.note_end()
             if rhythm.rest:
                 continue
             for watch in list(self._watches.values()):
@@ -442,7 +442,7 @@ class Verify:
         if not watch.deserves_listing(stats, now):
             return
         impatient = watch.is_quiet(now)
-        thorough = impatient or watch.doubts(now)
+        thorough = impatient or watch.should_recheck(now)
         records = self._gate.call(lambda: watch.fetch(self._server, thorough=thorough))
         if ready := watch.take_ready():
             yield Verified(ready)
@@ -470,7 +470,7 @@ class Verify:
 
     def _ask(self, watch: PendingVerification, record: Datafile) -> None:
         """Request verification once; a server that refuses verifies periodically anyway."""
-        watch.note_question(record, self._find_moment())
+        watch.note_request(record, self._find_moment())
         try:
             self._gate.call(lambda: self._server.request_verification(record.id))
         except ItemError as error:
@@ -528,12 +528,12 @@ class _PollInterval:
         """The number of seconds until the next check."""
         return max(0.0, self._due - self._clock.monotonic())
 
-    def hear(self, *, first: bool) -> None:
+    def note_registered(self, *, first: bool) -> None:
         """Schedule an early check of registered files; `first` if there were none before."""
         soon = self._clock.monotonic() + SOON
         self._due = soon if first else min(soon, self._due)
 
-    def hear_end(self) -> None:
+    def note_end(self) -> None:
         """Schedule an early check, on the first call only: nothing more will be registered."""
         if not self._ended:
             self._interval, self._ended = AT_LAST, True
