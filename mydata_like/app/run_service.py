@@ -50,7 +50,7 @@ from mydata_like.engine.pack import Pack
 from mydata_like.engine.pipeline import CancelFlag, begin, settle
 from mydata_like.engine.progress import RunProgress
 from mydata_like.engine.record import Record
-from mydata_like.engine.recover import Recovery, Untold
+from mydata_like.engine.recover import Recovery, UnreportedFiles
 from mydata_like.engine.register import BatchSizer, Register, RegisterOptions
 from mydata_like.engine.replace import Replace
 from mydata_like.engine.run import Run, Stages
@@ -257,12 +257,12 @@ class _Builder:
         self._ledger, self._outcomes = ledger, OutcomeRecorder(ledger)
         self._writes = connection.client.writes = WriteTracker(ledger, self._clock, timeout)
 
-    def _follow(self) -> Untold:
+    def _follow(self) -> UnreportedFiles:
         """Emit every event also to the ledger's followers; return the one for unreported files.
 
         Files that are left out by the server's filters are reported as such.
         """
-        untold = Untold(self._ledger.find_replacements())
+        untold = UnreportedFiles(self._ledger.find_replacements())
         followers = [self._observer.emit, self._outcomes.add]
         if untold.keys:
             followers.append(untold.add)
@@ -335,7 +335,7 @@ class _Builder:
         return RunLimits(settings.limits, channels, self._clock, emit)
 
     def _build_stages(
-        self, context: RunContext, datasets: Datasets, discovery: Discovery, untold: Untold
+        self, context: RunContext, datasets: Datasets, discovery: Discovery, untold: UnreportedFiles
     ) -> Stages:
         settings, advanced = self._request.settings, self._request.settings.advanced
         server, ledger, gate = context.server, context.ledger, context.gate

@@ -144,7 +144,7 @@ def _carry_out(arguments: RunArguments) -> int:
             progress=progress,
             controller=controller,
         )
-        follow_commands(arguments.shape, controller.obey)
+        follow_commands(arguments.shape, controller.handle)
         with open_run(request, observer) as run:
             end = run.execute()
         _send_signals(arguments, settings, end.finished)

@@ -143,7 +143,7 @@ def _watch(order: WatchRequest, shape: Shape) -> None:
 
         wishes = RunRequests(cancel)
         controller = CommandHandler(cancel, emit, wishes)
-        follow_commands(shape, controller.obey, wishes.leave if order.attended else None)
+        follow_commands(shape, controller.handle, wishes.leave if order.attended else None)
         observer = RunObserver(emit=emit, cancel=cancel, hide=redaction.add, controller=controller)
         run_watch(order, observer, wishes)
 

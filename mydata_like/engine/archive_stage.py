@@ -1,4 +1,4 @@
-"""Makes archives of tiny files where the settings say so; all else passes by."""
+"""The stage that combines small files into archives, as the settings require."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,19 +21,19 @@ from mydata_like.settings.transfer_sections import Archive, ArchiveRule, Scope, 
 
 Open = FileToSend | Staged | Registered
 
-MOST_MEMBERS = 10_000  # of one archive; bounds its index, and what a channel is told at once
-# What a member takes beside its bytes, at most: headers and padding, and its line in the index.
+MOST_MEMBERS = 10_000  # per archive; limits the index and the size of one instruction to a channel
+# The most that a member takes in addition to its bytes: headers, padding and its line in the index.
 OVERHEAD = 2560
-PER_CHARACTER = 8  # of its name: once in a header, up to six times over in the index
-FRAME = 4096  # the index's own header and the end, at most
+PER_CHARACTER = 8  # of its name: once in a header, up to six times in the index
+FRAME = 4096  # the most that the index's own header and the end of the archive take
 
 
 class Bundle:
     """The stage that decides which wanted files share an archive.
 
-    Whether a rule holds for a folder is known once enough of its files have been seen, or all.
-    Files of an archive from an earlier run, which come one by one, become one archive again.
-    What comes without a group passes by: no archive waits for it.
+    Whether a rule applies to a folder is known once enough of its files, or all of them, have been
+    seen. Files of an archive from an earlier run arrive one by one and are combined into one
+    archive again. Items without a group pass through immediately: no archive waits for them.
     """
 
     def __init__(self, settings: Archive, ledger: Ledger) -> None:
@@ -58,7 +58,7 @@ class Bundle:
             yield list(folder.close())
 
     def find_rule(self, file: LocalFile, above: int) -> ArchiveRule | None:
-        """Return the first rule that fits a file; none sees the first bytes of its key."""
+        """Return the first rule that matches a file's key without its first `above` bytes."""
         fitting = (rule for rule in self.rules if file.size < rule.below)
         path = file.key[above:].decode("utf-8", "surrogateescape")
         return next((rule for rule in fitting if rule.pattern.match(path)), None)
@@ -66,9 +66,10 @@ class Bundle:
     def build(
         self, folder: DatasetFolder, directory: bytes, files: Sequence[FileToSend]
     ) -> FileToSend:
-        """Return an archive of wanted files; `directory` is where it will be in the dataset.
+        """Return an archive of wanted files; `directory` is its place in the dataset.
 
-        Its size is that of the files; how large it will be is measured when it is packed.
+        Its size is the sum of its files; the size of the archive itself is measured when it is
+        packed.
         """
         dataset = files[0].dataset
         named = (ArchiveMember(item.file, member_name(folder.path, item.file)) for item in files)
@@ -91,7 +92,7 @@ class Bundle:
 
 
 class _Names:
-    """Names for archives, none of which the server or the ledger has already."""
+    """A source of archive names that neither the server nor the ledger has already."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
@@ -119,7 +120,7 @@ class _Names:
 
 
 class _Folder:
-    """One dataset folder, whose groups may come in any order; the walk's own order counts."""
+    """One dataset folder; its groups may arrive in any order, and the walk's order counts."""
 
     def __init__(self, bundle: Bundle, folder: DatasetFolder) -> None:
         self.finished = False
@@ -132,7 +133,7 @@ class _Folder:
         self._resumed: dict[str, tuple[Staged | Registered, list[ArchiveMember]]] = {}
 
     def take(self, checked: CheckedGroup) -> Iterator[list[Open]]:
-        """Take the next group; yield what need not wait, and archives that are complete."""
+        """Take a group; yield what need not wait, and archives that are complete."""
         passing: list[Open] = []
         waiting: list[Open] = []
         for item in checked.open:
@@ -153,8 +154,8 @@ class _Folder:
                 yield list(self.close())
 
     def close(self) -> Iterator[Open]:
-        """Yield all that is left, when no further file comes."""
-        for number in sorted(self._early):  # behind a group that never came
+        """Yield the rest, when no more files are coming."""
+        for number in sorted(self._early):  # these follow a group that never arrived
             yield from self._sort(self._early[number])
         yield from self._close_pools(list(self._pools))
         for item, members in self._resumed.values():
@@ -166,7 +167,7 @@ class _Folder:
         members += item.wanted.members
 
     def _sort(self, group: CheckedGroup) -> Iterator[Open]:
-        """Put each file where the rules say; yield what becomes complete thereby."""
+        """Sort files by the rules; yield the archives that this completes."""
         if not self._bundle.rules:
             return
         wanted = {item.file.key: item for item in group.open if isinstance(item, FileToSend)}
@@ -189,7 +190,7 @@ class _Folder:
         return self._pools[key]
 
     def _has_left(self, key: tuple[ArchiveRule, bytes]) -> bool:
-        """Return whether the walk is through with a folder, and will not come back to it."""
+        """Return whether the walk has finished a folder and will not return to it."""
         rule, directory = key
         if rule.scope is Scope.DATASET or not directory:
             return False
@@ -201,7 +202,7 @@ class _Folder:
 
 
 class _Pool:
-    """Wanted files that share archives, if there are enough of their kind: known ones count too."""
+    """Wanted files that share archives if there are enough of their kind, known files included."""
 
     def __init__(
         self, bundle: Bundle, folder: DatasetFolder, directory: bytes, enough: int
@@ -215,7 +216,7 @@ class _Pool:
         self._size = FRAME
 
     def take(self, item: FileToSend | None) -> Iterator[FileToSend]:
-        """Take a file, None for one that needs nothing; yield archives that are full."""
+        """Take a file, or None for one that needs nothing; yield archives that are full."""
         self._seen += 1
         if item is not None:
             self._held.append(item)
@@ -226,7 +227,7 @@ class _Pool:
             yield from map(self._build, full)
 
     def close(self) -> Iterator[FileToSend]:
-        """Yield what is left, in an archive or as single files."""
+        """Yield the rest, as an archive or as single files."""
         if self._seen < self._enough:
             yield from self._held
         elif self._held:
@@ -236,7 +237,7 @@ class _Pool:
         return files > MOST_MEMBERS or size > self._bundle.size_limit
 
     def _parts(self) -> list[list[FileToSend]]:
-        """Return what is held, in parts each of which fits into one archive."""
+        """Return the collected files in parts that each fit into one archive."""
         parts: list[list[FileToSend]] = [[]]
         size = FRAME
         for item in self._held:
@@ -248,7 +249,7 @@ class _Pool:
         return parts
 
     def _room(self, item: FileToSend) -> int:
-        """Return what a file takes of an archive, at most."""
+        """Return the most bytes that a file can take in an archive."""
         name = len(member_name(self._folder.path, item.file))
         return item.file.size + OVERHEAD + PER_CHARACTER * name
 

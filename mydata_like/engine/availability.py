@@ -1,4 +1,4 @@
-"""Tells a data directory whose drive is away from one whose files were deleted."""
+"""Detection of a missing drive, as opposed to deleted files, in a data directory."""
 
 import json
 import logging
@@ -15,19 +15,19 @@ from mydata_like.engine.data_root import status_of
 
 logger = logging.getLogger(__name__)
 
-_MOUNTS: Final = "mounts"  # the ledger's key of the mount points that files were found on
-_EMPTIED: Final = "emptied"  # ... of the user's word that nothing is to be found
+_MOUNTS: Final = "mounts"  # ledger key of the mount points on which files were found
+_EMPTIED: Final = "emptied"  # ledger key of the user's confirmation that there are no files
 
-LOOKED_AT: Final = 1000  # known files, in a short look
+LOOKED_AT: Final = 1000  # known files that a short check examines
 
-Freed = tuple[str, str]  # path as events print it, and checksum
+Freed = tuple[str, str]  # path as in events, and checksum
 
 
 class KnownFolders(Protocol):
-    """What earlier runs have come across: the ledger."""
+    """The files that earlier runs have found, as stored in the ledger."""
 
     def iter_known(self, below: bytes = b"") -> Iterator[tuple[bytes, str]]:
-        """Yield key and checksum, if it has one, of each file of the data directory."""
+        """Yield the key and the checksum, if known, of each file of the data directory."""
 
     def find_meta(self, key: str) -> str | None: ...
 
@@ -35,10 +35,11 @@ class KnownFolders(Protocol):
 
 
 class Availability:
-    """Compares what a run finds in the data directory with what earlier runs have found.
+    """A comparison of what a run finds in the data directory with what earlier runs found.
 
-    Nothing is found on an empty mount point, just as in a folder that was emptied. It counts as
-    away when all files that are known of it are gone. Deleted by us (`load_freed`) is not gone.
+    An empty mount point looks the same as an emptied folder. A folder counts as unavailable if all
+    of its known files are missing. Files that this program deleted (`load_freed`) do not count as
+    missing.
     """
 
     def __init__(
@@ -50,15 +51,15 @@ class Availability:
         self._memory = memory
         self._load_freed = load_freed
         self._is_mount = is_mount
-        self._seen: dict[tuple[bytes, int], bytes] = {}  # mount by dataset folder and device
+        self._seen: dict[tuple[bytes, int], bytes] = {}  # mount point by dataset folder and device
 
     def accept(self) -> None:
-        """Take the user's word that files were deleted; it counts until others are found."""
+        """Record the user's confirmation of deleted files, valid until others are found."""
         self._memory.record_meta(_EMPTIED, "yes")
         self._memory.record_meta(_MOUNTS, "[]")
 
     def follow(self, root: bytes, groups: Iterable[FileGroup]) -> Iterator[FileGroup]:
-        """Pass groups of the data directory on, and note on which mount points files lie."""
+        """Yield groups of the data directory, and record the mount points of their files."""
         own = status_of(root).st_dev
         for group in groups:
             for device in {file.device for file in group.files} - {own}:
@@ -71,38 +72,38 @@ class Availability:
     def judge(self, root: bytes, found: int) -> SettingsError | None:
         """Return why the data directory is not available after all, once it was read to its end.
 
-        `found` is how many files were found in it, those that are left out included.
+        `found` is the number of files found in it, excluded files counted.
         """
         before = self._load_mounts()
         suspects = self._find_suspects(root, before, empty=not found)
         if found and self._memory.find_meta(_EMPTIED):
             self._memory.record_meta(_EMPTIED, "")
         for folder in suspects:
-            gone = self._count_gone(root, folder)
+            gone = self._count_missing(root, folder)
             if gone:
                 return _away(_join(root, folder), gone)
         self._keep_mounts(root, before, found)
         return None
 
     def find_missing(self, root: bytes, *, empty: bool) -> bytes | None:
-        """Return the folder of which `judge` may say so, from a short look; nothing is kept.
+        """Return a folder that `judge` may report, based on a short check; nothing is recorded.
 
-        `empty` says that the data directory has no entry at all.
+        `empty` states that the data directory has no entries at all.
         """
         suspects = self._find_suspects(root, self._load_mounts(), empty=empty)
-        missing = (it for it in suspects if self._count_gone(root, it, most=LOOKED_AT))
+        missing = (it for it in suspects if self._count_missing(root, it, most=LOOKED_AT))
         return next((_join(root, folder) for folder in missing), None)
 
     def _find_suspects(self, root: bytes, mounts: Set[bytes], *, empty: bool) -> list[bytes]:
-        """Return the folders whose drive may be away."""
+        """Return the folders whose drive may be missing."""
         if not empty:
             return [mount for mount in sorted(mounts) if not self._is_mount(_join(root, mount))]
         return [] if self._memory.find_meta(_EMPTIED) else [b""]
 
-    def _count_gone(self, root: bytes, folder: bytes, most: int | None = None) -> int:
-        """Return how many known files of a folder are gone, 0 where one of them is there.
+    def _count_missing(self, root: bytes, folder: bytes, most: int | None = None) -> int:
+        """Return how many known files of a folder are missing, or 0 if any of them exists.
 
-        With `most` no more than so many are looked at.
+        `most` limits how many are examined.
         """
         freed: Set[Freed] | None = None
         gone = 0
@@ -118,8 +119,8 @@ class Availability:
         text = self._memory.find_meta(_MOUNTS)
         try:
             return {os.fsencode(name) for name in parse_json(text)} if text else set()
-        except (ValueError, TypeError):  # not as we write it: to be learnt again
-            logger.warning("What the ledger says of mounted folders makes no sense")
+        except (ValueError, TypeError):  # not in our format: the mount points are recorded again
+            logger.warning("The ledger's list of mount points is invalid and is ignored")
             return set()
 
     def _keep_mounts(self, root: bytes, before: set[bytes], found: int) -> None:
@@ -133,7 +134,7 @@ class Availability:
 
 
 def _find_mount(root: bytes, file: LocalFile) -> bytes:
-    """Return the folder at which a file's device begins; empty for a link to another place."""
+    """Return the folder where a file's device begins; empty if a link leads elsewhere."""
     mount = b""
     folder = file.key.rpartition(b"/")[0]
     while folder and status_of(_join(root, folder)).st_dev == file.device:
@@ -142,7 +143,7 @@ def _find_mount(root: bytes, file: LocalFile) -> bytes:
 
 
 def _may_exist(path: bytes) -> bool:
-    """Return whether a file is there, or cannot be looked at."""
+    """Return whether a file exists or cannot be examined."""
     try:
         os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -157,12 +158,12 @@ def _join(root: bytes, key: bytes) -> bytes:
 
 
 def _away(folder: bytes, gone: int) -> SettingsError:
-    files = f"the {gone:,} files that earlier runs found there are gone"
+    files = f"the {gone:,} files that earlier runs found there are missing"
     if gone == 1:
-        files = "the file that earlier runs found there is gone"
+        files = "the file that earlier runs found there is missing"
     return SettingsError(
-        f"The data directory is not available: nothing is left in {format_path(folder)}, {files}.",
-        hint="Check that its drive is connected. If the files were deleted on purpose, say so "
-        "once: mydata-like run --accept-empty",
+        f"The data directory is not available: {format_path(folder)} is empty, and {files}.",
+        hint="Check that its drive is connected. If the files were deleted on purpose, confirm "
+        "it once: mydata-like run --accept-empty",
         code="data.unavailable",
     )

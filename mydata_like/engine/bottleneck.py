@@ -1,4 +1,4 @@
-"""How a run's time is shared out among its stages and channels: looked at, judged, told."""
+"""The measurement of how a run's time is shared among its stages and channels, and of its limit."""
 
 import time
 from collections import defaultdict, deque
@@ -12,13 +12,13 @@ from mydata_like.engine.channel_tuner import ThroughputSample
 from mydata_like.engine.channels import ChannelPool
 from mydata_like.engine.pipeline import StageWaits, WorkerGroup
 
-AT_WORK: Final = 0.5  # of a channel or a worker, from which on it is at work
-HALF: Final = 0.5  # of the time; what takes more of it than that is the limit
-FULL: Final = 0.85  # of what processors can do
-REACHED: Final = 0.9  # of the bandwidth that is set
-TOLD: Final = 0.2  # of their time is what channels must have told of to be judged by it
+AT_WORK: Final = 0.5  # share of its time from which a channel or a worker counts as active
+HALF: Final = 0.5  # share of the time above which something is the limit
+FULL: Final = 0.85  # share of what the processors can do
+REACHED: Final = 0.9  # share of the bandwidth limit
+REPORTED: Final = 0.2  # share of their time that channels must have reported to be judged by it
 
-# What a stage waits for that is at work, by the names of their threads; `send` has its own reasons.
+# What an active stage waits for, by the names of its threads; `send` has its own reasons.
 _REASONS: Final = {
     "source": "source",
     "discover": "source",
@@ -31,11 +31,11 @@ _REASONS: Final = {
 
 
 class StageLoad(NamedTuple):
-    """How things went for so many seconds; numbers of workers are averages over them.
+    """Measurements over a number of seconds; numbers of workers are averages.
 
-    `busy` are workers at work by stage, `blocked` those whose results the next stage did not
-    take. `spent` is what the channels spent their time on, `engine` is what the engine took of
-    a processor. `pending` says that registered files are not verified yet.
+    `busy` is the number of active workers by stage, `blocked` the number of those whose results the
+    next stage did not accept. `spent` is what the channels spent their time on, `engine` is the
+    engine's share of a processor. `pending` states that registered files are not verified yet.
     """
 
     seconds: float
@@ -46,14 +46,14 @@ class StageLoad(NamedTuple):
     engine: float = 0.0
     cores: int = 1
     rate: float = 0.0  # bytes a second
-    bandwidth: float = 0.0  # that is set; 0 for none
+    bandwidth: float = 0.0  # the limit that is set; 0 for none
     pending: bool = False
 
 
 class Bottleneck(NamedTuple):
-    """What holds up the others: a stage, and what it is that this waits for.
+    """What slows a run down: a stage, and what this stage waits for.
 
-    Both are empty where the shares do not decide. Names are those of docs/events.md.
+    Both are empty if the measurements show no clear limit. Names are those of docs/events.md.
     """
 
     stage: str = ""
@@ -61,7 +61,7 @@ class Bottleneck(NamedTuple):
 
 
 def name_limit(evidence: StageLoad) -> Bottleneck:
-    """Return what keeps a run from going faster."""
+    """Return what limits the speed of a run."""
     if evidence.channels >= AT_WORK:
         if evidence.blocked.get("send", 0.0) >= HALF * evidence.channels:
             return Bottleneck("register", "API")
@@ -69,16 +69,16 @@ def name_limit(evidence: StageLoad) -> Bottleneck:
     busiest = max(_REASONS, key=lambda stage: evidence.busy.get(stage, 0.0))
     if evidence.busy.get(busiest, 0.0) >= AT_WORK:
         reason = "processor" if evidence.engine >= FULL else _REASONS[busiest]
-        return Bottleneck(_shown(busiest), reason)
+        return Bottleneck(_visible_stage(busiest), reason)
     return Bottleneck("verify", "verification") if evidence.pending else Bottleneck()
 
 
 def _name_in_send(evidence: StageLoad) -> str:
-    """Return what channels that are at work wait for."""
+    """Return what active channels wait for."""
     spent = evidence.spent
     if evidence.bandwidth and evidence.rate >= REACHED * evidence.bandwidth:
         return "bandwidth"
-    if spent.in_all < TOLD * evidence.channels * evidence.seconds:
+    if spent.in_all < REPORTED * evidence.channels * evidence.seconds:
         return ""
     at_work = spent.processor / evidence.seconds + evidence.engine
     if at_work >= FULL * evidence.cores:
@@ -90,31 +90,31 @@ def _name_in_send(evidence: StageLoad) -> str:
     return "line" if spent.line + spent.server >= HALF * spent.in_all else ""
 
 
-def _shown(stage: str) -> str:
-    """Return the stage that a person knows."""
+def _visible_stage(stage: str) -> str:
+    """Return the stage under the name that the user sees."""
     shown = {"source": "scan", "discover": "scan", "compare": "check"}
     return (shown | {"bundle": "send", "pack": "send"}).get(stage, stage)
 
 
-RECENT: Final = 2.0  # seconds of the past that are judged
-NOTABLE: Final = 0.1  # of a run's time that something must have been the limit to be called so
-TELL_AFTER: Final = 1.0  # seconds after which it is told again
-UNTOLD: Final = Bottleneck("send", "")
+RECENT: Final = 2.0  # the most recent seconds, which are judged
+NOTABLE: Final = 0.1  # share of a run's time from which on a limit is reported
+REPORT_INTERVAL: Final = 1.0  # seconds between two reports
+UNREPORTED: Final = Bottleneck("send", "")
 NO_WAITS: Final = StageWaits(0, 0.0, 0.0)
 
 
 class _TimeSample(NamedTuple):
-    """Sums that only grow, as they stood at one moment."""
+    """Cumulative sums at one moment."""
 
     group: WorkerGroup
     sight: ThroughputSample
     waits: Mapping[str, StageWaits]
     spent: TimeByCause
-    engine: float  # seconds of a processor
+    engine: float  # processor seconds
 
 
 class BottleneckMonitor:
-    """Looks now and then, from one thread, at the stages that it was told to watch."""
+    """A monitor that samples the stages it watches at intervals, from one thread."""
 
     def __init__(
         self,
@@ -131,26 +131,26 @@ class BottleneckMonitor:
         self._work = work
         self._group: WorkerGroup | None = None
         self._past: deque[_TimeSample] = deque()
-        self._told_at = 0.0
-        self._told = Bottleneck()
-        self._untold = 0.0  # seconds for which channels were at work and have not told how
-        self._limits: defaultdict[str, float] = defaultdict(float)  # seconds of each
+        self._reported_at = 0.0
+        self._reported = Bottleneck()
+        self._unreported = 0.0  # seconds of active channels that have not reported yet
+        self._limits: defaultdict[str, float] = defaultdict(float)  # seconds of each limit
 
     @property
     def limit(self) -> str:
-        """What was the limit for the longest time; empty where none was known for long."""
+        """The limit that applied longest; empty if none applied for a notable time."""
         named = {name: seconds for name, seconds in self._limits.items() if name}
         longest = max(named, key=lambda name: named[name], default="")
         return longest if longest and named[longest] >= NOTABLE * self._seconds else ""
 
     def watch(self, group: WorkerGroup) -> None:
-        """Look at the stages of this group from now on; from any thread."""
+        """Watch the stages of this group from now on; safe to call from any thread."""
         self._group = group
 
     def look(self, *, pending: bool) -> None:
-        """Judge the last seconds; tell of it once a second, and when the limit has changed.
+        """Judge the last seconds; report once a second, and whenever the limit has changed.
 
-        `pending` says that registered files are not verified yet.
+        `pending` states that registered files are not verified yet.
         """
         group = self._group
         if group is None or self._channels.resting:
@@ -168,23 +168,23 @@ class BottleneckMonitor:
     def _judge(self, last: _TimeSample, evidence: StageLoad) -> None:
         limit, moment = name_limit(evidence), self._past[-1].sight.moment
         self._count(limit, moment - last.sight.moment)
-        if limit != self._told or moment - self._told_at >= TELL_AFTER:
-            self._told, self._told_at = limit, moment
+        if limit != self._reported or moment - self._reported_at >= REPORT_INTERVAL:
+            self._reported, self._reported_at = limit, moment
             self._emit(_describe(limit, evidence))
 
     def _count(self, limit: Bottleneck, seconds: float) -> None:
-        """Count the time of a limit; while channels wait they tell nothing, but later why."""
-        if limit == UNTOLD:
-            self._untold += seconds
+        """Count the time of a limit. Waiting channels report only later what they waited for."""
+        if limit == UNREPORTED:
+            self._unreported += seconds
             return
-        if limit.stage == UNTOLD.stage:
-            seconds, self._untold = seconds + self._untold, 0.0
+        if limit.stage == UNREPORTED.stage:
+            seconds, self._unreported = seconds + self._unreported, 0.0
         self._limits[limit.name] += seconds
 
     @property
     def _seconds(self) -> float:
-        """How many seconds have been judged."""
-        return sum(self._limits.values()) + self._untold
+        """The number of seconds that have been judged."""
+        return sum(self._limits.values()) + self._unreported
 
     def _glance(self, group: WorkerGroup) -> _TimeSample:
         sight, waits = self._channels.gauge.read(), group.stage_waits()

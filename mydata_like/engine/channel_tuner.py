@@ -1,4 +1,4 @@
-"""Finds how many channels carry most: climbs while more of them carry more, and stays there."""
+"""The search for the number of channels with the highest throughput."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,10 +12,9 @@ from mydata_like.engine.pipeline import Lock
 
 
 class ThroughputSample(NamedTuple):
-    """What has been carried until a moment, in all; `busy` sums the seconds of each channel.
+    """The totals at one moment; `busy` is the sum of the seconds that each channel was active.
 
-    `idle` are the seconds for which this computer's processors had nothing to do, each by itself;
-    None where nobody counts them.
+    `idle` is the sum of the idle seconds of this computer's processors, None if it is not measured.
     """
 
     moment: float
@@ -26,28 +25,28 @@ class ThroughputSample(NamedTuple):
 
 
 class ThroughputMeter:
-    """Counts as the channels carry; safe to use from any thread."""
+    """Totals that channels update as they send; safe to use from any thread."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._lock = Lock()
-        self._sight = ThroughputSample(clock.monotonic(), 0.0, 0.0, 0.0)
+        self._sample = ThroughputSample(clock.monotonic(), 0.0, 0.0, 0.0)
         self._at_work = 0
         self._measure_idle: Callable[[], float | None] = lambda: None
 
     def count_idle(self, measure: Callable[[], float | None]) -> None:
-        """Tell of the processors' idle time, too, as this measures it."""
+        """Include the processors' idle time, which this function measures."""
         self._measure_idle = measure
 
     def read(self) -> ThroughputSample:
-        """Return the sums of now."""
+        """Return the current totals."""
         idle = self._measure_idle()
         with self._lock:
-            return self._bring_up()._replace(idle=idle)
+            return self._update()._replace(idle=idle)
 
     @contextmanager
     def one_at_work(self) -> Iterator[None]:
-        """Count a channel as busy while this lasts."""
+        """Count a channel as active in this context."""
         self._change(+1)
         try:
             yield
@@ -55,25 +54,25 @@ class ThroughputMeter:
             self._change(-1)
 
     def add(self, size: float, files: float) -> None:
-        """Count bytes and files that have gone."""
+        """Count bytes and files that have been sent."""
         with self._lock:
-            sight = self._sight
-            self._sight = sight._replace(bytes=sight.bytes + size, files=sight.files + files)
+            sample = self._sample
+            self._sample = sample._replace(bytes=sample.bytes + size, files=sample.files + files)
 
     def _change(self, step: int) -> None:
         with self._lock:
-            self._bring_up()
+            self._update()
             self._at_work += step
 
-    def _bring_up(self) -> ThroughputSample:
+    def _update(self) -> ThroughputSample:
         moment = self._clock.monotonic()
-        busy = self._sight.busy + self._at_work * (moment - self._sight.moment)
-        self._sight = self._sight._replace(moment=moment, busy=busy)
-        return self._sight
+        busy = self._sample.busy + self._at_work * (moment - self._sample.moment)
+        self._sample = self._sample._replace(moment=moment, busy=busy)
+        return self._sample
 
 
 class TransferProgress:
-    """Counts one payload as it travels; of its files, as many as of its bytes have gone."""
+    """The progress of one payload; its files are counted in proportion to its bytes."""
 
     def __init__(self, gauge: ThroughputMeter, payload: Payload) -> None:
         self._gauge = gauge
@@ -82,68 +81,69 @@ class TransferProgress:
         self._share = 0.0
 
     def reach(self, size: int) -> None:
-        """Note that so many bytes of the payload have gone, in all."""
+        """Record that `size` bytes of the payload have been sent in total."""
         share = size / self._size if self._size else 1.0
         step, self._share = share - self._share, share
         self._gauge.add(step * self._size, step * self._files)
 
 
 START: Final = 2
-FAR: Final = ((0.02, 8), (0.005, 4))  # from so long a round trip on, so many to begin with
+# (minimum round trip in seconds, initial number of channels)
+LONG_ROUND_TRIPS: Final = ((0.02, 8), (0.005, 4))
 
-WARM_UP: Final = 1.0  # seconds at work before it counts: windows of TCP open, others make room
-WINDOW: Final = 2.0  # seconds that are judged together
-LONGEST_WINDOW: Final = 16.0  # seconds, where large files and tiny ones take turns
-BUSY: Final = (0.8, 1.1)  # channels at work, as a share of those there should be
-LIMITED: Final = 0.75  # of an allowed bandwidth; who uses that much is held back by it
+WARM_UP: Final = 1.0  # active seconds before measuring: TCP windows open, other connections adapt
+WINDOW: Final = 2.0  # seconds that are measured together
+LONGEST_WINDOW: Final = 16.0  # seconds; long enough for a mix of large and tiny files
+BUSY: Final = (0.8, 1.1)  # active channels, as a share of the intended number
+LIMITED: Final = 0.75  # share of the bandwidth limit from which on the limit determines the speed
 
-SPARE: Final = 0.3  # of a processor; where less is idle, more channels would only share the rest
+SPARE: Final = 0.3  # processors; if fewer are idle, more channels would only compete for them
 
-# What a file costs beside its bytes, in bytes. Channels on one machine carry 20,000 tiny files
-# or some 400 MB in a second.
+# The cost of a file in addition to its bytes, in bytes. Channels on one machine send 20,000 tiny
+# files or about 400 MB in a second.
 FILE_WORTH: Final = 20_000
-ALIKE: Final = 0.35  # by which the parts that files have in the work may differ
+ALIKE: Final = 0.35  # by which the share of the work due to the number of files may differ
 
-GAIN: Final = 1.05  # less than this is none: fewer channels are as good
-WORSE: Final = 1.5  # by which two have to be better before one is tried: a run slows by less
-DOUBTFUL: Final = (0.92, 1.15)  # gains that one window does not tell from none
-LOOKS: Final = 3  # windows that do
-NEAR: Final = 0.8  # of the best is so good that between both there may be better ones
+GAIN: Final = 1.05  # a smaller gain counts as none: fewer channels are as good
+WORSE: Final = 1.5  # by which two channels must beat four before one is tried: a run slows by less
+INCONCLUSIVE: Final = (0.92, 1.15)  # gains that one window cannot tell from none
+WINDOWS: Final = 3  # windows that can
+NEAR: Final = 0.8  # share of the best speed from which on the numbers in between may be better
 
-STRANGE: Final = (0.6, 1.6)  # of the speed known; beyond it something else has changed
-RETURNS: Final = 2  # times that the best number is looked at anew
-REST: Final = 30.0  # seconds without a look at other numbers, twice as many after each in vain
-PROBE_AFTER: Final = 300.0  # seconds after which they are looked at in any case
+EXPECTED: Final = (0.6, 1.6)  # share of the known speed; outside of it, conditions have changed
+RETURNS: Final = 2  # times that the best number is measured again
+SEARCH_PAUSE: Final = 30.0  # seconds between searches; doubled after each unsuccessful one
+PROBE_AFTER: Final = 300.0  # seconds after which other numbers are tried in any case
 
 
 class ChannelSpeed(NamedTuple):
-    """What goes in a second."""
+    """Throughput per second."""
 
     bytes: float
     files: float
 
     @property
     def work(self) -> float:
-        """Bytes and files in one figure, by what they cost."""
+        """Bytes and files as one figure, weighted by their cost."""
         return self.bytes + FILE_WORTH * self.files
 
     @property
     def part_of_files(self) -> float:
-        """The part of the work that is due to the number of files."""
+        """The share of the work that is due to the number of files."""
         return FILE_WORTH * self.files / self.work if self.work else 0.0
 
     def is_like(self, other: "ChannelSpeed") -> bool:
-        """Whether both are of the same kind of work, so that they can be compared."""
+        """Return whether both measure the same kind of work and can be compared."""
         return abs(self.part_of_files - other.part_of_files) <= ALIKE
 
 
 class ChannelTuner:
-    """The search for the number of channels; it is told what goes and decides.
+    """The search for the best number of channels, driven by throughput samples.
 
-    `channels` is how many there should be now. A number is judged by windows in which all of
-    them had work; it is compared with those below and above it that are known. When the best
-    one has been found it stays, until the work or the link changes, or a long time has passed.
-    Without a number to begin with, the distance tells one.
+    `channels` is the number to use now. A number is judged by windows in which all channels were
+    active, and compared with the known numbers below and above it. The best number stays in use
+    until the work or the link changes, or a long time has passed. Without an initial number, the
+    search starts with one that depends on the round trip.
     """
 
     def __init__(self, channels: int = 0) -> None:
@@ -152,56 +152,59 @@ class ChannelTuner:
         self._window = _SpeedSample()
         self._seconds = WINDOW
         self._speeds: dict[int, ChannelSpeed] = {}  # by number of channels, as far as comparable
-        self._looks = 0  # windows that the speed of the present number is known from
+        self._windows = 0  # windows behind the speed of the current number
         self._settled = -inf
         self._searching = True
         self._origin = self.channels  # where the search began
-        self._usual = START  # what a run over this way begins with
-        self._rest = REST
+        self._usual = START  # the number that a run over this link starts with
+        self._pause = SEARCH_PAUSE
         self._returns = 0
-        self._strange = 0
-        self._full = False  # whether the processors were, in the last window
-        self._held_back = False  # whether only that has ended the search
+        self._unexpected = 0
+        self._full = False  # whether the processors were fully used in the last window
+        self._held_back = False  # whether only full processors ended the search
 
     def interrupt(self) -> None:
-        """Count nothing of the window under way: the run waits."""
+        """Discard the current window: the run is waiting."""
         self._window = _SpeedSample()
 
     def begin(self, round_trip: float, ceiling: int) -> str:
-        """Begin with more channels where the way is long, since waiting costs them nothing.
+        """Start with more channels if the round trip is long, since waiting costs nothing.
 
-        Returns why, as `look` does. Only the first round trip counts: seconds, 0 while unknown.
+        Return the reason, as `look` does. Only the first call with a known `round_trip` (seconds, 0
+        while unknown) has an effect.
         """
         if self._begun or not round_trip:
             return ""
         self._begun = True
-        wanted = min(next((number for far, number in FAR if round_trip >= far), START), ceiling)
+        wanted = min(
+            next((number for far, number in LONG_ROUND_TRIPS if round_trip >= far), START), ceiling
+        )
         if wanted <= self.channels:
             return ""
         self._move(wanted)
         self._origin = self._usual = wanted
-        return f"a round trip takes {round_trip * 1e3:.0f} ms: beginning with {wanted}"
+        return f"a round trip takes {round_trip * 1e3:.0f} ms: starting with {wanted}"
 
-    def look(self, sight: ThroughputSample, ceiling: int, bandwidth: float = 0.0) -> str:
-        """Take note of what has gone; return why `channels` changed, empty where it did not.
+    def look(self, sample: ThroughputSample, ceiling: int, bandwidth: float = 0.0) -> str:
+        """Process a sample; return why `channels` has changed, or an empty text.
 
-        There may be `ceiling` channels, and `bandwidth` bytes a second, 0 for any number.
+        At most `ceiling` channels are allowed, and `bandwidth` bytes a second, 0 for no limit.
         """
         if self.channels > ceiling:
-            self._bow_to(ceiling)
+            self._apply_ceiling(ceiling)
         window = self._window
-        speed = window.add(sight, self.channels, self._seconds)
-        if speed is None or not speed.work:  # a line that has stalled tells nothing
+        speed = window.add(sample, self.channels, self._seconds)
+        if speed is None or not speed.work:  # a stalled link gives no information
             return ""
         if bandwidth and speed.bytes > LIMITED * bandwidth:
             return ""
         self._full = window.spare is not None and window.spare < SPARE
         if self._searching:
-            return self._search(speed, ceiling, sight.moment)
-        return self._watch(speed, ceiling, sight.moment)
+            return self._search(speed, ceiling, sample.moment)
+        return self._watch(speed, ceiling, sample.moment)
 
-    def _bow_to(self, ceiling: int) -> None:
-        """Make do with fewer channels than there are, or were."""
+    def _apply_ceiling(self, ceiling: int) -> None:
+        """Adapt to a ceiling below the current or an earlier number of channels."""
         self._move(ceiling)
         self._origin = min(self._origin, ceiling)
         self._speeds = {number: s for number, s in self._speeds.items() if number <= ceiling}
@@ -210,14 +213,14 @@ class ChannelTuner:
         if not all(speed.is_like(known) for known in self._speeds.values()):
             return self._start_over(moment)
         self._learn(speed)
-        if self._looks < LOOKS and self._doubts():
+        if self._windows < WINDOWS and self._is_inconclusive():
             return ""
         return self._choose(ceiling, moment)
 
     def _start_over(self, moment: float) -> str:
-        """Begin anew where the search began, with windows in which more kinds of files have room.
+        """Restart the search at its origin, with windows long enough for more kinds of files.
 
-        What was learnt does not tell how many channels suit the files that come now.
+        Earlier measurements do not apply to the new files.
         """
         here = self.channels
         self._forget()
@@ -226,21 +229,21 @@ class ChannelTuner:
         if self._seconds > LONGEST_WINDOW:
             self._seconds = LONGEST_WINDOW
             self._settle(moment)
-        return f"other files than before: back to {self.channels}" if here != self.channels else ""
+        return f"different files: back to {self.channels}" if here != self.channels else ""
 
     def _watch(self, speed: ChannelSpeed, ceiling: int, moment: float) -> str:
-        """Search again where it is time."""
+        """Restart the search when it is due."""
         known = self._speeds.get(self.channels, speed)
-        least, most = (share * known.work for share in STRANGE)
+        least, most = (share * known.work for share in EXPECTED)
         if speed.is_like(known) and least <= speed.work <= most:
-            self._strange = 0
+            self._unexpected = 0
             self._learn(speed)
         else:
-            self._strange += 1
+            self._unexpected += 1
         rested = moment - self._settled
         freed = self._held_back and not self._full
-        if freed or rested >= PROBE_AFTER or (self._strange > 1 and rested >= self._rest):
-            self._search_again(speed if self._strange else self._speeds[self.channels])
+        if freed or rested >= PROBE_AFTER or (self._unexpected > 1 and rested >= self._pause):
+            self._search_again(speed if self._unexpected else self._speeds[self.channels])
             return self._choose(ceiling, moment)
         return ""
 
@@ -252,29 +255,29 @@ class ChannelTuner:
 
     def _forget(self) -> None:
         self._speeds.clear()
-        self._looks = 0
+        self._windows = 0
         self._returns = 0
 
     def _learn(self, speed: ChannelSpeed) -> None:
-        """Let a window count in the speed of the present number; the last few make it up."""
-        weight = 1 / min(self._looks + 1, LOOKS)
+        """Add a window to the current number's speed, the average of the last few windows."""
+        weight = 1 / min(self._windows + 1, WINDOWS)
         known = self._speeds.get(self.channels, speed)
-        self._looks += 1
+        self._windows += 1
         self._speeds[self.channels] = ChannelSpeed(
             *(old + weight * (new - old) for old, new in zip(known, speed, strict=True))
         )
 
-    def _doubts(self) -> bool:
-        """Whether the present number may be better than the best other one, or not."""
+    def _is_inconclusive(self) -> bool:
+        """Return whether the comparison with the best other number is still inconclusive."""
         others = [known.work for number, known in self._speeds.items() if number != self.channels]
-        least, most = (share * max(others, default=inf) for share in DOUBTFUL)
+        least, most = (share * max(others, default=inf) for share in INCONCLUSIVE)
         return least < self._speeds[self.channels].work < most
 
     def _choose(self, ceiling: int, moment: float) -> str:
-        """Go to the next number that should be known, or else to the best one.
+        """Move to the next number to be measured, or else to the best one.
 
-        There it is looked at anew before the search ends: a run slows down when the server
-        begins to verify, so what was seen first may look better than it is.
+        The best one is measured again before the search ends: a run slows down when the server
+        begins to verify, so early measurements may look better than later ones.
         """
         best = self._find_best()
         stale = self._returns and best != self.channels
@@ -289,16 +292,17 @@ class ChannelTuner:
         return reason
 
     def _find_best(self) -> int:
-        """Return the fewest channels that carry as much as any."""
+        """Return the smallest number of channels that is as fast as any."""
         most = max(speed.work for speed in self._speeds.values())
         return min(n for n, speed in self._speeds.items() if speed.work * GAIN >= most)
 
     def _find_unknown(self, best: int, ceiling: int) -> int | None:
-        """Return the number that should be tried next, None for none.
+        """Return the number to try next, None if there is none.
 
-        First twice as many, unless the processors are full. Where they are worse, or these are full
-        of more than a run begins with, half as many; one alone only where they are far worse. Then
-        what lies between the best one and a neighbour nearly as good.
+        First comes twice the best number, unless the processors are full. If that is slower, or the
+        processors are full with more channels than a run starts with, half the number follows; a
+        single channel is tried only if more are far slower. Numbers between the best one and a
+        neighbor nearly as good come last.
         """
         above = min((number for number in self._speeds if number > best), default=0)
         below = max((number for number in self._speeds if number < best), default=0)
@@ -318,24 +322,24 @@ class ChannelTuner:
         return (best + max(rivals, key=lambda number: self._share(number, best))) // 2
 
     def _share(self, number: int, best: int) -> float:
-        """Return how much a number carries as a share of the best one; 0 where it is unknown."""
+        """Return the speed of a number relative to that of the best one; 0 if unknown."""
         known = self._speeds.get(number)
         return known.work / self._speeds[best].work if known else 0.0
 
     def _explain(self, wanted: int) -> str:
-        """Return why there shall be so many channels, empty where there are."""
+        """Return why the number of channels changes to `wanted`; empty if it does not."""
         here = self.channels
         if wanted == here:
             return ""
         decision = f"back to {wanted}" if wanted in self._speeds else f"trying {wanted}"
-        carried = f"{'carry' if here > 1 else 'carries'} {self._show(here)}: {decision}"
+        carried = f"{'carry' if here > 1 else 'carries'} {self._format_speed(here)}: {decision}"
         others = self._speeds.keys() - {here}
         if not others:
             return f"{_count(here)} {carried}"
         other = max(others, key=lambda number: self._speeds[number].work)
-        return f"{_count(other)} carried {self._show(other)}, {here} {carried}"
+        return f"{_count(other)} carried {self._format_speed(other)}, {here} {carried}"
 
-    def _show(self, number: int) -> str:
+    def _format_speed(self, number: int) -> str:
         speed = self._speeds[number]
         if speed.part_of_files > 0.5:
             return f"{speed.files:,.0f} files/s"
@@ -344,21 +348,21 @@ class ChannelTuner:
     def _move(self, channels: int) -> None:
         if channels != self.channels:
             self.channels = channels
-            self._looks = 0
+            self._windows = 0
             self.interrupt()
 
     def _settle(self, moment: float) -> None:
         in_vain = self.channels == self._origin and not self._held_back
-        self._rest = min(2 * self._rest, PROBE_AFTER) if in_vain else REST
+        self._pause = min(2 * self._pause, PROBE_AFTER) if in_vain else SEARCH_PAUSE
         self._searching = False
         self._settled = moment
-        self._strange = 0
+        self._unexpected = 0
 
 
 class _SpeedSample:
-    """A stretch of time in which all channels had work.
+    """A period in which all channels were active.
 
-    `spare` is how many of this computer's processors were idle in the last one, if that is told.
+    `spare` is the number of idle processors of this computer in the last one, None if unknown.
     """
 
     def __init__(self) -> None:
@@ -367,31 +371,31 @@ class _SpeedSample:
         self._busy_since: float | None = None
         self._begin: ThroughputSample | None = None
 
-    def add(self, sight: ThroughputSample, channels: int, length: float) -> ChannelSpeed | None:
-        """Return how fast it went, once that is known of a time of this length."""
-        last, self._last = self._last, sight
-        if last is None or not _all_busy(last, sight, channels):
+    def add(self, sample: ThroughputSample, channels: int, length: float) -> ChannelSpeed | None:
+        """Return the speed once the period has the requested length."""
+        last, self._last = self._last, sample
+        if last is None or not _all_busy(last, sample, channels):
             self._busy_since = self._begin = None
             return None
         if self._busy_since is None:
             self._busy_since = last.moment
         if self._begin is None:
-            if sight.moment - self._busy_since >= WARM_UP:
-                self._begin = sight
+            if sample.moment - self._busy_since >= WARM_UP:
+                self._begin = sample
             return None
-        seconds = sight.moment - self._begin.moment
+        seconds = sample.moment - self._begin.moment
         if seconds < length:
             return None
-        begin, self._begin = self._begin, sight
-        if begin.idle is not None and sight.idle is not None:
-            self.spare = (sight.idle - begin.idle) / seconds
+        begin, self._begin = self._begin, sample
+        if begin.idle is not None and sample.idle is not None:
+            self.spare = (sample.idle - begin.idle) / seconds
         return ChannelSpeed(
-            (sight.bytes - begin.bytes) / seconds, (sight.files - begin.files) / seconds
+            (sample.bytes - begin.bytes) / seconds, (sample.files - begin.files) / seconds
         )
 
 
 def _all_busy(before: ThroughputSample, after: ThroughputSample, channels: int) -> bool:
-    """Whether there was work for all channels, and no more at work than there should be."""
+    """Return whether all channels were active, and no more than intended."""
     seconds = after.moment - before.moment
     least, most = (share * channels * seconds for share in BUSY)
     return seconds > 0 and least <= after.busy - before.busy <= most

@@ -1,4 +1,4 @@
-"""Lends the transport's channels to the workers that send."""
+"""The pool that lends the transport's channels to send workers, and their shared bandwidth."""
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,15 +15,15 @@ from mydata_like.engine.channel_tuner import ChannelTuner, ThroughputMeter, Tran
 from mydata_like.engine.gate import Gate
 from mydata_like.engine.pipeline import Condition, Lock, WorkQueue
 
-HUNGRY = 0.75  # of its share; who uses that much could use more
-GROWTH = 1.3  # what the others are left, for more than they use now
-LEAST = 0.02  # of the total, for who uses next to nothing
-NOTABLE = 0.01  # changes of a share below this part of it are not passed on
+SATURATED = 0.75  # share of its allowance from which on a channel could use more
+GROWTH = 1.3  # headroom for the other channels, relative to what they use now
+SMALLEST_SHARE = 0.02  # minimum share of the total, for channels that use almost nothing
+NOTABLE = 0.01  # smaller relative changes of a share are not applied
 
 
 @dataclass(slots=True, eq=False)
 class _Flow:
-    """A channel at work, and what it made of its share."""
+    """An active channel and its use of its share."""
 
     channel: Channel
     since: float
@@ -33,22 +33,22 @@ class _Flow:
 
 
 class Meter:
-    """Counts the bytes of one payload as a channel carries it."""
+    """A counter of the bytes of one payload on its channel."""
 
     def __init__(self, flow: _Flow) -> None:
         self._flow = flow
         self._counted = 0
 
     def reach(self, size: int) -> None:
-        """Note that so many bytes of the payload have gone, in all."""
+        """Record that `size` bytes of the payload have been sent in total."""
         self._flow.moved += size - self._counted
         self._counted = size
 
 
 class Bandwidth:
-    """A number of bytes a second, shared fairly by the channels at work; 0 sets no limit.
+    """A limit in bytes a second, shared fairly among the active channels; 0 sets no limit.
 
-    What a channel leaves of its share goes to the others with the next `divide_anew`.
+    The next `divide_anew` gives the unused part of a channel's share to the others.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -59,18 +59,18 @@ class Bandwidth:
 
     @property
     def total(self) -> float:
-        """Bytes a second for all channels together."""
+        """The limit for all channels together, in bytes a second."""
         return self._total
 
     def change(self, total: float) -> None:
-        """Let so many bytes a second go from now on."""
+        """Set the limit for all channels together."""
         with self._lock:
             self._total = total
             self._share_out()
 
     @contextmanager
     def used_by(self, channel: Channel) -> Iterator[Meter]:
-        """Give a channel its share while this lasts."""
+        """Give a channel its share in this context."""
         with self._lock:
             flow = self._flows.get(channel.number)
             if flow is None:
@@ -83,7 +83,7 @@ class Bandwidth:
             flow.lent = False
 
     def divide_anew(self) -> None:
-        """Divide by what each channel has made of its share since the last time."""
+        """Divide the limit by what each channel has used of its share since the last call."""
         with self._lock:
             now = self._clock.monotonic()
             idle = [key for key, flow in self._flows.items() if not (flow.lent or flow.moved)]
@@ -96,8 +96,8 @@ class Bandwidth:
 
     def _share_out(self, demands: Mapping[int, float] | None = None) -> None:
         keys = list(self._flows)
-        wishes = [demands[key] if demands else inf for key in keys]
-        for key, share in zip(keys, divide(self._total, wishes), strict=True):
+        limits = [demands[key] if demands else inf for key in keys]
+        for key, share in zip(keys, divide(self._total, limits), strict=True):
             flow = self._flows[key]
             if abs(share - flow.share) > NOTABLE * flow.share or flow.share == inf:
                 flow.share = share
@@ -105,10 +105,10 @@ class Bandwidth:
 
 
 def divide(total: float, demands: Sequence[float]) -> list[float]:
-    """Divide a total so that nobody lacks what another has beyond its demand.
+    """Divide a total by max-min fairness.
 
-    Whoever demands less than an equal part gets that, the others share the rest; what nobody
-    demands is divided equally, so that the shares always sum up to the total.
+    Demands below an equal share are met in full; the others share the rest. What no one demands is
+    divided equally, so the shares always sum up to the total.
     """
     shares = [0.0] * len(demands)
     rest = total
@@ -120,30 +120,30 @@ def divide(total: float, demands: Sequence[float]) -> list[float]:
 
 
 def _demand(flow: _Flow, now: float, total: float) -> float:
-    """Return what a channel could use: without end for one that uses up its share."""
+    """Return what a channel could use; infinite if it uses up its share."""
     seconds = now - flow.since
-    if seconds <= 0 or flow.moved >= HUNGRY * flow.share * seconds:
+    if seconds <= 0 or flow.moved >= SATURATED * flow.share * seconds:
         return inf
-    return max(GROWTH * flow.moved / seconds, LEAST * total)
+    return max(GROWTH * flow.moved / seconds, SMALLEST_SHARE * total)
 
 
 logger = logging.getLogger(__name__)
 
-# What a staging host says that cannot be reached, or that grants no further session.
+# The problem codes of a staging host that is unreachable, or that refuses another session.
 UNREACHABLE = "link.refused"
 NOT_GRANTED = "channel.refused"
-ASK_AGAIN = 30.0  # seconds after which a refused channel is asked for again
-STALE = timedelta(minutes=2)  # after which an idle channel may have died without our hearing of it
-GLANCE = 0.25  # seconds after which a worker looks whether it may go to work
+ASK_AGAIN = 30.0  # seconds after which a refused channel is requested again
+STALE = timedelta(minutes=2)  # after which an idle channel may be broken without notice
+CHECK_INTERVAL = 0.25  # seconds between checks whether a worker may start
 
 
 class ChannelPool:
-    """Channels in use and idle, and how many of them there are.
+    """The channels in use and idle, limited in number.
 
-    At most `limit` are open at once: a fixed number, what a search finds, or with 0 as many as
-    this computer and the staging host can bear. Only so many workers take payloads, so that each
-    gets a channel soon. One that was idle for long, by the clock on the wall since the computer
-    may have slept, is replaced.
+    At most `limit` are open at once: a fixed number, the result of a search, or with 0 as many as
+    this computer and the staging host support. Only that many workers take payloads, so each soon
+    gets a channel. Channels that were idle for long are replaced; the idle time is measured by the
+    wall clock, since the computer may have slept.
     """
 
     def __init__(
@@ -162,59 +162,59 @@ class ChannelPool:
         self._idle: WorkQueue[tuple[Channel, datetime]] = WorkQueue(gate.cancel, limit=1000)
         self._limit = limit
         self._at_work = 0
-        self._first = 0  # who is to have a channel before anybody else
+        self._first = 0  # how many callers have priority over all others
         self._opened = 0
         self._opening = 0
-        self._granted = 0  # how many the host granted when it refused another
+        self._granted = 0  # number of channels the host allowed when it refused another
         self._granted_until = 0.0
         self._lock = Condition()
 
     @property
     def limit(self) -> int:
-        """How many channels work at once."""
+        """The number of channels that may be active at once."""
         limit = self._limit.channels if isinstance(self._limit, ChannelTuner) else self._limit
         return min(limit, self.ceiling) if limit else self.ceiling
 
     @property
     def ceiling(self) -> int:
-        """How many channels this computer and the staging host can bear."""
+        """The number of channels that this computer and the staging host support."""
         capacity = self._transport.capacity
         refused = self._gate.clock.monotonic() < self._granted_until
         return min(capacity, self._granted) if refused else capacity
 
     @property
     def round_trip(self) -> float:
-        """How many seconds the way to the staging host and back takes, 0 while unknown."""
+        """The round-trip time to the staging host in seconds, 0 while unknown."""
         return self._transport.round_trip
 
     @property
     def resting(self) -> bool:
-        """Whether nothing new is sent now, for reasons that no channel has."""
+        """Whether the whole run is waiting or ending, so no channel sends anything new."""
         return self._gate.waits or self._gate.cancel.is_set()
 
     def change_limit(self, limit: int | ChannelTuner) -> None:
-        """Let so many channels work from now on; those too many end with their payloads."""
+        """Set the limit; channels above it are closed after their current payloads."""
         self._limit = limit
         self._follow_limit()
 
     def search(self) -> str:
-        """Let the search for a good number go on; return why it went to another one, if it did."""
-        climb = self._limit
-        if not isinstance(climb, ChannelTuner):
+        """Continue the search for the best number; return why the number changed, if it did."""
+        tuner = self._limit
+        if not isinstance(tuner, ChannelTuner):
             return ""
         if self.resting:
-            climb.interrupt()
+            tuner.interrupt()
             return ""
-        before, ceiling = climb.channels, self.ceiling
-        reason = climb.begin(self.round_trip, ceiling) or climb.look(
+        before, ceiling = tuner.channels, self.ceiling
+        reason = tuner.begin(self.round_trip, ceiling) or tuner.look(
             self.gauge.read(), ceiling, self.bandwidth.total
         )
-        if climb.channels != before:
+        if tuner.channels != before:
             self._follow_limit()
         return reason
 
     def _follow_limit(self) -> None:
-        """Wake workers that may go to work now, and close idle channels that are too many."""
+        """Wake workers that may start now, and close surplus idle channels."""
         with self._lock:
             self._lock.notify_all()
         for idle, _ in self._idle.take_ready(1000):
@@ -222,12 +222,12 @@ class ChannelPool:
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """Wait until one more worker may take a payload, and be at work while this lasts."""
+        """Wait until one more worker may take a payload, and count it as active in this context."""
         with self._lock:
             while self._at_work >= self.limit or self._first:
                 if self._gate.cancel.is_set():
                     raise Cancelled
-                self._lock.wait(GLANCE)
+                self._lock.wait(CHECK_INTERVAL)
             self._at_work += 1
         try:
             yield
@@ -238,7 +238,7 @@ class ChannelPool:
 
     @contextmanager
     def borrowed(self) -> Iterator[Channel]:
-        """Lend a channel: an idle one, or a new one where the server grants it."""
+        """Lend a channel: an idle one, or a new one if the server allows it."""
         channel = self._take()
         try:
             with self.gauge.one_at_work():
@@ -248,9 +248,9 @@ class ChannelPool:
 
     @contextmanager
     def borrowed_first(self, patience: float) -> Iterator[Channel | None]:
-        """Lend a channel for what takes a moment, before further payloads; None without one.
+        """Lend a channel for a short task, ahead of further payloads; None if there is none.
 
-        While this waits, for so many seconds, no other worker takes a payload.
+        While this waits, for at most `patience` seconds, no other worker takes a payload.
         """
         with self._lock:
             self._first += 1
@@ -269,9 +269,9 @@ class ChannelPool:
                 self._return(channel)
 
     def ensure_open(self, channel: Channel) -> None:
-        """Let a channel stand that has been lost; wait at the gate while none can be had.
+        """Reopen a lost channel; wait at the gate while that is impossible.
 
-        Whoever looks there for all others is to be quick, which a payload is not.
+        The worker that probes for all others must be quick, and sending a payload is not.
         """
 
         def reach() -> None:
@@ -286,9 +286,9 @@ class ChannelPool:
 
     @contextmanager
     def carrying(self, channel: Channel, payload: Payload) -> Iterator[Callable[[int], None]]:
-        """Give a channel its share of the bandwidth for a payload; yield what counts its bytes.
+        """Give a channel its share of the bandwidth for a payload; yield a progress callback.
 
-        That is to be told how many of them have gone by now.
+        Call it with the number of bytes sent so far.
         """
         progress = TransferProgress(self.gauge, payload)
         with self.bandwidth.used_by(channel) as meter:
@@ -300,7 +300,7 @@ class ChannelPool:
             yield reach
 
     def open_another(self) -> Channel | None:
-        """Open a channel, unless there are as many as there may be."""
+        """Open a channel unless the limit is reached."""
         with self._lock:
             if self._opened + self._opening >= self.limit:
                 return None
@@ -309,14 +309,14 @@ class ChannelPool:
         try:
             channel = self._gate.call(self._open)
         except TransientError as error:
-            logger.info("No further channel: %s", error)
+            logger.info("No further channel can be opened: %s", error)
         finally:
             with self._lock:
                 self._opening -= 1
         return self._admit(channel)
 
     def _take_fresh(self) -> Channel | None:
-        """Return an idle channel, unless it has been that for long."""
+        """Return an idle channel, unless it has been idle for too long."""
         for ready, since in self._idle.take_ready(1):
             if self._gate.clock.now() - since < STALE:
                 return ready
@@ -335,21 +335,21 @@ class ChannelPool:
                 return idle[0]
 
     def _return(self, channel: Channel) -> None:
-        """Keep a channel for the next payload, or close it where there are too many."""
+        """Keep a channel for the next payload, or close it if there are too many."""
         with self._lock:
             surplus = self._opened > self.limit
             self._opened -= surplus
         if surplus:
             channel.close()
         else:
-            with suppress(Cancelled):  # a run that ends has no next payload
+            with suppress(Cancelled):  # a run that is ending has no next payload
                 self._idle.put((channel, self._gate.clock.now()))
 
     def _admit(self, channel: Channel | None) -> Channel | None:
-        """Lend a new channel, if the host turns out to be large enough for it.
+        """Return a new channel if the host supports it.
 
-        How many processors it has is known only when the first channel is open; one that
-        was opened meanwhile stays unused then.
+        The host's number of processors is known only once the first channel is open. A channel that
+        was opened before then may exceed the limit, and is closed.
         """
         with self._lock:
             if channel is None:
@@ -362,17 +362,17 @@ class ChannelPool:
         return channel
 
     def _open(self) -> Channel:
-        """Open a channel; that none can be opened at all concerns the whole run."""
+        """Open a channel; if none can be opened at all, that affects the whole run."""
         try:
             return self._transport.open_channel()
         except TransientError as error:
             if self._opened and error.problem_code == NOT_GRANTED:
-                self._note_refusal(f"the staging host grants no more: {error.message}")
+                self._note_refusal(f"the staging host allows no more: {error.message}")
                 raise
             raise _unavailable(error) from error
 
     def _note_refusal(self, reason: str) -> None:
-        """Make do with what is open, or about to be, until it is time to ask again."""
+        """Limit the pool to the channels that are open or opening, until it is time to retry."""
         with self._lock:
             self._granted = self._opened + self._opening - 1
             self._granted_until = self._gate.clock.monotonic() + ASK_AGAIN

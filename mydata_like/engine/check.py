@@ -1,4 +1,4 @@
-"""Asks ledger and server what is already there: yes, no or some of a group of files."""
+"""The stage that checks, for a group of files, what the ledger and the server already have."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
@@ -46,28 +46,28 @@ Judged = Open | Comparison | Entry | Problem
 SIZE = attrgetter("size")
 ELSEWHERE = Problem(
     "server.elsewhere",
-    "The local file differs from the server's, whose copy has left the staging area.",
+    "The local file differs from the server's copy, which is no longer in the staging area.",
     "Ask the facility's administrator to replace the datafile, or rename the local file.",
 )
 ARCHIVES_NAME = Problem(
     "archive.name",
-    "The local file has the name of an archive on the server, which holds other files.",
+    "The local file has the same name as an archive of other files on the server.",
     "Rename the local file.",
 )
 UNREAD = Problem(
     "waiting.archive",
-    "An archive on the server may hold the file; it can be read once the server has verified it.",
-    "The next run looks again; if this stays, tell the server's administrator.",
+    "An archive that the server has not verified yet may contain this file.",
+    "The next run checks again. If this persists, contact the server's administrator.",
 )
 
 
 class Check:
-    """The stage that looks files up in the ledger, and in a listing where that is not proven.
+    """The stage that looks files up in the ledger, or in a listing if the ledger is not proven.
 
-    It yields, group by group, what is not verified yet: files to send, files whose bytes
-    are in the staging area already, and datafiles that only wait for verification. What
-    concerns a file in an archive comes as that archive with this one member. What nobody has
-    read as it is now, and the server may have, comes apart.
+    It yields, group by group, what is not verified yet: files to send, files whose bytes are
+    already in the staging area, and datafiles that only wait for verification. A file in an archive
+    is represented by that archive with this one member. Files that the server may have, but whose
+    current content was never read, come separately.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class Check:
         self._emit = emit
         self._box = box
         self._views: SingleFlight[bytes, DatasetView] = SingleFlight()
-        # What the server says of these may be of earlier bytes, until it has looked again.
+        # The server's status of these may refer to earlier bytes until it verifies them again.
         self._replaced = {it.datafile for it in self._ledger.find_replacements()}
         self._claims: SingleFlight[DatasetId, bytes] = SingleFlight()
 
@@ -113,8 +113,8 @@ class Check:
         dataset = self._knowledge.gate.call(lambda: self._datasets.find_dataset(group.folder))
         if dataset.id and self._claims(dataset.id, lambda: folder) != folder:
             raise ItemError(
-                f"Another folder of this run becomes the dataset {dataset.name} too.",
-                hint="Rename one of the two folders, so that their files do not mix.",
+                f"Another folder of this run maps to the same dataset, {dataset.name}.",
+                hint="Rename one of the two folders, so that their files stay apart.",
                 code="folder.same-dataset",
             )
         return self._knowledge.look_up(dataset, folder)
@@ -145,7 +145,7 @@ class Check:
                     unread.append(found)
                 case _:
                     checked.open.append(found)
-        self._tell(checked.open)
+        self._report_open(checked.open)
         self._keep([found for file, found in verified if found != entries.get(file.key)])
         self._keep(list(_find_earlier(view, judged, entries)))
         for file, found in verified:
@@ -164,7 +164,7 @@ class Check:
             self._emit(FilesKnown(folder=group.folder.path, files=files, bytes=size))
 
     def _leave_out_known(self, view: DatasetView, group: FileGroup) -> Sequence[LocalFile]:
-        """Return the files that have to be looked at one by one, most often none."""
+        """Return the files that must be checked one by one, usually none."""
         files, agreed = group.files, view.agrees
         view.settle()
         if agreed and group.known == view.dataset.id:
@@ -176,7 +176,7 @@ class Check:
             return files
         return [file for file in files if file.key in found.keys or file.name.endswith(b".tar")]
 
-    def _tell(self, open_files: list[Open]) -> None:
+    def _report_open(self, open_files: list[Open]) -> None:
         for item in open_files:
             if isinstance(item, FileToSend):
                 changed = bool(item.datafile and item.datafile.replicas)
@@ -184,7 +184,7 @@ class Check:
                 self._emit(FileWanted(path=file.key, size=file.size, changed=changed))
 
     def _judge(self, view: DatasetView, file: LocalFile, entry: Entry | None) -> Judged:
-        """Return an entry for a verified file, a problem for a hopeless one, else what to do."""
+        """Return an entry if verified, a problem if the file cannot be sent, else the next step."""
         if view.is_archive(file):
             return ARCHIVES_NAME
         known = entry if entry and entry.dataset == view.dataset.id else None
@@ -197,18 +197,18 @@ class Check:
         return self._judge_known(view, file, known)
 
     def _judge_known(self, view: DatasetView, file: LocalFile, entry: Entry) -> Judged:
-        """Decide about a file whose checksum the ledger knows, and which is not verified."""
+        """Decide on an unverified file whose checksum is in the ledger."""
         if not entry.archive:
             return self._judge_record(view, file, entry)
-        # Of bytes that are not those of a record of its own, which may be there as well.
+        # The file may be in an archive and have a record of its own as well.
         return self._judge_inside(view, file, entry) or self._compare_record(view, file, None)
 
     def _judge_inside(
         self, view: DatasetView, file: LocalFile, entry: Entry
     ) -> Staged | Registered | Entry | None:
-        """Decide by the archive that holds the file; None where that is gone.
+        """Decide by the archive that contains the file; None if that archive is gone.
 
-        An archive is not sent again as it was: what a lost one held goes into another.
+        A lost archive is not sent again as it was: its files go into another one.
         """
         archive, record = view.find_archive(entry.archive)
         if archive is None:
@@ -226,7 +226,7 @@ class Check:
         return Registered(wanted, archive.checksum, record.id, record.looks)
 
     def _judge_record(self, view: DatasetView, file: LocalFile, entry: Entry) -> Judged:
-        """Decide by the server's record of a file whose checksum the ledger knows."""
+        """Decide by the server's record of a file whose checksum is in the ledger."""
         record = view.find(file)
         wanted = self._want(view, file, record)
         if record is None and entry.state is EntryState.STAGED:
@@ -238,9 +238,9 @@ class Check:
         return self._describe(wanted, record, entry)
 
     def _compare_record(self, view: DatasetView, file: LocalFile, entry: Entry | None) -> Judged:
-        """Decide by what the server has of a file that was never read as it is now.
+        """Decide by the server's record of a file whose current content was never read.
 
-        `entry` is what the ledger knows of it as it was, or of a file of its name.
+        `entry` is the ledger's row of its earlier state, or of a file of the same name.
         """
         record = view.find(file)
         wanted = self._want(view, file, record)
@@ -256,7 +256,7 @@ class Check:
         return Comparison(file, tuple(matches), differs) if matches else differs
 
     def _differs(self, wanted: FileToSend) -> FileToSend | Problem:
-        """Return a file to be sent, unless its record is out of our reach."""
+        """Return a file to send, unless its record cannot be replaced."""
         record = wanted.datafile
         hopeless = record and record.replicas and not find_replica(record, self._box)
         return ELSEWHERE if hopeless else wanted
@@ -264,9 +264,9 @@ class Check:
     def _describe(
         self, wanted: FileToSend, record: Datafile, entry: Entry | None
     ) -> Entry | Registered:
-        """Return how far a file has come that has the record's bytes.
+        """Return the status of a file that has the record's content.
 
-        A record that was verified with other bytes before still says so.
+        A record that was verified with other bytes before still counts as verified.
         """
         repaired = entry and (entry.state, entry.checksum) == (EntryState.REPAIRED, record.checksum)
         unproven = repaired or record.id in self._replaced
@@ -275,9 +275,9 @@ class Check:
         return Registered(wanted, record.checksum, record.id, record.looks)
 
     def _find_inside(self, view: DatasetView, file: LocalFile, entry: Entry) -> Entry | None:
-        """Return the row of a file that is in an archive, if its bytes are what they were.
+        """Return the row of a file that is in an archive, if its content is unchanged.
 
-        One that was written since goes into another archive, whatever its bytes are.
+        A file that was written to since then goes into another archive, whatever its content.
         """
         if (entry.size, entry.modified_ns) != (file.size, file.modified_ns):
             return None
@@ -299,7 +299,7 @@ class Check:
 def _find_earlier(
     view: DatasetView, judged: Sequence[tuple[LocalFile, Judged]], entries: Mapping[bytes, Entry]
 ) -> Iterator[Entry]:
-    """Yield the rows that are of an earlier state of a file; they say so from now on."""
+    """Yield the rows of earlier states of a file, marked as such."""
     for file, found in judged:
         entry = entries.get(file.key)
         verified = entry and entry.state is EntryState.VERIFIED

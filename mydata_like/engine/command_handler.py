@@ -1,4 +1,4 @@
-"""Carries out commands while a run goes, and answers each with one event."""
+"""The handler that executes commands during a run and answers each with one event."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -31,19 +31,19 @@ from mydata_like.engine.run_limits import RunLimits
 from mydata_like.engine.scheduler import RunRequests
 from mydata_like.engine.user_overrides import NO_TRANSFER, NOTHING_LEFT, UserOverrides
 
-PERSON = "person"  # whose hold a pause is
-PAUSED = Problem("run.paused", "A person paused the run.", "It goes on when it is resumed.")
-UNDER_WAY = Problem("run.already-running", "A run is under way.", "It goes on.")
-NO_RUN = Problem("command.no-run", "No run is under way.", "There is nothing to be stopped.")
+PERSON = "person"  # name of the hold for a pause by the user
+PAUSED = Problem("run.paused", "The user paused the run.", "Resume it to continue.")
+UNDER_WAY = Problem("run.already-running", "A run is already in progress.", "It continues.")
+NO_RUN = Problem("command.no-run", "No run is in progress.", "There is nothing to stop.")
 NO_WATCH = Problem(
-    "command.no-watch", "Only a watch starts a run.", "`mydata-like watch --events` is one."
+    "command.no-watch", "Only a watch can start a run.", "Use `mydata-like watch --events`."
 )
 NEXT_RUN = Problem(
     "source.later",
-    "This run has carried that folder already, or takes no more.",
-    "The next run takes it.",
+    "This run has uploaded that folder already, or accepts no more.",
+    "The next run uploads it.",
 )
-ENDING = Problem("command.too-late", "The run is ending.", "The next run takes what is left.")
+ENDING = Problem("command.too-late", "The run is ending.", "The next run uploads the rest.")
 
 
 Acting = (
@@ -61,71 +61,71 @@ Acting = (
 
 
 class PendingRun(NamedTuple):
-    """What of a run can be acted upon before it goes, while it may wait for the server."""
+    """The parts of a starting run that commands can act on, while it may wait for the server."""
 
     gate: Gate
     cancel: Stoppable
 
 
 class CommandHandler:
-    """Obeys commands, from any thread, and answers each at once.
+    """The handler of commands from any thread; it answers each immediately.
 
-    What comes before a run is kept for it, and done when it begins; one that is not wanted any
-    more is stopped wherever it is. It serves one run, or of a watch, which has `wishes`, one
-    after the other.
+    Commands that arrive before a run are stored and executed when it starts. A run that is no
+    longer wanted can be stopped at any stage. The handler serves one run, or the runs of a watch
+    one after the other if it has `wishes`.
     """
 
     def __init__(self, cancel: Stoppable, emit: Emit, wishes: RunRequests | None = None) -> None:
         self._cancel = cancel
         self._emit = emit
-        self._wishes = wishes
+        self._requests = wishes
         self._lock = Lock()
         self._opening: PendingRun | None = None
         self._context: RunContext | None = None
-        self._kept: list[Command] = []
+        self._stored: list[Command] = []
         self._remember: Callable[[SourceRequest], None] | None = None
-        self._coming = wishes is None  # a run was asked for, and has not begun to open
+        self._run_requested = wishes is None  # a run was requested and has not started to open
         self._over = False
 
-    def obey(self, line: bytes) -> None:
-        """Carry out what a line asks for."""
+    def handle(self, line: bytes) -> None:
+        """Execute the command in a line."""
         asked = parse_command(line)
         with self._lock:
-            if not self._over:  # the run's sums are the last that is said
+            if not self._over:  # the run's final sums are the last event
                 self._answer(asked)
 
     @contextmanager
     def opening(self, gate: Gate, cancel: Stoppable) -> Iterator[None]:
-        """Let commands act on a run that is put together while this lasts, and then `over` it."""
+        """Let commands act on a run that is starting, in this context, and `over` it after that."""
         with self._lock:
-            self._coming = False
+            self._run_requested = False
             self._opening = PendingRun(gate, cancel)
-            if any(isinstance(command, StopRun) for command in self._kept):
-                self._give_up(self._opening)
+            if any(isinstance(command, StopRun) for command in self._stored):
+                self._stop_opening(self._opening)
         try:
             yield
         finally:
             with self._lock:
                 self._opening, self._remember = None, None
-                self._over = self._wishes is None
+                self._over = self._requests is None
 
     def accept(self, remember: Callable[[SourceRequest], None]) -> None:
-        """Have the sources that are kept for a run remembered at once, while one is opening."""
+        """While a run is starting, remember the stored sources and all new ones immediately."""
         with self._lock:
             self._remember = remember
-            for command in self._kept:
+            for command in self._stored:
                 if isinstance(command, AddSource):
                     self._remember_source(command)
 
     @contextmanager
     def over(self, context: RunContext) -> Iterator[None]:
-        """Let commands act on this run while this lasts."""
+        """Let commands act on this run in this context."""
         with self._lock:
-            self._coming, self._opening = False, None
+            self._run_requested, self._opening = False, None
             self._context = context
-            kept, self._kept = self._kept, []
+            kept, self._stored = self._stored, []
             for command in kept:
-                problem = self._try(command)
+                problem = self._execute(command)
                 if problem and isinstance(command, AddSource):
                     context.emit(Notice(problem=problem))
         try:
@@ -133,20 +133,20 @@ class CommandHandler:
         finally:
             with self._lock:
                 self._context = None
-                self._over = self._wishes is None
+                self._over = self._requests is None
 
     def _answer(self, asked: CommandLine) -> None:
         command = asked.command
-        problem = command if isinstance(command, Problem) else self._try(command)
+        problem = command if isinstance(command, Problem) else self._execute(command)
         if problem is None:
             self._emit(CommandDone(id=asked.id, command=asked.name))
         else:
             self._emit(CommandRefused(id=asked.id, command=asked.name, problem=problem))
 
-    def _try(self, command: Command) -> Problem | None:
-        """Act, and return why that is not possible, if it is not."""
+    def _execute(self, command: Command) -> Problem | None:
+        """Execute a command; return a problem if that is not possible."""
         if isinstance(command, Stop) and (command.now or self._context is None):
-            self._cancel.set("asked to stop")
+            self._cancel.set("stop requested")
         if self._cancel.is_set():
             return None if isinstance(command, Stop) else ENDING
         if self._opening is not None:
@@ -154,7 +154,7 @@ class CommandHandler:
         return self._keep(command) if self._context is None else self._act(command, self._context)
 
     def _act(self, command: Command, context: RunContext) -> Problem | None:
-        """Act on a run that goes."""
+        """Execute a command on the current run."""
         try:
             match command:
                 case AddSource():
@@ -165,54 +165,54 @@ class CommandHandler:
             return ENDING
 
     def _act_early(self, command: Command, opening: PendingRun) -> Problem | None:
-        """Act on a run that is put together, or keep the command until it goes."""
+        """Execute a command on a run that is starting, or store it for later."""
         match command:
             case AddSource():
-                self._put_off(command)
+                self._postpone(command)
             case StopRun():
-                self._give_up(opening)
+                self._stop_opening(opening)
             case _ if opening.cancel.is_set():
                 return ENDING
             case Start():
                 return UNDER_WAY
             case Resume():
                 opening.gate.hurry()
-                self._kept.append(command)  # a pause may be kept as well
+                self._stored.append(command)  # a stored pause may precede it
             case _:
                 return self._keep(command)
         return None
 
-    def _give_up(self, opening: PendingRun) -> None:
-        """Stop a run that does not go yet; of what was kept for it only the sources stay."""
-        self._kept = [command for command in self._kept if isinstance(command, AddSource)]
-        opening.cancel.set("asked to stop")
+    def _stop_opening(self, opening: PendingRun) -> None:
+        """Stop a run that is starting; of its stored commands only the sources remain."""
+        self._stored = [command for command in self._stored if isinstance(command, AddSource)]
+        opening.cancel.set("stop requested")
 
     def _keep(self, command: Command) -> Problem | None:
-        """Keep a command for the run to come; of nothing there is nothing to retry or to stop."""
+        """Store a command for the next run; without a run, there is nothing to retry or to stop."""
         match command:
             case Retry():
                 return NOTHING_LEFT
             case CancelTransfer():
                 return NO_TRANSFER
-            case StopRun() if not self._coming:
+            case StopRun() if not self._run_requested:
                 return NO_RUN
             case Start(only=only):
-                return self._wish(only)
+                return self._request_run(only)
             case AddSource():
-                self._put_off(command)
+                self._postpone(command)
             case _:
-                self._kept.append(command)
+                self._stored.append(command)
         return None
 
-    def _wish(self, only: str) -> Problem | None:
-        if self._wishes is None:
+    def _request_run(self, only: str) -> Problem | None:
+        if self._requests is None:
             return NO_WATCH
-        self._coming = True
-        self._kept = [command for command in self._kept if not isinstance(command, StopRun)]
+        self._run_requested = True
+        self._stored = [command for command in self._stored if not isinstance(command, StopRun)]
         if only:
-            self._wishes.start_only(only.rstrip("/"))
+            self._requests.start_only(only.rstrip("/"))
         else:
-            self._wishes.start()
+            self._requests.start()
         return None
 
     def _add_source(self, command: AddSource, context: RunContext) -> Problem | None:
@@ -226,23 +226,23 @@ class CommandHandler:
             return error.problem
         if taken:
             return None
-        if self._wishes is None:
+        if self._requests is None:
             return NEXT_RUN
-        self._put_off(command)
+        self._postpone(command)
         return None
 
-    def _put_off(self, command: AddSource) -> None:
-        """Leave a source to the next run: one that is about to go, now, or after this one."""
-        self._kept.append(command)
+    def _postpone(self, command: AddSource) -> None:
+        """Leave a source to the next run: a starting one, a new one, or the one after this."""
+        self._stored.append(command)
         self._remember_source(command)
         if self._opening is not None and not self._opening.cancel.is_set():
             return
-        self._coming = True
-        if self._wishes:
-            self._wishes.start(alone=True)
+        self._run_requested = True
+        if self._requests:
+            self._requests.start(alone=True)
 
     def _remember_source(self, command: AddSource) -> None:
-        """Remember a source as soon as that is possible; what is wrong with it is told later."""
+        """Remember a source as soon as possible; its problems are reported later."""
         if self._remember is not None:
             with suppress(UploaderError):
                 self._remember(command.offer)
@@ -279,7 +279,7 @@ def _choose(command: Cancel | CancelTransfer | Retry, choices: UserOverrides) ->
 
 def _end(command: Stop | StopRun, context: RunContext) -> None:
     if command.now:
-        context.cancel.set("asked to stop")
+        context.cancel.set("stop requested")
     else:
         context.choices.finish()
         context.gate.lift_holds()

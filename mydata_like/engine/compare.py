@@ -1,4 +1,4 @@
-"""Reads local files that the server may have already, and compares their checksums with it."""
+"""The stage that reads local files that the server may already have, and compares checksums."""
 
 from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
@@ -19,23 +19,23 @@ from mydata_like.engine.gate import Gate
 from mydata_like.engine.pipeline import TICK, Lock, StageInput
 from mydata_like.engine.user_overrides import UserOverrides
 
-READERS = 2  # files that are read at once: the instrument's disk has other work
-AT_ONCE = 100  # rows of the ledger between two writings
-TELL_AFTER = 1.0  # seconds after which what has been read is told, and goes on
+READERS = 2  # files that are read concurrently: the instrument's disk has other work
+AT_ONCE = 100  # ledger rows per write
+REPORT_INTERVAL = 1.0  # seconds after which results are passed on
 
 UNREAD = Problem(
     "waiting.compare",
-    "The server has a file of this name and size; whether it is the same shows once it was read.",
-    "A run reads it once and compares its checksum; only what differs is sent.",
+    "The server has a file of this name and size. The local file must be read to compare them.",
+    "A run reads it once and compares the checksum. It is sent only if it differs.",
 )
-# Local files that moved under us are left for the next run.
+# Local files that changed while they were read are left for the next run.
 LEFT = frozenset({"file.changed", "file.vanished", "file.replaced"})
 
 Result = FileToSend | Registered
 
 
 class Backlog:
-    """Files that are still to be read, however many, in the order in which they came."""
+    """A queue of files to be read, of any length, in order of arrival."""
 
     def __init__(self, room: MutableMapping[tuple[str, str], Comparison]) -> None:
         self._room = room
@@ -51,13 +51,13 @@ class Backlog:
             self._next += 1
 
     def clear(self) -> None:
-        """Forget them all; they wait for the next run."""
+        """Remove all files; they wait for the next run."""
         with self._lock:
             self._first = self._next
             self._room.clear()
 
     def take(self) -> Comparison | None:
-        """Return the next one, or None."""
+        """Remove and return the next file, None if there is none."""
         with self._lock:
             if self._first == self._next:
                 return None
@@ -69,10 +69,10 @@ class Backlog:
 
 
 class Compare:
-    """The stage that reads what the ledger does not know and the server seems to have.
+    """The stage that reads files that the ledger does not know and the server seems to have.
 
-    What is to be sent passes at once; files are read behind it, a few at a time, and come later
-    as members of no group. One of its workers is always there for those that pass.
+    Files to send pass immediately. The others are read in the background, a few at a time, and
+    follow later without a group. One worker is always free for the files that pass.
     """
 
     def __init__(
@@ -83,36 +83,36 @@ class Compare:
         self._emit = emit
         self._gate = gate
         self._choices = choices
-        self._backlog = Backlog(ledger.open_room())
+        self._queue = Backlog(ledger.open_room())
         self._lock = Lock()
         self._readers = 0
 
     def __call__(self, source: StageInput[CheckedGroup]) -> Iterator[CheckedGroup | list[Result]]:
-        while not source.finished or self._backlog:
+        while not source.finished or self._queue:
             with self._reading() as allowed:
                 found = self._read_some() if allowed else []
             if found:
                 yield found
             if source.finished and not allowed:
-                return  # others read what is left
-            checked = source.poll(0.0 if allowed and self._backlog else TICK)
+                return  # other workers read the rest
+            checked = source.poll(0.0 if allowed and self._queue else TICK)
             if checked is not None:
                 for item in checked.unread:
-                    self._backlog.put(item)
+                    self._queue.put(item)
                 yield checked._replace(unread=())
 
-    def leave(self, checked: CheckedGroup) -> None:
-        """Read nothing of a group, since nothing is to be sent: it waits for a run."""
+    def report_unread(self, checked: CheckedGroup) -> None:
+        """Report the unread files of a group as waiting for a run; nothing is sent now."""
         for item in checked.unread:
             self._emit(FileWaiting.of(item.file, UNREAD))
 
     @contextmanager
     def _reading(self) -> Iterator[bool]:
-        """Tell whether there is something to be read, and no others are at it already."""
+        """Yield whether there are files to read and a reader is free."""
         with self._lock:
             if self._choices.finishing:
-                self._backlog.clear()
-            allowed = len(self._backlog) > 0 and self._readers < READERS
+                self._queue.clear()
+            allowed = len(self._queue) > 0 and self._readers < READERS
             self._readers += allowed
         try:
             yield allowed
@@ -121,13 +121,13 @@ class Compare:
                 self._readers -= allowed
 
     def _read_some(self) -> list[Result]:
-        """Read some of the files that wait for it; return what is open then."""
-        until = self._gate.clock.monotonic() + TELL_AFTER
+        """Read some of the queued files; return those that are not verified yet."""
+        until = self._gate.clock.monotonic() + REPORT_INTERVAL
         same: list[tuple[LocalFile, Entry]] = []
         found: list[Result] = []
         try:
             while len(same) < AT_ONCE and self._gate.clock.monotonic() < until:
-                item = self._backlog.take()
+                item = self._queue.take()
                 if item is None:
                     break
                 result = self._read(item)
@@ -140,9 +140,9 @@ class Compare:
         return found
 
     def _read(self, item: Comparison) -> Entry | Result | None:
-        """Return what a file is, by its checksum; None for one of which nothing can be done."""
+        """Return the status of a file by its checksum; None if nothing can be done about it."""
         try:
-            checksum = self._checksum(item.file, self._heed)
+            checksum = self._checksum(item.file, self._wait_while_held)
         except FileChangedError as error:
             kind = FileWaiting if error.problem_code in LEFT else FileFailed
             self._emit(kind.of(item.file, error.problem))
@@ -160,13 +160,13 @@ class Compare:
         return result
 
     def _note_change(self, file: LocalFile) -> None:
-        """Keep that what the ledger calls verified is an earlier state of a file."""
+        """Record that the ledger's verified entry describes an earlier state of a file."""
         entry = self._ledger.find_entries([file.key]).get(file.key)
         if entry and entry.state is EntryState.VERIFIED:
             self._ledger.record([entry._replace(state=EntryState.CHANGED)])
 
-    def _heed(self) -> None:
-        """Let what holds the run hold this as well; raises `Cancelled`."""
+    def _wait_while_held(self) -> None:
+        """Wait while sending is on hold; raises `Cancelled`."""
         if self._gate.cancel.is_set():
             raise Cancelled
         self._gate.wait_released()

@@ -1,4 +1,4 @@
-"""The data directory itself, and which symbolic links below it are followed."""
+"""The data directory itself, and the symbolic links below it that are followed."""
 
 import os
 import stat
@@ -12,13 +12,13 @@ from mydata_like.core.openat import OpenFolder, look
 
 _SYMLINK = Problem(
     "skipped.symlink",
-    "Symbolic links of this kind are not followed.",
-    "Change filters.symlinks to follow more of them.",
+    "The settings exclude symbolic links of this kind.",
+    "Change filters.symlinks to follow more links.",
 )
 _BROKEN_LINK = Problem(
     "skipped.symlink",
-    "The symbolic link leads nowhere.",
-    "Mend or delete the link.",
+    "The symbolic link is broken.",
+    "Fix or delete the link.",
 )
 Identity = tuple[int, int]  # device and inode
 
@@ -26,7 +26,7 @@ _SEPARATOR = os.fsencode(os.sep)
 
 
 class Root:
-    """The data directory or a source, the same and reachable for as long as a scan lasts."""
+    """The data directory or a source; it must stay the same and available during a scan."""
 
     def __init__(
         self,
@@ -35,9 +35,9 @@ class Root:
         *,
         may_be_link: bool = True,
     ) -> None:
-        """`unavailable` makes the error of one that cannot be read, told why.
+        """Open the folder; `unavailable` makes the error for a path and a reason if that fails.
 
-        The folders that lead to it may be links, and it may be one itself unless that is refused.
+        Its parent folders may be links; the folder itself only if `may_be_link` is set.
         """
         self._unavailable = unavailable or _data_unavailable
         self.path = os.fsencode(Path(os.fsdecode(path)).absolute())
@@ -47,7 +47,7 @@ class Root:
         self._real = os.path.realpath(self.path).rstrip(_SEPARATOR) + _SEPARATOR
 
     def check(self) -> None:
-        """Raise where the folder has gone: its files have not."""
+        """Raise an error if the folder is unavailable; its files may still exist."""
         if identity_of(self._status()) != self._identity:
             raise self.unavailable("another folder or drive has taken its place")
 
@@ -57,7 +57,7 @@ class Root:
     def open(self, path: bytes) -> OpenFolder:
         """Open it or a folder below it.
 
-        Raises OSError, ELOOP for a link on the way, and what `check` raises.
+        Raises OSError (ELOOP for a link in the path), and the errors of `check`.
         """
         listing = OpenFolder.open(path, self.top_of(path))
         if path == self.path and identity_of(listing.status) != self._identity:
@@ -66,7 +66,7 @@ class Root:
         return listing
 
     def top_of(self, path: bytes) -> int:
-        """Return how much of a path is trusted as `core.openat` says: 0 where it lies elsewhere."""
+        """Return the length of a path's trusted part, as in `core.openat`; 0 if outside."""
         if path == self.path or path.startswith(self.path.rstrip(_SEPARATOR) + _SEPARATOR):
             return self._top
         return len(self._real.rstrip(_SEPARATOR)) or 1 if self.holds(path) else 0
@@ -77,14 +77,14 @@ class Root:
         except OSError as error:
             raise self.unavailable(reason(error)) from error
         if not stat.S_ISDIR(status.st_mode):
-            raise self.unavailable("it is no folder")
+            raise self.unavailable("it is not a folder")
         return status
 
     def _look(self) -> os.stat_result:
         return status_of(self.path) if self._top == len(self.path) else os.lstat(self.path)
 
     def unavailable(self, why: str) -> RunError:
-        """Return the error of a folder that cannot be read."""
+        """Return the error for a folder that cannot be read."""
         return self._unavailable(self.path, why)
 
 
@@ -97,7 +97,7 @@ def _data_unavailable(path: bytes, why: str) -> RunError:
 
 
 class Target(NamedTuple):
-    """What a followed symbolic link leads to."""
+    """The target of a followed symbolic link."""
 
     path: bytes
     status: os.stat_result
@@ -111,7 +111,7 @@ class Links:
         self._root = root
 
     def resolve(self, path: bytes) -> Target | Problem:
-        """Return what a link leads to where it is to be followed, else why it is not."""
+        """Return the target of a link that is to be followed, else why it is not."""
         if self._policy == "skip":
             return _SYMLINK
         try:
@@ -128,21 +128,21 @@ class Links:
 
 
 def status_of(path: bytes) -> os.stat_result:
-    """Return what the system says about a path, links followed; raises OSError."""
+    """Return the status of a path, following links; raises OSError."""
     return Path(os.fsdecode(path)).stat()
 
 
 def identity_of(status: os.stat_result) -> Identity:
-    """Return what tells a file or folder from all others of this computer."""
+    """Return the identity of a file or folder, unique on this computer."""
     return status.st_dev, status.st_ino
 
 
 def is_junction(entry: os.DirEntry[str] | os.DirEntry[bytes]) -> bool:
-    """Return whether a folder is one of Windows' junctions, which Python 3.12 can tell."""
+    """Return whether a folder is a Windows junction; only Python 3.12 and later can tell."""
     ask = getattr(entry, "is_junction", None)
     return ask is not None and bool(ask())
 
 
 def reason(error: OSError) -> str:
-    """Return the system's own words for what went wrong."""
+    """Return the system's own text for an error."""
     return (error.strerror or str(error)).rstrip(".").lower()

@@ -1,4 +1,4 @@
-"""What is known about a dataset: from the ledger where it agrees with what the server has."""
+"""The records of a dataset, from the ledger where the server agrees with it."""
 
 import logging
 from collections.abc import Container, Iterator, Mapping, MutableMapping, Sequence
@@ -34,13 +34,13 @@ from mydata_like.engine.gate import Gate
 
 logger = logging.getLogger(__name__)
 
-AT_ONCE = 1000  # rows between two writings
+AT_ONCE = 1000  # rows per write
 
 Records = Mapping[tuple[str, str], Datafile]
 
 
 class ArchiveState(Enum):
-    """How far an archive has come: `STAGED` are its bytes, of which the server has to be told."""
+    """The state of an archive; `STAGED`: its bytes have arrived, but it is not registered yet."""
 
     STAGED = "staged"
     REGISTERED = "registered"
@@ -49,7 +49,7 @@ class ArchiveState(Enum):
 
 
 def judge_archive(archive: ArchiveRecord, record: Datafile | None) -> ArchiveState:
-    """Return how far an archive of the ledger has come, by the server's record of its name."""
+    """Return the state of an archive in the ledger, by the server's record of its name."""
     if archive.state is EntryState.FAILED:
         return ArchiveState.GONE
     if record is None or not record.replicas:
@@ -62,9 +62,9 @@ def judge_archive(archive: ArchiveRecord, record: Datafile | None) -> ArchiveSta
 
 
 class ArchiveIndex(NamedTuple):
-    """The archives of a dataset, as a listing of it tells.
+    """The archives of a dataset, according to a listing.
 
-    With `unread` there are some that cannot be read before the server has verified them.
+    `unread` states that some cannot be read until the server has verified them.
     """
 
     archives: Mapping[str, ArchiveRecord]
@@ -72,7 +72,7 @@ class ArchiveIndex(NamedTuple):
 
 
 class ArchiveRecovery:
-    """Brings the ledger's knowledge of archives up to what the server has."""
+    """The update of the ledger's archives from the server's records."""
 
     def __init__(
         self, server: ServerAPI, ledger: Ledger, gate: Gate, emit: Emit, form: ArchiveFormat
@@ -86,12 +86,12 @@ class ArchiveRecovery:
     def __call__(
         self, dataset: Dataset, folder: bytes, records: Records, before: Container[str]
     ) -> ArchiveIndex:
-        """Return what the archives hold, given all records of their dataset.
+        """Return the archives of a dataset, given all of its records.
 
-        `folder` is the dataset folder's path, `before` are the archives that were known before
-        the records were fetched: of others, which are on their way, these tell nothing. Raises
-        `TransientError` where the server has an archive that could not be read just now: what it
-        holds must not be sent again.
+        `folder` is the dataset folder's path. `before` has the archives that were known before the
+        records were fetched; the records say nothing about others, which are being uploaded. Raises
+        `TransientError` if an archive on the server cannot be read now, because its files must not
+        be sent again.
         """
         known: dict[str, ArchiveRecord] = {}
         for row in self._ledger.find_archives(dataset.id).values():
@@ -107,12 +107,12 @@ class ArchiveRecovery:
             if record.replicas and not record.verified and record.replicas[0].verified_at is None:
                 unread = True
                 continue
-            archive = self._recall(record, folder)
+            archive = self._recover(record, folder)
             known[archive.path] = archive
         return ArchiveIndex(known, unread)
 
     def _is_gone(self, archive: ArchiveRecord, record: Datafile | None) -> bool:
-        """Return whether the server has lost an archive; one that cannot be read stays one."""
+        """Return whether the server has lost an archive; an unreadable archive is not lost."""
         if archive.state is EntryState.FAILED:
             return record is None
         return judge_archive(archive, record) is ArchiveState.GONE
@@ -123,7 +123,7 @@ class ArchiveRecovery:
         self._ledger.forget_archive(archive)
 
     def _catch_up(self, archive: ArchiveRecord, record: Datafile | None) -> ArchiveRecord:
-        """Note that an archive was verified, or is so no more, while we did not look."""
+        """Record that an archive was verified, or is no longer verified, since the last check."""
         verdict, now = judge_archive(archive, record), archive
         if record and verdict is ArchiveState.VERIFIED:
             now = archive._replace(state=EntryState.VERIFIED, datafile=record.id)
@@ -134,10 +134,10 @@ class ArchiveRecovery:
             self._ledger.record_archive(now)
         return now
 
-    def _recall(self, record: Datafile, folder: bytes) -> ArchiveRecord:
-        """Read an archive's index, and let the ledger know what it says that it holds.
+    def _recover(self, record: Datafile, folder: bytes) -> ArchiveRecord:
+        """Read an archive's index and record its members in the ledger.
 
-        That counts for a local file once it was compared with what the index says of it.
+        They count for a local file once it has been compared with the index.
         """
         index = self._read(record) if record.verified else None
         state = EntryState.FAILED if index is None else EntryState.VERIFIED
@@ -159,27 +159,27 @@ class ArchiveRecovery:
         return archive
 
     def _read(self, record: Datafile) -> list[Indexed] | None:
-        """Return an archive's index, or None for what is no archive or not given to us."""
+        """Return an archive's index, or None if it is not an archive or may not be read."""
         logger.info("Reading the archive %s (datafile %d)", record.name, record.id)
         try:
             return self._gate.call(
                 lambda: self._server.read_datafile(record, self._form.read_index)
             )
         except ArchiveError as error:
-            self._report(f"The archive {record.name} on the server is left out: {error.message}")
+            self._report(f"The archive {record.name} on the server is ignored: {error.message}")
         except RejectedError as error:
             self._report(
-                f"The server does not let us read the archive {record.name}: {error.message}"
+                f"The server does not allow reading the archive {record.name}: {error.message}"
             )
         return None
 
     def _report(self, message: str) -> None:
-        hint = "What it holds is sent again, since nobody can tell what that is."
+        hint = "Its contents are unknown, so its files are sent again."
         self._emit(Notice(problem=Problem("archive.unreadable", message, hint)))
 
 
 def _unknown(records: Records, known: Mapping[str, ArchiveRecord]) -> list[Datafile]:
-    """Return records that may be archives, oldest first: later ones hold later states of files."""
+    """Return records that may be archives, oldest first: later ones have later states of files."""
     possible = [
         records[directory, name]
         for directory, name in records
@@ -189,42 +189,42 @@ def _unknown(records: Records, known: Mapping[str, ArchiveRecord]) -> list[Dataf
 
 
 def _entry(archive: ArchiveRecord, folder: bytes, member: Indexed) -> Entry:
-    """Return the row of a file that an archive may hold; the first folder is the dataset's own."""
+    """Return the row of an archived file; its name there begins with the dataset's folder."""
     key = folder + b"/" + member.name.partition(b"/")[2]
     file = LocalFile(b"", key, b"", b"", member.size, member.modified_ns, 0, 0)
     return archive.entry(file, member.checksum)._replace(state=EntryState.REGISTERED)
 
 
 def _is_known(entry: Entry | None) -> bool:
-    """Return whether a row says more than an index could: it was compared with a local file."""
+    """Return whether a row is based on a comparison with a local file, unlike an index."""
     return entry is not None and entry.ctime_ns != 0 and entry.state is EntryState.VERIFIED
 
 
 def _lost(archive: ArchiveRecord) -> Problem:
     return Problem(
         LOST,
-        f"The server no longer has the archive {archive.path} as it had verified it: its record "
-        "or its copy is gone, or differs.",
-        "What it held and is still on this computer is sent or verified again now. Tell the "
-        "server's administrator: other copies may be lost, too.",
+        f"The server no longer has the archive {archive.path} as verified: its record "
+        "or its copy is missing or differs.",
+        "Its files that are still on this computer are sent or verified again now. Notify the "
+        "server's administrator: other copies may be lost as well.",
     )
 
 
-AUDITS_AT_ONCE: Final = 1000  # rows that are compared between two writings
+AUDITS_AT_ONCE: Final = 1000  # rows that are compared per write
 DAY: Final = 86_400
-SPREAD: Final = 0.6180339887  # of a period, between the day of a dataset and that of the next
+SPREAD: Final = 0.6180339887  # of a period, between the days of two consecutive datasets
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditPolicy:
-    """Which storage box is ours, and after how many days each record is compared again."""
+    """The storage box for our replicas, and the number of days between full comparisons."""
 
     box: str
     full_check_days: float = 7.0
 
 
 class Audit:
-    """Compares each row that says "verified" with its record; what differs says so no more."""
+    """The audit of "verified" rows against their records; rows that differ lose that state."""
 
     def __init__(self, ledger: Ledger, emit: Emit, clock: Clock, policy: AuditPolicy) -> None:
         self._ledger = ledger
@@ -239,9 +239,9 @@ class Audit:
         return not self._period
 
     def is_due(self, dataset: DatasetId, listed_at: datetime) -> bool:
-        """Return whether the day of a dataset has come since it was listed in full.
+        """Return whether the day of a dataset has come since its last full listing.
 
-        Each dataset has its own day of the period, so that not all are due at once.
+        Each dataset has its own day in the period, so that not all are due at once.
         """
         if self.is_always_due:
             return True
@@ -264,13 +264,14 @@ class Audit:
             inside = [row for row in part if row.key.startswith(folder + b"/")]
             strangers += [row for row in part if not row.key.startswith(folder + b"/")]
             lost += self._compare((row, records.get(_place(row, folder))) for row in inside)
-        # Rows of a folder that was elsewhere, or came from elsewhere, then: its place is unknown.
+        # Rows from a time when the folder had another place, or files from elsewhere: the current
+        # place is unknown.
         lost += self._compare(_find_by_id(strangers, records))
         if lost:
             self._emit(Notice(problem=_lost_on_server(dataset, lost)))
 
     def _compare(self, pairs: Iterator[tuple[Entry, Datafile | None]]) -> int:
-        """Compare rows with records; return how many are not what they were."""
+        """Compare rows with records; return how many have changed."""
         judged = [(row, self._judge(row, record)) for row, record in pairs]
         changed = [now for row, now in judged if now != row]
         if changed:
@@ -289,7 +290,7 @@ class Audit:
 
 
 def find_replica(record: Datafile, box: str) -> Replica | None:
-    """Return the replica of a record that is in this storage box, wherever it is listed."""
+    """Return the replica of a record that is in this storage box, at any position of the list."""
     return next((it for it in record.replicas if it.location == box), None)
 
 
@@ -302,7 +303,7 @@ def _place(row: Entry, folder: bytes) -> tuple[str, str]:
 def _find_by_id(
     rows: Sequence[Entry], records: Mapping[tuple[str, str], Datafile]
 ) -> Iterator[tuple[Entry, Datafile | None]]:
-    """Yield rows with their records; those that do not say which it is are left as they are."""
+    """Yield rows with their records; rows without a record's id stay as they are."""
     wanted = {row.datafile for row in rows if row.datafile is not None}
     found = {it.id: it for it in records.values() if it.id in wanted} if wanted else {}
     for row in rows:
@@ -314,39 +315,39 @@ def _lost_on_server(dataset: Dataset, files: int) -> Problem:
     what = "1 file" if files == 1 else f"{files} files"
     return Problem(
         LOST,
-        f"The server no longer has {what} of the dataset {dataset.name} as it had verified them: "
-        "their records or copies are gone, or differ.",
-        "What is still on this computer is sent or verified again now. Tell the server's "
-        "administrator: other copies may be lost, too.",
+        f"The server no longer has {what} of the dataset {dataset.name} as verified: "
+        "records or copies are missing or differ.",
+        "Files still on this computer are sent or verified again now. Notify the server's "
+        "administrator: other copies may be lost as well.",
     )
 
 
-QUESTION = 100  # so many records of a listing cost as much as a question about one file
+REQUEST_COST = 100  # records of a listing that cost as much as one request about a single file
 NOTHING = NewestDatafile(0, 0)
 
 
 class DatasetIndex:
-    """Where to ask about datafiles: the ledger first, the server through the gate."""
+    """The source of datafile records: the ledger first, then the server through the gate."""
 
     def __init__(
-        self, server: ServerAPI, ledger: Ledger, gate: Gate, recall: ArchiveRecovery, audit: Audit
+        self, server: ServerAPI, ledger: Ledger, gate: Gate, recovery: ArchiveRecovery, audit: Audit
     ) -> None:
         self.server = server
         self.ledger = ledger
         self.gate = gate
-        self._recall = recall
+        self._recover = recovery
         self._audit = audit
 
     def look_up(self, dataset: Dataset, folder: bytes) -> "DatasetView":
-        """Return a view of the dataset of a folder; as a rule that costs one question."""
+        """Return a view of a folder's dataset, which usually takes one request."""
         return DatasetView(self, dataset, folder)
 
     def prove(self, dataset: Dataset) -> NewestDatafile | None:
-        """Return what the dataset has, where that is the very set of records that we know.
+        """Return the dataset's newest record if the dataset has exactly the records that we know.
 
-        Each of them was compared with what the ledger says, in the last full listing or after it
-        was made. The number of records and the id of the newest prove that since then none has
-        gone and none has come from elsewhere.
+        Each of them was compared with the ledger, in the last full listing or after it was created.
+        The number of records and the id of the newest prove that none was removed since then and
+        none was added by others.
         """
         if not dataset.id:
             return None
@@ -365,18 +366,18 @@ class DatasetIndex:
         return found
 
     def knows_all(self, dataset: DatasetId, found: NewestDatafile) -> bool:
-        """Return whether the ledger has a row for each record that a dataset had."""
+        """Return whether the ledger has a row for each record of a dataset."""
         return self.ledger.count_records(dataset, until=found.id).total == found.total
 
-    def ask_for(self, dataset: Dataset, name: str) -> list[Datafile]:
-        """Return the dataset's records of this name, whatever their directories are."""
+    def find_by_name(self, dataset: Dataset, name: str) -> list[Datafile]:
+        """Return the dataset's records of this name, in any directory."""
         return self.gate.call(lambda: self.server.find_datafiles(dataset.id, name))
 
     def list_dataset(self, dataset: Dataset, folder: bytes, *, audit: bool) -> "KnownRecords":
-        """Return all records of the dataset, and what its archives hold: one listing.
+        """Return all records of the dataset and the contents of its archives, from one listing.
 
-        With `audit` what the ledger says of this dataset is right from then on; files of it must
-        not be on their way yet.
+        With `audit`, the ledger's rows of this dataset are correct afterwards; none of its files
+        may be in transfer then.
         """
         if not dataset.id:
             return KnownRecords({}, ArchiveIndex({}))
@@ -384,7 +385,7 @@ class DatasetIndex:
         records, newest = self.gate.call(lambda: self._fetch(dataset))
         if audit:
             self._audit(dataset, folder, records)
-        holdings = self._recall(dataset, folder, records, before)
+        holdings = self._recover(dataset, folder, records, before)
         if audit and not holdings.unread:
             self.ledger.record_listed(dataset.id, newest)
         return KnownRecords(records, holdings)
@@ -399,16 +400,16 @@ class DatasetIndex:
 
 
 class KnownRecords(NamedTuple):
-    """The records of a dataset by directory and name, and what its archives hold."""
+    """The records of a dataset by directory and name, and the contents of its archives."""
 
     records: Records
     holdings: ArchiveIndex
 
 
 class DatasetView:
-    """One dataset during one run: the listing is fetched once, and only if it is needed.
+    """One dataset during one run; its listing is fetched at most once, and only if needed.
 
-    Where the ledger agrees, few files differ as a rule: their records are asked for one by one
+    If the ledger agrees, usually only a few files differ. Their records are requested one by one
     until the listing would have been cheaper.
     """
 
@@ -416,19 +417,19 @@ class DatasetView:
         self.dataset = dataset
         self.folder = folder
         self._found = knowledge.prove(dataset)
-        self._spare = self._found.total - QUESTION if self._found else 0
+        self._spare = self._found.total - REQUEST_COST if self._found else 0
         self._knowledge = knowledge
         self._knows_all: bool | None = None
         self._listing: SingleFlight[str, KnownRecords] = SingleFlight()
 
     @property
     def agrees(self) -> bool:
-        """Whether the server has the very set of records that we know."""
+        """Whether the server has exactly the records that we know."""
         return self._found is not None
 
     @property
     def knows_all(self) -> bool:
-        """Whether a file that the ledger does not know has no record here."""
+        """Whether a file that is not in the ledger has no record here."""
         if self._knows_all is None:
             found = self._found
             self._knows_all = found is not None and self._knowledge.knows_all(
@@ -438,11 +439,11 @@ class DatasetView:
 
     @property
     def unread(self) -> bool:
-        """Whether archives may hold more than is known of them now."""
+        """Whether archives may have more members than are known now."""
         return not self.agrees and self._list().holdings.unread
 
     def settle(self) -> None:
-        """Make sure that what the ledger says of this dataset is right: list where it may not."""
+        """Ensure that the ledger's rows of this dataset are correct; list it if in doubt."""
         if not self.agrees:
             self._list()
 
@@ -451,23 +452,23 @@ class DatasetView:
         place = file.directory.decode(), file.name.decode()
         if self._spare <= 0:
             return self._list().records.get(place)
-        found = self._knowledge.ask_for(self.dataset, place[1])
-        self._spare -= QUESTION + len(found)
+        found = self._knowledge.find_by_name(self.dataset, place[1])
+        self._spare -= REQUEST_COST + len(found)
         return next((it for it in found if (it.directory or "", it.name) == place), None)
 
     def find_archive(self, path: str) -> tuple[ArchiveRecord | None, Datafile | None]:
-        """Return an archive that the ledger knows, and the server's record of it."""
+        """Return an archive of the ledger, and the server's record of it."""
         listing = self._list()
         archive = listing.holdings.archives.get(path)
         return archive, archive and listing.records.get(archive.place)
 
     def find_verified(self, path: str) -> ArchiveRecord | None:
-        """Return an archive that the server has verified, by what the ledger says of it."""
+        """Return an archive that the server has verified, according to the ledger."""
         archive = self._find_archives().get(path)
         return archive if archive and archive.state is EntryState.VERIFIED else None
 
     def is_archive(self, file: LocalFile) -> bool:
-        """Return whether a local file has the name of an archive that holds other files."""
+        """Return whether a local file has the name of an archive of other files."""
         if not file.name.endswith(b".tar") or not is_archive_name(file.name.decode()):
             return False
         path = archive_path(file.directory.decode(), file.name.decode())

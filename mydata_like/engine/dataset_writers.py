@@ -1,4 +1,4 @@
-"""What waits to be registered, by dataset: one worker at a time has a dataset."""
+"""The queues of files to register, by dataset; one worker at a time writes to a dataset."""
 
 from collections import Counter, deque
 from collections.abc import Iterable
@@ -13,28 +13,28 @@ CROWD = 4000  # files that may wait here
 
 
 class DatasetQueues:
-    """Staged files by dataset, and which datasets are free; all methods from any thread.
+    """Staged files by dataset, and the datasets that are free; safe to use from any thread.
 
-    A dataset that was taken is nobody else's until it is released. One may be put off: it is
-    not given before its time, with or without files.
+    A dataset belongs to the worker that took it until it is released. A dataset can be postponed:
+    it is not offered before its time, with or without files.
     """
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._files: dict[DatasetId, deque[Staged]] = {}
         self._taken: set[DatasetId] = set()
-        self._due: dict[DatasetId, float] = {}  # of those that were put off
+        self._due: dict[DatasetId, float] = {}  # of the postponed datasets
         self._count = 0
 
     def add(self, files: Iterable[Staged]) -> None:
-        """Let files wait behind the others of their dataset."""
+        """Add files to the end of a dataset's queue."""
         with self._lock:
             for file in files:
                 self._files.setdefault(file.wanted.dataset.id, deque()).append(file)
                 self._count += 1
 
     def take(self, now: float) -> DatasetId | None:
-        """Take a dataset that is free and has something to be done; None where there is none."""
+        """Take a dataset that is free and has work to do; None if there is none."""
         with self._lock:
             for dataset in self._files | self._due:
                 if dataset not in self._taken and self._due.get(dataset, now) <= now:
@@ -44,7 +44,7 @@ class DatasetQueues:
         return None
 
     def take_files(self, dataset: DatasetId, most: int) -> list[Staged]:
-        """Return at most so many files of a dataset that was taken."""
+        """Return up to `most` files of a dataset that was taken."""
         with self._lock:
             waiting = self._files.get(dataset)
             if waiting is None:
@@ -56,40 +56,40 @@ class DatasetQueues:
             return files
 
     def put_back(self, dataset: DatasetId, files: Iterable[Staged]) -> None:
-        """Let files of a dataset wait before the others."""
+        """Put files back at the front of a dataset's queue."""
         with self._lock:
             returned = [*files]
             if returned:
                 self._files.setdefault(dataset, deque()).extendleft(reversed(returned))
                 self._count += len(returned)
 
-    def put_off(self, dataset: DatasetId, due: float) -> None:
-        """Give a dataset that was taken to nobody before `due`."""
+    def postpone(self, dataset: DatasetId, due: float) -> None:
+        """Postpone a dataset that was taken until `due`."""
         with self._lock:
             self._due[dataset] = due
 
     def release(self, dataset: DatasetId) -> None:
-        """Let others take a dataset."""
+        """Release a dataset for other workers."""
         with self._lock:
             self._taken.discard(dataset)
 
     @property
     def crowded(self) -> bool:
-        """Whether no more should come."""
+        """Whether no more files should be added."""
         return self._count >= CROWD
 
     def find_due(self) -> float:
-        """Return when the first of those that were put off is to be taken up again."""
+        """Return when the first postponed dataset is due."""
         with self._lock:
             waiting = (due for dataset, due in self._due.items() if dataset not in self._taken)
             return min(waiting, default=inf)
 
 
 class WriteTracker:
-    """Notes in the ledger which datasets are being written to, and until when at most.
+    """A record in the ledger of the datasets that are being written to, with a time limit.
 
-    `limit` is how many seconds a request that writes may last, heard of or not. What earlier
-    runs had noted is read once, before anything of this run is noted.
+    `limit` is how many seconds a write request may last, even if its answer is lost. The notes of
+    earlier runs are read once, before the first of this run is added.
     """
 
     def __init__(self, ledger: Ledger, clock: Clock, limit: float) -> None:
@@ -100,38 +100,38 @@ class WriteTracker:
         self._running: Counter[DatasetId] = Counter()
         self._earlier = dict(ledger.find_writes())
         for dataset in list(self._earlier):
-            self.find_rest(dataset)  # which forgets what must be over
+            self.find_rest(dataset)  # removes notes of requests that must have ended
 
     def begin(self, dataset: DatasetId) -> None:
-        """Note that a request is about to write to a dataset."""
+        """Record that a request is about to write to a dataset."""
         with self._lock:
             self._running[dataset] += 1
             until = self._clock.now() + timedelta(seconds=self.limit)
             self._ledger.note_write(dataset, until)
 
     def end(self, dataset: DatasetId) -> None:
-        """Note that its answer was heard, or that it must be over."""
+        """Record that its answer arrived, or that it must have ended."""
         with self._lock:
             self._running[dataset] -= 1
             if self._running[dataset] <= 0 and dataset not in self._earlier:
                 self._ledger.forget_write(dataset)
 
     def find_rest(self, dataset: DatasetId) -> float:
-        """Return for how many seconds a request of an earlier run may still be writing there."""
+        """Return for how many seconds an earlier run's request may still write there."""
         earlier = self.find_earlier(dataset)
         if earlier is None:
             return 0.0
         rest = (earlier.until - self._clock.now()).total_seconds()
         if rest <= 0:
             self.end_earlier(dataset)
-        return min(max(rest, 0.0), self.limit)  # the clock may have been set
+        return min(max(rest, 0.0), self.limit)  # the clock may have been changed
 
     def find_earlier(self, dataset: DatasetId) -> EarlierWrite | None:
-        """Return a request of an earlier run which may still be writing to a dataset."""
+        """Return a request of an earlier run that may still be writing to a dataset."""
         return self._earlier.get(dataset)
 
     def end_earlier(self, dataset: DatasetId) -> None:
-        """Note that the request of an earlier run is over."""
+        """Record that the request of an earlier run has ended."""
         with self._lock:
             if self._earlier.pop(dataset, None) and self._running[dataset] <= 0:
                 self._ledger.forget_write(dataset)

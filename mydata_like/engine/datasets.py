@@ -1,4 +1,4 @@
-"""Finds or makes the experiment and the dataset that a dataset folder becomes."""
+"""The experiment and the dataset for each dataset folder, found on the server or created."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -28,9 +28,9 @@ V = TypeVar("V")
 
 
 class SingleFlight(Generic[K, V]):
-    """Computes a value once per key, however many threads ask; the others wait.
+    """A cache that computes each value once per key; concurrent callers wait for the result.
 
-    An error goes to everybody who asked meanwhile and is forgotten: the next one tries again.
+    An error is raised in all waiting callers and is not cached: the next call tries again.
     """
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class SingleFlight(Generic[K, V]):
         return future.result()
 
     def forget(self, key: K) -> None:
-        """Compute anew when asked next; what is being computed now is not kept."""
+        """Forget a value, even one that is being computed: the next call computes it again."""
         with self._lock:
             self._values.pop(key, None)
             self._pending.pop(key, None)
@@ -59,7 +59,7 @@ class SingleFlight(Generic[K, V]):
     def _compute(self, key: K, compute: Callable[[], V], future: "Future[V]") -> None:
         try:
             value = compute()
-        except BaseException as error:  # noqa: BLE001 - everybody who asked gets it
+        except BaseException as error:  # noqa: BLE001 - all waiting callers get it
             self._settle(key, future)
             future.set_exception(error)
             return
@@ -75,40 +75,40 @@ class SingleFlight(Generic[K, V]):
                 del self._pending[key]
 
 
-# MyData's text for owners whom the server does not know; kept so that the experiments that
-# it made for them are found again.
+# MyData's text for owners unknown to the server, kept so that experiments that MyData created for
+# them are found again.
 UNKNOWN_OWNER = "USER NOT FOUND IN MYTARDIS"
 
 
 class OwnerUnknownError(ItemError):
-    """The server knows no such user or group, and the settings say to leave such folders out."""
+    """The server has no such user or group, and the settings exclude such folders."""
 
     code = "skipped.owner"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """Who sends: the account, its facility and instrument, and this installation."""
+    """The sender: the account, its facility and instrument, and this installation."""
 
     account: User
     facility: Facility
     instrument: InstrumentRecord
     uploader: str  # uuid
-    origin: str  # "host:data directory", told in the descriptions of experiments
+    origin: str  # "host:data directory", included in the descriptions of experiments
 
 
 @dataclass(frozen=True, slots=True)
 class _Holder:
-    """Whom a folder belongs to, as far as the server knows."""
+    """The owner of a folder, as far as the server has it."""
 
     user: User | None
     group: Group | None
 
 
 class Datasets:
-    """The server's experiments and datasets by dataset folder, each made once.
+    """The server's experiments and datasets by dataset folder, each created once.
 
-    With `dry_run` nothing is made: what is missing has the id 0.
+    With `dry_run` nothing is created: missing ones get the id 0.
     """
 
     def __init__(
@@ -131,9 +131,9 @@ class Datasets:
         self._made: SingleFlight[tuple[ExperimentId, str], Dataset] = SingleFlight()
 
     def find_dataset(self, folder: DatasetFolder) -> Dataset:
-        """Return the folder's dataset, made where it is missing.
+        """Return the folder's dataset, creating it if it is missing.
 
-        Raises `OwnerUnknownError` for a folder to be left out, else as `ServerAPI` does.
+        Raises `OwnerUnknownError` for a folder to be excluded, otherwise the errors of `ServerAPI`.
         """
         key = (folder.owner_kind, folder.owner, folder.group_folder)
         holder = self._holders(key, lambda: self._find_holder(folder))
@@ -154,7 +154,7 @@ class Datasets:
     def _create_dataset(self, experiment: Experiment, name: str) -> Dataset:
         made = self._server.create_dataset(experiment, name, self._identity.instrument)
         if made.left:
-            self._tell_left("dataset", name, made.id, made.left)
+            self._report_duplicate("dataset", name, made.id, made.left)
         return replace(made, left=None)
 
     def _find_holder(self, folder: DatasetFolder) -> _Holder:
@@ -165,7 +165,7 @@ class Datasets:
         if unknown and self._settings.unknown_owners == "skip":
             name = folder.group_folder if user else folder.owner
             raise OwnerUnknownError(
-                f"The server knows no user or group for the folder {name}.",
+                f"The server has no user or group for the folder {name}.",
                 hint="Rename the folder, ask the facility to add the user or group, or set "
                 "data.unknown_owners to upload such folders under the facility's account.",
             )
@@ -181,10 +181,11 @@ class Datasets:
                 return self._server.find_user_by_email(folder.owner)
 
     def _titles(self, folder: DatasetFolder, holder: _Holder) -> list[str]:
-        """Return the title of the folder's experiment, then others that it may have.
+        """Return the title of the folder's experiment, then other titles that it may have.
 
-        MyData takes first name, space and last name as they stand, blanks at the ends included,
-        and the folder's name where both are blank; earlier versions of ours took blanks off.
+        MyData joins first name, space and last name as they are, including blanks at the ends, and
+        uses the folder's name if both are blank. Earlier versions of this program removed the
+        blanks.
         """
         instrument, user = self._identity.instrument.name, holder.user
         if folder.title is not None:
@@ -227,29 +228,29 @@ class Datasets:
             return Experiment(ExperimentId(0), draft.title)
         made = found or self._server.create_experiment(draft)
         if made.left:
-            self._tell_left("experiment", draft.title, made.id, made.left)
+            self._report_duplicate("experiment", draft.title, made.id, made.left)
         for owner in self._owners(holder):
             self._grant(made, owner)
         return made
 
-    def _tell_left(self, kind: str, name: str, used: int, left: int) -> None:
-        """Tell that another uploader made the same a moment before us; nothing can be deleted."""
+    def _report_duplicate(self, kind: str, name: str, used: int, left: int) -> None:
+        """Report that another uploader created the same just before; nothing can be deleted."""
         message = (
-            f"Another uploader made the {kind} {name} at the same time. Both use the older one "
+            f"Another uploader created the {kind} {name} at the same time. Both use the older one "
             f"(id {used}); the one with the id {left} stays empty."
         )
         hint = "The server's administrator may delete the empty one."
         self._emit(Notice(problem=Problem("server.made-twice", message, hint)))
 
     def _is_unfinished(self, experiment: Experiment) -> bool:
-        """Return whether we may have been killed before it had its owners.
+        """Return whether an earlier run may have been killed before it had added the owners.
 
-        We make the first dataset after that, and who is made an owner twice is an owner.
+        The first dataset is created after that, and adding an owner twice has no effect.
         """
         return experiment.empty and self._identity.uploader in experiment.marks
 
     def _grant(self, experiment: Experiment, owner: User | Group) -> None:
-        """Make an owner; a server that cannot is no reason to keep the data from it."""
+        """Add an owner; if the server fails to, the data is uploaded all the same."""
         try:
             self._server.grant(experiment, owner)
         except RejectedError as error:
@@ -257,7 +258,7 @@ class Datasets:
             self._emit(Notice(problem=Problem(error.problem_code, message, error.hint)))
 
     def _owners(self, holder: _Holder) -> list[User | Group]:
-        """Return who owns a new experiment beside the account that makes it."""
+        """Return the owners of a new experiment besides the account that creates it."""
         managers = self._identity.facility.manager_group
         owners: list[User | Group] = [managers]
         if holder.user and holder.user.id != self._identity.account.id:
@@ -268,5 +269,5 @@ class Datasets:
 
     def _fetch_datasets(self, experiment: Experiment) -> dict[str, Dataset]:
         datasets = self._server.fetch_datasets(experiment, self._identity.instrument)
-        # Where several have one name, the first is the one that MyData used.
+        # If several have the same name, MyData used the first.
         return {dataset.name: dataset for dataset in reversed(datasets)}

@@ -1,4 +1,4 @@
-"""Keeps in the ledger which files were found and are not on the server, as early as possible."""
+"""The early record in the ledger of files that were found and are not on the server yet."""
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -20,15 +20,15 @@ from mydata_like.core.ports import CancelSignal, Clock
 
 logger = logging.getLogger(__name__)
 
-Compared = CheckedGroup | list[FileToSend | Registered]  # what is open, in a group or from several
+Compared = CheckedGroup | list[FileToSend | Registered]  # what is not verified
 
-HELD_UP: Final = 1.0  # seconds for which the flow takes no more files before it is looked ahead
-TICK: Final = 0.25  # seconds after which that is looked at again
-SHARE: Final = 0.25  # of a processor that looking ahead takes from a run that is at work
+HELD_UP: Final = 1.0  # seconds without new files after which the lookahead starts
+TICK: Final = 0.25  # seconds between checks for that
+SHARE: Final = 0.25  # share of a processor that the lookahead may use during an active run
 
 
 class FoundFileStore(Protocol):
-    """Where found files are kept: the ledger."""
+    """The storage for found files: the ledger."""
 
     def find_open(self, files: Sequence[LocalFile]) -> OpenFiles: ...
 
@@ -37,13 +37,13 @@ class FoundFileStore(Protocol):
     ) -> int: ...
 
     def add_folders(self, folders: Sequence[FolderSums]) -> None:
-        """Keep these folders, unless something is known of them already."""
+        """Record these folders unless they are recorded already."""
 
 
 class Discovery:
-    """Keeps the files of a run as found, before anything else is done about them.
+    """The recorder of a run's found files, before anything else happens to them.
 
-    A dry run keeps none. `find_inventory` waits until the inventory is open.
+    A dry run records none. `find_inventory` waits until the inventory is open.
     """
 
     def __init__(
@@ -53,13 +53,13 @@ class Discovery:
         self._clock = clock
         self._dry_run = dry_run
         self._since = clock.now()
-        self._held_since: float | None = clock.monotonic()  # nothing is taken before the run goes
+        self._held_since: float | None = clock.monotonic()  # blocked before the run starts
         self._passed: set[bytes] = set()
-        self._unsent: set[tuple[bytes, int]] = set()  # groups of which nothing is verified
+        self._unsent: set[tuple[bytes, int]] = set()  # groups without verified files
         self.flowing = False  # whether the run has begun to read
 
     def pass_on(self, groups: Iterable[FileGroup]) -> Iterator[FileGroup]:
-        """Yield the groups, each once its files are kept."""
+        """Yield the groups, each after its files are recorded."""
         self.flowing, self._held_since = True, None
         for group in groups:
             recorded, news = self.record(group)
@@ -72,9 +72,9 @@ class Discovery:
                 self._passed.add(group.folder.path)
 
     def record(self, group: FileGroup) -> tuple[FileGroup, int]:
-        """Keep those files of a group that are not known as verified just as they are.
+        """Record the files of a group that are not known as verified in their current state.
 
-        Return the group with what is known of all of it, and of how many that is news.
+        Return the group with what is known about all of its files, and the number of new ones.
         """
         if self._dry_run or not group.files:
             return group, 0
@@ -89,18 +89,18 @@ class Discovery:
         return group._replace(known=known, new=not seen.datasets), news
 
     def pass_open(self, groups: Iterable[Compared]) -> Iterator[Compared]:
-        """Yield what was checked or compared, once those files are kept that are not verified."""
+        """Yield checked or compared files, after the unverified ones are recorded."""
         for compared in groups:
             self._record_open(compared)
             yield compared
 
     def _record_open(self, compared: Compared) -> None:
-        """Keep what is open, whatever the ledger had known."""
+        """Record unverified files, whatever the ledger had stored."""
         items: Sequence[FileToSend | Staged | Registered]
         if isinstance(compared, CheckedGroup):
             place = compared.group.folder.path, compared.group.number
             if place in self._unsent:
-                self._unsent.remove(place)  # all of them are kept already
+                self._unsent.remove(place)  # all of them are recorded already
                 return
             items = compared.open
         else:
@@ -115,16 +115,17 @@ class Discovery:
         return folder in self._passed
 
     def is_held_up(self) -> bool:
-        """Return whether the run has taken no more files for a while."""
+        """Return whether the run has taken no new files for a while."""
         since = self._held_since
         return since is not None and self._clock.monotonic() - since > HELD_UP
 
 
 class Lookahead:
-    """Finds all that a run is to carry, while the run itself is held up.
+    """A scan of all files that a run has to upload, while the run itself is blocked.
 
-    A run reads only so many files in advance, and none before it has reached the server: what
-    lies beyond would be unknown if it were cut off. Files are only looked at, never read.
+    A run reads only a limited number of files in advance, and none before it has reached the
+    server. If it were interrupted, the others would be unknown. The lookahead never reads the
+    content of files.
     """
 
     def __init__(self, discovery: Discovery, clock: Clock, cancel: CancelSignal) -> None:
@@ -135,9 +136,9 @@ class Lookahead:
         self._stop: CancelSignal = cancel
 
     def work(self, find: Callable[[], Iterable[FileGroup]]) -> None:
-        """Wait until the run is held up, or `finish`; then keep all that there is.
+        """Wait until the run is blocked or `finish` is called; then record all files.
 
-        What cannot be read is for the run to tell.
+        The run itself reports what cannot be read.
         """
         try:
             while self._deadline is None and not self._discovery.is_held_up():
@@ -147,10 +148,10 @@ class Lookahead:
         except Cancelled:
             return
         except UploaderError as error:
-            logger.info("Looking ahead ended: %s", error)
+            logger.info("The lookahead ended: %s", error)
 
     def finish(self, seconds: float, stop: CancelSignal) -> None:
-        """Look ahead now, if that has not begun: for so many more seconds, or until `stop`."""
+        """Start now unless started already; stop after so many seconds, or when `stop` is set."""
         self._stop = stop
         self._deadline = self._clock.monotonic() + seconds
 
@@ -160,7 +161,7 @@ class Lookahead:
             self._discovery.record(group)
             now = self._clock.monotonic()
             if self._stop.is_set() or (self._deadline is not None and now > self._deadline):
-                logger.info("There was no time to look at all that is there")
+                logger.info("The lookahead ended before it had seen all files")
                 return
             if self._discovery.flowing and self._cancel.wait((now - began) * (1 / SHARE - 1)):
                 return

@@ -1,4 +1,4 @@
-"""How long to wait before trying again, and the gate at which a whole run waits."""
+"""The gate at which a whole run waits, and the delays between attempts."""
 
 from collections.abc import Callable
 from math import inf
@@ -26,11 +26,11 @@ SHORTEST_DELAY = 1.0
 LONGEST_DELAY = 300.0
 FIRST_PROBE = 5.0
 LONGEST_PROBE = 60.0
-GLANCE = 0.5  # seconds after which those who wait at the gate look again
+CHECK_INTERVAL = 0.5  # seconds between checks by those who wait at the gate
 
-_CONDITION = "condition"  # names the reason that one caller is probing
+_CONDITION = "condition"  # name of the reason while one caller is probing
 
-# What keeps the whole run from going on, until it is mended elsewhere.
+# Errors that pause the whole run until the cause is fixed elsewhere.
 PAUSING = (
     AccessDeniedError,
     NotApprovedError,
@@ -41,14 +41,14 @@ PAUSING = (
 
 
 class Gate:
-    """Where a run waits: for the next attempt, for a person, for what stops everything.
+    """A gate where a run waits: for the next attempt, for the user, or for a condition to end.
 
-    What stops one caller stops all: one of them tries again and again, at growing intervals,
-    and the others wait until it has passed. Each condition is told once.
+    A condition that stops one caller stops all: one of them probes repeatedly, at growing
+    intervals, and the others wait until it succeeds. Each condition is reported once.
 
-    A hold is milder: nothing new is sent until it is released, and what is under way is
-    finished, registered and verified. Several may be there at once, each under its own name;
-    the newest of all reasons is told, and that the run goes on once none is left.
+    A hold has less effect: nothing new is sent until it is released, but transfers in progress are
+    finished, registered and verified. Several holds with different names may exist at once. The
+    newest of all reasons is reported, and the end of the pause once none is left.
     """
 
     def __init__(
@@ -67,24 +67,24 @@ class Gate:
         self._patience = patience
         self._lock = Lock()
         self._reasons: dict[str, Problem] = {}  # why the run waits, by name, the newest last
-        self._told: Problem | None = None
+        self._reported: Problem | None = None
         self._hurried = False
         self._holdable = True
         self._closed_at = 0.0
-        self.stopped = 0.0  # seconds for which conditions have stopped all callers so far
+        self.stopped = 0.0  # total seconds for which conditions have stopped all callers
 
     def call(self, action: Callable[[], T]) -> T:
-        """Return what `action` returns, after as many pauses as that takes.
+        """Return the result of `action`, after as many pauses as necessary.
 
-        Errors that concern one file only are the caller's. A condition that lasts longer than
-        the patience with it (seconds, possibly none) is raised.
+        Errors that concern one file only are raised to the caller. A condition that lasts longer
+        than the patience for it (seconds, possibly none) is raised as well.
         """
         while True:
             self._wait_open()
             try:
                 return action()
             except UploaderError as error:
-                if self.cancel.is_set():  # what breaks then was broken by us
+                if self.cancel.is_set():  # the failure is a result of the cancellation
                     raise Cancelled from error
                 if not isinstance(error, PAUSING) or self._patience(error) <= 0:
                     raise
@@ -92,7 +92,7 @@ class Gate:
                     return self._probe(action, error)
 
     def delay(self, attempt: int, asked: float = 0.0) -> float:
-        """Return how long to wait after so many failures: at random, so that no two agree.
+        """Return a random delay after so many failures; it keeps uploaders from retrying in step.
 
         It is at least what the server `asked` for (`TransientError.retry_after`).
         """
@@ -100,27 +100,27 @@ class Gate:
         return max(asked, self._random.uniform(SHORTEST_DELAY, upper))
 
     def rest(self, seconds: float) -> None:
-        """Wait so long; raises `Cancelled` when that is cut short."""
+        """Wait for so many seconds; raises `Cancelled` if the run is cancelled."""
         if self.cancel.wait(seconds):
             raise Cancelled
 
     def hold(self, name: str, problem: Problem) -> None:
-        """Let nothing new be sent until `release` of this name; another problem is told anew."""
+        """Send nothing new until `release` of this name; a different problem is reported again."""
         with self._lock:
             if self._holdable and self._reasons.get(name) != problem:
-                self._give_reason(name, problem)
+                self._add_reason(name, problem)
 
     def release(self, name: str) -> None:
-        """End the hold of this name, if there is one."""
+        """End the hold of this name, if it exists."""
         with self._lock:
-            self._take_back(name)
+            self._remove_reason(name)
 
     def lift_holds(self) -> None:
-        """Release all holds, and hold no more: the run is to end."""
+        """Release all holds and refuse new ones: the run is ending."""
         with self._lock:
             self._holdable = False
             for name in self._reasons.keys() - {_CONDITION}:
-                self._take_back(name)
+                self._remove_reason(name)
 
     @property
     def held(self) -> bool:
@@ -134,30 +134,30 @@ class Gate:
         return bool(self._reasons)
 
     def wait_released(self) -> None:
-        """Return once nothing holds the run, for whoever is about to send."""
+        """Wait until no hold is left; call this before sending."""
         while self.held:
-            self.rest(GLANCE)
+            self.rest(CHECK_INTERVAL)
 
     def hurry(self) -> None:
-        """Look at once whether what stopped everything is gone."""
+        """Probe immediately whether a condition has ended."""
         with self._lock:
             self._hurried = _CONDITION in self._reasons
 
-    def _give_reason(self, name: str, problem: Problem) -> None:
+    def _add_reason(self, name: str, problem: Problem) -> None:
         self._reasons.pop(name, None)
         self._reasons[name] = problem
-        self._tell()
+        self._report()
 
-    def _take_back(self, name: str) -> None:
+    def _remove_reason(self, name: str) -> None:
         if self._reasons.pop(name, None):
-            self._tell()
+            self._report()
 
-    def _tell(self) -> None:
-        """Say why the run waits now, or that it goes on, unless that was said last."""
+    def _report(self) -> None:
+        """Report why the run waits now, or that it continues, unless that was the last report."""
         newest = next(reversed(self._reasons.values()), None)
-        if newest == self._told:
+        if newest == self._reported:
             return
-        self._told = newest
+        self._reported = newest
         if newest is not None:
             self._emit(RunPaused(problem=newest))
         elif not self.cancel.is_set():
@@ -165,16 +165,16 @@ class Gate:
 
     def _wait_open(self) -> None:
         while _CONDITION in self._reasons:
-            self.rest(GLANCE)
+            self.rest(CHECK_INTERVAL)
         if self.cancel.is_set():
             raise Cancelled
 
     def _close(self, problem: Problem) -> bool:
-        """Return whether it is the caller who shall probe, as no other does."""
+        """Return whether the caller is to probe, as no one else does yet."""
         with self._lock:
             if _CONDITION in self._reasons:
                 return False
-            self._give_reason(_CONDITION, problem)
+            self._add_reason(_CONDITION, problem)
             self._closed_at = self.clock.monotonic()
             return True
 
@@ -192,26 +192,26 @@ class Gate:
                     return action()
                 except PAUSING as again:
                     error = again
-                    self._tell_change(again.problem)
+                    self._report_change(again.problem)
         finally:
-            self._open(tell=not given_up)
+            self._open(report=not given_up)
 
     def _rest_until_probe(self, interval: float) -> None:
         due = self.clock.monotonic() + interval
         while (rest := due - self.clock.monotonic()) > 0 and not self._hurried:
-            self.rest(min(rest, GLANCE))
+            self.rest(min(rest, CHECK_INTERVAL))
         self._hurried = False
 
-    def _tell_change(self, problem: Problem) -> None:
+    def _report_change(self, problem: Problem) -> None:
         with self._lock:
             if self._reasons[_CONDITION].code != problem.code:
-                self._give_reason(_CONDITION, problem)
+                self._add_reason(_CONDITION, problem)
 
-    def _open(self, *, tell: bool) -> None:
-        """Let all go on; of a run that ends here nobody is told that it does."""
+    def _open(self, *, report: bool) -> None:
+        """Let all callers continue; this is not reported if the run ends here."""
         with self._lock:
             self.stopped += self.clock.monotonic() - self._closed_at
-            if tell:
-                self._take_back(_CONDITION)
+            if report:
+                self._remove_reason(_CONDITION)
             else:
                 self._reasons.pop(_CONDITION, None)

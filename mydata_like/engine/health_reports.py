@@ -1,4 +1,4 @@
-"""Tells people how an unattended uploader does: each week, and when nothing goes well for long."""
+"""The weekly report of an unattended uploader, and the alert when no run succeeds for long."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, time, timedelta, tzinfo
@@ -17,7 +17,7 @@ _TROUBLE: Final = "trouble"
 
 
 class ReportedTimes(Protocol):
-    """Moments that outlive the program."""
+    """Timestamps that are stored between runs of the program."""
 
     def find(self, name: str) -> datetime | None: ...
 
@@ -25,10 +25,10 @@ class ReportedTimes(Protocol):
 
 
 class Week(NamedTuple):
-    """What the runs of a week brought: how many there were and ended well, and their sums.
+    """The results of a week's runs: their number, the successful ones, and their sums.
 
-    `safety` is how the data is now, `unsafe` how many files exist only here; `problem` says why
-    the data directory cannot be read.
+    `safety` is the current state of the data, `unsafe` the number of files that exist only here.
+    `problem` is why the data directory cannot be read.
     """
 
     runs: int = 0
@@ -42,9 +42,9 @@ class Week(NamedTuple):
     def of(
         cls, runs: Sequence[Mapping[str, Any]], safety: Safety, unsafe: int = 0, problem: str = ""
     ) -> "Week":
-        """Return the sums of runs, each as the event `run_finished` tells it.
+        """Return the sums of runs, each given by its event `run_finished`.
 
-        A run that was cut off has no sums.
+        An interrupted run has no sums.
         """
         ended = [run for run in runs if run]
         return cls(
@@ -58,7 +58,7 @@ class Week(NamedTuple):
 
 
 class HealthReporter:
-    """Decides what is told, and when; `look_back` returns what came since a moment."""
+    """The decision on what to report and when; `look_back` returns the runs since a moment."""
 
     def __init__(
         self,
@@ -67,52 +67,52 @@ class HealthReporter:
         look_back: Callable[[datetime], Week],
         zone: tzinfo | None = None,
     ) -> None:
-        """`zone` is None for the computer's own."""
+        """Create a reporter; `zone` is None for the computer's own."""
         self._settings = settings
         self._memory = memory
         self._look_back = look_back
         self._zone = zone
-        self._told_of_trouble = False
+        self._trouble_reported = False
 
     def note(self, now: datetime, *, well: bool) -> None:
-        """Take note of how things stand: a run ended well, or something does not go well."""
+        """Record the current state: a successful run, or a failure."""
         if well:
             self._memory.keep(_TROUBLE, None)
-            self._told_of_trouble = False
+            self._trouble_reported = False
         elif self._memory.find(_TROUBLE) is None:
             self._memory.keep(_TROUBLE, now)
 
     def find_notices(self, now: datetime) -> list[Problem]:
-        """Return what is to be told now; it is told once."""
+        """Return the notices that are due now; each is returned once."""
         return [*self._find_trouble(now), *self._find_weekly(now)]
 
     def _find_trouble(self, now: datetime) -> list[Problem]:
         since, hours = self._memory.find(_TROUBLE), self._settings.silent_hours
         silent = since is not None and hours and now - since >= timedelta(hours=hours)
-        if not silent or self._told_of_trouble:
+        if not silent or self._trouble_reported:
             return []
-        self._told_of_trouble = True
+        self._trouble_reported = True
         return [
             Problem(
                 "monitor.silence",
-                f"For {(now - (since or now)) // timedelta(hours=1)} hours no run has ended well.",
-                "The log tells why; mydata-like status tells what is waited for.",
+                f"For {(now - (since or now)) // timedelta(hours=1)} hours no run has succeeded.",
+                "The log shows why; mydata-like status shows what the program is waiting for.",
             )
         ]
 
     def _find_weekly(self, now: datetime) -> list[Problem]:
         if self._settings.notice_day == "never":
             return []
-        told = self._memory.find(_NOTICED)
-        if told is None or told > now:
+        noticed = self._memory.find(_NOTICED)
+        if noticed is None or noticed > now:
             self._memory.keep(_NOTICED, now)
             return []
         day = frozenset({WEEKDAYS.index(self._settings.notice_day)})
-        due = next_start(Rule("weekly", time=_MORNING, days=day), told, self._zone)
+        due = next_start(Rule("weekly", time=_MORNING, days=day), noticed, self._zone)
         if due is None or due > now:
             return []
         self._memory.keep(_NOTICED, now)
-        return [describe_week(self._look_back(max(told, now - _WEEK)))]
+        return [describe_week(self._look_back(max(noticed, now - _WEEK)))]
 
 
 def describe_week(week: Week) -> Problem:
@@ -120,28 +120,28 @@ def describe_week(week: Week) -> Problem:
     if not week.runs:
         return Problem(
             "monitor.nothing-ran",
-            "No run began in the last week.",
-            "Look at the schedule: mydata-like status",
+            "No run started in the last week.",
+            "Check the schedule: mydata-like status",
         )
     if week.safety in (Safety.AT_RISK, Safety.PROBLEM) or not week.well:
-        ended = f"{week.runs - week.well:,} of {week.runs:,} runs of the last week did not end well"
+        ended = f"{week.runs - week.well:,} of {week.runs:,} runs of the last week did not succeed"
         files = f"{week.unsafe:,} files are not safe on the server yet."
         return Problem(
             "monitor.unsafe",
             f"{ended}; {files} {week.problem}".strip(),
-            "The log names them and tells why; mydata-like status tells how things stand.",
+            "The log lists them with the reasons; mydata-like status shows the current state.",
         )
     if not week.sent:
         return Problem(
             "monitor.nothing-came",
-            f"Nothing came in the last week: {week.runs:,} runs found no new file.",
-            "If the instrument made data, see that data.directory is the folder it writes to.",
+            f"No new data in the last week: {week.runs:,} runs found no new file.",
+            "If the instrument produced data, check that it writes to data.directory.",
         )
     if week.safety is not Safety.SAFE:
         return Problem(
             "monitor.unsafe",
             f"{week.sent:,} files were sent in the last week, but no run over the whole data "
-            "directory has ended: it is not known whether all files are safe.",
+            "directory has finished: it is unknown whether all files are safe.",
             "Start a run over the data directory: mydata-like run",
         )
     return Problem(

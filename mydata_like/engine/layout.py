@@ -1,4 +1,4 @@
-"""Maps folders of the disk to the server's owners, experiments and datasets."""
+"""The mapping of local folders to the server's owners, experiments and datasets."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import NamedTuple
 from mydata_like.core.extra_sources import ExtraSource
 from mydata_like.core.model import DatasetFolder, Layout, OwnerKind
 
-# MyData's name for the dataset of the files that lie directly in an experiment's folder.
+# MyData's name for the dataset of the files directly in an experiment's folder.
 EXPERIMENT_FILES = "__EXPERIMENT_FILES__"
 
 
@@ -41,7 +41,7 @@ _LEVELS: dict[Layout, tuple[Level, ...]] = {
 
 
 def levels_of(layout: Layout) -> tuple[Level, ...]:
-    """Return what the levels below the data directory stand for, the dataset's last."""
+    """Return what the levels below the data directory stand for, ending with the dataset's."""
     return _LEVELS[layout]
 
 
@@ -50,8 +50,8 @@ def dataset_folder(
 ) -> DatasetFolder:
     """Return what a dataset folder becomes; `names` are those of its levels, from the top.
 
-    With the dataset's name missing it is the experiment's own folder, whose files (without
-    those of its sub-folders) are a dataset of their own.
+    Without a dataset name it is the experiment's own folder. Its files, without those of its
+    sub-folders, are a dataset of their own.
     """
     levels = levels_of(layout)
     recursive = len(names) == len(levels)
@@ -68,7 +68,7 @@ def dataset_folder(
 
 
 def source_folder(layout: Layout, source: ExtraSource) -> DatasetFolder:
-    """Return what a source becomes; its owner is looked up as those of the layout are."""
+    """Return what a source becomes; its owner is looked up in the same way as in the layout."""
     owner, experiment, dataset = source.destination
     grouped = Level.GROUP in levels_of(layout)
     kind = OwnerKind.ACCOUNT
@@ -93,7 +93,7 @@ def _owner_kind(layout: Layout) -> OwnerKind:
 
 
 def _title(names: dict[Level, str], instrument: str) -> str | None:
-    """Return the experiment's title as MyData forms it; None where the server must be asked."""
+    """Return the experiment's title in MyData's format; None if the server must be queried."""
     experiment, group = names.get(Level.EXPERIMENT), names.get(Level.GROUP)
     if Level.FULL_NAME in names:
         return f"{instrument} - {names[Level.FULL_NAME]}"
@@ -106,7 +106,7 @@ DEEPEST = max(len(levels_of(layout)) for layout in Layout)
 
 
 class Branch(NamedTuple):
-    """A folder below the data directory: its names from the top, the files in it itself."""
+    """A folder below the data directory: its path as names, and its number of own files."""
 
     names: tuple[str, ...]
     files: int
@@ -114,7 +114,7 @@ class Branch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Which names of uppermost folders the server was asked about, and as what it knows them."""
+    """The names of top-level folders that were looked up on the server, and what they are there."""
 
     asked: frozenset[str] = frozenset()
     users: frozenset[str] = frozenset()
@@ -123,10 +123,10 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class LayoutFit:
-    """What a layout makes of folders.
+    """How folders fit a layout.
 
-    `misfits` are those that it cannot place. Dataset folders that hold files are `settled`;
-    `hollow` are those that hold only more folders, as where the layout stops too early.
+    `misfits` are those that have no place in it. Dataset folders with files are `settled`; `hollow`
+    ones contain only folders, as happens if the layout has too few levels.
     """
 
     misfits: tuple[tuple[str, ...], ...]
@@ -135,7 +135,7 @@ class LayoutFit:
 
 
 def judge(layout: Layout, branches: Sequence[Branch], instrument: str) -> LayoutFit:
-    """Return how folders fit a layout; `branches` are all down to the deepest layout's level."""
+    """Return how `branches`, all folders down to the deepest layout's level, fit a layout."""
     levels = levels_of(layout)
     misfits = [
         branch.names for branch in branches if _is_misfit(levels, layout, branch, instrument)
@@ -154,7 +154,7 @@ def judge(layout: Layout, branches: Sequence[Branch], instrument: str) -> Layout
 def suggest_layout(
     layout: Layout, branches: Sequence[Branch], instrument: str, known: Known
 ) -> Layout | None:
-    """Return the layout that was meant, if another one clearly fits these folders better."""
+    """Return the layout that was probably meant, if it clearly fits these folders better."""
     if not branches:
         return None
 
@@ -168,12 +168,12 @@ def suggest_layout(
     return best if cost(best) < cost(layout) and cost(best) < _NOTHING else None
 
 
-_NOTHING = 1_000_000  # the cost of a layout with which nothing would be uploaded
-_LOST = 10  # the cost of one owner who would be passed over
+_NOTHING = 1_000_000  # the cost of a layout that would upload nothing
+_LOST = 10  # the cost of one owner whose folder would be excluded
 
 
 def _is_misfit(levels: Sequence[Level], layout: Layout, branch: Branch, instrument: str) -> bool:
-    """Return whether a layout cannot place a folder, or files that lie in it."""
+    """Return whether a layout has no place for a folder or for files in it."""
     pairs = list(zip(levels, branch.names, strict=False))
     level, name = pairs[-1]
     if len(branch.names) > len(levels):
@@ -184,7 +184,7 @@ def _is_misfit(levels: Sequence[Level], layout: Layout, branch: Branch, instrume
 
 
 def _suits(level: Level, layout: Layout, name: str, instrument: str) -> bool:
-    """Return whether a folder of this name may be one of a level."""
+    """Return whether a folder of this name can be at a level."""
     if level is Level.MYTARDIS:
         return name.lower() == "mytardis"
     if level is Level.INSTRUMENT:
@@ -195,18 +195,18 @@ def _suits(level: Level, layout: Layout, name: str, instrument: str) -> bool:
 
 
 def _count_strangers(layout: Layout, branches: Sequence[Branch], known: Known) -> int:
-    """Return how many owners' folders bear no name that the server knows."""
+    """Return how many owners' folders have a name that the server does not know."""
     top = levels_of(layout)[0]
     names = known.asked & {branch.names[0] for branch in branches}
     if top is Level.OWNER:
         return len(names - known.users)
     if top is Level.GROUP:
         return len(names - known.groups)
-    # Without owners nobody is a stranger; but folders with the names of users are theirs.
+    # Without owners no name is unknown; but folders with the names of users belong to these users.
     return _LOST * len(names & (known.users | known.groups))
 
 
 def _distance(one: Layout, other: Layout) -> tuple[bool, int]:
-    """Return how unlike two layouts are: whose folders are uppermost, and the order of all."""
+    """Return how different two layouts are: in the kind of the top-level folders and in order."""
     upper = levels_of(one)[0] is not levels_of(other)[0]
     return upper, list(Layout).index(other)

@@ -1,4 +1,4 @@
-"""Goes down the levels of the layout to the dataset folders."""
+"""The walk through the levels of the layout to the dataset folders."""
 
 import os
 import stat
@@ -21,27 +21,27 @@ from mydata_like.settings.schema import Settings
 Opening = Callable[[DatasetFolder, bytes], Iterator[FileGroup]]
 _OUTSIDE = Problem(
     "skipped.outside-dataset",
-    "The file lies beside the dataset folders, not in one.",
+    "The file is not in a dataset folder.",
     "Move it into a dataset folder, or choose another layout.",
 )
 _NOT_PART = Problem(
     "skipped.layout",
-    "The layout takes another folder of this level.",
+    "The layout uses another folder of this level.",
     "Check data.layout and instrument.name.",
 )
 _NO_MYTARDIS = Problem(
     "skipped.layout",
     "The folder has no sub-folder MyTardis.",
-    "Make one and put the experiments there, or choose another layout.",
+    "Create one and put the experiments there, or choose another layout.",
 )
 _NO_INSTRUMENT = Problem(
     "skipped.layout",
-    "The folder has no sub-folder of this instrument's name.",
-    "Check instrument.name: it must be the folder's name.",
+    "The folder has no sub-folder with this instrument's name.",
+    "Check instrument.name: it must match the folder's name.",
 )
 _EMPTY_ROOT = Problem(
     "data.empty",
-    "The data directory holds no folders.",
+    "The data directory contains no folders.",
     "Check data.directory, and that its drive is connected.",
 )
 
@@ -58,9 +58,9 @@ class _LevelFolder(NamedTuple):
 
 
 class ScanScope(NamedTuple):
-    """What of a data directory is read.
+    """The part of a data directory to read.
 
-    `only` is the path of one folder, as events print it, beside which nothing is read.
+    `only` is the path of one folder, as in events; nothing outside of it is read.
     """
 
     only: str = ""
@@ -111,8 +111,8 @@ class LevelScan:
     def _list(self, place: _LevelFolder) -> tuple[dict[bytes, bytes], bool]:
         """Return a folder's sub-folders (name -> path, sorted) and whether it has files to read.
 
-        Only the files of an experiment's folder are read, as a dataset of their own; those of
-        other levels are reported here.
+        Only the files of an experiment's folder are read, as a dataset of their own. Those of other
+        levels are reported here.
         """
         own_dataset = self._level_of(place) is Level.EXPERIMENT
         children: dict[bytes, bytes] = {}
@@ -165,11 +165,11 @@ class LevelScan:
                 yield _LevelFolder(path, key, (*place.names, name.decode()))
 
     def _is_wanted(self, key: bytes) -> bool:
-        """Return whether a folder is the only one that is read, or lies in it."""
+        """Return whether a folder is the only one to read, or is in it."""
         return not self._only or f"{format_path(key)}/".startswith(f"{self._only}/")
 
     def _leads_on(self, key: bytes) -> bool:
-        """Return whether the only folder that is read lies in this one."""
+        """Return whether the only folder to read is in this one."""
         return f"{self._only}/".startswith(f"{format_path(key)}/")
 
     def _is_part(self, level: Level, name: bytes) -> bool:
@@ -193,11 +193,11 @@ class LevelScan:
         if problem:
             self._skip(place.key, problem)
         elif groups:
-            tell_found(self._walk.emit, folder)
+            report_found(self._walk.emit, folder)
             yield from numbered(groups)
 
     def _read_loose_files(self, place: _LevelFolder) -> Iterator[FileGroup]:
-        """Yield the groups of an experiment's own folder, unless no file of it is taken."""
+        """Yield the groups of an experiment's own folder, unless none of its files is uploaded."""
         folder = self._folder(place)
         if not self._shard.has(folder):
             return
@@ -208,7 +208,7 @@ class LevelScan:
             return
         for group in numbered(dropwhile(lambda group: not group.files, groups)):
             if group.number == 0:
-                tell_found(self._walk.emit, folder)
+                report_found(self._walk.emit, folder)
             yield group
 
     def _folder(self, place: _LevelFolder) -> DatasetFolder:
@@ -220,12 +220,12 @@ class LevelScan:
         return self._filter.refuse_age(status_of(place.path), self._walk.now())
 
     def _report(self, place: _LevelFolder, batch: Batch) -> None:
-        """Tell of files outside of all dataset folders, in one of the shards."""
+        """Report files outside of all dataset folders, in one of the shards only."""
         if self._shard.leads:
             self._walk.report(place.key, batch)
 
     def _pass_over(self, key: bytes, problem: Problem) -> None:
-        """Tell of a folder that is none of a dataset, in one of the shards."""
+        """Report a folder that belongs to no dataset, in one of the shards only."""
         if self._shard.leads:
             self._skip(key, problem)
 
@@ -236,7 +236,7 @@ class LevelScan:
 def _is_folder_link(entry: os.DirEntry[str] | os.DirEntry[bytes]) -> bool:
     try:
         return entry.is_dir()
-    except OSError:  # a link that leads to itself
+    except OSError:  # a link that points to itself
         return False
 
 
@@ -244,13 +244,13 @@ def _outside(key: bytes, entry: os.DirEntry[str] | os.DirEntry[bytes]) -> FileSk
     try:
         status = entry.stat(follow_symlinks=False)
         size = status.st_size if stat.S_ISREG(status.st_mode) else 0
-    except OSError:  # whatever it is, it is left out
+    except OSError:  # whatever it is, it is excluded
         size = 0
     return FileSkipped(path=key, size=size, problem=_OUTSIDE)
 
 
-def tell_found(emit: Emit, folder: DatasetFolder) -> None:
-    """Tell of a dataset folder whose files are read now."""
+def report_found(emit: Emit, folder: DatasetFolder) -> None:
+    """Report a dataset folder whose files are read next."""
     emit(
         FolderFound(
             path=folder.path,

@@ -1,4 +1,4 @@
-"""Holds a run at its gate while the instrument's own work is to be spared."""
+"""The guard that holds a run at its gate while the instrument's own work has priority."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -13,9 +13,9 @@ from mydata_like.engine.progress import RunProgress
 from mydata_like.settings.schedule_section import WEEKDAYS, Period, find_end, parse_period
 from mydata_like.settings.transfer_sections import Limits
 
-LOOK: Final = 3.0  # seconds between two looks
-STEADY: Final = 30.0  # seconds for which a verdict on pressure lasts at least
-EASED: Final = 0.5  # of the limit: below it the pressure has gone
+LOOK: Final = 3.0  # seconds between two checks
+STEADY: Final = 30.0  # minimum seconds between changes of the verdict on pressure
+RELEASE_SHARE: Final = 0.5  # share of the limit below which the pressure has ended
 
 QUIET_HOURS: Final = "limits.quiet-hours"
 ACQUISITION: Final = "limits.acquisition"
@@ -23,15 +23,15 @@ PRESSURE: Final = "limits.pressure"
 
 UNKNOWN: Final = Problem(
     "limits.pressure-unknown",
-    "This system does not tell how long programs wait for its disks.",
+    "This system does not report how long programs wait for its disks.",
     "limits.pause_under_pressure has no effect here; limits.pause_while_running has.",
 )
 
 
 class LoadGuard:
-    """Looks again and again whether anything of what the settings name is the case.
+    """A periodic check of the conditions in the settings under which nothing is sent.
 
-    Each reason is a hold of its own at the gate, so that they come and go by themselves.
+    Each reason is a separate hold at the gate and is released independently.
     """
 
     def __init__(self, limits: Limits, load: SystemLoad, gate: Gate, emit: Emit) -> None:
@@ -44,7 +44,7 @@ class LoadGuard:
         self._emit = emit
 
     def __call__(self) -> None:
-        """Look once, and hold or release the run."""
+        """Check once, and hold or release the run."""
         self._decide(QUIET_HOURS, judge_hours(self._hours, self._gate.clock.now().astimezone()))
         if self._programs:
             self._decide(ACQUISITION, judge_program(self._load.find_program(self._programs)))
@@ -67,14 +67,14 @@ class LoadGuard:
             return None
         return Problem(
             PRESSURE,
-            f"Other programs wait for disk or memory more than {self._limit:g} % of the time: "
-            "nothing new is sent.",
-            "It goes on by itself when they wait for less than half of that.",
+            f"Other programs wait for disk or memory more than {self._limit:g} % of the time. "
+            "Nothing new is sent.",
+            "Sending resumes automatically when they wait less than half of that.",
         )
 
 
 class PressureFilter:
-    """Whether a computer is under pressure: decided with patience, so that it does not flap."""
+    """A decision whether a computer is under pressure, with hysteresis against rapid changes."""
 
     def __init__(self, limit: float) -> None:
         self._limit = limit
@@ -82,8 +82,8 @@ class PressureFilter:
         self._decided = -inf
 
     def update(self, share: float, now: float) -> bool:
-        """Return the verdict once the others are known to wait this share of the time, in %."""
-        changed = share < self._limit * EASED if self._strained else share > self._limit
+        """Return the verdict, given the share of time in % that other programs wait."""
+        changed = share < self._limit * RELEASE_SHARE if self._strained else share > self._limit
         if changed and now - self._decided >= STEADY:
             self._strained = not self._strained
             self._decided = now
@@ -91,7 +91,7 @@ class PressureFilter:
 
 
 def judge_hours(periods: Sequence[Period], local: datetime) -> Problem | None:
-    """Return that these are quiet hours, and until when in local time, if they are."""
+    """Return a problem during quiet hours, with their end in local time."""
     if not any(period.covers(local) for period in periods):
         return None
     end = find_end(periods, local)
@@ -105,27 +105,27 @@ def judge_hours(periods: Sequence[Period], local: datetime) -> Problem | None:
     return Problem(
         QUIET_HOURS,
         f"Quiet hours: nothing new is sent until {day}{end:%H:%M}.",
-        "It goes on by itself then; limits.quiet_hours says when these hours are.",
+        "Sending resumes automatically then. The hours are set in limits.quiet_hours.",
     )
 
 
 def judge_program(running: str | None) -> Problem | None:
-    """Return that a program is running during which nothing is sent, if one is."""
+    """Return a problem if a program is running during which nothing is sent."""
     if running is None:
         return None
     return Problem(
         ACQUISITION,
         f"{running} is running: nothing new is sent.",
-        "It goes on by itself when the program has ended.",
+        "Sending resumes automatically when the program ends.",
     )
 
 
-RENEW_INTERVAL: Final = 1.0  # seconds between two looks
-DROWSY: Final = 30.0  # seconds without a byte after which the computer may sleep
+RENEW_INTERVAL: Final = 1.0  # seconds between two checks
+IDLE_TIME: Final = 30.0  # seconds without a byte after which the computer may sleep
 
 
 class SleepGuard:
-    """Looks again and again whether bytes have moved; a held or waiting run keeps nobody awake."""
+    """A guard that prevents sleep while bytes are sent, but not while a run is held or waits."""
 
     def __init__(self, wakefulness: Wakefulness, progress: RunProgress, clock: Clock) -> None:
         self._wakefulness = wakefulness
@@ -134,11 +134,11 @@ class SleepGuard:
         self._moved_at: float | None = None
 
     def __call__(self) -> None:
-        """Look once."""
+        """Check once."""
         now = self._clock.monotonic()
         if self._progress.totals.byte_rate:
             self._moved_at = now
             self._wakefulness.keep()
-        elif self._moved_at is not None and now - self._moved_at >= DROWSY:
+        elif self._moved_at is not None and now - self._moved_at >= IDLE_TIME:
             self._moved_at = None
             self._wakefulness.end()

@@ -1,9 +1,9 @@
-"""Frees space: deletes local files of which the server proves, now, that it has every byte.
+"""The deletion of local files for which the server proves, now, that it has every byte.
 
-What the ledger says is where the questions begin, never the answer. A local file goes only when
-its record was fetched a moment ago and has its size, its checksum and a replica that the server
-has verified again since it was asked to, and when its own bytes, read again from the first to the
-last, have that checksum as well.
+The ledger only provides the candidates, never the proof. A local file is deleted only if two
+conditions hold. Its record was fetched moments ago and has its size, its checksum and a replica
+that the server has verified again since it was requested to. And its own bytes, read again from the
+first to the last, have that checksum as well.
 """
 
 import logging
@@ -27,40 +27,40 @@ from mydata_like.engine.reverify import NOT_AGAIN, FileToVerify, Reverify, judge
 
 logger = logging.getLogger(__name__)
 
-FRESH: Final = 30.0  # seconds for which a fetched record counts
-FEW: Final = 20  # names that are asked for one by one; for more their dataset is listed
-LARGE: Final = 1024**3  # bytes of a local file about which the server is asked once it was read
-MEMBERS_KEPT: Final = 300_000  # files in archives that we know of at once
+FRESH: Final = 30.0  # seconds for which a fetched record is valid
+FEW: Final = 20  # names that are requested one by one; for more, their dataset is listed
+LARGE: Final = 1024**3  # bytes; larger files are verified on the server after they are read
+MEMBERS_KEPT: Final = 300_000  # files in archives that are kept in memory
 
 UNVERIFIED = Problem(
     "free.unverified",
     "The server has not verified this file yet.",
-    "Try again when a run has ended well.",
+    "Try again after a successful run.",
 )
 SETTLING = Problem(
     "free.settling",
-    "The file changed a short while ago and may still be written.",
-    "Try again later; filters.settle_seconds says how long it must be still.",
+    "The file changed recently and may still be written to.",
+    "Try again later; filters.settle_seconds sets how long it must stay unchanged.",
 )
 NO_RECORD = Problem(
     "free.no-record",
-    "The server no longer has a record of this file, or does not show it to this account.",
-    "Keep the file: the next run sends it again where it is missing.",
+    "The server no longer has a record of this file, or this account may not see it.",
+    "Keep the file. The next run sends it again if it is missing.",
 )
 DIFFERS = Problem(
     "free.differs",
-    "The server's record is of other bytes than the local file.",
-    "Keep the file, and ask the server's administrator what became of the record.",
+    "The server's record does not match the local file.",
+    "Keep the file, and ask the server's administrator what happened to the record.",
 )
 NOT_INSIDE = Problem(
     "free.not-inside",
-    "The archive on the server that should hold this file does not have it.",
-    "Keep the file, and tell the server's administrator.",
+    "The archive on the server that should contain this file does not.",
+    "Keep the file, and notify the server's administrator.",
 )
 DAMAGED = Problem(
     "free.damaged-archive",
-    "The archive on the server that should hold this file is damaged, or none of ours.",
-    "Keep the file, and tell the server's administrator.",
+    "The archive on the server that should contain this file is damaged or of another program.",
+    "Keep the file, and notify the server's administrator.",
 )
 
 
@@ -68,7 +68,7 @@ _Member = tuple[bytes, int, int, str]  # name, size, modified time, checksum
 
 
 class Records(NamedTuple):
-    """What the server said, and when; by number, and by dataset and name."""
+    """The server's records at one moment, by id, and by dataset and name."""
 
     by_id: Mapping[DatafileId, Datafile]
     by_name: Mapping[tuple[DatasetId, str], Sequence[Datafile]]
@@ -83,7 +83,7 @@ class Records(NamedTuple):
         return cls(by_id, by_name, at)
 
     def find(self, entry: Entry) -> Sequence[Datafile]:
-        """Return the records that may be the one of a local file, or of its archive."""
+        """Return the records that may be those of a local file, or of its archive."""
         if entry.datafile is not None:
             record = self.by_id.get(entry.datafile)
             found = [record] if record and record.dataset == entry.dataset else []
@@ -93,13 +93,13 @@ class Records(NamedTuple):
 
 
 class ServerCheck:
-    """Asks the server, and reads the local files: what may be deleted now, and what may not.
+    """The check on the server, and in the local files, of what may be deleted now.
 
-    `settle` is for how many seconds a file must not have changed. Without `reverify` the server
-    is not asked to verify its copies again: that is enough to look, and not to delete.
+    `settle` is for how many seconds a file must be unchanged. Without `reverify` the server is not
+    requested to verify its replicas again: that is enough for a preview, but not to delete.
     """
 
-    def __init__(  # noqa: PLR0913 - four of them are the outside world
+    def __init__(  # noqa: PLR0913 - four of them are external interfaces
         self,
         server: ServerAPI,
         form: ArchiveFormat,
@@ -117,14 +117,14 @@ class ServerCheck:
         self._settle = settle
         self._box = box
         self._reverify = reverify
-        self._numbers: tuple[DatasetId, Mapping[str, DatafileId]] = DatasetId(-1), {}
+        self._ids: tuple[DatasetId, Mapping[str, DatafileId]] = DatasetId(-1), {}
         self._archives: dict[str, frozenset[_Member] | ItemError] = {}  # by the archive's checksum
 
     def fetch(self, entries: Sequence[Entry], *, large: bool = False) -> Records:
-        """Return the records that these rows of the ledger speak of, as they are now.
+        """Return the current records for these rows of the ledger.
 
-        The server has verified them again, as far as it did within our patience; those of files
-        that take long to be read only with `large`, which is for when they were.
+        The server has verified them again, unless it took longer than allowed. Records of large
+        files are verified again only with `large`, to be used after such a file was read.
         """
         records = self._fetch(entries)
         if self._reverify is None:
@@ -139,19 +139,19 @@ class ServerCheck:
         return self._fetch(entries) if asked else records
 
     def _fetch(self, entries: Sequence[Entry]) -> Records:
-        """Return the records as they are now.
+        """Return the current records.
 
-        Who we are is proven first: an account that has lost its rights is shown nothing.
+        The account is checked first: one without permissions gets an empty answer, not an error.
         """
         at = self.clock.monotonic()
         self._server.fetch_account()
         found: list[Datafile] = []
         ids = {entry.datafile for entry in entries if entry.datafile is not None}
-        for dataset, unnumbered in _group_unnumbered(entries).items():
-            if len(unnumbered) > FEW:
-                ids |= self._find_numbers(dataset, unnumbered)
+        for dataset, without_id in _group_without_id(entries).items():
+            if len(without_id) > FEW:
+                ids |= self._find_ids(dataset, without_id)
                 continue
-            for name in {_name_of(entry) for entry in unnumbered}:
+            for name in {_name_of(entry) for entry in without_id}:
                 found += self._server.find_datafiles(dataset, name)
         found += self._server.fetch_datafiles(sorted(ids)) if ids else []
         return Records.of(found, at)
@@ -159,8 +159,8 @@ class ServerCheck:
     def judge(self, entry: Entry, records: Records) -> Datafile | Problem:
         """Return the record that proves a file to be safe, or why there is none.
 
-        Where the server was not asked yet to verify it again, that is still to come: see
-        `was_verified_again`. Raises `ItemError` where an archive cannot be read now.
+        A record may still have to be verified again: see `was_verified_again`. Raises `ItemError`
+        if an archive cannot be read now.
         """
         known = judge_entry(entry)
         if known is not None:
@@ -172,19 +172,19 @@ class ServerCheck:
         return (proofs or verdicts or [NO_RECORD])[0]
 
     def is_stale(self, records: Records) -> bool:
-        """Return whether what the server said is too old to delete anything because of it."""
+        """Return whether the records are too old to delete anything because of them."""
         return self.clock.monotonic() - records.at > FRESH
 
     def was_verified_again(self, proof: Datafile) -> bool:
-        """Return whether the server has verified a record again, so lately that it counts."""
+        """Return whether the server has verified a record again, recently enough to count."""
         return self._reverify is None or self._reverify.was_asked(proof.id)
 
-    def _find_numbers(self, dataset: DatasetId, entries: Sequence[Entry]) -> set[DatafileId]:
-        """Return the numbers of the records that may be those of so many files."""
-        if self._numbers[0] != dataset:
+    def _find_ids(self, dataset: DatasetId, entries: Sequence[Entry]) -> set[DatafileId]:
+        """Return the ids of the records that may be those of these files."""
+        if self._ids[0] != dataset:
             listed = self._server.list_datafiles(dataset)
-            self._numbers = dataset, {_path_of(record): record.id for record in listed}
-        numbers = self._numbers[1]
+            self._ids = dataset, {_path_of(record): record.id for record in listed}
+        numbers = self._ids[1]
         paths = (path for entry in entries for path in _list_places(entry))
         return {numbers[path] for path in paths if path in numbers}
 
@@ -192,31 +192,31 @@ class ServerCheck:
         problem = self._judge_record(entry, record) or self._judge_answer(entry, record)
         if problem is not None:
             return problem
-        return record if not entry.archive or self._holds(record, entry) else NOT_INSIDE
+        return record if not entry.archive or self._contains(record, entry) else NOT_INSIDE
 
     def _judge_record(self, entry: Entry, record: Datafile) -> Problem | None:
-        """Return why a record proves nothing, whatever the server would find now."""
+        """Return why a record proves nothing, whatever a new verification would find."""
         same_bytes = (record.size, record.checksum) == (entry.size, entry.checksum)
         if not entry.archive and not same_bytes:
             return DIFFERS
         return judge_copies(record, entry.remote, self._box)
 
     def _judge_answer(self, entry: Entry, record: Datafile) -> Problem | None:
-        """Return why the answer proves nothing, where the server was asked lately."""
+        """Return why the result of a recent verification proves nothing."""
         if self._reverify is None or not self._reverify.was_asked(record.id):
             return None
         return self._reverify.judge(record, entry.remote)
 
-    def _holds(self, archive: Datafile, entry: Entry) -> bool:
-        """Return whether an archive has a local file's bytes: its record alone does not say."""
+    def _contains(self, archive: Datafile, entry: Entry) -> bool:
+        """Return whether an archive contains a local file's bytes, according to its index."""
         wanted = entry.size, entry.modified_ns, entry.checksum
         index = self._read_archive(archive)
         return any((name, *wanted) in index for name in _list_endings(entry.key))
 
     def _read_archive(self, record: Datafile) -> frozenset[_Member]:
-        """Return what an archive holds, by its index as the server has it; it is read once.
+        """Return the members of an archive, by its index on the server; each index is read once.
 
-        Raises `ItemError`, for each of its files, where it cannot be read.
+        Raises `ItemError`, for each of its files, if it cannot be read.
         """
         known = self._archives.get(record.checksum)
         if known is None:
@@ -238,7 +238,7 @@ class ServerCheck:
         return frozenset(map(_describe, index))
 
     def _forget_archives(self) -> None:
-        """Forget those that were read first, so that the memory does for many."""
+        """Remove the oldest indexes from memory, to limit its use."""
         counts = {key: len(it) for key, it in self._archives.items() if isinstance(it, frozenset)}
         total = sum(counts.values())
         for checksum in list(counts)[:-1]:
@@ -249,7 +249,7 @@ class ServerCheck:
 
 
 def judge_entry(entry: Entry) -> Problem | None:
-    """Return why the ledger alone is reason enough to keep a file."""
+    """Return a problem if the ledger alone is enough reason to keep a file."""
     if entry.state is EntryState.CHANGED:
         return DIFFERS
     return None if entry.state is EntryState.VERIFIED and entry.checksum else UNVERIFIED
@@ -260,9 +260,9 @@ def _path_of(record: Datafile) -> str:
 
 
 def _list_places(entry: Entry) -> Iterator[str]:
-    """Yield where in its dataset a local file's record may be, or that of its archive.
+    """Yield the places in its dataset where a local file's record, or its archive's, may be.
 
-    Which folders of the path are the dataset's own the ledger does not tell.
+    The ledger does not store which folders of the path are the dataset's own.
     """
     if entry.archive:
         yield entry.archive
@@ -272,13 +272,13 @@ def _list_places(entry: Entry) -> Iterator[str]:
 
 
 def _name_of(entry: Entry) -> str:
-    """Return how the datafile is called that holds a local file's bytes."""
+    """Return the name of the datafile that contains a local file's bytes."""
     path = entry.archive or entry.key.decode(errors="replace")
     return path.rpartition("/")[2]
 
 
-def _group_unnumbered(entries: Iterable[Entry]) -> dict[DatasetId, list[Entry]]:
-    """Return by dataset the entries whose datafile's number the ledger does not know."""
+def _group_without_id(entries: Iterable[Entry]) -> dict[DatasetId, list[Entry]]:
+    """Return by dataset the entries without the id of a datafile."""
     groups: dict[DatasetId, list[Entry]] = {}
     for entry in entries:
         if entry.datafile is None:
@@ -287,36 +287,36 @@ def _group_unnumbered(entries: Iterable[Entry]) -> dict[DatasetId, list[Entry]]:
 
 
 def _describe(member: Indexed) -> _Member:
-    # Its first folder is the dataset's own.
+    # The first folder is the dataset's own.
     return member.name.partition(b"/")[2], member.size, member.modified_ns, member.checksum
 
 
 def _list_endings(path: bytes) -> Iterator[bytes]:
-    """Yield a path, and what is left of it as one folder after the other is taken away."""
+    """Yield a path, then the path without its first folder, and so on."""
     while path:
         yield path
         path = path.partition(b"/")[2]
 
 
-AT_ONCE: Final = 300  # files whose records are fetched, and verified again, together
-BYTES_AT_ONCE: Final = 4 * 1024**3  # of these files: that they take no longer to be read
+AT_ONCE: Final = 300  # files whose records are fetched and verified again together
+BYTES_AT_ONCE: Final = 4 * 1024**3  # of these files, so that reading them does not take too long
 
 UNKNOWN = Problem(
     "free.unknown",
-    "No run has sent this file, or found it on the server.",
-    "The next run takes it, unless the filters or the layout leave it out.",
+    "No run has sent this file or found it on the server.",
+    "The next run uploads it, unless the filters or the layout exclude it.",
 )
 OTHER_BYTES = Problem(
     "free.other-bytes",
-    "The file's bytes are no longer those that were sent, although size and time are.",
-    "Compare it with the server's copy: the disk, or a program, has changed it.",
+    "The file's content has changed since it was sent, although size and time have not.",
+    "Compare it with the server's copy: a disk fault or a program has changed it.",
 )
 
 
 class LocalCleanup:
-    """Goes through local files and tells of each what became of it.
+    """The cleanup of local files, which reports the result for each of them.
 
-    Without `deeds` nothing is deleted: `DeletedFile` is then what would have been.
+    Without `deeds` nothing is deleted: `DeletedFile` then stands for a file that could be deleted.
     """
 
     def __init__(
@@ -326,13 +326,12 @@ class LocalCleanup:
         self._ledger = ledger
         self._disk = disk
         self._deeds = deeds
-        self._hopeless: Problem | None = None  # why it makes no sense to ask any more
+        self._fatal: Problem | None = None  # why all further files are kept
 
     def __call__(self, found: Iterable[CleanupCandidate]) -> Iterator[DeletedFile | KeptFile]:
-        """Yield the fate of each file, in their order; ends early where somebody asks to stop.
+        """Yield the result for each file, in their order; end early if a stop is requested.
 
-        What makes it senseless to go on (the server is away, or refuses the account) keeps all
-        that follow.
+        If the server is unavailable or refuses the account, all files that follow are kept.
         """
         with suppress(Cancelled):
             yield from self._go_through(found)
@@ -361,19 +360,19 @@ class LocalCleanup:
                 yield self._decide(entry, records)
 
     def _ask(self, entries: Iterable[Entry]) -> Records | Problem:
-        """Return what the server has of these now, or why nobody can say."""
-        if self._hopeless is not None:
-            return self._hopeless
+        """Return the server's current records of these, or why there are none."""
+        if self._fatal is not None:
+            return self._fatal
         try:
             return self._proof.fetch([entry for entry in entries if judge_entry(entry) is None])
         except RunError as error:
-            self._hopeless = error.problem
+            self._fatal = error.problem
             return error.problem
         except ItemError as error:
             return error.problem
 
     def _decide(self, entry: Entry, records: Records) -> DeletedFile | KeptFile:
-        """Delete a file, if it may be; whatever is not as it should be keeps it."""
+        """Delete a file if that is allowed; any deviation keeps it."""
         try:
             return self._prove(entry, records)
         except (ItemError, RunError) as error:
@@ -386,7 +385,8 @@ class LocalCleanup:
         with self._disk.hold(entry) as held:
             if held.measure(self._proof.cancel) != entry.checksum:
                 return KeptFile(entry.key, entry.size, OTHER_BYTES)
-            # A large file takes its time to be read; of the largest the server is asked then.
+            # Reading a large file takes time. The largest ones are verified on the server only
+            # after that.
             if self._proof.is_stale(records) or not self._proof.was_verified_again(verdict):
                 verdict = self._proof.judge(entry, self._proof.fetch([entry], large=True))
             if isinstance(verdict, Problem):

@@ -1,4 +1,4 @@
-"""Keeps in the ledger what is not well and how each folder stands, for those who look later."""
+"""The recorder that stores problem files and the state of each folder in the ledger."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -36,7 +36,7 @@ NO_FOLDER = FolderSums(b"", "", None, "", "")
 
 
 class OutcomeStore(Protocol):
-    """Where the chronicle is kept: the ledger."""
+    """The storage for outcomes and folders: the ledger."""
 
     def record_outcomes(self, outcomes: Sequence[Outcome], well: Sequence[bytes] = ()) -> None: ...
 
@@ -44,14 +44,14 @@ class OutcomeStore(Protocol):
 
 
 class OutcomeRecorder:
-    """Collects from events, any thread's; `write` keeps what has come since the last time."""
+    """A collector of events from any thread; `write` stores what came since the last call."""
 
-    def __init__(self, shelf: OutcomeStore) -> None:
-        self._shelf = shelf
+    def __init__(self, store: OutcomeStore) -> None:
+        self._store = store
         self._lock = Lock()
         self._folders: dict[bytes, FolderSums] = {}
         self._changed: set[bytes] = set()
-        # Files and bytes that were verified since the last time, by their folders.
+        # Files and bytes that were verified since the last call, by their folders.
         self._verified: defaultdict[bytes, list[int]] = defaultdict(lambda: [0, 0])
         self._outcomes: dict[bytes, Outcome] = {}
         self._well: list[bytes] = []
@@ -61,22 +61,22 @@ class OutcomeRecorder:
             FolderFailed: self._note_folder,
             FilesSeen: self._count_group,
             FilesKnown: self._count_group,
-            FileVerified: self._note_well,
-            FileRetried: self._take_back,
-            FileWaiting: self._note_ill,
-            FileSkipped: self._note_ill,
-            FileFailed: self._note_ill,
+            FileVerified: self._note_verified,
+            FileRetried: self._reopen,
+            FileWaiting: self._note_problem,
+            FileSkipped: self._note_problem,
+            FileFailed: self._note_problem,
         }
 
     def add(self, event: Event) -> None:
-        """Take the next event into account."""
+        """Process an event."""
         step = self._steps.get(type(event))
         if step is not None:
             with self._lock:
                 step(event)
 
     def write(self) -> None:
-        """Keep in the ledger what has come since the last time; what fails comes the next time."""
+        """Write the changes since the last call to the ledger; the next call retries failures."""
         with self._lock:
             self._add_verified()
             outcomes, self._outcomes = self._outcomes, {}
@@ -85,9 +85,9 @@ class OutcomeRecorder:
             folders = [self._folders[path] for path in sorted(changed)]
         try:
             if outcomes or well:
-                self._shelf.record_outcomes(list(outcomes.values()), well)
+                self._store.record_outcomes(list(outcomes.values()), well)
             if folders:
-                self._shelf.record_folders(folders)
+                self._store.record_folders(folders)
         except BaseException:
             with self._lock:
                 for path in self._well:
@@ -117,7 +117,7 @@ class OutcomeRecorder:
             verified, size = sums.verified + event.files, sums.verified_bytes + event.bytes
             self._change(sums._replace(verified=verified, verified_bytes=size))
 
-    def _note_well(self, event: FileVerified) -> None:
+    def _note_verified(self, event: FileVerified) -> None:
         self._outcomes.pop(event.path, None)
         self._well.append(event.path)
         added = self._verified[self._find_folder(event.path).path]
@@ -131,8 +131,8 @@ class OutcomeRecorder:
             self._change(sums._replace(verified=verified, verified_bytes=total))
         self._verified.clear()
 
-    def _take_back(self, event: FileRetried) -> None:
-        """Note that a file is to be sent after all: until then it exists only here."""
+    def _reopen(self, event: FileRetried) -> None:
+        """Record that a file is to be sent after all: until then it exists only here."""
         self._keep("found", event, UNSENT, event.modified_ns)
         sums = self._find_folder(event.path)
         if event.outcome == "failed":
@@ -140,7 +140,7 @@ class OutcomeRecorder:
         else:
             self._change(sums._replace(waiting=sums.waiting - 1))
 
-    def _note_ill(self, event: FileWaiting | FileSkipped | FileFailed) -> None:
+    def _note_problem(self, event: FileWaiting | FileSkipped | FileFailed) -> None:
         sums = self._find_folder(event.path)
         match event:
             case FileWaiting():
@@ -177,7 +177,7 @@ class OutcomeRecorder:
 
 
 class LedgerStep(NamedTuple):
-    """How far a wanted file or archive has come."""
+    """The progress of a wanted file or archive."""
 
     wanted: FileToSend
     state: EntryState
@@ -186,13 +186,13 @@ class LedgerStep(NamedTuple):
 
 
 class Verified(NamedTuple):
-    """What the server was seen to have verified, with the ids of its records."""
+    """Files that the server has verified, with the ids of their records."""
 
     items: Sequence[Registered]
 
 
 def record_staged(ledger: Ledger, steps: Iterable[LedgerStep]) -> None:
-    """Keep what has just been sent; an archive holds what was sent in it, and nothing else."""
+    """Record what was just sent; an archive contains exactly what was sent in it."""
     for archive, step in _record(ledger, steps):
         members = step.wanted.members
         ledger.record_archive(
@@ -201,13 +201,13 @@ def record_staged(ledger: Ledger, steps: Iterable[LedgerStep]) -> None:
 
 
 def record_steps(ledger: Ledger, steps: Iterable[LedgerStep]) -> None:
-    """Keep how far what was sent has come since."""
+    """Record the progress of what was sent."""
     for archive, _ in _record(ledger, steps):
         ledger.record_archive(archive)
 
 
 def _record(ledger: Ledger, steps: Iterable[LedgerStep]) -> list[tuple[ArchiveRecord, LedgerStep]]:
-    """Keep what has a record of its own; return the archives."""
+    """Record files that have a record of their own; return the archives."""
     entries, archives = [], []
     for step in steps:
         if step.wanted.members:

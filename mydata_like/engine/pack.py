@@ -1,4 +1,4 @@
-"""Makes payloads of wanted files: large ones alone, tiny ones in batches."""
+"""The stage that packs wanted files into payloads: large ones alone, tiny ones in batches."""
 
 from collections.abc import Iterator
 from itertools import count
@@ -12,15 +12,15 @@ from mydata_like.settings.schema import Transfer
 
 Packed = Payload | list[Staged | Registered]
 
-GLANCE = 0.5  # seconds after which it is looked whether files are wanted again
-LINGER = 0.05  # seconds for which an open batch waits for more while a channel is idle
+CHECK_INTERVAL = 0.5  # seconds between checks for files to be sent again
+LINGER = 0.05  # seconds for which an open batch waits for more files while a channel is idle
 
 
 class Pack:
-    """The stage that groups files; what needs no transfer passes it by.
+    """The stage that groups files; what needs no transfer passes through.
 
-    A batch is closed when it is full (bytes or files), when it is old, and when a channel
-    waits for work while nothing more comes. Files that a person wants again join the others.
+    A batch is closed when it is full (bytes or files), when it reaches its maximum age, or when a
+    channel is idle and no more files arrive. Files that the user retries join the others.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class Pack:
     ) -> Iterator[Packed]:
         batch = _Batch(self._settings, self._clock)
         while not source.finished:
-            items = source.poll(LINGER if batch.members else GLANCE)
+            items = source.poll(LINGER if batch.members else CHECK_INTERVAL)
             passing = [item for item in items or () if not isinstance(item, FileToSend)]
             if passing:
                 yield passing
@@ -49,7 +49,7 @@ class Pack:
         yield from map(self._payload, batch.take())
 
     def _sort_in(self, item: FileToSend, batch: "_Batch") -> Iterator[list[FileToSend]]:
-        """Yield what can travel now: a large file, or the batch which this one overflows."""
+        """Yield what can be sent now: a large file, or the batch that this file would overfill."""
         if not self._is_tiny(item):
             yield [self._fit(item)]
             return
@@ -58,14 +58,14 @@ class Pack:
         batch.add(item)
 
     def _fit(self, item: FileToSend) -> FileToSend:
-        """Return what is sent; how large an archive is depends on the members that it has now."""
+        """Return the file to send; the size of an archive depends on its current members."""
         if not item.members:
             return item
         size = self._form.measure(item.file.name, item.members)
         return item._replace(file=item.file._replace(size=size))
 
     def _is_tiny(self, item: FileToSend) -> bool:
-        """Return whether this may travel in a batch: no archive, no name that has a record."""
+        """Return whether this may be in a batch: no archive, and no file that has a record."""
         tiny = item.file.size < self._settings.batch_below
         return tiny and item.datafile is None and not item.members
 
@@ -74,7 +74,7 @@ class Pack:
 
 
 class _Batch:
-    """Tiny files that wait for company, bounded by number, bytes and age."""
+    """A growing batch of tiny files, bounded by number, bytes and age."""
 
     def __init__(self, settings: Transfer, clock: Clock) -> None:
         self._settings = settings
@@ -101,7 +101,7 @@ class _Batch:
         self._size += item.file.size
 
     def take(self) -> Iterator[list[FileToSend]]:
-        """Yield the members, if there are any, and begin anew."""
+        """Yield the members, if any, and start a new batch."""
         if self.members:
             members, self.members, self._size = self.members, [], 0
             yield members

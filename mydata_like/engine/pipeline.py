@@ -1,4 +1,4 @@
-"""Runs the stages in threads, with bounded queues between them."""
+"""The threads and bounded queues in which the stages of a run work."""
 
 import logging
 import threading
@@ -17,22 +17,22 @@ from mydata_like.core.ports import CancelSignal
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
-TICK = 0.1  # seconds after which every wait looks again whether it should go on
+TICK = 0.1  # seconds after which every wait checks whether to continue
 
 
 class StageInput(Protocol[T_co]):
-    """What a stage reads from; the workers of the stage share it. Items are never None."""
+    """The input of a stage, shared by its workers. Items are never None."""
 
     def __iter__(self) -> Iterator[T_co]: ...
 
     def poll(self, timeout: float | None) -> T_co | None:
-        """Wait so long (None: as long as it takes) for an item; None for none.
+        """Wait for an item for so many seconds (None: without limit); return None if none came.
 
-        `finished` tells whether one may come later.
+        `finished` is true if none will come later either.
         """
 
     def take_ready(self, most: int) -> Sequence[T_co]:
-        """Return at most so many of the items that are there already."""
+        """Return up to so many of the items that are available now."""
 
     @property
     def finished(self) -> bool:
@@ -40,20 +40,21 @@ class StageInput(Protocol[T_co]):
 
     @property
     def starving(self) -> bool:
-        """Whether a worker of the next stage waits for what this stage may hold back."""
+        """Whether a worker of the next stage waits for items that this stage may hold back."""
 
 
 def count_one(_: object) -> int:
-    """Count an item as one, whatever is in it."""
+    """Return 1, whatever the item contains."""
     return 1
 
 
 class WorkQueue(Generic[T]):
     """A bounded queue that ends when it is closed and empty, and breaks when cancelled.
 
-    What it holds is bounded by its weight: an item more is let in while that is below `limit`.
-    Every method that takes or puts raises `Cancelled` once `cancel` is set. `starved` and
-    `blocked` are the seconds for which takers have waited for items, and putters for room.
+    The total weight of its items is bounded: another item is accepted while that is below `limit`.
+    Every method that takes or puts items raises `Cancelled` once `cancel` is set. `starved` is for
+    how many seconds consumers have waited for items, `blocked` for how many seconds producers have
+    waited for room.
     """
 
     def __init__(
@@ -96,10 +97,10 @@ class WorkQueue(Generic[T]):
             if self._takers:
                 self._filled.notify()
             if self._putters and self._weight < self._limit:
-                self._drained.notify()  # what was taken may have made room for several
+                self._drained.notify()  # the items that were taken may have made room for several
 
     def poll(self, timeout: float | None) -> T | None:
-        """Return the next item, or None at the end and when the time is over."""
+        """Return the next item, or None at the end or after the timeout."""
         with self._lock:
             self._check()
             if not self._items and not self._closed:
@@ -107,19 +108,19 @@ class WorkQueue(Generic[T]):
             return self._take() if self._items else None
 
     def take_ready(self, most: int) -> list[T]:
-        """Return at most so many of the items that are there already."""
+        """Return up to so many of the items that are available now."""
         with self._lock:
             self._check()
             return [self._take() for _ in range(min(most, len(self._items)))]
 
     def close(self) -> None:
-        """Say that no more items come."""
+        """Close the queue: no more items will come."""
         with self._lock:
             self._closed = True
             self._filled.notify_all()
 
     def wake(self) -> None:
-        """Let everybody who waits look again whether to go on."""
+        """Wake all waiting threads, so that they check whether to continue."""
         with self._lock:
             self._filled.notify_all()
             self._drained.notify_all()
@@ -130,7 +131,7 @@ class WorkQueue(Generic[T]):
 
     @property
     def starving(self) -> bool:
-        """Whether somebody waits for an item and there is none."""
+        """Whether a thread waits for an item and there is none."""
         return self._takers > 0 and not self._items
 
     def _check(self) -> None:
@@ -151,14 +152,14 @@ class WorkQueue(Generic[T]):
             if rest <= 0:
                 return
             self._takers += 1
-            waited = _wait(self._filled, rest)  # others may have counted theirs meanwhile
+            waited = _wait(self._filled, rest)  # others may have added theirs in the meantime
             self.starved += waited
             self._takers -= 1
             self._check()
 
 
 def _wait(condition: threading.Condition, timeout: float) -> float:
-    """Wait to be notified; return how many seconds that took."""
+    """Wait for a notification; return how many seconds that took."""
     begun = monotonic()
     condition.wait(timeout)
     return monotonic() - begun
@@ -168,13 +169,13 @@ logger = logging.getLogger(__name__)
 In = TypeVar("In")
 Out = TypeVar("Out")
 
-# For what else the engine shares between threads.
+# The lock for other data that the engine shares between threads.
 Lock = threading.Lock
 Condition = threading.Condition
 
 
 class CancelFlag:
-    """A request to stop, made once and for all, from any thread."""
+    """A request to stop that can be set once, from any thread."""
 
     def __init__(self) -> None:
         self._event = threading.Event()
@@ -184,7 +185,7 @@ class CancelFlag:
 
     @property
     def reason(self) -> str:
-        """Who asked to stop, and why; the first one to ask is remembered."""
+        """The source of the first request to stop, and its reason."""
         return self._reason
 
     def is_set(self) -> bool:
@@ -202,7 +203,7 @@ class CancelFlag:
             part.set(reason)
 
     def part(self) -> "CancelFlag":
-        """Return a request of its own for a part of the work: made with this one, or alone."""
+        """Return a separate request for a part of the work; it is also set when this one is."""
         part = CancelFlag()
         self._parts.add(part)
         if self.is_set():
@@ -211,15 +212,15 @@ class CancelFlag:
 
 
 class Stoppable(CancelSignal, Protocol):
-    """A request to stop that can be made here, too."""
+    """A request to stop that can be set here as well."""
 
     def set(self, reason: str = "") -> None: ...
 
 
 class StageWaits(NamedTuple):
-    """How many workers a stage has, and the seconds for which they have waited in all.
+    """The number of a stage's workers, and the total seconds for which they have waited.
 
-    That is for something to do, or for the next stage to take what they had done.
+    They wait for something to do, or for the next stage to take their results.
     """
 
     workers: int
@@ -228,7 +229,7 @@ class StageWaits(NamedTuple):
 
 
 class _Inlet(Generic[T]):
-    """A stage's view of its work: the queue before it, and how the next stage fares."""
+    """A stage's view of its input queue and of the state of the next stage."""
 
     def __init__(self, queue: WorkQueue[T], next_queue: WorkQueue[Out]) -> None:
         self._queue = queue
@@ -249,10 +250,10 @@ class _Inlet(Generic[T]):
 
 
 class WorkerGroup:
-    """Owns the threads of a run: the first error stops them all and is raised at the end.
+    """The owner of a run's threads: the first error stops all of them and is raised at the end.
 
-    Leaving it joins every thread; once the run is cancelled that takes at most `patience`
-    seconds. Raises `Cancelled` when a worker was cut short without an error.
+    Leaving the context joins every thread; after a cancellation that takes at most `patience`
+    seconds. Raises `Cancelled` if a worker was interrupted without an error.
     """
 
     def __init__(self, cancel: Stoppable, *, patience: float = 10.0) -> None:
@@ -283,7 +284,7 @@ class WorkerGroup:
             raise
         if error is not None and not isinstance(error, Cancelled):
             if self._error is not None:
-                logger.error("A worker failed as well", exc_info=self._error)
+                logger.error("Another worker failed as well", exc_info=self._error)
             return
         if self._error is not None:
             raise self._error
@@ -297,11 +298,11 @@ class WorkerGroup:
         return queue
 
     def stage_waits(self) -> Mapping[str, StageWaits]:
-        """Return how much the workers of each stage have waited, by the name of the stage."""
+        """Return the waiting times of each stage's workers, by the name of the stage."""
         return {name: read() for name, read in list(self._stages.items())}
 
     def note_stage(self, name: str, read: Callable[[], StageWaits]) -> None:
-        """Have a stage among those that `stage_waits` tells of."""
+        """Include a stage in `stage_waits`."""
         self._stages[name] = read
 
     def start(self, name: str, work: Callable[[], None]) -> None:
@@ -317,7 +318,7 @@ class WorkerGroup:
             self._cut_short = True
             self._stop("a worker was cancelled")
         except BaseException as error:
-            # Whatever ends a worker early ends the run: a silent end would look like success.
+            # Any early end of a worker ends the run: otherwise it would look like success.
             self._note(error)
 
     def _note(self, error: BaseException) -> None:
@@ -346,7 +347,7 @@ class WorkerGroup:
                 thread.join(TICK)
 
 
-def stage(  # noqa: PLR0913 - two of them say how much may wait
+def stage(  # noqa: PLR0913 - two of them limit what may wait
     group: WorkerGroup,
     function: Callable[[StageInput[In]], Iterator[Out]],
     source: WorkQueue[In] | Iterable[In],
@@ -355,9 +356,9 @@ def stage(  # noqa: PLR0913 - two of them say how much may wait
     limit: int = 16,
     weigh: Callable[[Out], int] = count_one,
 ) -> WorkQueue[Out]:
-    """Start workers that turn what comes from `source` into what waits in the queue returned.
+    """Start workers that turn the items of `source` into items of the returned queue.
 
-    The workers share the source; `limit` bounds what they may do in advance, by its weight.
+    The workers share the source. `limit` bounds the weight of the output that may wait.
     """
     queue = source if isinstance(source, WorkQueue) else feed(group, source, limit)
     output: WorkQueue[Out] = group.open_queue(limit, weigh)
@@ -373,7 +374,7 @@ def feed(
     limit: int = 16,
     weigh: Callable[[In], int] = count_one,
 ) -> WorkQueue[In]:
-    """Iterate in a thread of its own what waits in the queue returned."""
+    """Iterate in a separate thread, and return the queue with the items."""
     queue: WorkQueue[In] = group.open_queue(limit, weigh)
     running = _start_all(group, "source", 1, lambda: iter(items), queue)
     group.note_stage("source", lambda: StageWaits(len(running), 0.0, queue.blocked))
@@ -387,13 +388,13 @@ def _start_all(
     produce: Callable[[], Iterator[Out]],
     output: WorkQueue[Out],
 ) -> Sequence[None]:
-    """Start workers that fill the output; the last one to end closes it. Return who is at it."""
+    """Start workers that fill the output; the last one to end closes it. Return the active ones."""
     running = [None] * workers
 
     def work() -> None:
         for item in produce():
             output.put(item)
-        running.pop()  # a worker that fails never gets here: its queue breaks instead
+        running.pop()  # not reached by a worker that fails: its queue breaks instead
         if not running:
             output.close()
 
@@ -404,10 +405,10 @@ def _start_all(
 
 @contextmanager
 def repeated(action: Callable[[], None], seconds: float) -> Iterator[None]:
-    """Call `action` at once, then every so many seconds in a thread, while this lasts.
+    """Call `action` at once, then every so many seconds in a thread, while in this context.
 
-    An action that fails is logged and called again the next time: it must not end the run, nor
-    leave it held for ever.
+    An action that fails is logged and called again the next time. It must neither end the run nor
+    hold it forever.
     """
     ended = threading.Event()
 
@@ -415,8 +416,8 @@ def repeated(action: Callable[[], None], seconds: float) -> Iterator[None]:
         while not ended.wait(seconds):
             try:
                 action()
-            except Exception:  # the house's guard for threads, as in `workers`
-                logger.exception("What is done beside the run failed")
+            except Exception:  # the project's guard for threads, as in `workers`
+                logger.exception("A background task of the run failed")
 
     action()
     thread = threading.Thread(target=repeat, name="ticker", daemon=True)
@@ -429,13 +430,13 @@ def repeated(action: Callable[[], None], seconds: float) -> Iterator[None]:
 
 
 def begin(work: Callable[[], T]) -> Callable[[], T]:
-    """Begin to work in a thread; return what waits for the end and gives, or raises, what came."""
+    """Start work in a thread; return a function that waits for its result, or raises its error."""
     future: Future[T] = Future()
 
     def carry_out() -> None:
         try:
             future.set_result(work())
-        except BaseException as error:  # it is for who waits
+        except BaseException as error:  # it is raised in the thread that waits
             future.set_exception(error)
 
     threading.Thread(target=carry_out, name="beside", daemon=True).start()
@@ -443,6 +444,6 @@ def begin(work: Callable[[], T]) -> Callable[[], T]:
 
 
 def settle(wait: Callable[[], object]) -> None:
-    """Wait for the end of what was begun, whatever comes of it: that is raised elsewhere."""
+    """Wait for the end of work that was started; ignore its errors, which are raised elsewhere."""
     with suppress(UploaderError, Cancelled):
         wait()

@@ -1,7 +1,7 @@
-"""The progress of a run, folded from its events: sums, rates, transfers under way.
+"""The progress of a run, computed from its events: sums, rates, active transfers.
 
-The engine counts the events of its run with it. The window follows an engine that leaves out the
-events about single files, and takes the sums from `run_progressed`.
+The engine counts the events of its run with it. The window follows an engine that omits the events
+about single files, and takes the sums from `run_progressed`.
 """
 
 from collections import deque
@@ -48,15 +48,15 @@ from mydata_like.core.problems import INTENDED
 from mydata_like.engine.pipeline import Lock
 
 UNKNOWN_OWNER: Final = "skipped.owner"
-RATE_SECONDS: Final = 10.0  # of the recent past that rates are taken from
+RATE_SECONDS: Final = 10.0  # the most recent seconds, over which rates are averaged
 RATE_STEP: Final = 0.25
 
 
 class ActiveTransfer(NamedTuple):
-    """A transfer under way; `name` is the path of its first file, or that of its archive.
+    """An active transfer; `name` is the path of its first file, or that of its archive.
 
-    `problem` is why its last attempt failed, if one did. `rate` is in bytes a second, where it is
-    followed.
+    `problem` is why its last attempt failed, if it did. `rate` is in bytes a second, if it is
+    measured.
     """
 
     number: int
@@ -74,13 +74,13 @@ class ActiveTransfer(NamedTuple):
 class Totals:
     """The sums at one moment; found = verified + waiting + skipped + failed + open.
 
-    `open` is what has no outcome yet. Rates are per second; `remaining` is seconds, None
-    where nobody can tell.
+    `open` is the number of files without an outcome. Rates are per second; `remaining` is in
+    seconds, None if it is unknown.
     """
 
     found: int = 0
     found_bytes: int = 0
-    known: int = 0  # of the verified: those that needed nothing in this run
+    known: int = 0  # verified files that needed no action in this run
     verified: int = 0
     verified_bytes: int = 0
     waiting: int = 0
@@ -103,7 +103,7 @@ class Totals:
 
     @property
     def pending(self) -> int:
-        """How many files were registered in this run and are not verified yet."""
+        """The number of files that were registered in this run and are not verified yet."""
         return max(0, self.registered - (self.verified - self.known))
 
     def as_progress(self) -> RunProgressed:
@@ -129,17 +129,17 @@ class Totals:
         )
 
 
-NO_PROGRESS: Final = Totals().as_progress()  # of a run that has just begun
+NO_PROGRESS: Final = Totals().as_progress()  # of a run that has just started
 
 
 class RunProgress:
     """The state of one run as its events describe it; safe to use from any thread.
 
     Every local file that was seen gets exactly one of the outcomes FilesKnown, FileWaiting,
-    FileSkipped, FileVerified and FileFailed, at the end of what the run does about it. Only
-    FileRetried takes an outcome back.
+    FileSkipped, FileVerified and FileFailed, when the run is done with it. Only FileRetried revokes
+    an outcome.
 
-    `reported` are the sums of the latest RunProgressed. `measured` is the latest StagesMeasured,
+    `reported` has the sums of the latest RunProgressed. `measured` is the latest StagesMeasured,
     None while the run is paused.
     """
 
@@ -188,13 +188,13 @@ class RunProgress:
         }
 
     def add(self, event: Event) -> None:
-        """Take the next event into account."""
+        """Process an event."""
         with self._lock:
             self._handlers[type(event)](event)
 
     @property
     def totals(self) -> Totals:
-        """The sums as of now."""
+        """The current sums."""
         with self._lock:
             rates = self._bytes.per_second(), self._files.per_second()
             return replace(
@@ -207,18 +207,18 @@ class RunProgress:
 
     @property
     def transfers(self) -> list[ActiveTransfer]:
-        """The transfers under way, by number."""
+        """The active transfers, by number."""
         with self._lock:
             return [self._transfers[number] for number in sorted(self._transfers)]
 
     @property
     def bytes_by_channel(self) -> dict[int, int]:
-        """How many bytes each channel has sent so far."""
+        """The number of bytes that each channel has sent so far."""
         with self._lock:
             return self._bytes_by_channel.copy()
 
     def progress(self) -> RunProgressed:
-        """Return the sums of now as an event."""
+        """Return the current sums as an event."""
         return self.totals.as_progress()
 
     def summary(self, run: str, at: datetime, problem: Problem | None = None) -> RunFinished:
@@ -276,7 +276,7 @@ class RunProgress:
         self._sums.left_behind += problem.code not in INTENDED
 
     def _count_folder(self, event: FolderSkipped | FolderFailed) -> None:
-        # The files of a folder whose owner is unknown come as events of their own.
+        # For a folder whose owner is unknown, each file has an event of its own.
         if event.problem.code != UNKNOWN_OWNER:
             self._count_left_behind(event.problem)
 
@@ -331,7 +331,7 @@ class RunProgress:
         self.reported = event
 
     def _estimate(self, byte_rate: float, file_rate: float) -> float | None:
-        """Return the seconds until all that is wanted has been sent: bytes or files, the longer."""
+        """Return the seconds until all is sent: the maximum of those by bytes and by files."""
         sums = self._sums
         transferred = sums.sent_bytes + sum(each.done for each in self._transfers.values())
         bytes_left = max(0, sums.wanted_bytes - transferred)
@@ -345,11 +345,11 @@ class RunProgress:
 
 
 def _ignore(_: Event) -> None:
-    """Take an event that changes no sum."""
+    """Ignore an event that changes no sum."""
 
 
 class Rate:
-    """How much comes in a second, taken from the last seconds."""
+    """A rate per second, averaged over the last seconds."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

@@ -1,4 +1,4 @@
-"""The last stage: keeps in the ledger what the server has verified, and tells of it."""
+"""The last stage: records in the ledger what the server has verified, and reports it."""
 
 from collections.abc import Iterator, Sequence
 
@@ -10,9 +10,9 @@ from mydata_like.engine.pipeline import StageInput
 
 
 class Record:
-    """The stage that keeps and tells what is verified, while the next records are looked at.
+    """The stage that records and reports verified files while the next records are being checked.
 
-    It passes on what is to be sent or registered once more.
+    It passes on what must be sent or registered again.
     """
 
     def __init__(self, ledger: Ledger, emit: Emit) -> None:

@@ -1,4 +1,4 @@
-"""Completes or reports the replacements of bytes that earlier runs have left in the middle."""
+"""The recovery of replacements that earlier runs left unfinished."""
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,54 +14,55 @@ from mydata_like.core.events import (
 )
 from mydata_like.core.model import Datafile, DatafileId, EntryState, Replacement
 from mydata_like.core.ports import Channel
-from mydata_like.engine.replace import NOT_LOOKED, ask, describes, vouches
+from mydata_like.engine.replace import NOT_LOOKED, ask, describes, is_verified
 from mydata_like.engine.run_context import RunContext
 from mydata_like.settings.schema import Advanced
 
 logger = logging.getLogger(__name__)
 
-TOLD = (FileVerified, FileWaiting, FileSkipped, FileFailed)
-WRITING = 900  # seconds for which a request of a run that was killed may still change a record
-SHORTEST = 0.1  # seconds between two looks
+OUTCOMES = (FileVerified, FileWaiting, FileSkipped, FileFailed)
+WRITING = 900  # seconds for which the request of a killed run may still change a record
+SHORTEST = 0.1  # seconds between two checks, at least
 
 REPLACING = Problem(
     "server.replacing",
-    "The server's record is of a newer state of this file, whose bytes did not arrive, and the "
-    "local file was not there to be sent again.",
-    "Put the file back where it was and run again, or ask the server's administrator to delete "
-    "the record.",
+    "The server's record describes a newer version of this file that never arrived, and the "
+    "local file was missing when it should have been sent again.",
+    "Restore the file and run again, or ask the server's administrator to delete the record.",
 )
 
 
-class Untold:
-    """The files of replacements that earlier runs have left, as long as they have no outcome."""
+class UnreportedFiles:
+    """The files of unfinished replacements that have no outcome in this run yet."""
 
     def __init__(self, left: Iterable[Replacement]) -> None:
         self.keys = {it.key for it in left}
 
     def add(self, event: Event) -> None:
-        """Take the next event into account."""
-        if isinstance(event, TOLD):
+        """Process an event."""
+        if isinstance(event, OUTCOMES):
             self.keys.discard(event.path)
 
 
 class Recovery:
-    """What earlier runs have left: `begin` comes before all that a run does, `end` after it.
+    """The unfinished replacements of earlier runs: `begin` runs first in a run, `end` last.
 
-    What is not known to be complete at the end is reported, so that nothing counts as safe.
+    Those not known to be complete at the end are reported, so that they do not count as safe.
     """
 
-    def __init__(self, context: RunContext, settings: Advanced, untold: Untold) -> None:
+    def __init__(
+        self, context: RunContext, settings: Advanced, unreported: UnreportedFiles
+    ) -> None:
         self._context = context
         self._ledger = context.ledger
         self._gate = context.gate
         self._settings = settings
-        self._untold = untold
-        self._looks: dict[DatafileId, tuple[str, ...]] = {}  # before the server was asked
+        self._unreported = unreported
+        self._looks_before: dict[DatafileId, tuple[str, ...]] = {}  # before our request
         self._asked_again: set[DatafileId] = set()
 
     def begin(self) -> None:
-        """Let bytes that lie aside take their places, and have the server look at the rest."""
+        """Move staged bytes into place, and request verification of the rest."""
         left = self._drop_complete(self._ledger.find_replacements())
         records = self._fetch(left) if left else None
         if records is None:
@@ -70,20 +71,20 @@ class Recovery:
         self._drop_unchanged([it for it in left if not _is_changed(it, records)], records)
         changed = [it for it in left if _is_changed(it, records)]
         if changed:
-            self._doubt(changed)
+            self._revoke_verified(changed)
             self._place(changed)
         for it in changed:
             self._ask(it, records[it.datafile])
 
     def end(self) -> None:
-        """Tell of what is not complete and has no outcome in this run."""
+        """Report replacements that are incomplete and have no outcome in this run."""
         left = self._drop_complete(self._ledger.find_replacements())
-        untold = [it for it in left if it.key in self._untold.keys]
-        if untold:
-            self._judge(untold)
+        unreported = [it for it in left if it.key in self._unreported.keys]
+        if unreported:
+            self._wait_for_results(unreported)
 
     def _drop_complete(self, left: Sequence[Replacement]) -> list[Replacement]:
-        """Drop what the ledger knows to be verified; return the rest."""
+        """Remove replacements that are verified according to the ledger; return the rest."""
         entries = self._ledger.find_entries([it.key for it in left])
         complete = [
             it
@@ -98,7 +99,7 @@ class Recovery:
     def _drop_unchanged(
         self, unchanged: Sequence[Replacement], records: Mapping[DatafileId, Datafile]
     ) -> None:
-        """Drop what never began, once no request can begin it any more; nothing is lost by that."""
+        """Remove replacements that never started, once no old request can start them any more."""
         now = self._gate.clock.now().timestamp()
         over = [it for it in unchanged if it.datafile not in records or now - it.at > WRITING]
         if over:
@@ -106,9 +107,9 @@ class Recovery:
             self._ledger.forget_replacements(over)
 
     def _fetch(self, left: Iterable[Replacement]) -> Mapping[DatafileId, Datafile] | None:
-        """Return the records, None where nobody can say which there are.
+        """Return the records, None if they cannot be fetched.
 
-        Who we are is proven first: an account that is not known is shown nothing.
+        The account is checked first: an unknown account gets an empty answer, not an error.
         """
         numbers = [it.datafile for it in left]
         server = self._context.server
@@ -116,92 +117,94 @@ class Recovery:
             self._gate.call(server.fetch_account)
             return {it.id: it for it in self._gate.call(lambda: server.fetch_datafiles(numbers))}
         except ItemError as error:
-            logger.warning("Datafiles that were being replaced cannot be looked at: %s", error)
+            logger.warning("Cannot fetch the datafiles that were being replaced: %s", error)
             return None
 
     def _ask(self, it: Replacement, record: Datafile) -> None:
-        """Have the server look; only a later look than those it has taken is the answer."""
-        self._looks[it.datafile] = record.looks
+        """Request verification; only a later one than those the server has made counts."""
+        self._looks_before[it.datafile] = record.looks
         ask(self._context, it.datafile)
 
-    def _doubt(self, changed: Sequence[Replacement]) -> None:
-        """Call no other state of a file verified: its record is of the new bytes now."""
+    def _revoke_verified(self, changed: Sequence[Replacement]) -> None:
+        """Revoke the verified state of earlier bytes: the record describes the new ones now."""
         entries = self._ledger.find_entries([it.key for it in changed]).values()
         doubtful = [it for it in entries if it.state is EntryState.VERIFIED]
         if doubtful:
             self._ledger.record([it._replace(state=EntryState.CHANGED) for it in doubtful])
 
     def _place(self, changed: Sequence[Replacement]) -> None:
-        self._have(lambda channel: channel.replace(changed, {}))
+        self._run_on_channel(lambda channel: channel.replace(changed, {}))
 
     def _discard(self, over: Sequence[Replacement]) -> None:
-        self._have(lambda channel: channel.discard(over))
+        self._run_on_channel(lambda channel: channel.discard(over))
 
-    def _have(self, action: Callable[[Channel], object]) -> None:
-        """Have a channel do something; where its line breaks the next run tries again."""
+    def _run_on_channel(self, action: Callable[[Channel], object]) -> None:
+        """Run an action on a channel; if the connection breaks, the next run retries it."""
         channels = self._context.limits.channels
         try:
             with channels.borrowed() as channel:
                 channels.ensure_open(channel)
                 self._gate.call(lambda: action(channel))
         except TransientError as error:
-            logger.warning("What lies aside could not be seen to: %s", error)
+            logger.warning("Staged replacements could not be completed: %s", error)
 
-    def _judge(self, untold: list[Replacement]) -> None:
-        """Wait for the server's look at each, then keep or tell what it has found."""
+    def _wait_for_results(self, unreported: list[Replacement]) -> None:
+        """Wait for the server to verify each file, then record or report the result."""
         began = self._find_moment()
-        while untold:
-            records = self._fetch(untold)
+        while unreported:
+            records = self._fetch(unreported)
             if records is None:
                 break
-            untold = [it for it in untold if not self._settle(it, records.get(it.datafile))]
+            unreported = [
+                it for it in unreported if not self._is_settled(it, records.get(it.datafile))
+            ]
             if self._find_moment() - began >= self._settings.verify_patience:
                 break
-            if untold:
+            if unreported:
                 self._gate.rest(max(SHORTEST, self._settings.verify_interval))
-        for it in untold:
-            self._tell(it, NOT_LOOKED)
+        for it in unreported:
+            self._report(it, NOT_LOOKED)
 
-    def _settle(self, it: Replacement, record: Datafile | None) -> bool:
-        """Return whether it is known what the server has."""
+    def _is_settled(self, it: Replacement, record: Datafile | None) -> bool:
+        """Return whether the server's state is known."""
         if record is None or not describes(record, it):
-            return True  # nothing of it has changed, as far as `begin` had not seen to it
-        if it.datafile not in self._looks:
+            return True  # unchanged, or handled by `begin`
+        if it.datafile not in self._looks_before:
             self._ask(it, record)
-        elif set(record.looks) <= set(self._looks[it.datafile]):
+        elif set(record.looks) <= set(self._looks_before[it.datafile]):
             return False
-        elif vouches(record, it):
-            self._keep(it)
+        elif is_verified(record, it):
+            self._record_verified(it)
             return True
         elif it.datafile in self._asked_again:
-            self._tell(it, REPLACING)
+            self._report(it, REPLACING)
             return True
         else:
-            # It may have looked, for the run before, just before the bytes took their place.
+            # The server may have verified it for the previous run, before the bytes were moved.
             self._asked_again.add(it.datafile)
             self._ask(it, record)
         return False
 
-    def _keep(self, it: Replacement) -> None:
-        """Keep that the new bytes are verified, though the local file is gone or has changed."""
+    def _record_verified(self, it: Replacement) -> None:
+        """Record the new bytes as verified, although the local file is gone or has changed."""
         entry = self._ledger.find_entries([it.key]).get(it.key)
         if entry and (entry.state, entry.checksum) == (EntryState.REPAIRED, it.checksum):
             self._ledger.record([entry._replace(state=EntryState.VERIFIED, datafile=it.datafile)])
         self._ledger.forget_replacements([it])
 
-    def _tell(self, it: Replacement, problem: Problem) -> None:
-        """Give a file that the run has not come across an outcome, which counts as any other."""
+    def _report(self, it: Replacement, problem: Problem) -> None:
+        """Report an outcome for a file that the run has not found; it counts like any other."""
         folder = it.key.rpartition(b"/")[0]
         self._context.emit(FilesSeen(folder=folder, files=1, bytes=it.size))
         kind = FileWaiting if problem == NOT_LOOKED else FileFailed
         self._context.emit(kind(path=it.key, size=it.size, problem=problem))
 
     def _find_moment(self) -> float:
-        """Return the time on a clock that stands while the run does."""
+        """Return the time on a clock that stops while the run is stopped."""
         return self._gate.clock.monotonic() - self._gate.stopped
 
 
 def _is_changed(it: Replacement, records: Mapping[DatafileId, Datafile]) -> bool:
-    """Return whether the record is of the new bytes already."""
+    """Return whether the record already describes the new bytes."""
     record = records.get(it.datafile)
     return record is not None and describes(record, it)

@@ -1,4 +1,4 @@
-"""Tells the server what lies in the staging area, many files in one request."""
+"""The stage that registers staged files on the server, many files in one request."""
 
 import logging
 from collections import Counter
@@ -42,30 +42,31 @@ logger = logging.getLogger(__name__)
 WANTED_SECONDS = 1.0
 LONGEST_SECONDS = 2.5
 LARGEST_REQUEST = 1000
-LEAP = 8  # times as many records in the next request, where that is sure to be quick enough
-FAILURES = 6  # of the line or the server, for one request, before its files fail
-UNHEARD = 3  # lost answers in a row for one dataset before the files of the last request fail
-FIRST_LOOK, LONGEST_LOOK = 1.0, 30.0  # seconds between looks for what became of a lost answer
-NAP, LONGEST_NAP = 0.05, 0.5  # seconds after which a worker with nothing to do looks again
-REJECTIONS = 2  # of one record alone: servers answer 500 when they are busy, too
+LARGE_GROWTH = 8  # growth of the next request if it is certain to be fast enough
+FAILURES = 6  # of the connection or the server, for one request, before its files fail
+LOST_ANSWERS = 3  # in a row for one dataset before the files of the last request fail
+FIRST_LOOK, LONGEST_LOOK = 1.0, 30.0  # seconds between checks after a lost answer
+IDLE_WAIT, LONGEST_IDLE_WAIT = 0.05, 0.5  # seconds after which an idle worker checks again
+REJECTIONS = 2  # of a single record: busy servers answer 500 as well
 BEGINNING = datetime.fromtimestamp(0, UTC)  # of the times of files
 
 CONFLICT = Problem(
     "register.conflict",
-    "Another program registered this name with other bytes while we were sending.",
-    "Run again: the file will be compared with what the server has now.",
+    "Another program registered different content under this name during the upload.",
+    "Run again: the file is then compared with the server's new record.",
 )
 
 Key = tuple[DatasetId, str, str]
 
 
 class Register:
-    """The stage that registers; its workers keep several requests in flight.
+    """The stage that registers files, with several concurrent requests.
 
-    These are for different datasets: two that write the same block each other on the server. A
-    request that was refused is settled by listing what the server has, then by halves: what is
-    refused alone fails alone. One whose answer was lost may still be at work: nothing is written
-    to its dataset until a listing shows what became of it, or until it must be over.
+    Each request is for a different dataset, since two writes to the same dataset block each other
+    on the server. After a rejected request, the server's records are listed and the rest is sent in
+    halves, so that a record that is rejected alone fails alone. A request whose answer was lost may
+    still be in progress: nothing is written to its dataset until a listing shows its result, or
+    until it must have ended.
     """
 
     def __init__(
@@ -78,12 +79,12 @@ class Register:
         self._clock = gate.clock
         self._box, self._pace, self._writes = filing
         self._waiting = DatasetQueues()
-        self._unheard: dict[DatasetId, _Unheard] = {}
+        self._lost_answers: dict[DatasetId, _LostAnswer] = {}
         self._begun: dict[DatasetId, float] = {}  # when the last request was sent
-        self._failures: Counter[DatasetId] = Counter()  # lost answers in a row
-        self._given_up: dict[DatasetId, Problem] = {}  # so many answers were lost
-        self._cut_off: dict[DatasetId, frozenset[tuple[str, str]]] = {}  # as of `_Unheard`
-        self._refusing: set[DatasetId] = set()  # their last record was refused for good
+        self._failures: Counter[DatasetId] = Counter()  # consecutive lost answers
+        self._given_up: dict[DatasetId, Problem] = {}  # after too many lost answers
+        self._interrupted: dict[DatasetId, frozenset[tuple[str, str]]] = {}  # as in `_LostAnswer`
+        self._refusing: set[DatasetId] = set()  # their last record was rejected for good
 
     def __call__(self, source: StageInput[list[Staged | Registered]]) -> Iterator[list[Registered]]:
         while True:
@@ -106,16 +107,16 @@ class Register:
     def _await(
         self, source: StageInput[list[Staged | Registered]]
     ) -> list[Staged | Registered] | None:
-        """Return what has been sent, or None when a dataset that was put off is due."""
+        """Return what has been sent, or None when a postponed dataset is due."""
         due = self._waiting.find_due()
         rest = None if due == inf else max(0.0, due - self._clock.monotonic())
-        if source.finished and rest is not None:  # whose poll would not wait
-            self._gate.rest(min(rest, LONGEST_NAP))
+        if source.finished and rest is not None:  # a finished source does not wait
+            self._gate.rest(min(rest, LONGEST_IDLE_WAIT))
             return None
         return source.poll(rest)
 
     def _serve_all(self) -> Iterator[list[Registered]]:
-        """Register what waits of datasets that no other worker has."""
+        """Register the waiting files of datasets that no other worker has."""
         while True:
             dataset = self._waiting.take(self._clock.monotonic())
             if dataset is not None:
@@ -124,16 +125,16 @@ class Register:
                 finally:
                     self._waiting.release(dataset)
             elif self._waiting.crowded:
-                self._gate.rest(NAP)
+                self._gate.rest(IDLE_WAIT)
             else:
                 return
 
     def _serve(self, dataset: DatasetId) -> Iterator[list[Registered]]:
-        """Register a batch of a dataset, unless another request may still be writing there."""
-        unheard = self._unheard.get(dataset) or self._find_earlier(dataset)
-        if unheard is not None:
-            yield from self._look_for(dataset, unheard)
-            if dataset in self._unheard:
+        """Register a batch of a dataset, unless another request may still be writing to it."""
+        lost = self._lost_answers.get(dataset) or self._find_earlier(dataset)
+        if lost is not None:
+            yield from self._check_request(dataset, lost)
+            if dataset in self._lost_answers:
                 return
         batch = self._waiting.take_files(dataset, self._pace.size)
         if dataset in self._given_up:
@@ -144,8 +145,8 @@ class Register:
             yield from self._settle(batch)
 
     def _is_doubtful(self, dataset: DatasetId, batch: list[Staged]) -> bool:
-        """Return whether the last request of an earlier run may have registered some of these."""
-        staged = self._cut_off.get(dataset, frozenset())
+        """Return whether an earlier run's last request may have registered some of these."""
+        staged = self._interrupted.get(dataset, frozenset())
         return any((it.wanted.remote, it.checksum) in staged for it in batch)
 
     def _settle_doubtful(self, batch: list[Staged]) -> Iterator[list[Registered]]:
@@ -159,63 +160,65 @@ class Register:
         if others:
             yield from self._settle(others)
 
-    def _find_earlier(self, dataset: DatasetId) -> "_Unheard | None":
-        """Return a request of an earlier run that may still be at work."""
+    def _find_earlier(self, dataset: DatasetId) -> "_LostAnswer | None":
+        """Return a request of an earlier run that may still be in progress."""
         rest, earlier = self._writes.find_rest(dataset), self._writes.find_earlier(dataset)
         if earlier is None:
             return None
-        self._tell_wait(rest)
+        self._report_wait(rest)
         begun = self._clock.monotonic()
-        unheard = _Unheard([], begun + rest, begun, earlier.staged)
-        self._unheard[dataset] = unheard
-        return unheard
+        lost = _LostAnswer([], begun + rest, begun, earlier.staged)
+        self._lost_answers[dataset] = lost
+        return lost
 
-    def _look_for(self, dataset: DatasetId, unheard: "_Unheard") -> Iterator[list[Registered]]:
-        """Look what became of a request whose answer was lost, and go on where that is clear."""
+    def _check_request(self, dataset: DatasetId, lost: "_LostAnswer") -> Iterator[list[Registered]]:
+        """Check the result of a request with a lost answer, and continue if it is clear."""
         now = self._clock.monotonic()
         try:
-            over = now >= unheard.end or self._shows(dataset, unheard)
+            over = now >= lost.end or self._was_executed(dataset, lost)
         except ItemError as error:
-            logger.info("Dataset %d could not be looked at: %s", dataset, error)
+            logger.info("Dataset %d could not be listed: %s", dataset, error)
             over = False
         if not over:
-            interval = min(max(now - unheard.begun, FIRST_LOOK), LONGEST_LOOK)
-            self._waiting.put_off(dataset, min(now + interval, unheard.end))
+            interval = min(max(now - lost.begun, FIRST_LOOK), LONGEST_LOOK)
+            self._waiting.postpone(dataset, min(now + interval, lost.end))
             return
-        yield from self._take_up(dataset, unheard)
+        yield from self._finish_request(dataset, lost)
 
-    def _take_up(self, dataset: DatasetId, unheard: "_Unheard") -> Iterator[list[Registered]]:
-        """Keep what a request has done that is over, and let the rest wait to be sent."""
-        if unheard.error is None:
-            del self._unheard[dataset]
-            self._cut_off[dataset] = unheard.staged
+    def _finish_request(
+        self, dataset: DatasetId, lost: "_LostAnswer"
+    ) -> Iterator[list[Registered]]:
+        """Record the results of a request that has ended, and let the rest wait to be sent."""
+        if lost.error is None:
+            del self._lost_answers[dataset]
+            self._interrupted[dataset] = lost.staged
             self._writes.end_earlier(dataset)
             return
         try:
-            known, others = self._split(unheard.batch)
+            known, others = self._split(lost.batch)
         except ItemError as unknown:
-            # Without knowing what is there nothing may be made: it could be there twice.
+            # Without a listing no record may be created: it could exist already.
             known, others = [], []
-            self._fail(unheard.batch, unknown.problem)
-        del self._unheard[dataset]
+            self._fail(lost.batch, unknown.problem)
+        del self._lost_answers[dataset]
         self._writes.end(dataset)
         if known:
             self._failures[dataset] = 0
             yield self._record(known)
-        if others and self._failures[dataset] >= UNHEARD:
-            self._given_up[dataset] = unheard.error.problem
+        if others and self._failures[dataset] >= LOST_ANSWERS:
+            self._given_up[dataset] = lost.error.problem
         self._waiting.put_back(dataset, others)
 
-    def _shows(self, dataset: DatasetId, unheard: "_Unheard") -> bool:
-        """Return whether a listing shows that a request was carried out, which is all or nothing.
+    def _was_executed(self, dataset: DatasetId, lost: "_LostAnswer") -> bool:
+        """Return whether a listing shows that a request, which is atomic, was executed.
 
-        Of an earlier run's it is known what it may have written.
+        For a request of an earlier run, the records that it may have written are known.
         """
-        if unheard.error is None:
+        if lost.error is None:
             listed = self._gate.call(lambda: self._server.list_datafiles(dataset))
             places = ((it.uri, record.checksum) for record in listed for it in record.replicas)
-            return not unheard.staged or any(place in unheard.staged for place in places)
-        telling = next(filter(_tells, reversed(unheard.batch)), None)
+            return not lost.staged or any(place in lost.staged for place in places)
+        telling = next(filter(_changes_record, reversed(lost.batch)), None)
         if telling is None:
             return False
         name = telling.wanted.file.name.decode()
@@ -224,7 +227,7 @@ class Register:
 
     def _settle(self, batch: list[Staged], failures: int = 0) -> Iterator[list[Registered]]:
         dataset = batch[0].wanted.dataset.id
-        if dataset in self._unheard:
+        if dataset in self._lost_answers:
             self._waiting.put_back(dataset, batch)
             return
         error = self._register(batch)
@@ -241,11 +244,11 @@ class Register:
     def _settle_failed(
         self, batch: list[Staged], error: UploaderError, failures: int
     ) -> Iterator[list[Registered]]:
-        """Find out what is there after a request that is over, and send the rest again."""
+        """List the records after a request that has ended, and send the rest again."""
         try:
             known, batch = self._split(batch)
         except ItemError as unknown:
-            # Without knowing what is there nothing may be made: it could be there twice.
+            # Without a listing no record may be created: it could exist already.
             self._fail(batch, unknown.problem)
             return
         if known:
@@ -263,26 +266,26 @@ class Register:
             self._fail(batch, error.problem)
 
     def _wait_for(self, dataset: DatasetId, batch: list[Staged], error: UnansweredError) -> None:
-        """Write nothing to a dataset until it is known what became of a request."""
+        """Write nothing to a dataset until the result of a request is known."""
         self._failures[dataset] += 1
         now = self._clock.monotonic()
         end = self._begun.get(dataset, now) + self._writes.limit
-        self._tell_wait(end - now)
-        self._unheard[dataset] = _Unheard(batch, end, now, error=error)
-        self._waiting.put_off(dataset, min(now, end))
+        self._report_wait(end - now)
+        self._lost_answers[dataset] = _LostAnswer(batch, end, now, error=error)
+        self._waiting.postpone(dataset, min(now, end))
 
-    def _tell_wait(self, seconds: float) -> None:
+    def _report_wait(self, seconds: float) -> None:
         if seconds > 0:
             self._emit(Notice(problem=describe_wait(seconds)))
 
     def _allowed_failures(self, item: Staged, error: UploaderError) -> int:
-        """Return how often to try again; a dataset that refuses all must not hold up the others."""
+        """Return the number of retries: none if the dataset rejects everything."""
         if not isinstance(error, RejectedError):
             return FAILURES
         return 0 if item.wanted.dataset.id in self._refusing else REJECTIONS
 
     def _register(self, batch: list[Staged]) -> UploaderError | None:
-        """Send one request; return why it did not succeed, or why that is not known."""
+        """Send one request; return its error, which may leave the result unknown."""
         records = [_registration(item, self._box) for item in batch if not item.registered]
         if not records:
             return None
@@ -303,7 +306,7 @@ class Register:
         return None
 
     def _split(self, batch: list[Staged]) -> tuple[list[Staged], list[Staged]]:
-        """Ask the server which of these it knows by now; return the known and the others."""
+        """Split a batch by the server's current records; return the known files and the others."""
         keys = {_key(item) for item in batch}
         records = self._list(batch[0].wanted.dataset.id, keys)
         known, others = [], []
@@ -327,7 +330,7 @@ class Register:
         return self._fetch(dataset, keys)
 
     def _fetch(self, dataset: DatasetId, keys: Set[Key]) -> dict[Key, Datafile]:
-        """Return the records of these keys, of a listing of any length."""
+        """Return the records of these keys from a listing of any length."""
 
         def choose() -> dict[Key, Datafile]:
             keyed = ((_key_of(it), it) for it in self._server.list_datafiles(dataset))
@@ -353,28 +356,29 @@ class Register:
 
 
 class RegisterOptions(NamedTuple):
-    """Into which storage box records go, how many at once, and where it is noted."""
+    """The storage box of new records, the batch size, and the tracker of write requests."""
 
     box: str
     pace: "BatchSizer"
     writes: WriteTracker
 
 
-class _Unheard(NamedTuple):
-    """A request whose answer was lost; it must be over at `end`.
+class _LostAnswer(NamedTuple):
+    """A request whose answer was lost; it must have ended at `end`.
 
-    It carried `batch`. That of an earlier run, whose error nobody knows, carried some of `staged`.
+    It contained `batch`. A request of an earlier run, whose error is unknown, contained some of
+    `staged`.
     """
 
     batch: list[Staged]
     end: float
-    begun: float  # when it was first waited for
+    begun: float  # when the wait for it began
     staged: frozenset[tuple[str, str]] = frozenset()
     error: UnansweredError | None = None
 
 
 class BatchSizer:
-    """How many records go into one request: as many as the server makes in about a second."""
+    """The number of records in one request: as many as the server creates in about a second."""
 
     def __init__(self, first: int, clock: Clock) -> None:
         self.size = first
@@ -382,7 +386,7 @@ class BatchSizer:
 
     @contextmanager
     def measured(self, records: int) -> Iterator[None]:
-        """Learn from how long one request with so many records takes, or that it was too long."""
+        """Adapt the size to how long a request with so many records takes, or to its timeout."""
         begun = self._clock.monotonic()
         try:
             yield
@@ -393,7 +397,7 @@ class BatchSizer:
         if seconds > LONGEST_SECONDS:
             self.size = max(1, records // 2)
         elif records >= self.size and seconds < WANTED_SECONDS / 2:
-            growth = LEAP if seconds * LEAP < WANTED_SECONDS / 2 else 2
+            growth = LARGE_GROWTH if seconds * LARGE_GROWTH < WANTED_SECONDS / 2 else 2
             self.size = min(records * growth, LARGEST_REQUEST)
 
 
@@ -416,7 +420,7 @@ def _registration(item: Staged, box: str) -> Registration:
 
 
 def _state(wanted: FileToSend) -> EntryState:
-    """Return what to remember: a record that was verified with other bytes still says so."""
+    """Return the ledger state; a record verified with other bytes still counts as verified."""
     repaired = wanted.datafile is not None and bool(wanted.datafile.replicas)
     return EntryState.REPAIRED if repaired else EntryState.REGISTERED
 
@@ -437,12 +441,12 @@ def _key_of(record: Datafile) -> Key:
     return record.dataset, record.directory or "", record.name
 
 
-def _tells(item: Staged) -> bool:
-    """Return whether its record will look another way once it is registered."""
+def _changes_record(item: Staged) -> bool:
+    """Return whether its record will be visibly different once it is registered."""
     before = item.wanted.datafile
     return not item.registered and not (before and _is_kept(before, item))
 
 
 def _is_kept(record: Datafile, item: Staged) -> bool:
-    """Return whether the server has the record that was to be made or changed."""
+    """Return whether the server has the record that was to be created or changed."""
     return record.checksum == item.checksum and bool(record.replicas)

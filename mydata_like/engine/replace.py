@@ -1,10 +1,11 @@
-"""Lets new bytes of a datafile take the place of those that the server has verified.
+"""The stage that replaces the verified bytes of a datafile by new ones.
 
-No record may be verified over bytes that it does not describe, and the API lets no record have two
-sets of bytes. So the new ones are laid aside, the ledger notes what is about to happen, the record
-is changed, and the server looks: it finds the earlier bytes and no longer vouches for them. Only
-then the new ones take their place. Where it goes on vouching, look after look, only the record was
-wrong: the bytes are in their place already, and what was laid aside is removed.
+A record must never be verified with bytes that it does not describe, and the API allows only one
+set of bytes per record. So the new bytes are stored in a separate file, the ledger notes the
+replacement, the record is changed, and the server verifies it: it finds the earlier bytes and
+reports them as not verified. Only then are the new bytes moved into place. If the server repeatedly
+reports the replica as verified, only the record was wrong: the new bytes are in place already, and
+the separate file is removed.
 """
 
 import logging
@@ -29,24 +30,24 @@ from mydata_like.settings.schema import Advanced
 
 logger = logging.getLogger(__name__)
 
-SOON = 0.1  # seconds until the first look after a question
-ASK_AGAIN = 30.0  # seconds after which a question may have been lost
-STALE = 10.0  # seconds for which a cache before the server may show a record as it was
-TOGETHER = 200  # replacements that take their places at once
-PATIENCE = 1.0  # seconds to wait for a channel, while what needs none goes on
-FAILURES = 4  # of the line or the host, for the same bytes, before their files fail
+SOON = 0.1  # seconds until the first check after a request
+ASK_AGAIN = 30.0  # seconds after which a request may have been lost
+STALE = 10.0  # seconds for which a cache in front of the server may return an old record
+TOGETHER = 200  # replacements that are moved into place at once
+PATIENCE = 1.0  # seconds to wait for a channel while other work continues
+FAILURES = 4  # of the connection or the host, for the same bytes, before their files fail
 MISSING = "staging.missing"
 LEFT = frozenset({"file.changed", "file.vanished", "file.replaced"})
 
 NOT_LOOKED = Problem(
     "waiting.replacing",
-    "The server still vouches for the earlier bytes of the file; the new ones wait for it to look.",
-    "Keep the local file. The next run carries on; if this stays, tell the administrator.",
+    "The server still reports the earlier content as verified, so the new content must wait.",
+    "Keep the local file. The next run continues. If this persists, contact the administrator.",
 )
 
 
 class Replace:
-    """The stage between registering and verifying; what replaces nothing passes by."""
+    """The stage between registering and verifying; other files pass through."""
 
     def __init__(self, context: RunContext, settings: Advanced) -> None:
         self._context = context
@@ -55,7 +56,7 @@ class Replace:
         self._noted: dict[DatafileId, Replacement] = {}
 
     def note(self, staged: Iterable[Staged]) -> None:
-        """Keep in the ledger what is about to be replaced; nothing of it has been changed yet."""
+        """Record in the ledger what is to be replaced, before anything is changed."""
         now = int(self._context.gate.clock.now().timestamp())
         noted = [
             _describe(item, item.wanted.datafile, now)
@@ -78,13 +79,13 @@ class Replace:
                 yield from pending.step()
 
     def _await(self, source: StageInput[list[Registered]], pending: "Pending") -> "_Items":
-        if source.finished:  # whose poll would not wait
+        if source.finished:  # a finished source does not wait
             self._context.gate.rest(pending.rest)
             return None
         return source.poll(pending.rest if pending else None)
 
     def _take(self, item: Registered, pending: "Pending") -> bool:
-        """Take what is to be replaced; what the check found to be registered already is not."""
+        """Take an item that is a replacement, unless the check found it registered already."""
         if item.datafile is None:
             return False
         with self._lock:
@@ -112,38 +113,38 @@ def _describe(item: Staged, record: Datafile, now: int) -> Replacement:
     )
 
 
-def vouches(record: Datafile, replacement: Replacement) -> bool:
-    """Return whether the server says that our replica has the bytes of its record."""
+def is_verified(record: Datafile, replacement: Replacement) -> bool:
+    """Return whether the server reports that our replica matches its record."""
     return any(replica.verified for replica in record.copies_at(replacement.remote))
 
 
 def describes(record: Datafile, replacement: Replacement) -> bool:
-    """Return whether a record is of the new bytes."""
+    """Return whether a record describes the new bytes."""
     return (record.size, record.checksum) == (replacement.size, replacement.checksum)
 
 
 class Pending:
-    """Replacements of one worker: those that wait for the server's look, and those after it."""
+    """The replacements of one worker, before and after the server has checked them."""
 
     def __init__(self, context: RunContext, settings: Advanced) -> None:
         self._context = context
         self._gate = context.gate
         self._settings = settings
-        self._vouched: dict[DatafileId, tuple[Replacement, Registered]] = {}
+        self._waiting: dict[DatafileId, tuple[Replacement, Registered]] = {}
         self._ready: list[tuple[Replacement, Registered]] = []
-        self._unchanged: dict[DatafileId, float] = {}  # records that are as before, since when
-        self._affirmed: set[DatafileId] = set()  # the server has looked, and vouches as before
+        self._unchanged: dict[DatafileId, float] = {}  # unchanged records, and since when
+        self._confirmed: set[DatafileId] = set()  # verified again, with the same result
         self._failures = 0
         self._asked = self._progressed = self._find_moment()
         self._interval = SOON
         self._next = 0.0
 
     def __len__(self) -> int:
-        return len(self._vouched) + len(self._ready)
+        return len(self._waiting) + len(self._ready)
 
     @property
     def rest(self) -> float:
-        """Seconds until there is something to be done."""
+        """The number of seconds until there is something to do."""
         return max(0.0, self._next - self._gate.clock.monotonic())
 
     @property
@@ -151,14 +152,14 @@ class Pending:
         return bool(self) and self.rest == 0
 
     def add(self, noted: Replacement, item: Registered) -> None:
-        """Take a replacement whose record has just been changed, and have the server look."""
+        """Add a replacement whose record has just been changed, and request verification."""
         record = item.wanted.datafile
         if not self:
             self._progressed = self._find_moment()
         if record is not None and describes(record, noted):
-            self._ready.append((noted, item))  # the server speaks of these very bytes
+            self._ready.append((noted, item))  # the server has verified these very bytes
         else:
-            self._vouched[noted.datafile] = noted, item
+            self._waiting[noted.datafile] = noted, item
             ask(self._context, noted.datafile)
             self._asked = self._find_moment()
         self._interval = SOON
@@ -166,9 +167,9 @@ class Pending:
         self._next = soon if len(self) == 1 else min(soon, self._next)
 
     def step(self) -> Iterator[list[Registered]]:
-        """Look which records may be given new bytes; yield those that have got them."""
+        """Check which records are ready for new bytes; yield those that have received them."""
         before = len(self)
-        if self._vouched and (unchanged := self._look()):
+        if self._waiting and (unchanged := self._look()):
             yield unchanged
         if self._ready:
             placed = self._place()
@@ -182,65 +183,65 @@ class Pending:
         self._next = self._gate.clock.monotonic() + self._interval
 
     def _find_moment(self) -> float:
-        """Return the time on a clock that stands while the run does: then nobody can be asked."""
+        """Return the time on a clock that stops while the run is stopped."""
         return self._gate.clock.monotonic() - self._gate.stopped
 
     def _look(self) -> list[Registered]:
-        """Find those that may have their new bytes; return those whose record was not changed.
+        """Find records that are ready for their new bytes; return those that were not changed.
 
-        These keep their bytes, and will not be verified.
+        The latter keep their bytes and are not going to be verified.
         """
         server = self._context.server
         try:
-            records = self._gate.call(lambda: server.fetch_datafiles(list(self._vouched)))
+            records = self._gate.call(lambda: server.fetch_datafiles(list(self._waiting)))
         except ItemError as error:
-            logger.info("%d records could not be looked at: %s", len(self._vouched), error)
+            logger.info("%d records could not be fetched: %s", len(self._waiting), error)
             return []
         unchanged = [item for record in records if (item := self._sort_out(record))]
-        if self._vouched and self._find_moment() - self._asked >= ASK_AGAIN:
+        if self._waiting and self._find_moment() - self._asked >= ASK_AGAIN:
             self._asked = self._find_moment()
-            for number in self._vouched:
+            for number in self._waiting:
                 ask(self._context, number)
         return unchanged
 
     def _sort_out(self, record: Datafile) -> Registered | None:
-        """Return a datafile whose record was not changed, though the server said so."""
-        noted, item = self._vouched[record.id]
+        """Return a datafile whose record was not changed, although the server acknowledged it."""
+        noted, item = self._waiting[record.id]
         if describes(record, noted):
-            if not vouches(record, noted) or self._affirms(record):
-                self._let_go(record)
+            if not is_verified(record, noted) or self._is_confirmed(record):
+                self._remove(record)
                 wanted = item.wanted._replace(datafile=record)
                 self._ready.append((noted, item._replace(wanted=wanted, before=record.looks)))
             return None
         now = self._find_moment()
         if now - self._unchanged.setdefault(record.id, now) < STALE:
             return None
-        self._let_go(record)
+        self._remove(record)
         return item
 
-    def _affirms(self, record: Datafile) -> bool:
-        """Return whether the server has looked twice, and vouches for the new bytes each time.
+    def _is_confirmed(self, record: Datafile) -> bool:
+        """Return whether the server has verified the new bytes twice.
 
-        A single look may have begun before the record changed, and be of the earlier bytes.
+        A single verification may have begun before the record changed, and be of the earlier bytes.
         """
-        noted, item = self._vouched[record.id]
+        noted, item = self._waiting[record.id]
         if not any(_is_new_look(it, item) for it in record.copies_at(noted.remote)):
             return False
-        if record.id in self._affirmed:
+        if record.id in self._confirmed:
             return True
-        self._affirmed.add(record.id)
-        self._vouched[record.id] = noted, item._replace(before=record.looks)
+        self._confirmed.add(record.id)
+        self._waiting[record.id] = noted, item._replace(before=record.looks)
         self._interval = SOON
         ask(self._context, record.id)
         return False
 
-    def _let_go(self, record: Datafile) -> None:
-        del self._vouched[record.id]
+    def _remove(self, record: Datafile) -> None:
+        del self._waiting[record.id]
         self._unchanged.pop(record.id, None)
-        self._affirmed.discard(record.id)
+        self._confirmed.discard(record.id)
 
     def _place(self) -> list[Registered]:
-        """Let bytes take their places, as far as a channel can be had for it now."""
+        """Move bytes into place, if a channel is available now."""
         part = self._ready[:TOGETHER]
         with self._context.limits.channels.borrowed_first(PATIENCE) as channel:
             if channel is None:
@@ -273,7 +274,7 @@ class Pending:
     def _sort(
         self, part: Sequence[tuple[Replacement, Registered]], fates: Sequence[SentFile | UnsentFile]
     ) -> list[Registered]:
-        """Return what has its place now; what is not to be found there the server will say."""
+        """Return the replaced items; missing bytes are found later, when the server verifies."""
         placed, again = [], []
         self._failures += any(isinstance(fate, UnsentFile) and fate.again for fate in fates)
         for (noted, item), fate in zip(part, fates, strict=True):
@@ -290,11 +291,11 @@ class Pending:
         return placed
 
     def _give_up(self) -> None:
-        for _, item in self._vouched.values():
+        for _, item in self._waiting.values():
             self._leave(item.wanted, NOT_LOOKED)
-        self._vouched.clear()
+        self._waiting.clear()
         self._unchanged.clear()
-        self._affirmed.clear()
+        self._confirmed.clear()
 
     def _leave(self, wanted: FileToSend, problem: Problem) -> None:
         waits = problem.code in LEFT or problem == NOT_LOOKED
@@ -306,11 +307,11 @@ class Pending:
 def _is_there(noted: Replacement, item: Registered) -> bool:
     """Return whether the verified bytes of a record are those that were sent now."""
     record = item.wanted.datafile
-    return record is not None and describes(record, noted) and vouches(record, noted)
+    return record is not None and describes(record, noted) and is_verified(record, noted)
 
 
 def _is_new_look(replica: Replica, item: Registered) -> bool:
-    """Return whether the server vouches for a replica since a later look than it had taken."""
+    """Return whether the server has verified a replica again since the record was read."""
     at = replica.verified_at
     return replica.verified and at is not None and at not in item.before
 
@@ -322,8 +323,8 @@ def _at(index: int, fate: SentFile | UnsentFile) -> SentFile | UnsentFile:
 
 
 def ask(context: RunContext, number: DatafileId) -> None:
-    """Have the server look at a datafile; one that will not be asked looks now and then."""
+    """Request verification; a server that refuses verifies periodically anyway."""
     try:
         context.gate.call(lambda: context.server.request_verification(number))
     except ItemError as error:
-        logger.info("Datafile %d could not be asked for: %s", number, error)
+        logger.info("Verification of datafile %d could not be requested: %s", number, error)

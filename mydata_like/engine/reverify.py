@@ -1,8 +1,8 @@
-"""Asks the server to verify its copies again, and waits until it has.
+"""The requests to the server to verify its replicas again, and the wait for the results.
 
-A record says that a copy was verified once. Whether the copy is still there, and still the same,
-shows only when the server reads it again: `dataset_file/ID/verify/` makes it do so, and
-`last_verified_time` of the replica says when it last did.
+A record states that a replica was verified once. Whether the replica still exists and is unchanged
+is known only when the server reads it again: `dataset_file/ID/verify/` requests that, and the
+replica's `last_verified_time` is the time of the last verification.
 """
 
 import logging
@@ -17,45 +17,45 @@ from mydata_like.core.ports import CancelSignal, Clock, ServerAPI
 
 logger = logging.getLogger(__name__)
 
-LASTS: Final = 600.0  # seconds for which an answer counts, and after which is asked once more
-SOON: Final = 0.05  # seconds until the first look at the records
-SLOWEST: Final = 10_000_000  # bytes a second at which a busy server still reads its copies
-LESS: Final = 0.25  # the share of our patience that is left each time it has run out
-LEAST: Final = 0.03  # the same for a server that verifies others meanwhile
+LASTS: Final = 600.0  # seconds for which a result is valid; after that a new one is requested
+SOON: Final = 0.05  # seconds until the first check of the records
+SLOWEST: Final = 10_000_000  # bytes a second at which even a busy server reads its replicas
+LESS: Final = 0.25  # factor for the allowed wait each time it was exceeded
+LEAST: Final = 0.03  # its minimum for a server that still verifies other replicas
 
 NO_REPLICA = Problem(
     "free.no-replica",
-    "The server has no verified copy of this file now.",
-    "Keep the file; the next run asks the server to verify it.",
+    "The server has no verified copy of this file at present.",
+    "Keep the file; the next run requests verification.",
 )
 NOT_AGAIN = Problem(
     "free.not-verified-again",
-    "The server was asked to verify its copy of this file again, and has not done so.",
-    "Keep the file, and try again later. If this stays, notify the server's administrator: the "
-    "server's verification may stand still.",
+    "The server has not yet verified its copy of this file again, as requested.",
+    "Keep the file and try again later. If this persists, notify the server's administrator: "
+    "the server's verification may be stuck.",
 )
 
 
 class Reverification(NamedTuple):
-    """How the server is asked."""
+    """The settings for requests to the server."""
 
-    box: str = ""  # the storage box in which our copies are; empty for any
+    box: str = ""  # the storage box of our replicas; empty for any
     patience: float = 900.0  # seconds to wait while it verifies nothing
-    interval: float = 2.0  # seconds between two looks at the records, at most
-    requests: int = 4  # questions that are under way at once
+    interval: float = 2.0  # seconds between two checks of the records, at most
+    requests: int = 4  # concurrent requests
 
 
 class FileToVerify(NamedTuple):
-    """A record whose copies are to be verified again, and where we put the bytes."""
+    """A record whose replicas are to be verified again, and the path to which we uploaded."""
 
     record: Datafile
     remote: str
 
 
-class _Question(NamedTuple):
-    """When the server had verified each copy before it was asked, or what went wrong.
+class _Request(NamedTuple):
+    """The verification time of each replica before a request, or the request's error.
 
-    `at` is when it was asked; later, when its answer was seen or not waited for any longer.
+    `at` is when the request was sent, or later, when the wait for its result ended.
     """
 
     at: float
@@ -63,13 +63,13 @@ class _Question(NamedTuple):
     problem: Problem | None = None
 
     def is_answered_by(self, replica: Replica) -> bool:
-        """Return whether the server has verified a copy since; one that is new proves nothing."""
+        """Return whether the server has verified a replica since; a new replica proves nothing."""
         place = _place_of(replica)
         return place in self.before and _is_later(replica.verified_at, self.before[place])
 
 
 class Reverify:
-    """Asks about records, waits for the answers, and judges records by them."""
+    """Requests for verification, the wait for the results, and the verdict on each record."""
 
     def __init__(
         self, server: ServerAPI, clock: Clock, cancel: CancelSignal, how: Reverification
@@ -77,55 +77,55 @@ class Reverify:
         self._server = server
         self._clock = clock
         self._cancel = cancel
-        self._how = how
-        self._questions: dict[DatafileId, _Question] = {}
-        self._share = 1.0  # of our patience, that is left
+        self._settings = how
+        self._requests: dict[DatafileId, _Request] = {}
+        self._share = 1.0  # of the allowed wait that is left
 
     def __call__(self, wanted: Iterable[FileToVerify]) -> bool:
-        """Have these records verified that were not lately, and wait for it, with a bound.
+        """Request verification of records without a recent one, and wait for a limited time.
 
-        Returns whether there were any. Raises as `ServerAPI` does where the server is away or
-        refuses us.
+        Return whether there were any. Raises the errors of `ServerAPI` if the server is unavailable
+        or refuses access.
         """
         self._forget_old()
-        due = {it.record.id: it for it in wanted if it.record.id not in self._questions}
-        for number, question in zip(due, self._ask_all(list(due.values())), strict=True):
-            self._questions[number] = question
+        due = {it.record.id: it for it in wanted if it.record.id not in self._requests}
+        for number, request in zip(due, self._ask_all(list(due.values())), strict=True):
+            self._requests[number] = request
         self._await({number: it for number, it in due.items() if not self._problem_of(number)})
         return bool(due)
 
     def was_asked(self, record: DatafileId) -> bool:
-        """Return whether a record is one that the server was asked about lately."""
-        question = self._questions.get(record)
-        return question is not None and not self._is_old(question)
+        """Return whether a recent request for a record exists."""
+        request = self._requests.get(record)
+        return request is not None and not self._is_old(request)
 
     def judge(self, record: Datafile, remote: str) -> Problem | None:
-        """Return why a record proves nothing; None where the server has verified it again."""
-        problem = judge_copies(record, remote, self._how.box)
-        question = self._questions.get(record.id)
-        if problem or question is None:
+        """Return why a record proves nothing; None if the server has verified it again."""
+        problem = judge_copies(record, remote, self._settings.box)
+        request = self._requests.get(record.id)
+        if problem or request is None:
             return problem or NOT_AGAIN
-        answered = map(question.is_answered_by, _find_verified(record, remote, self._how.box))
-        own = find_own(record, remote, self._how.box)
+        answered = map(request.is_answered_by, _find_verified(record, remote, self._settings.box))
+        own = find_own(record, remote, self._settings.box)
         proven = all(answered) if own else any(answered)
-        return None if proven else question.problem or NOT_AGAIN
+        return None if proven else request.problem or NOT_AGAIN
 
     def _forget_old(self) -> None:
-        old = [number for number, it in self._questions.items() if self._is_old(it)]
+        old = [number for number, it in self._requests.items() if self._is_old(it)]
         for number in old:
-            del self._questions[number]
+            del self._requests[number]
 
-    def _is_old(self, question: _Question) -> bool:
-        return self._clock.monotonic() - question.at > LASTS
+    def _is_old(self, request: _Request) -> bool:
+        return self._clock.monotonic() - request.at > LASTS
 
     def _problem_of(self, number: DatafileId) -> Problem | None:
-        return self._questions[number].problem
+        return self._requests[number].problem
 
-    def _ask_all(self, wanted: Sequence[FileToVerify]) -> list[_Question]:
-        """Ask about each record; the first error that concerns all of them is raised."""
+    def _ask_all(self, wanted: Sequence[FileToVerify]) -> list[_Request]:
+        """Request verification of each record; the first error that affects all is raised."""
         failed: list[BaseException] = []
 
-        def ask(it: FileToVerify) -> _Question:
+        def ask(it: FileToVerify) -> _Request:
             if failed or self._cancel.is_set():
                 raise Cancelled
             try:
@@ -134,26 +134,26 @@ class Reverify:
                 failed.append(error)
                 raise
 
-        with ThreadPoolExecutor(self._how.requests, "verify again") as threads:
-            questions = [threads.submit(ask, it) for it in wanted]
+        with ThreadPoolExecutor(self._settings.requests, "verify again") as threads:
+            requests = [threads.submit(ask, it) for it in wanted]
         if failed:
             raise failed[0]
-        return [question.result() for question in questions]
+        return [request.result() for request in requests]
 
-    def _ask(self, record: Datafile) -> _Question:
+    def _ask(self, record: Datafile) -> _Request:
         at = self._clock.monotonic()
         before = {_place_of(replica): replica.verified_at for replica in record.replicas}
         try:
             self._server.request_verification(record.id)
         except ItemError as error:
-            logger.info("Datafile %d could not be asked for: %s", record.id, error)
-            return _Question(at, before, error.problem)
-        return _Question(at, before)
+            logger.info("Verification of datafile %d could not be requested: %s", record.id, error)
+            return _Request(at, before, error.problem)
+        return _Request(at, before)
 
     def _await(self, pending: dict[DatafileId, FileToVerify]) -> None:
-        """Look at the records until all are answered, or nothing has happened for too long."""
+        """Poll the records until all are verified, or nothing has changed for too long."""
         progressed, interval, answered = self._clock.monotonic(), SOON, False
-        while pending and not self._has_no_patience(progressed, pending):
+        while pending and not self._is_timed_out(progressed, pending):
             if self._cancel.wait(interval):
                 raise Cancelled
             found = {it.id: it for it in self._server.fetch_datafiles(sorted(pending))}
@@ -164,7 +164,7 @@ class Reverify:
             if done:
                 progressed, interval, answered = self._clock.monotonic(), SOON, True
             else:
-                interval = min(interval * 1.5, max(self._how.interval, SOON))
+                interval = min(interval * 1.5, max(self._settings.interval, SOON))
         for number in pending:
             self._close(number)
         if pending:
@@ -173,31 +173,31 @@ class Reverify:
             self._share = max(self._share, LEAST)
 
     def _close(self, number: DatafileId) -> None:
-        question = self._questions[number]
-        self._questions[number] = question._replace(at=self._clock.monotonic())
+        request = self._requests[number]
+        self._requests[number] = request._replace(at=self._clock.monotonic())
 
-    def _has_no_patience(self, since: float, pending: Mapping[DatafileId, FileToVerify]) -> bool:
+    def _is_timed_out(self, since: float, pending: Mapping[DatafileId, FileToVerify]) -> bool:
         largest = max(it.record.size for it in pending.values())
-        patience = self._share * (self._how.patience + largest / SLOWEST)
+        patience = self._share * (self._settings.patience + largest / SLOWEST)
         return self._clock.monotonic() - since >= patience
 
     def _is_done(self, wanted: FileToVerify, found: Mapping[DatafileId, Datafile]) -> bool:
-        """Return whether nothing more is to be expected of a record: also one that has gone."""
+        """Return whether no further result is expected for a record; a missing one is done."""
         record = found.get(wanted.record.id)
         if record is None or not record.replicas:
             return True
-        question, box = self._questions[record.id], self._how.box
+        request, box = self._requests[record.id], self._settings.box
         own = find_own(record, wanted.remote, box)
         if not own and self.judge(record, wanted.remote) is None:
             return True
-        return all(question.is_answered_by(replica) for replica in own or record.replicas)
+        return all(request.is_answered_by(replica) for replica in own or record.replicas)
 
 
 def judge_copies(record: Datafile, remote: str, box: str) -> Problem | None:
-    """Return why no copy of a record counts, by what the record says.
+    """Return why no replica of a record counts, according to the record.
 
-    What was put at our place in our box has to be verified. Where nothing is there any more, any
-    verified copy counts whose path stays inside its box.
+    Replicas at our path in our box must be verified. If none is left there, any verified replica
+    counts whose path stays inside its box.
     """
     own = find_own(record, remote, box)
     verified = _find_verified(record, remote, box)
@@ -205,7 +205,7 @@ def judge_copies(record: Datafile, remote: str, box: str) -> Problem | None:
 
 
 def find_own(record: Datafile, remote: str, box: str) -> list[Replica]:
-    """Return the replicas that are where we put the bytes; without a box, in any."""
+    """Return the replicas at the path to which we uploaded, in our box if one is set."""
     return [it for it in record.copies_at(remote) if not box or it.location == box]
 
 
@@ -215,7 +215,7 @@ def _find_verified(record: Datafile, remote: str, box: str) -> list[Replica]:
 
 
 def _is_inside(uri: str) -> bool:
-    """Return whether a path leads to something below its box."""
+    """Return whether a path stays below its box."""
     return not {"", ".", ".."} & set(uri.split("/"))
 
 
@@ -224,15 +224,15 @@ def _place_of(replica: Replica) -> tuple[str, str]:
 
 
 def _is_later(moment: str | None, before: str | None) -> bool:
-    """Return whether one of the server's times is later than another, None being never.
+    """Return whether one of the server's times is later than another; None means never.
 
-    An hour that the server's clock goes back in autumn makes later times look earlier: they prove
-    nothing then.
+    In the hour that is repeated in autumn when daylight saving time ends, later times may look
+    earlier. They prove nothing then.
     """
     if moment is None:
         return False
     try:
         now = datetime.fromisoformat(moment)
         return before is None or now > datetime.fromisoformat(before)
-    except (ValueError, TypeError):  # no time, or one with a zone and one without
+    except (ValueError, TypeError):  # not a time, or only one of both has a zone
         return False

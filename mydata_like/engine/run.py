@@ -1,4 +1,4 @@
-"""One pass of the whole flow, from scan to record; the stages are listed in `Stages`."""
+"""One pass of the whole pipeline, from scan to record; the stages are listed in `Stages`."""
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence
@@ -30,29 +30,29 @@ from mydata_like.engine.verify import Found, Verify
 logger = logging.getLogger(__name__)
 
 Open = list[FileToSend | Staged | Registered]
-Repeat = FileToSend | Staged  # to be sent, or only registered, once more
+Repeat = FileToSend | Staged  # to be sent again, or only registered again
 
 INTERRUPTED = Problem(
     "run.interrupted",
-    "The run was stopped before its end.",
+    "The run was stopped before it finished.",
     "Nothing is lost: the next run continues.",
 )
 INTERRUPTED_EXIT = 130  # as shells report SIGINT
 SOME_FAILED_EXIT = 1
-LOOK_AFTER = 0.5  # seconds after which the limits are looked at again
-KEEP_AFTER = 1.0  # seconds after which the recorder keeps how far the run has come
-TELL_AFTER = 0.25  # seconds after which the sums are told again
-CHECKS = 2  # groups of files that are compared at once
-SENDERS = 16  # threads, of which as many are at work as there may be channels
-# Files that may wait between two stages, and a group or an archive more: memory bounds them.
+LIMITS_INTERVAL = 0.5  # seconds between checks of the limits
+RECORD_INTERVAL = 1.0  # seconds between writes of the run's progress by the recorder
+REPORT_INTERVAL = 0.25  # seconds between reports of the sums
+CHECKS = 2  # groups of files that are checked concurrently
+SENDERS = 16  # threads; the channel limit decides how many are active
+# Files that may wait between two stages, plus one group or archive: bounded by memory.
 AHEAD = 2000
-BEHIND = 4000  # once they were sent, so that the server may rest for a moment
-PAYLOADS = 4  # that wait for a channel
+BEHIND = 4000  # files that may wait after sending, so that the server may pause for a moment
+PAYLOADS = 4  # payloads that wait for a channel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Stages:
-    """The stages, ready to work; only `Run` knows their order."""
+    """The stages, ready to work; only `Run` depends on their order."""
 
     recovery: Recovery
     discovery: Discovery
@@ -70,7 +70,7 @@ class Stages:
 
 
 class RunEnd(NamedTuple):
-    """How a run ended: its sums, and the exit code that says the same to scripts."""
+    """The end of a run: its sums, and the matching exit code for scripts."""
 
     finished: RunFinished
     exit_code: int
@@ -85,9 +85,9 @@ class Run:
         self._reported: RunProgressed | None = None
 
     def execute(self) -> RunEnd:
-        """Bring every local file of the data directory to its outcome; emit and return the sums.
+        """Process every local file of the data directory; emit and return the sums.
 
-        What ends the run early is the sums' `problem`; no error of the world outside is raised.
+        The cause of an early end is the `problem` of the sums; external errors are not raised.
         """
         with self._recorded():
             end = self._execute()
@@ -97,21 +97,21 @@ class Run:
 
     @contextmanager
     def _recorded(self) -> Iterator[None]:
-        """Keep how far the run has come while this lasts, also when an error ends it."""
+        """Record the run's progress while in this context, also if an error ends it."""
         recorder = self._context.recorder
         if recorder is None:
             yield
             return
         try:
-            with repeated(recorder.keep, KEEP_AFTER):
+            with repeated(recorder.keep, RECORD_INTERVAL):
                 yield
         except BaseException:
-            with suppress(UploaderError):  # the error that is raised says more
+            with suppress(UploaderError):  # the error that is raised is more important
                 recorder.keep()
             raise
 
     def _conclude(self, end: RunEnd) -> RunEnd:
-        """Keep the sums; return them, with the problem where they cannot be kept."""
+        """Record the sums; return them, with a problem if they cannot be recorded."""
         recorder = self._context.recorder
         try:
             if recorder:
@@ -133,7 +133,7 @@ class Run:
                 shard=str(self._stages.scan.part.shard),
             )
         )
-        problem, exit_code = self._carry_out()
+        problem, exit_code = self._execute_stages()
         try:
             context.ledger.flush()
         except UploaderError as error:
@@ -145,18 +145,18 @@ class Run:
         )
         return RunEnd(finished, exit_code or (SOME_FAILED_EXIT if finished.failed else 0))
 
-    def _carry_out(self) -> tuple[Problem | None, int]:
-        """Carry all, or only look; return what ended that early, and its exit code."""
+    def _execute_stages(self) -> tuple[Problem | None, int]:
+        """Upload or only check all files; return the problem of an early end and the exit code."""
         context = self._context
         try:
             with (
                 context.take_commands(context),
-                repeated(self._report_progress, TELL_AFTER),
+                repeated(self._report_progress, REPORT_INTERVAL),
             ):
                 if context.dry_run:
-                    self._look(self._found())
+                    self._check_only(self._found())
                 else:
-                    self._carry()
+                    self._upload()
             if context.choices.finishing:
                 return INTERRUPTED, INTERRUPTED_EXIT
             away = self._find_absence()
@@ -169,7 +169,7 @@ class Run:
         return (away.problem, away.exit_code) if away else (None, 0)
 
     def _report_progress(self) -> None:
-        """Emit the sums where they have changed, and what the limit is."""
+        """Emit the sums if they have changed, and the limit."""
         context = self._context
         context.shares.look(pending=context.progress.totals.pending > 0)
         progress = context.progress.progress()
@@ -177,30 +177,30 @@ class Run:
         if self._reported != reported:
             context.emit(progress)
 
-    def _look(self, found: Iterable[FileGroup]) -> None:
-        """The dry run: scan and check."""
+    def _check_only(self, found: Iterable[FileGroup]) -> None:
+        """Execute a dry run: scan and check."""
         with self._group() as group:
             for checked in self._checked(group, found):
-                self._stages.compare.leave(checked)
+                self._stages.compare.report_unread(checked)
 
-    def _carry(self) -> None:
-        """Carry all, then what came meanwhile, and what is to be sent once more.
+    def _upload(self) -> None:
+        """Upload all files, then new ones and those that must be sent again.
 
-        That is what the server did not verify, or a person wants again.
+        The latter are files that the server did not verify, or that the user retries.
         """
         context, recovery = self._context, self._stages.recovery
         choices, sources = context.choices, context.sources
-        with repeated(context.limits.keep, LOOK_AFTER), context.in_background():
+        with repeated(context.limits.keep, LIMITS_INTERVAL), context.in_background():
             recovery.begin()
-            again = self._pass_on(self._found(), [])
+            again = self._process(self._found(), [])
             while again or not sources.end() or (again := [*choices.take_last()]):
-                logger.info("%d files are sent or registered once more", len(again))
-                again = self._pass_on(self._found_outside(), again)
+                logger.info("%d files are sent or registered again", len(again))
+                again = self._process(self._found_outside(), again)
             if not choices.finishing:
                 recovery.end()
 
-    def _pass_on(self, found: Iterable[FileGroup], again: list[Repeat]) -> list[Repeat]:
-        """Carry what is found and what is sent again; return what is to be sent once more."""
+    def _process(self, found: Iterable[FileGroup], again: list[Repeat]) -> list[Repeat]:
+        """Upload found and repeated files; return those to be sent again."""
         with self._group() as group:
             checked = self._checked(group, found)
             compared = stage(
@@ -231,7 +231,7 @@ class Run:
                 yield from self._found_outside()
 
     def _find_absence(self) -> SettingsError | None:
-        """Return why the data directory is not available, where all of it was read."""
+        """Return why the data directory is not available, if all of it was read."""
         scan = self._stages.scan
         if scan.found is None or scan.part.only:
             return None
@@ -244,26 +244,26 @@ class Run:
     def _checked(self, group: WorkerGroup, found: Iterable[FileGroup]) -> WorkQueue[CheckedGroup]:
         choices = self._context.choices
         wanted = takewhile(lambda _: not choices.finishing, found)
-        read = feed(group, wanted, 1, count_files)  # one group, which is read meanwhile
+        read = feed(group, wanted, 1, count_files)  # one group, which is read in the meantime
         waiting = stage(group, self._discover, read, limit=AHEAD, weigh=count_files)
         return stage(group, self._check, waiting, workers=CHECKS, limit=AHEAD, weigh=count_files)
 
     def _discover(self, groups: Iterable[FileGroup]) -> Iterator[FileGroup]:
-        """Keep what is found; the transport prepares itself as soon as there are new files."""
+        """Record found files; prepare the transport as soon as there are new ones."""
         for group in self._stages.discovery.pass_on(groups):
             if group.new:
                 self._context.transport.prepare()
             yield group
 
     def _check(self, groups: Iterable[FileGroup]) -> Iterator[CheckedGroup]:
-        """Check; the transport prepares itself as soon as there is something to send."""
+        """Check files; prepare the transport as soon as there is one to send."""
         for checked in self._stages.check(groups):
             if any(isinstance(file, FileToSend) for file in checked.open):
                 self._context.transport.prepare()
             yield checked
 
     def _bundle(self, groups: Iterable[Compared]) -> Iterator[Open]:
-        """Bundle what is open, once the ledger has it."""
+        """Combine unverified files into archives after they are recorded in the ledger."""
         return self._stages.bundle(self._stages.discovery.pass_open(groups))
 
     def _deliver(
@@ -299,18 +299,18 @@ class Run:
             looked = stage(group, stages.verify, placed, limit=BEHIND, weigh=count_seen)
             return list(stage(group, stages.record, looked))
         except BaseException:
-            # Senders wait for their channels, so those end before the group can be joined.
+            # Senders wait for their channels, so these are closed before the group can be joined.
             transport.close()
             raise
 
 
 def count_seen(item: Found) -> int:
-    """Return how many files are in what was found out about records."""
+    """Return the number of files in the result of a check of records."""
     return len(item.items) if isinstance(item, Verified) else 1
 
 
 def count_files(item: FileGroup | CheckedGroup | Sequence[FileToSend | Staged | Registered]) -> int:
-    """Return how many files are in what waits between two stages; an archive has many."""
+    """Return the number of files in an item between two stages; an archive counts its members."""
     match item:
         case FileGroup():
             return len(item.files)

@@ -1,4 +1,4 @@
-"""What all stages of a run share."""
+"""The objects that all stages of a run share."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -17,22 +17,22 @@ from mydata_like.engine.user_overrides import UserOverrides
 
 
 class RunRecorder(Protocol):
-    """Keeps how a run goes, for later runs and for other programs."""
+    """The recorder of a run's progress, for later runs and for other programs."""
 
     def keep(self) -> None:
-        """Keep how far the run has come."""
+        """Record the current progress of the run."""
 
     def conclude(self, finished: RunFinished) -> None:
-        """Keep the sums at the run's end, and what follows from a complete run."""
+        """Record the sums at the run's end, and the effects of a complete run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RunContext:
-    """One run: what it is about, what it works with, and how commands act on it."""
+    """One run: its parameters, its collaborators, and its interface for commands."""
 
     run: str  # its uuid
     root: bytes  # the data directory
-    reason: str  # why it starts, as of `RunStarted`
+    reason: str  # why it starts, as in `RunStarted`
     dry_run: bool = False
 
     server: ServerAPI
@@ -40,16 +40,16 @@ class RunContext:
     transport: Transport
     box: str  # the storage box
     emit: Emit
-    progress: RunProgress  # the sums of all that was emitted
-    recorder: RunRecorder | None = None  # a dry run has none
+    progress: RunProgress  # the sums of all emitted events
+    recorder: RunRecorder | None = None  # None for a dry run
 
     clock: Clock
-    cancel: Stoppable  # ends this run alone
+    cancel: Stoppable  # ends only this run
     gate: Gate
     limits: RunLimits
     choices: UserOverrides
     sources: ExtraSources
     shares: BottleneckMonitor
-    registrations: int = 3  # requests in flight
+    registrations: int = 3  # concurrent requests
     take_commands: Callable[["RunContext"], AbstractContextManager[None]]
     in_background: Callable[[], AbstractContextManager[None]] = nullcontext  # while files are sent

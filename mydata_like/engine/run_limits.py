@@ -1,4 +1,4 @@
-"""How much a run may take at once: by the settings, by the hour of the week, by a person."""
+"""The limits of a run, from the settings, the timetable and the user."""
 
 from datetime import datetime
 from typing import NamedTuple
@@ -11,18 +11,18 @@ from mydata_like.engine.pipeline import Lock
 from mydata_like.settings.schedule_section import parse_speed
 from mydata_like.settings.transfer_sections import Limits as Settings
 
-BY_HAND = "a person asked for it"
+BY_HAND = "requested by the user"
 
 
 class Planned(NamedTuple):
-    """A bandwidth in bytes a second (0: no limit) by the settings, and which of them says so."""
+    """The bandwidth from the settings in bytes a second (0: no limit), and its source."""
 
     rate: float
     reason: str
 
 
 def find_planned(settings: Settings, moment: datetime) -> Planned:
-    """Return what the settings say for a local time: the first period that covers it counts."""
+    """Return the settings' bandwidth at a local time: the first period that covers it counts."""
     for text in settings.timetable:
         speed = parse_speed(text)
         if speed.period.covers(moment):
@@ -31,9 +31,9 @@ def find_planned(settings: Settings, moment: datetime) -> Planned:
 
 
 class RunLimits:
-    """Changes the limits of a run, by the settings or as the user asks; every change is reported.
+    """The limits of a run, from the settings or the user; every change is reported.
 
-    `channels` and their bandwidth own the limits. A bandwidth that the user set holds until the
+    `channels` and their bandwidth own the limits. A bandwidth from the user is valid until the
     timetable's next change of period, or the end of the run.
     """
 
@@ -52,32 +52,32 @@ class RunLimits:
         self._lock = Lock()
 
     def keep(self) -> None:
-        """Follow the timetable, leave to busy channels what others do not use, search on."""
+        """Follow the timetable, redistribute unused bandwidth, and continue the channel search."""
         planned = self._find_planned()
         with self._lock:
             if planned != self._planned:
                 self._planned = planned
                 self._change_bandwidth(planned.rate, planned.reason)
             if reason := self.channels.search():
-                self._tell(reason)
+                self._report(reason)
         self.channels.bandwidth.divide_anew()
 
     def set_bandwidth(self, rate: float) -> None:
-        """Let all channels together send so many bytes a second; 0 as fast as it goes."""
+        """Limit all channels together to so many bytes a second; 0 removes the limit."""
         with self._lock:
-            self._planned = self._find_planned()  # for which this takes the place
+            self._planned = self._find_planned()  # the period in which this limit is valid
             self._change_bandwidth(rate, BY_HAND)
 
     def set_channels(self, count: int) -> None:
-        """Let so many channels work, as far as this computer and the host can bear them.
+        """Set the number of channels, as far as this computer and the host support it.
 
-        With 0 a good number is found by itself again, from the present one on.
+        With 0 the search for the best number starts again, from the current one.
         """
         with self._lock:
             self.channels.change_limit(count or ChannelTuner(self.channels.limit))
         allowed = self.channels.limit
-        few = f"; of {count}, this computer and the staging host bear {allowed}"
-        self._tell(BY_HAND + (few if allowed < count else ""))
+        few = f"; of {count}, this computer and the staging host allow {allowed}"
+        self._report(BY_HAND + (few if allowed < count else ""))
 
     def _find_planned(self) -> Planned:
         return find_planned(self._settings, self.clock.now().astimezone())
@@ -85,8 +85,8 @@ class RunLimits:
     def _change_bandwidth(self, rate: float, reason: str) -> None:
         if rate != self.channels.bandwidth.total:
             self.channels.bandwidth.change(rate)
-            self._tell(reason)
+            self._report(reason)
 
-    def _tell(self, reason: str) -> None:
+    def _report(self, reason: str) -> None:
         bandwidth = self.channels.bandwidth.total
         self._emit(LimitsChanged(channels=self.channels.limit, bandwidth=bandwidth, reason=reason))

@@ -1,4 +1,4 @@
-"""The first stage: finds dataset folders by the layout, sources, and the local files in them."""
+"""The first stage: finds the dataset folders of the layout, the sources, and their files."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -15,13 +15,20 @@ from mydata_like.core.model import DatasetFolder, FileGroup
 from mydata_like.core.ports import CancelSignal, Clock, Emit
 from mydata_like.engine.data_root import Root, reason
 from mydata_like.engine.layout import source_folder
-from mydata_like.engine.layout_walk import ALL, LevelScan, Opening, ScanScope, numbered, tell_found
+from mydata_like.engine.layout_walk import (
+    ALL,
+    LevelScan,
+    Opening,
+    ScanScope,
+    numbered,
+    report_found,
+)
 from mydata_like.engine.walk import Walk
 from mydata_like.settings.schema import Settings
 
 
 class Scan:
-    """Streams the local files of a data directory, dataset folder by dataset folder."""
+    """The scan of a data directory, as a stream of local files by dataset folder."""
 
     def __init__(
         self,
@@ -39,11 +46,11 @@ class Scan:
         self.found: int | None = None  # files of the data directory, once all of it was read
 
     def scan(self, root: bytes | Path) -> Iterator[FileGroup]:
-        """Yield groups of files, each dataset folder's last one marked so.
+        """Yield groups of files; the last one of each dataset folder is marked.
 
-        Folders and files that are left out or cannot be read are told by events. Raises
-        `SettingsError` where the data directory is or becomes unavailable or a pattern is
-        wrong, `Cancelled` when asked to stop.
+        Folders and files that are excluded or unreadable are reported as events. Raises
+        `SettingsError` if the data directory is or becomes unavailable or a pattern is invalid,
+        `Cancelled` if a stop is requested.
         """
         walk, empty = self._open(Root(root)), True
         for group in self._visit(walk, walk.open):
@@ -57,7 +64,7 @@ class Scan:
     def look_ahead(
         self, root: bytes | Path, has_passed: Callable[[bytes], bool]
     ) -> Iterator[FileGroup]:
-        """Yield what `scan` does, but for the folders that it has passed; raises as it does."""
+        """Yield the groups of `scan` except those of finished folders; raises the same errors."""
         walk = self._open(Root(root))
 
         def open_dataset(folder: DatasetFolder, path: bytes) -> Iterator[FileGroup]:
@@ -66,13 +73,13 @@ class Scan:
         yield from self._visit(walk, open_dataset)
 
     def find_folders(self, root: bytes | Path) -> Iterator[DatasetFolder]:
-        """Yield the dataset folders without reading what is in them; raises as `scan` does."""
+        """Yield the dataset folders without reading their content; raises the errors of `scan`."""
         for group in self._visit(self._open(Root(root)), _unread):
             if group.number == 0:
                 yield group.folder
 
     def read(self, source: ExtraSource) -> Iterator[FileGroup]:
-        """Yield the groups of a source; one that cannot be read is told, and ends nothing else."""
+        """Yield the groups of a source; if it cannot be read, report that and continue."""
         folder = source_folder(self._settings.data.layout, source)
         number = 0
         try:
@@ -81,11 +88,11 @@ class Scan:
                 yield group
         except SourceError as error:
             self._emit(FolderFailed(path=source.path, problem=error.problem))
-            if number:  # of what was never there, no dataset is made
+            if number:  # no dataset is created for an empty source
                 yield FileGroup(folder, (), last=True, number=number)
 
     def _read_source(self, source: ExtraSource, folder: DatasetFolder) -> Iterator[FileGroup]:
-        # With the last "/" the top of a drive is meant, and not where one is on it.
+        # With the trailing "/", this is the root of a drive, not the current folder on it.
         path, top = (os.path.normpath(place + b"/") for place in (source.path, source.folder))
         walk = self._open(Root(top, _source_gone, may_be_link=source.alone))
         try:
@@ -93,7 +100,7 @@ class Scan:
             groups = open_groups(folder, path)
         except OSError as error:
             raise _source_gone(path, reason(error)) from error
-        tell_found(self._emit, folder)
+        report_found(self._emit, folder)
         yield from numbered(groups)
         walk.root.check()
 
@@ -105,7 +112,7 @@ class Scan:
 
 
 def _unread(folder: DatasetFolder, _path: bytes) -> Iterator[FileGroup]:
-    """Open a dataset folder for those who do not care for its files."""
+    """Yield a single empty group, for callers that only need the folder."""
     yield FileGroup(folder, (), last=True)
 
 
@@ -120,6 +127,6 @@ def _no_folder(path: str) -> Problem:
 def _source_gone(path: bytes, why: str) -> SourceError:
     return SourceError(
         f"{format_path(path)} cannot be read: {why}.",
-        hint="Connect its drive: the next run carries on. Or remove it from the list of sources.",
+        hint="Connect its drive; the next run continues. Or remove it from the list of sources.",
         code="source.gone",
     )

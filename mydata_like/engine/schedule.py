@@ -1,7 +1,7 @@
-"""When runs start: the next moment of a rule, true to local time whatever the clock does.
+"""The start times of runs by a schedule, correct in local time across clock changes.
 
-Everything here is a pure function of its arguments. `zone` is None for the computer's own zone,
-whose rules the system knows; moments that go in and come out are aware.
+All functions are pure. `zone` is None for the computer's own zone, whose rules the system provides.
+All datetimes, in and out, are aware.
 """
 
 import datetime
@@ -13,13 +13,13 @@ from mydata_like.settings.schedule_section import WEEKDAYS, Schedule
 _DAY: Final = datetime.timedelta(days=1)
 _SECOND: Final = datetime.timedelta(seconds=1)
 _TRUSTED: Final = datetime.timedelta(days=1)
-_WEEK_AHEAD: Final = 9  # days to look through: a week, one before and one after
-# Kinds that are served all day long: what was missed while their window is shut is let go.
+_WEEK_AHEAD: Final = 9  # days to consider: a week, one day before and one after
+# Kinds that start runs all day long; starts missed while their window is closed are dropped.
 WINDOWED: Final = frozenset({"timer", "watch"})
 
 
 class Rule(NamedTuple):
-    """The settings of a schedule that decide on times; `days` are 0 for Monday to 6."""
+    """The settings of a schedule that determine the times; `days` are 0 for Monday to 6."""
 
     kind: str
     date: datetime.date | None = None
@@ -31,14 +31,14 @@ class Rule(NamedTuple):
 
     @property
     def text(self) -> str:
-        """What tells this rule from others."""
+        """A text that identifies this rule."""
         days = "".join(map(str, sorted(self.days)))
         facts = (self.kind, self.date, self.time, days, self.minutes, self.opens, self.shuts)
         return " ".join(map(str, facts))
 
     @classmethod
     def of(cls, schedule: Schedule) -> "Rule":
-        """Return the rule that settings give."""
+        """Return the rule for the settings of a schedule."""
         days = frozenset(WEEKDAYS.index(day) for day in schedule.days)
         return cls(
             schedule.kind,
@@ -54,11 +54,11 @@ class Rule(NamedTuple):
 def next_start(
     rule: Rule, after: datetime.datetime, zone: datetime.tzinfo | None
 ) -> datetime.datetime | None:
-    """Return the first start later than `after`, in UTC, or None where none will come.
+    """Return the first start later than `after`, in UTC, or None if there is none.
 
-    A local time that is skipped when clocks go forward counts as the first moment after the
-    gap; one that comes twice counts the first time. The timer, and the watch's scans, start
-    every so many minutes from the opening of their window, and begin anew with each window.
+    A local time that is skipped when clocks go forward becomes the first moment after the gap. One
+    that occurs twice stands for the first occurrence. The timer, and the scans of a watch, start at
+    fixed intervals in minutes from the opening of each window.
     """
     after = after.astimezone(datetime.UTC)
     match rule.kind:
@@ -77,16 +77,16 @@ def next_start(
 
 
 def is_open(rule: Rule, now: datetime.datetime, zone: datetime.tzinfo | None) -> bool:
-    """Return whether runs may start by themselves at this moment."""
+    """Return whether scheduled runs may start at this moment."""
     if rule.kind not in WINDOWED:
         return True
     return any(opens <= now <= shuts for opens, shuts in _windows(rule, now, zone))
 
 
 def is_believable(served: datetime.datetime, now: datetime.datetime) -> bool:
-    """Return whether starts can have been made up to this moment.
+    """Return whether `served` is plausible.
 
-    One that lies more than a day ahead was noted while the clock was wrong.
+    A moment more than a day ahead was stored while the clock was wrong.
     """
     return served - now <= _TRUSTED
 
@@ -97,11 +97,11 @@ def find_due(
     now: datetime.datetime,
     zone: datetime.tzinfo | None,
 ) -> datetime.datetime | None:
-    """Return when the next run is due; a moment that is not after `now` is due at once.
+    """Return when the next run is due; a moment that is not after `now` is due immediately.
 
-    `served` is the moment up to which every start has been made (or the schedule was set).
-    However many starts were missed since, one is due. Starts that were made are not made again
-    when the clock is set back (see `is_believable`).
+    `served` is the moment up to which all starts have been handled (or the schedule was set). Any
+    number of missed starts results in one run. If the clock is set back, starts are not repeated
+    (see `is_believable`).
     """
     due = next_start(rule, served, zone)
     if due is not None and due <= now and not is_open(rule, now, zone):
@@ -123,7 +123,7 @@ def _timer_starts(
 def _windows(
     rule: Rule, around: datetime.datetime, zone: datetime.tzinfo | None
 ) -> Iterator[tuple[datetime.datetime, datetime.datetime]]:
-    """Yield the opening and the shutting of the windows around a moment, both within."""
+    """Yield the first and last moments of the windows around a moment."""
     for day in _days(around, zone):
         opens = _moment(day, rule.opens, zone)
         if rule.shuts > rule.opens:
@@ -136,7 +136,7 @@ def _windows(
 
 
 def _days(around: datetime.datetime, zone: datetime.tzinfo | None) -> Iterator[datetime.date]:
-    """Yield local days, from the one before a moment to a good week later."""
+    """Yield local days, from the day before a moment to more than a week later."""
     first = around.astimezone(zone).date() - _DAY
     return (first + number * _DAY for number in range(_WEEK_AHEAD + 1))
 
@@ -149,7 +149,7 @@ def _moment(
     first = local.replace(fold=0).astimezone(datetime.UTC)
     if first.astimezone(zone).replace(tzinfo=None) == local.replace(tzinfo=None):
         return first
-    # Within a gap the two folds lie before and after it: its end is between them.
+    # In a gap, the two folds are before and after it, so its end is between them.
     other = local.replace(fold=1).astimezone(datetime.UTC)
     early, late = min(first, other), max(first, other)
     offset = early.astimezone(zone).utcoffset()

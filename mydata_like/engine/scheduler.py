@@ -1,4 +1,4 @@
-"""Starts runs as the schedule says, for as long as the program lives."""
+"""The scheduler that starts runs for as long as the program lives."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,18 +10,18 @@ from mydata_like.core.ports import CancelSignal, Clock, Emit
 from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.engine.schedule import Rule, find_due, is_believable, is_open
 
-TICK: Final = 5.0  # seconds after which clock, settings and signs of change are looked at again
-FIRST_RETRY: Final = 60.0  # seconds after which a run that could not begin is tried again
+TICK: Final = 5.0  # seconds between checks of the clock, the settings and file changes
+FIRST_RETRY: Final = 60.0  # seconds after which a run that could not begin is retried
 LONGEST_RETRY: Final = 3600.0
-SOURCE: Final = "source"  # why a run starts that looks at added sources only
-FOLDER: Final = "folder"  # ... that looks at one folder only, as a person wants it
-PATIENCE: Final = 10  # times the settling time that files which never rest are waited for
+SOURCE: Final = "source"  # reason of a run over added sources only
+FOLDER: Final = "folder"  # reason of a run over one folder only, requested by the user
+PATIENCE: Final = 10  # settling times after which files that keep changing are uploaded anyway
 
 
 class RunResult(NamedTuple):
-    """How a run ended, as far as the next one is concerned.
+    """The result of a run, as far as it matters for the next one.
 
-    `complete` is false where it has to be tried again; `waiting` are files it left for later.
+    `complete` is false if the run must be retried; `waiting` is the number of files left for later.
     """
 
     complete: bool
@@ -29,16 +29,16 @@ class RunResult(NamedTuple):
 
 
 class ChangeWatcher(Protocol):
-    """Signs that something changed in the data directory; they may be missing or too many."""
+    """A detector of changes in the data directory; it may miss some or report too many."""
 
     def take(self) -> bool:
-        """Return whether there was a sign since this was asked last."""
+        """Return whether there was a change since the last call."""
 
 
 class ScheduleSnapshot(NamedTuple):
-    """What the settings say: when to run, and how long files settle, in seconds.
+    """The current settings: when to run, and how many seconds files must be unchanged.
 
-    `settings` are all of them, so that a change of any is seen.
+    `settings` are all of them, to detect any change.
     """
 
     rule: Rule
@@ -47,31 +47,31 @@ class ScheduleSnapshot(NamedTuple):
 
 
 class TimestampMemory(Protocol):
-    """Moments that outlive the program."""
+    """Timestamps that are stored between runs of the program."""
 
     def find(self, name: str) -> datetime | None: ...
 
     def keep_alone(self, name: str, moment: datetime) -> None:
-        """Remember a moment and forget all others whose name begins with the same word."""
+        """Store a timestamp and delete all others whose names begin with the same word."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SchedulerDeps:
-    """What the watch is given to do its work with."""
+    """The collaborators of the scheduler."""
 
-    look: Callable[[], ScheduleSnapshot]  # returns what the settings say now
-    run: Callable[[str], RunResult]  # carries out a run, told why it starts
+    look: Callable[[], ScheduleSnapshot]  # returns the current settings
+    run: Callable[[str], RunResult]  # executes a run, given its reason
     memory: TimestampMemory
     hints: ChangeWatcher
-    wished: Callable[[], str] = str  # why a person wants a run now; empty where nobody does
-    pace: float = TICK  # seconds between two looks
+    wished: Callable[[], str] = str  # reason of a run that the user requests; empty for none
+    pace: float = TICK  # seconds between two checks
 
 
 class Scheduler:
-    """Waits for the next start, makes it, and so on; never ends by itself.
+    """A loop that waits for the next start and executes the run, until it is stopped.
 
-    Starts that come while a run is at work, or while the computer sleeps, are made up for by
-    one. The computer's clock may be set, and the settings may be changed, at any time.
+    Starts that are missed during a run, or while the computer sleeps, result in one run. The
+    computer's clock and the settings may change at any time.
     """
 
     def __init__(
@@ -82,87 +82,87 @@ class Scheduler:
         emit: Emit,
         zone: tzinfo | None = None,
     ) -> None:
-        """`zone` is None for the computer's own."""
+        """Create a scheduler; `zone` is None for the computer's own."""
         self._duties = duties
         self._clock = clock
         self._cancel = cancel
         self._emit = emit
         self._zone = zone
         self._plan = duties.look()
-        self._told: tuple[datetime | None, str] | None = None
-        self._asked = "startup" if self._plan.rule.kind == "startup" else ""
+        self._reported: tuple[datetime | None, str] | None = None
+        self._requested = "startup" if self._plan.rule.kind == "startup" else ""
         self._retry = _Retry(clock)
-        self._restless = _Restless(clock)
-        self._restless.note()  # files may have come while nobody watched
+        self._changes = _FileChanges(clock)
+        self._changes.note()  # files may have changed while the scheduler was not running
 
     def keep(self) -> None:
-        """Keep watch until asked to stop."""
+        """Wait and execute runs until a stop is requested."""
         while not self._cancel.is_set():
-            self._look()
+            self._detect_changes()
             now = self._clock.now()
             due = self._find_due(now)
             reason = self._find_reason(due, now)
             if reason:
                 self._run(reason)
                 continue
-            self._tell(due)
+            self._report(due)
             self._cancel.wait(self._find_rest(due, now))
 
-    def _look(self) -> None:
-        """Notice settings that were changed, and files that were."""
+    def _detect_changes(self) -> None:
+        """Detect changes of settings and files."""
         plan = self._duties.look()
         if plan != self._plan:
             self._plan = plan
             self._retry.forget()
-            self._restless.note()
+            self._changes.note()
             if plan.rule.kind == "saved":
-                self._asked = "saved"
+                self._requested = "saved"
         if self._duties.hints.take():
-            self._restless.note()
+            self._changes.note()
 
     def _find_due(self, now: datetime) -> datetime | None:
         rule, memory = self._plan.rule, self._duties.memory
         served = memory.find(_served(rule))
         if served is None or not is_believable(served, now):
-            # A rule counts from the moment on at which it is first seen.
+            # A new rule counts from the moment when it is first seen.
             served = now
             memory.keep_alone(_served(rule), now)
         return find_due(rule, served, now, self._zone)
 
     def _find_reason(self, due: datetime | None, now: datetime) -> str:
-        """Return why a run starts now; empty where none does."""
+        """Return why a run starts now; empty if none does."""
         rule, settle = self._plan.rule, self._plan.settle
         if wish := self._duties.wished():
             return wish
-        if self._asked:
-            return self._asked
+        if self._requested:
+            return self._requested
         if due is not None and due <= now:
             return rule.kind
         if self._retry.is_due:
             return "retry"
-        settled = rule.kind == "watch" and self._restless.has_settled(settle)
+        settled = rule.kind == "watch" and self._changes.has_settled(settle)
         return "settled" if settled and is_open(rule, now, self._zone) else ""
 
     def _run(self, reason: str) -> None:
-        self._told = None
+        self._reported = None
         if reason in (SOURCE, FOLDER):
-            self._run_aside(reason)
+            self._run_partial(reason)
             return
         rule, now = self._plan.rule, self._clock.now()
         if reason in (rule.kind, "settled"):
             self._duties.memory.keep_alone(_served(rule), now)
-        self._asked = ""
-        self._restless.forget()
+        self._requested = ""
+        self._changes.forget()
         ended = self._duties.run(reason)
         if ended.complete:
             self._retry.forget()
         else:
             self._retry.delay()
         if ended.waiting:
-            self._restless.note()
+            self._changes.note()
 
-    def _run_aside(self, reason: str) -> None:
-        """Carry added sources, or one folder; what is due over the data directory stays so."""
+    def _run_partial(self, reason: str) -> None:
+        """Execute a run over added sources or one folder; the schedule stays as it is."""
         if not self._duties.run(reason).complete:
             self._retry.delay()
 
@@ -170,20 +170,20 @@ class Scheduler:
         pace = self._duties.pace
         return pace if due is None else max(0.0, min(pace, (due - now).total_seconds()))
 
-    def _tell(self, due: datetime | None) -> None:
-        told = (due, self._plan.rule.kind)
-        if told != self._told:
-            self._told = told
+    def _report(self, due: datetime | None) -> None:
+        reported = (due, self._plan.rule.kind)
+        if reported != self._reported:
+            self._reported = reported
             self._emit(RunScheduled(at=due, kind=self._plan.rule.kind))
 
 
 def _served(rule: Rule) -> str:
-    """Return the name under which it is remembered until when a rule's starts are made."""
+    """Return the name of the timestamp up to which a rule's starts have been handled."""
     return f"served {rule.text}"
 
 
 class _Retry:
-    """When a run that could not do its work is tried again: later and later."""
+    """The retry of a run that could not do its work, with exponential backoff."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -202,8 +202,8 @@ class _Retry:
         self._due, self._delay = None, 0.0
 
 
-class _Restless:
-    """Files that changed: since when the first and the last of them have not been sent."""
+class _FileChanges:
+    """The times of the first and the last file change since the last run."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -219,7 +219,7 @@ class _Restless:
         self._first = None
 
     def has_settled(self, settle: float) -> bool:
-        """Return whether nothing changed for so long, or things have changed for very long."""
+        """Return whether nothing has changed for so long, or changes have gone on for too long."""
         if self._first is None:
             return False
         now = self._clock.monotonic()
@@ -227,41 +227,41 @@ class _Restless:
 
 
 class RunRequests:
-    """Wakes a watch that rests; stands in for its request to stop, from any thread."""
+    """Requests for runs, from any thread; acts as the watch's request to stop and wakes it."""
 
     def __init__(self, cancel: CancelFlag) -> None:
         self._cancel = cancel
-        self._bell = cancel.part()
+        self._signal = cancel.part()
         self._start = ""
-        self._only = ""  # the one folder that a run is wished for
+        self._only = ""  # the one folder of a requested run
         self._leaving = False
 
     def start(self, *, alone: bool = False) -> None:
-        """Wish for a run, now; with `alone` for one that carries nothing but added sources."""
+        """Request a run now; with `alone`, a run over the added sources only."""
         self._start = self._start or SOURCE if alone else "person"
-        self._bell.set("a run is wanted")
+        self._signal.set("run requested")
 
     def start_only(self, folder: str) -> None:
-        """Wish for a run over one folder, now; of two such wishes comes one over everything."""
+        """Request a run over one folder now; requests for two folders become one full run."""
         another = self._start == FOLDER and self._only != folder
         self._start = "person" if another or self._start == "person" else FOLDER
         self._only = folder
-        self._bell.set("a run is wanted")
+        self._signal.set("run requested")
 
     @property
     def only(self) -> str:
-        """The folder that was wished for last."""
+        """The folder that was requested last."""
         return self._only
 
     def leave(self) -> None:
-        """Wish that the watch ends, after the run that is under way."""
+        """Request the end of the watch, after the current run."""
         self._leaving = True
-        self._bell.set("the watch is to end")
+        self._signal.set("end of the watch requested")
 
     def take(self) -> str:
-        """Return which run was wished for since this was asked last; empty for none."""
-        if self._bell.is_set() and not self._leaving:
-            self._bell = self._cancel.part()  # before the wish is read, so that none is lost
+        """Return the run that was requested since the last call; empty for none."""
+        if self._signal.is_set() and not self._leaving:
+            self._signal = self._cancel.part()  # before the request is read, so that none is lost
         wished, self._start = self._start, ""
         return wished
 
@@ -270,6 +270,6 @@ class RunRequests:
         return self._leaving or self._cancel.is_set()
 
     def wait(self, timeout: float) -> bool:
-        """Rest for so many seconds at most; a wish ends it."""
-        self._bell.wait(timeout)
+        """Wait for at most so many seconds; a request ends the wait."""
+        self._signal.wait(timeout)
         return self.is_set()

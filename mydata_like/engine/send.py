@@ -1,4 +1,4 @@
-"""Carries payloads over the transport's channels, until each member's fate is known."""
+"""The stage that sends payloads over the transport's channels, with retries."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
@@ -20,23 +20,23 @@ from mydata_like.engine.pipeline import StageInput
 from mydata_like.engine.run_context import RunContext
 from mydata_like.engine.user_overrides import CANCELLED, STOPPING, CutOffError
 
-# What a channel says whose session was ended because of another channel.
+# The problem code of a channel whose session was closed because of another channel.
 DROPPED: Final = "channel.dropped"
-GAIN: Final = 64 << 20  # bytes by which an attempt has to get further, at least
-STEPS: Final = 256  # in which a payload may get there at most
-BLAMELESS: Final = 20  # times as many vain attempts as are allowed, whoever is to blame
+GAIN: Final = 64 << 20  # minimum bytes by which an attempt must get further
+STEPS: Final = 256  # most attempts that a payload needs at that rate
+BLAMELESS: Final = 20  # factor for the allowed number of failures that are not the payload's own
 
 
 class Attempts:
-    """The attempts of one payload; those that are its own failures count.
+    """The attempts of one payload; only those that fail through its own fault count.
 
-    One that got further than all before has not failed: the next goes on from there. One that
-    was broken off because of another channel has not, either. Both are bounded all the same.
+    An attempt that got further than all before has not failed: the next one continues from there.
+    Neither has one that was interrupted because of another channel. Both are bounded all the same.
     """
 
     def __init__(self, allowed: int, size: int) -> None:
         self.made = 0
-        self.told = False  # that one has begun, and not yet that it has ended
+        self.reported = False  # whether a start was reported without an end
         self.failed = 0
         self._allowed = allowed
         self._vain = 0
@@ -52,11 +52,11 @@ class Attempts:
         self.made += 1
 
     def reach(self, size: int) -> None:
-        """Note that so many bytes have gone in this attempt, those among them that were there."""
+        """Record that so many bytes were sent in this attempt, including those that were there."""
         self._reached = max(self._reached, size)
 
     def end(self, problems: Iterable[Problem]) -> None:
-        """Judge an attempt that has left something to be sent, for these reasons."""
+        """Judge an attempt that left something unsent, for these reasons."""
         if self._reached - self._furthest >= self._gain:
             self._furthest = self._reached
             return
@@ -64,18 +64,18 @@ class Attempts:
         self.failed += any(problem.code != DROPPED for problem in problems)
 
 
-# Local files that moved under us are left for the next run, when they may be still, and those
-# that a person does not want now.
+# Local files that changed while they were read, or that the user cancelled, are left for the next
+# run.
 LEFT = frozenset({"file.changed", "file.vanished", "file.replaced", CANCELLED.code, STOPPING.code})
-GLANCE = 1.0  # seconds after which an idle worker looks whether there is still work for it
-TOGETHER = 2  # attempts of a batch, after which what is left of it travels one by one
+CHECK_INTERVAL = 1.0  # seconds between checks of an idle worker for more work
+TOGETHER = 2  # attempts of a batch, after which the rest of it is sent one by one
 
 
 class Send:
-    """The stage that sends, each of its workers over one channel at a time.
+    """The stage that sends; each of its workers uses one channel at a time.
 
-    A member that is not proven is sent again, alone after the second time. What keeps
-    everything from being sent pauses the run at the gate.
+    A member that is not proven to have arrived is sent again, separately after the second attempt.
+    Conditions that prevent all sending pause the run at the gate.
     """
 
     def __init__(
@@ -90,14 +90,14 @@ class Send:
         self._ledger = context.ledger
         self._emit = context.emit
         self._attempts = attempts
-        self._note = note  # told what is in the staging area before anybody else is
+        self._note = note  # called first with what has arrived in the staging area
 
     def __call__(
         self, payloads: StageInput[Payload | list[Staged | Registered]]
     ) -> Iterator[list[Staged | Registered]]:
         while not payloads.finished:
             with self._channels.turn():
-                item = payloads.poll(GLANCE)
+                item = payloads.poll(CHECK_INTERVAL)
                 if isinstance(item, Payload):
                     self._gate.wait_released()
                     yield from self._send_wanted(self._drop_unwanted(item))
@@ -134,7 +134,7 @@ class Send:
     ) -> tuple[list[Staged], list[tuple[FileToSend, Problem]]]:
         """Send once; return what is in the staging area now, and what may be sent again.
 
-        When a person cancels a member meanwhile, the others are sent anew without it.
+        If the user cancels a member in the meantime, the others are sent again without it.
         """
         payload = self._drop_unwanted(payload)
         if not payload.members:
@@ -145,9 +145,9 @@ class Send:
             self._channels.ensure_open(channel)
             results = self._gate.call(lambda: self._send(channel, payload, attempts))
         except CutOffError:
-            if attempts.told:
+            if attempts.reported:
                 self._tell_end(channel, payload, [], begun)
-                attempts.told = False
+                attempts.reported = False
             return self._attempt(channel, payload, attempts)
         except TransientError as error:
             results = [
@@ -156,11 +156,11 @@ class Send:
         staged, refused = self._sort(payload, results)
         self._keep(staged)
         self._tell_end(channel, payload, staged, begun)
-        attempts.told = False
+        attempts.reported = False
         return staged, refused
 
     def _drop_unwanted(self, payload: Payload) -> Payload:
-        """Return a payload without the members that a person does not want to be sent."""
+        """Return a payload without the members that the user has cancelled."""
         if not self._choices.made:
             return payload
         kept = []
@@ -216,7 +216,7 @@ class Send:
             self._channels.carrying(channel, payload) as reach,
         ):
             self._tell_start(channel, payload, attempts.made)
-            attempts.told = True
+            attempts.reported = True
             results = channel.send(payload, follow)
             reach(payload.size)
             return results
@@ -234,7 +234,7 @@ class Send:
         )
 
     def _admit(self, wanted: FileToSend, sent: SentFile) -> Staged:
-        """Return what arrived; files of an archive that moved under us are not part of it."""
+        """Return what arrived, without files that changed while an archive was sent."""
         if not wanted.members:
             return Staged(wanted, sent.checksum, sent.registered)
         members = []
@@ -285,10 +285,10 @@ class Send:
 
 
 def _state(wanted: FileToSend) -> EntryState:
-    """Return what to remember of staged bytes.
+    """Return the ledger state of staged bytes.
 
-    Where a record had other bytes, its verified flag says nothing of these, even if the run
-    is cut off between the server's taking the new checksum and our hearing of it.
+    If a record had other bytes, its verified flag says nothing about these. This holds even if the
+    run is interrupted after the server has received the new checksum and before its answer arrives.
     """
     repaired = wanted.datafile is not None and bool(wanted.datafile.replicas)
     return EntryState.REPAIRED if repaired else EntryState.STAGED

@@ -1,4 +1,4 @@
-"""Takes in what a person wants to be carried from outside of the data directory."""
+"""The sources that users add for upload from outside of the data directory."""
 
 import os
 import stat
@@ -25,7 +25,7 @@ from mydata_like.settings.schema import Settings
 
 
 class SourceStore(Protocol):
-    """Where sources are remembered: the ledger."""
+    """The storage for sources: the ledger."""
 
     def find_destination(self, path: bytes) -> Destination | None: ...
 
@@ -34,13 +34,13 @@ class SourceStore(Protocol):
     def find_sources(self) -> Sequence[KnownSource]: ...
 
     def finish_source(self, path: bytes) -> None:
-        """Remember that all of a source is safe, unless something of it is known not to be."""
+        """Record that all of a source is safe, unless some of it is known not to be."""
 
 
 class ExtraSources:
-    """The sources of one run; they may be added from any thread while it goes.
+    """The sources of one run; they may be added from any thread during the run.
 
-    With `alone` nothing but them is carried. A dry run remembers none.
+    With `alone` only sources are uploaded. A dry run stores none.
     """
 
     def __init__(
@@ -53,14 +53,14 @@ class ExtraSources:
         self._lock = Lock()
         self._waiting: dict[bytes, ExtraSource] = {}
         self._taken: set[bytes] = set()
-        self._again: set[bytes] = set()  # added when this run had read it: it is for the next one
+        self._again: set[bytes] = set()  # added after this run had read them
         self._closed = False
 
     def add(self, offer: SourceRequest) -> bool:
-        """Let this run carry a source; return whether it can: else it is for the next one.
+        """Add a source to this run; return false if it is left for the next one.
 
-        Either way it is remembered. Raises `SourceError` where no run can carry it, `RunError`
-        where the ledger fails.
+        It is stored in either case. Raises `SourceError` if no run can upload it, `RunError` if the
+        ledger fails.
         """
         source = self._complete(offer)
         with self._lock:
@@ -75,7 +75,7 @@ class ExtraSources:
         return taken
 
     def remember(self, offer: SourceRequest) -> None:
-        """Remember a source that a run carries later; raises as `add` does."""
+        """Store a source for a later run; raises the errors of `add`."""
         source = self._complete(offer)
         with self._lock:
             self._record(source)
@@ -83,9 +83,9 @@ class ExtraSources:
                 self._again.add(source.path)
 
     def carry_on(self) -> None:
-        """Let this run carry what earlier ones were to carry, and have not finished.
+        """Add the unfinished sources of earlier runs to this run.
 
-        Of two that lie in each other it is what was added now.
+        If two of them overlap, the one that was added now counts.
         """
         left = [known for known in self._roll.find_sources() if known.finished is None]
         with self._lock:
@@ -95,30 +95,30 @@ class ExtraSources:
                     self._waiting[known.path] = ExtraSource(known.path, known.destination, alone)
 
     def take(self) -> Iterator[ExtraSource]:
-        """Yield what has been added and not been taken yet."""
+        """Yield the sources that have been added and not been taken yet."""
         while source := self._take_one():
             yield source
 
     def end(self) -> bool:
-        """Return whether all have been taken; from then on no more are."""
+        """Return whether all have been taken; from then on no more are accepted."""
         with self._lock:
             self._closed = not self._waiting
             return self._closed
 
     @property
     def waiting(self) -> list[ExtraSource]:
-        """What has been added and not been taken yet."""
+        """The sources that have been added and not been taken yet."""
         with self._lock:
             return list(self._waiting.values())
 
     @property
     def taken(self) -> list[bytes]:
-        """The paths of all that this run has read, or begun to."""
+        """The paths of all sources that this run has read or started to read."""
         with self._lock:
             return sorted(self._taken)
 
     def finish(self) -> None:
-        """Remember what is safe, after a run that came to its end."""
+        """Record the sources that are safe, after a run that finished."""
         for path in self.taken:
             if path not in self._again:
                 self._roll.finish_source(path)
@@ -143,7 +143,7 @@ class ExtraSources:
             self._roll.record_source(source)
 
     def _find_overlap(self, path: bytes) -> list[bytes]:
-        """Return the sources of this run that a path is, lies in or holds."""
+        """Return the sources of this run that overlap with a path."""
         others = self._taken | self._waiting.keys()
         return [other for other in others if lies_in(path, other) or lies_in(other, path)]
 
@@ -151,18 +151,18 @@ class ExtraSources:
         for other in self._find_overlap(source.path):
             if other != source.path:
                 raise SourceError(
-                    f"{format_path(source.path)} and {format_path(other)} lie in each other.",
-                    hint="Each file can become one datafile of a run: leave out one of the two.",
+                    f"{format_path(source.path)} and {format_path(other)} overlap.",
+                    hint="A run uploads each file only once: leave out one of the two.",
                     code="source.overlap",
                 )
 
 
 def check_source(settings: Settings, offer: SourceRequest) -> ExtraSource:
-    """Return what an offer means, its destination suggested where it has none.
+    """Return the source for an offer, with a suggested destination if it has none.
 
-    Raises `SourceError` where it cannot be carried.
+    Raises `SourceError` if it cannot be uploaded.
     """
-    path = os.path.abspath(offer.path)  # noqa: PTH100 - of bytes, links left as they are
+    path = os.path.abspath(offer.path)  # noqa: PTH100 - of bytes, and links are kept
     kind = _look(path)
     _refuse_relatives(settings, path)
     alone = not stat.S_ISDIR(kind)
@@ -171,33 +171,33 @@ def check_source(settings: Settings, offer: SourceRequest) -> ExtraSource:
 
 
 def _look(path: bytes) -> int:
-    """Return what kind of thing is there, if it can be carried."""
+    """Return the kind of a path, if it can be uploaded."""
     shown = format_path(path)
     try:
         status = os.lstat(path)
     except OSError as error:
         raise SourceError(
-            f"{shown} cannot be carried: {reason(error)}.",
+            f"{shown} cannot be uploaded: {reason(error)}.",
             hint="Check the path, and that its drive is connected.",
             code="source.gone",
         ) from error
     if is_link(status):
         raise SourceError(
             f"{shown} is a link to something else.",
-            hint="Name the folder to which it leads.",
+            hint="Give the folder that it points to.",
             code="source.link",
         )
     if not stat.S_ISDIR(status.st_mode) and not stat.S_ISREG(status.st_mode):
         raise SourceError(
             f"{shown} is neither a folder nor a regular file.",
-            hint="Name a folder or a file.",
+            hint="Give a folder or a file.",
             code="source.special",
         )
     return status.st_mode
 
 
 def _is_file(path: bytes) -> bool:
-    """Return whether there is something that is no folder; what is gone is told once it is read."""
+    """Return whether a path is no folder; a missing path is reported when it is read."""
     try:
         return not stat.S_ISDIR(os.lstat(path).st_mode)
     except OSError:
@@ -205,36 +205,37 @@ def _is_file(path: bytes) -> bool:
 
 
 def _refuse_relatives(settings: Settings, path: bytes) -> None:
-    """Refuse what lies in the data directory, or holds it."""
+    """Refuse a path that is in the data directory, or contains it."""
     root = settings.data.directory
     if root is None:
         return
     real, data = (_as_key(os.path.realpath(place)) for place in (path, os.fsencode(root)))
     if lies_in(real, data):
         raise SourceError(
-            f"{format_path(path)} lies in the data directory. {_say_place(settings, real, data)}",
-            hint="A run over the data directory takes it.",
+            f"{format_path(path)} is in the data directory. "
+            f"{_describe_place(settings, real, data)}",
+            hint="A run over the data directory uploads it.",
             code="source.inside",
         )
     if lies_in(data, real):
         raise SourceError(
-            f"{format_path(path)} holds the data directory.",
-            hint="Name folders that lie beside the data directory.",
+            f"{format_path(path)} contains the data directory.",
+            hint="Give a folder outside the data directory.",
             code="source.holds-data",
         )
 
 
-def _say_place(settings: Settings, real: bytes, data: bytes) -> str:
-    """Say what something in the data directory becomes by the layout."""
+def _describe_place(settings: Settings, real: bytes, data: bytes) -> str:
+    """Describe what the layout makes of a path in the data directory."""
     levels = levels_of(settings.data.layout)
     names = real[len(data) :].decode("utf-8", "replace").strip("/").split("/")
     if len(names) < len(levels):
-        return "There the layout decides which datasets its folders become."
+        return "The layout maps its folders to datasets."
     top = tuple(names[: len(levels)])
     folder = dataset_folder(settings.data.layout, top, settings.instrument.name, real)
     experiment = f' of the experiment "{folder.title}"' if folder.title else ""
-    part = "it is" if len(names) == len(levels) else "it is a part of"
-    return f'There {part} the dataset "{folder.name}"{experiment}.'
+    part = "It is" if len(names) == len(levels) else "It is part of"
+    return f'{part} the dataset "{folder.name}"{experiment}.'
 
 
 def _as_key(path: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""What a person decided about single files while a run goes: to leave them, to send them again."""
+"""The user's decisions on single files during a run: to cancel them, or to send them again."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,24 +12,24 @@ from mydata_like.core.ports import Channel, Emit
 from mydata_like.engine.pipeline import Lock
 
 CANCELLED = Problem(
-    "file.cancelled", "A person cancelled this file.", "It is left for the next run."
+    "file.cancelled", "The user cancelled this file.", "It is left for the next run."
 )
 STOPPING = Problem(
     "run.stopping", "The run ends before this file's turn.", "It is left for the next run."
 )
 NOTHING_LEFT = Problem(
     "command.nothing-to-retry",
-    "Nothing has failed or was cancelled there that could be sent again now.",
-    "What this run cannot take up again is taken by the next one.",
+    "There are no failed or cancelled files there that can be sent again now.",
+    "The next run sends the rest again.",
 )
 NO_TRANSFER = Problem(
-    "command.no-transfer", "That transfer is not under way.", "It has ended, or never was."
+    "command.no-transfer", "That transfer is not in progress.", "It has ended or never started."
 )
-KEPT = 10_000  # files without success that can be sent again in the same run
+KEPT = 10_000  # unsuccessful files that can be sent again in the same run
 
 
 class CutOffError(TransientError):
-    """A payload was not sent, or not to its end, because a person so decided."""
+    """Sending of a payload was interrupted or prevented by the user."""
 
     code = CANCELLED.code
 
@@ -43,34 +43,34 @@ class _SkippedFile(NamedTuple):
 
 
 class UserOverrides:
-    """The choices made in one run; safe to use from any thread.
+    """The user's decisions in one run; safe to use from any thread.
 
-    A path is a text as events print it, below the data directory; that of a folder stands for
-    all in it, also for what is found there later. Of several choices the one for the nearest
-    folder counts. The files of an archive are left and sent together.
+    A path is a text as in events, below the data directory. The path of a folder stands for all of
+    its files, including those found later. Of several decisions, the one for the nearest folder
+    counts. The files of an archive are cancelled and sent together.
     """
 
     def __init__(self, emit: Emit) -> None:
         self._emit = emit
         self._lock = Lock()
         self._cancelled: dict[str, bool] = {}
-        self._transfers: set[int] = set()  # which have not ended
-        self._given_up: set[int] = set()  # among these, and among those that have
+        self._transfers: set[int] = set()  # that have not ended
+        self._given_up: set[int] = set()  # active and ended ones
         self._under_way: dict[int, tuple[Payload, Channel]] = {}
         self._left: dict[bytes, _SkippedFile] = {}
         self._again: list[FileToSend] = []
-        self._over = False  # nothing is sent again any more
+        self._over = False  # nothing more is sent again
         self.finishing = False
 
     def finish(self) -> None:
-        """Send nothing more but what is under way."""
+        """Send nothing more, except for what is in progress."""
         with self._lock:
             self.finishing = self._over = True
 
     def cancel(self, path: str) -> None:
-        """Send nothing at or below this path; a payload under way with such a member is cut off.
+        """Cancel this path and all below it; an active payload with such a member is interrupted.
 
-        What has reached the staging area before is registered.
+        Files that have reached the staging area before are registered.
         """
         with self._lock:
             self._decide(path, cancelled=True)
@@ -79,7 +79,7 @@ class UserOverrides:
                     channel.cut()
 
     def cancel_transfer(self, number: int) -> Problem | None:
-        """Send nothing more of a transfer; return why that is not possible, if it is not."""
+        """Cancel the rest of a transfer; return a problem if that is not possible."""
         with self._lock:
             if number not in self._transfers:
                 return NO_TRANSFER
@@ -90,9 +90,9 @@ class UserOverrides:
             return None
 
     def retry(self, path: str) -> Problem | None:
-        """Send again what was left at or below this path, and lift its cancellation.
+        """Send unsuccessful files at or below this path again, and lift its cancellation.
 
-        Return why that is not possible, if it is not.
+        Return a problem if that is not possible.
         """
         with self._lock:
             if self._over:
@@ -108,11 +108,11 @@ class UserOverrides:
 
     @property
     def made(self) -> bool:
-        """Whether there may be an objection to any file."""
+        """Whether any decision may prevent sending a file."""
         return self.finishing or bool(self._cancelled) or bool(self._given_up)
 
     def find_objection(self, wanted: FileToSend, transfer: int = 0) -> Problem | None:
-        """Return why this file is not to be sent now, by this transfer, if it is not."""
+        """Return why this transfer must not send this file now; None if it may."""
         if self.finishing:
             return STOPPING
         left = transfer in self._given_up or self._is_cancelled(wanted)
@@ -120,7 +120,7 @@ class UserOverrides:
 
     @contextmanager
     def carrying(self, payload: Payload) -> Iterator[None]:
-        """Let a transfer be cancelled while this lasts, however many attempts it takes."""
+        """Allow cancelling a transfer in this context, across all of its attempts."""
         with self._lock:
             self._transfers.add(payload.id)
         try:
@@ -131,7 +131,7 @@ class UserOverrides:
 
     @contextmanager
     def sending(self, payload: Payload, channel: Channel) -> Iterator[None]:
-        """Let a payload be cut off while this lasts; raises `CutOffError` where it was."""
+        """Allow interrupting a payload in this context; raises `CutOffError` if that happened."""
         with self._lock:
             if self.made and any(self.find_objection(it, payload.id) for it in payload.members):
                 raise CutOffError
@@ -148,19 +148,19 @@ class UserOverrides:
                 del self._under_way[channel.number]
 
     def keep(self, wanted: FileToSend, outcome: str) -> None:
-        """Keep what a person may want to be sent again; `outcome` is what was told of it."""
+        """Store a file that the user may retry; `outcome` is the one that was reported."""
         with self._lock:
             if len(self._left) < KEPT:
                 self._left[wanted.files[0].key] = _SkippedFile(wanted, outcome)
 
     def take_again(self) -> list[FileToSend]:
-        """Return what is to be sent again by now."""
+        """Return the files that are to be sent again now."""
         with self._lock:
             taken, self._again = self._again, []
             return taken
 
     def take_last(self) -> list[FileToSend]:
-        """Return what is to be sent again; where nothing is, nothing will be from now on."""
+        """Return the files to send again; if there are none, no more are accepted."""
         with self._lock:
             taken, self._again = self._again, []
             self._over = self._over or not taken
@@ -173,7 +173,7 @@ class UserOverrides:
         self._cancelled[path] = cancelled
 
     def _lift(self, path: str) -> bool:
-        """Take a cancellation back; return whether there was one at, above or below the path."""
+        """Lift a cancellation; return whether there was one at, above or below the path."""
         path = path.rstrip("/")
         before = [it for it, cancelled in self._cancelled.items() if cancelled]
         if not any(_lies_in(it, path) or _lies_in(path, it) for it in before):

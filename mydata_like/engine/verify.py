@@ -1,4 +1,4 @@
-"""Waits until the server has compared its replicas with our checksums."""
+"""The stage that waits until the server has compared its replicas with our checksums."""
 
 import logging
 from collections import Counter
@@ -29,18 +29,19 @@ from mydata_like.engine.outcome_recorder import LedgerStep, Verified, record_ste
 from mydata_like.engine.pipeline import StageInput
 from mydata_like.settings.schema import Advanced
 
-MANY = 1000  # so many newly verified datafiles are worth a page of the listing
-ASK_AFTER = 10.0  # seconds without progress after which verification is asked for
+MANY = 1000  # newly verified datafiles that are worth a page of the listing
+ASK_AFTER = 10.0  # seconds without progress after which verification is requested
 ASK_AT_ONCE = 50
-# Caches before a server that ignore `no-cache` keep an answer for a second or two: what one look
-# showed to be missing or wrong is believed only if a look so many seconds later shows it too.
+# Caches in front of a server that ignore `no-cache` keep an answer for a second or two. So a
+# missing or wrong record is believed only if another check, so many seconds later, shows it as
+# well.
 LOOK_AGAIN_AFTER = 3.0
 
 Key = tuple[str, str]
 
 
 class VerificationState(Enum):
-    """What a record says about the bytes that we sent."""
+    """The state of the bytes that we sent, according to a record."""
 
     VERIFIED = "verified"
     REFUSED = "refused"
@@ -48,11 +49,11 @@ class VerificationState(Enum):
 
 
 def judge(record: Datafile, item: Registered, box: str = "") -> VerificationState:
-    """Return what the server found; a look it took before our bytes came says nothing.
+    """Return the server's result; a verification before our bytes arrived does not count.
 
-    `box` is the storage box in which we put bytes. What lies there at our path decides: another
-    replica may have other bytes. Where nothing is there, the server has moved or chosen the
-    place, and any replica counts.
+    `box` is the storage box to which we upload. The replica at our path in it decides, since others
+    may have other bytes. If there is none, the server has moved the file or chosen the place, and
+    any replica counts.
     """
     size = item.wanted.file.size
     if (record.checksum, record.size) != (item.checksum, size) or not record.replicas:
@@ -68,7 +69,7 @@ def judge(record: Datafile, item: Registered, box: str = "") -> VerificationStat
 
 
 def _find_ours(record: Datafile, item: Registered, box: str) -> list[Replica]:
-    """Return the replicas that are where we put the bytes."""
+    """Return the replicas at the path to which we uploaded."""
     if item.placed_by_server:
         return []
     remote = item.wanted.remote
@@ -76,7 +77,7 @@ def _find_ours(record: Datafile, item: Registered, box: str) -> list[Replica]:
 
 
 def _is_new_look(replica: Replica, item: Registered) -> bool:
-    """Return whether the server may have looked at our bytes; it may not tell when it did.
+    """Return whether the server may have verified our bytes; it may not report the time.
 
     A record that had a replica before was verified with other bytes then.
     """
@@ -90,9 +91,9 @@ Judged = tuple[Datafile, VerificationState]
 
 
 class PendingStores(NamedTuple):
-    """Where the datafiles of one dataset are kept, however many they are.
+    """The storage for any number of datafiles of one dataset.
 
-    `early` has records that were seen before we were told that they are ours.
+    `early` has records that were seen before they were known to be ours.
     """
 
     new: MutableMapping[Key, Registered]
@@ -100,24 +101,24 @@ class PendingStores(NamedTuple):
 
 
 class PendingVerification:
-    """What is open in one dataset: datafiles new in this run, and older ones by their ids."""
+    """The unverified datafiles of one dataset: new in this run, and older ones by id."""
 
     def __init__(self, dataset: DatasetId, offset: int, rooms: PendingStores, box: str) -> None:
         self.dataset = dataset
         self.progressed = 0.0
-        self.offset = offset  # of the first record that is to be looked at
+        self.offset = offset  # of the first record to be checked
         self._box = box
-        self._known_before = offset  # records come in the order of their making
-        self._counted = 0  # verified ones, as the server's numbers said when they were listed last
-        self._stats: DatasetStats | None = None  # these numbers
+        self._known_before = offset  # records are listed in the order of their creation
+        self._counted = 0  # the server's number of verified ones at the last listing
+        self._stats: DatasetStats | None = None  # the server's numbers at that time
         self._listed_at = -inf
         self._new, self._early = rooms
-        self._seen = 0  # how many of the new ones have an id, as a listing has shown their record
-        self._settled = IdSet()  # records that need no further look, behind the offset
+        self._seen = 0  # how many of the new ones have an id, from a listing
+        self._settled = IdSet()  # records behind the offset that need no further check
         self._old: dict[DatafileId, Registered] = {}
-        self._asked: dict[DatafileId, float] = {}  # when verification was asked for
+        self._asked: dict[DatafileId, float] = {}  # when verification was requested
         self._ready: list[Registered] = []  # verified, with their ids
-        self._missed: dict[Key, float] = {}  # when a whole listing lacked it first
+        self._missed: dict[Key, float] = {}  # when a complete listing first lacked it
         self._listed_all = False
 
     def __len__(self) -> int:
@@ -138,20 +139,20 @@ class PendingVerification:
 
     @property
     def knows_more(self) -> bool:
-        """Whether records were seen of which we may still be told that they are ours."""
+        """Whether records were seen that may later turn out to be ours."""
         return bool(self._early)
 
     def judge(self, record: Datafile, item: Registered) -> VerificationState:
-        """Return what a record says of one of ours."""
+        """Return what a record says about one of our files."""
         return judge(record, item, self._box)
 
     def deserves_listing(self, stats: DatasetStats | None, now: float) -> bool:
-        """Return whether the records are worth a look.
+        """Return whether fetching the records is worthwhile.
 
-        That is where the server's numbers suggest that much, or all, has been verified. As they
-        prove nothing and may be wrong, silence is a reason, too.
+        That is the case if the server's numbers suggest that many, or all, have been verified. The
+        numbers prove nothing and may be wrong, so a long time without progress is a reason as well.
         """
-        if stats is None or self._old or self.is_quiet(now) or self.doubts(now):
+        if stats is None or self._old or self.is_quiet(now) or self.should_recheck(now):
             return True
         enough = stats.verified - self._counted >= min(MANY, len(self._new))
         worth = enough or stats.total == stats.verified
@@ -161,22 +162,22 @@ class PendingVerification:
         return True
 
     def is_quiet(self, now: float) -> bool:
-        """Return whether nothing has been verified for so long that it is to be asked for."""
+        """Return whether nothing has been verified for so long that verification is requested."""
         return now - self.progressed >= ASK_AFTER
 
-    def doubts(self, now: float) -> bool:
-        """Return whether it is time to look again for what seems to be missing."""
+    def should_recheck(self, now: float) -> bool:
+        """Return whether it is time to check again for what seems to be missing."""
         first = min(self._missed.values(), default=now)
         return now - first >= LOOK_AGAIN_AFTER
 
     def fetch(self, server: ServerAPI, *, thorough: bool) -> list[Judged]:
-        """Look at the records of what is open, and return those that are not verified.
+        """Fetch the records of unverified files, and return those that are not verified.
 
-        What is verified is let go by `take_ready`, also after a look that failed halfway. Of the
-        new ones only those are returned that the server has refused. It looks in the order of their
-        making, more or less: after many that it has not looked at the rest is left for later.
-        `thorough` looks at all, as records that vanish move later ones forward, and returns a few
-        of the pending ones.
+        Verified files are returned by `take_ready`, also after a fetch that failed halfway. Of the
+        new files, only those are returned that the server has refused. Records are read roughly in
+        the order of their creation; after a long series of unverified ones, the rest is left for
+        later. `thorough` reads all of them, since deleted records move later ones forward, and
+        returns a few of the pending ones.
         """
         if thorough:
             self.offset = 0
@@ -203,7 +204,9 @@ class PendingVerification:
             item = self.find(record)
             verdict = self._see(record, item)
             settled = (
-                verdict is VerificationState.VERIFIED if item else self._pass_by(record, position)
+                verdict is VerificationState.VERIFIED
+                if item
+                else self._is_irrelevant(record, position)
             )
             leading = leading and settled
             done += leading
@@ -217,7 +220,7 @@ class PendingVerification:
         return refused + pending
 
     def _see(self, record: Datafile, item: Registered | None) -> VerificationState:
-        """Judge a record, and note that ours is there."""
+        """Judge a record, and note that ours exists."""
         if item is None:
             return VerificationState.PENDING
         verdict = self.judge(record, item)
@@ -229,10 +232,10 @@ class PendingVerification:
             self._seen += 1
         return verdict
 
-    def _pass_by(self, record: Datafile, position: int) -> bool:
-        """Return whether a record that is none of what is open needs no further look.
+    def _is_irrelevant(self, record: Datafile, position: int) -> bool:
+        """Return whether a record that is not one of ours needs no further check.
 
-        We may be told in a moment that one that was made in this run is ours.
+        A record that was created in this run may turn out to be ours a moment later.
         """
         if record.id in self._settled:
             return True
@@ -242,7 +245,7 @@ class PendingVerification:
         return record.verified
 
     def find_missing(self, now: float, *, thorough: bool) -> list[Registered]:
-        """Let go what two listings lacked, of which the second was `thorough`, and return it."""
+        """Remove and return files missing from two listings, the second of them `thorough`."""
         if not self._listed_all or len(self._new) == self._seen:
             self._missed.clear()
             return []
@@ -260,7 +263,7 @@ class PendingVerification:
         return found or self._new.get(_key(record))
 
     def take(self, record: Datafile) -> Registered:
-        """Let go what a record is of, and return it with its id."""
+        """Remove a record's file, and return it with its id."""
         if self._old and record.id in self._old:
             return self._old.pop(record.id)
         item = self._new.pop(_key(record))
@@ -269,25 +272,25 @@ class PendingVerification:
         return Registered(item.wanted, item.checksum, record.id, item.before, item.placed_by_server)
 
     def take_ready(self) -> list[Registered]:
-        """Let go what was seen to be verified, and return it."""
+        """Remove and return the files that were seen to be verified."""
         ready, self._ready = self._ready, []
         return ready
 
     def was_asked(self, record: Datafile, now: float) -> bool | None:
-        """Return whether verification was asked for; None where that was a moment ago."""
+        """Return whether verification was requested; None if that was just now."""
         asked = self._asked.get(record.id)
         if asked is None:
             return False
         return True if now - asked >= LOOK_AGAIN_AFTER else None
 
-    def note_question(self, record: Datafile, now: float) -> None:
-        """From now on only an answer later than the record's last one counts."""
+    def note_request(self, record: Datafile, now: float) -> None:
+        """From now on, accept only a verification later than the record's last one."""
         item = self.take(record)
         self._asked[record.id] = now
         self.add(item._replace(datafile=record.id, before=record.looks))
 
     def take_all(self) -> Iterator[list[Registered]]:
-        """Let all go, a part at a time."""
+        """Remove and yield all files, in parts."""
         items = iter(self._new.values())
         while part := list(islice(items, MANY)):
             yield part
@@ -297,7 +300,7 @@ class PendingVerification:
 
 
 def key_of(item: Registered) -> Key:
-    """Return the directory and name under which the server has a file."""
+    """Return the directory and name of a file on the server."""
     file = item.wanted.file
     return file.directory.decode(), file.name.decode()
 
@@ -308,44 +311,45 @@ def _key(record: Datafile) -> Key:
 
 logger = logging.getLogger(__name__)
 
-SOON = 0.1  # seconds until the first look after something was registered
-AT_LAST = 0.02  # the same when nothing more will be registered: nothing else is left to do
+SOON = 0.1  # seconds until the first check after a registration
+AT_LAST = 0.02  # the same when nothing more will be registered and no other work is left
 
-RECORDS_LOST = 3  # times that a record is made again which the server has not kept
+RECORDS_LOST = 3  # times that a record is created again that the server has not stored
 
 NEVER_VERIFIED = Problem(
     "verify.failed",
     "The server's copy does not match the checksum, even after the file was sent again.",
-    "Ask the facility's administrator to look at the server's storage; then run again.",
+    "Ask the facility's administrator to check the server's storage; then run again.",
 )
 NEVER_KEPT = Problem(
     "register.lost",
-    "The server has said again and again that it keeps the record of this file, and has none.",
-    "Ask the server's administrator what stands before the server: a gateway or a proxy may answer "
+    "The server has repeatedly confirmed the record of this file without storing it.",
+    "Ask the server's administrator whether a gateway or a proxy in front of the server answers "
     "in its place.",
 )
 STILL_PENDING = Problem(
     "verify.pending",
-    "The server has the bytes, but has not verified them yet.",
-    "Keep the local file. The next run looks again; if this stays, tell the administrator.",
+    "The server has the file, but has not verified it yet.",
+    "Keep the local file. The next run checks again. If this persists, contact the administrator.",
 )
 
 
-Found = FileToSend | Staged | Verified  # to be sent or registered once more, or to be recorded
+Found = FileToSend | Staged | Verified  # to be sent, registered or recorded
 
 
 class Verification(NamedTuple):
-    """How long to wait for the server, and in which storage box our replicas are."""
+    """The time limits of the wait, and the storage box of our replicas."""
 
     settings: Advanced
     box: str
 
 
 class Verify:
-    """The stage that polls: numbers of a dataset first, its listing only where that pays.
+    """The stage that polls a dataset's numbers, and its listing only if that is worthwhile.
 
-    No number makes a file verified: each record is seen in a listing. It yields what is verified,
-    the files that have to be sent once more, and those whose records the server has not kept.
+    Numbers never make a file verified: each record must be seen in a listing. The stage yields
+    verified files, files that must be sent again, and files whose records the server has not
+    stored.
     """
 
     def __init__(
@@ -360,29 +364,29 @@ class Verify:
         self._watches: dict[DatasetId, PendingVerification] = {}
         self._resting: dict[
             DatasetId, PendingVerification
-        ] = {}  # they know what we may be told of next
-        self._offsets: dict[DatasetId, int] = {}  # where to go on with the listing of the others
-        self._lost: Counter[bytes] = Counter()  # how often a record was not kept, by the file's key
+        ] = {}  # they have records that may turn out to be ours
+        self._offsets: dict[DatasetId, int] = {}  # where to continue with the listing of the others
+        self._lost: Counter[bytes] = Counter()  # records not stored, by the file's key
 
     def __call__(self, source: StageInput[list[Registered]]) -> Iterator[Found]:
         rhythm = _PollInterval(self._clock, self._settings.verify_interval)
         while self._watches or not source.finished:
             items = self._await(source, rhythm.rest)
             if items:
-                rhythm.hear(first=not self._watches)
+                rhythm.note_registered(first=not self._watches)
             for item in items or ():
                 self._watch(item)
             if source.finished:
-                rhythm.hear_end()
+                rhythm.note_end()
             if rhythm.rest:
                 continue
             for watch in list(self._watches.values()):
-                yield from self._look_patiently(watch)
+                yield from self._look_or_log(watch)
             rhythm.step(news=bool(items))
 
     def _await(self, source: StageInput[list[Registered]], rest: float) -> list[Registered] | None:
-        """Return what has been registered, or None until the next look is due."""
-        if source.finished:  # whose poll would not wait
+        """Return what has been registered, or None when the next check is due."""
+        if source.finished:  # a finished source does not wait
             self._gate.rest(rest)
             return None
         return source.poll(rest if self._watches else None)
@@ -403,20 +407,20 @@ class Verify:
         return PendingVerification(dataset.id, offset, rooms, self._box)
 
     def _close_watch(self, watch: PendingVerification) -> None:
-        """Look no more at a dataset, until more of it is registered."""
+        """Stop watching a dataset until more of its files are registered."""
         del self._watches[watch.dataset]
         if watch.knows_more:
             self._resting[watch.dataset] = watch
         else:
             self._offsets[watch.dataset] = watch.offset
 
-    def _look_patiently(self, watch: PendingVerification) -> Iterator[Found]:
-        """Look at a dataset; one that cannot be looked at now holds no other back."""
+    def _look_or_log(self, watch: PendingVerification) -> Iterator[Found]:
+        """Check a dataset; one that cannot be checked now does not block the others."""
         before = len(watch)
         try:
             yield from self._look(watch)
         except ItemError as error:
-            logger.info("Dataset %d could not be looked at: %s", watch.dataset, error)
+            logger.info("Dataset %d could not be checked: %s", watch.dataset, error)
         if len(watch) < before:
             watch.progressed = self._find_moment()
         elif self._find_moment() - watch.progressed >= self._settings.verify_patience:
@@ -425,7 +429,7 @@ class Verify:
             self._close_watch(watch)
 
     def _find_moment(self) -> float:
-        """Return the time on a clock that stands while the run does: then nobody can be asked."""
+        """Return the time on a clock that stops while the run is stopped."""
         return self._clock.monotonic() - self._gate.stopped
 
     def _look(self, watch: PendingVerification) -> Iterator[Found]:
@@ -438,7 +442,7 @@ class Verify:
         if not watch.deserves_listing(stats, now):
             return
         impatient = watch.is_quiet(now)
-        thorough = impatient or watch.doubts(now)
+        thorough = impatient or watch.should_recheck(now)
         records = self._gate.call(lambda: watch.fetch(self._server, thorough=thorough))
         if ready := watch.take_ready():
             yield Verified(ready)
@@ -449,11 +453,11 @@ class Verify:
     def _resolve(
         self, watch: PendingVerification, records: list[Judged], *, impatient: bool
     ) -> Iterator[FileToSend]:
-        """Ask for what is not verified, or send it again; `impatient` asks for all of it."""
+        """Request verification, or send files again; `impatient` requests it for all."""
         questions = 0
         for record, verdict in records:
             item = watch.find(record)
-            if item is None:  # a listing and a question for its id told of it
+            if item is None:  # it was seen in a listing and in a request for its id
                 continue
             asked = watch.was_asked(record, self._find_moment())
             if asked is False:
@@ -465,12 +469,12 @@ class Verify:
                 yield from self._send_again(watch.take(record), record)
 
     def _ask(self, watch: PendingVerification, record: Datafile) -> None:
-        """Ask once; a server that will not be asked looks by itself now and then."""
-        watch.note_question(record, self._find_moment())
+        """Request verification once; a server that refuses verifies periodically anyway."""
+        watch.note_request(record, self._find_moment())
         try:
             self._gate.call(lambda: self._server.request_verification(record.id))
         except ItemError as error:
-            logger.info("Datafile %d could not be asked for: %s", record.id, error)
+            logger.info("Verification of datafile %d could not be requested: %s", record.id, error)
 
     def _send_again(self, item: Registered, record: Datafile) -> Iterator[FileToSend]:
         if item.wanted.round:
@@ -482,9 +486,9 @@ class Verify:
         yield item.wanted._replace(remote=uri, datafile=record, round=1)
 
     def _register_again(self, item: Registered) -> Iterator[FileToSend | Staged]:
-        """Repeat what the server has acknowledged and not kept, a few times.
+        """Register a file again whose record was acknowledged and not stored, a few times.
 
-        Where the server has put the bytes, it has lost them as well.
+        If the server has chosen the place of the bytes, these are lost as well.
         """
         key = item.wanted.file.key
         self._lost[key] += 1
@@ -493,7 +497,7 @@ class Verify:
         if self._lost[key] > RECORDS_LOST:
             self._fail(item, NEVER_KEPT)
             return
-        logger.warning("The server has not kept the record of %s", item.wanted.remote)
+        logger.warning("The server has not stored the record of %s", item.wanted.remote)
         if item.placed_by_server:
             yield item.wanted
             return
@@ -510,7 +514,7 @@ class Verify:
 
 
 class _PollInterval:
-    """When the server is looked at next: soon after news, then ever more seldom."""
+    """The polling interval: short after news, then increasingly long."""
 
     def __init__(self, clock: Clock, longest: float) -> None:
         self._clock = clock
@@ -521,22 +525,22 @@ class _PollInterval:
 
     @property
     def rest(self) -> float:
-        """Seconds until the next look."""
+        """The number of seconds until the next check."""
         return max(0.0, self._due - self._clock.monotonic())
 
-    def hear(self, *, first: bool) -> None:
-        """Look soon at what has been registered, `first` where nothing was open before."""
+    def note_registered(self, *, first: bool) -> None:
+        """Schedule an early check of registered files; `first` if there were none before."""
         soon = self._clock.monotonic() + SOON
         self._due = soon if first else min(soon, self._due)
 
-    def hear_end(self) -> None:
-        """Look soon, the first time that this is said: nothing more will be registered."""
+    def note_end(self) -> None:
+        """Schedule an early check, on the first call only: nothing more will be registered."""
         if not self._ended:
             self._interval, self._ended = AT_LAST, True
             self._due = min(self._due, self._clock.monotonic() + AT_LAST)
 
     def step(self, *, news: bool) -> None:
-        """Set the time of the next look, after one."""
+        """Schedule the next check after one."""
         longer = min(self._interval * 1.5, self._longest)
         self._interval = SOON if news and not self._ended else longer
         self._due = self._clock.monotonic() + self._interval

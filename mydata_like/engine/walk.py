@@ -1,4 +1,4 @@
-"""Reads one dataset folder to its end, a group of files at a time, in constant memory."""
+"""The walk through one dataset folder, a group of files at a time, in constant memory."""
 
 import errno
 import fnmatch
@@ -52,28 +52,28 @@ _IGNORED_FOLDER = re.compile(rb"(?i:\$recycle\.bin|system volume information|los
 
 _IGNORED = Problem(
     "skipped.ignored",
-    "Systems and programs leave such files behind; they are no research data.",
+    "Systems and programs create such files; they are not research data.",
     "Set filters.default_ignores to false to upload them.",
 )
 _EXCLUDED = Problem(
     "skipped.pattern",
-    "The include and exclude patterns leave this file out.",
+    "The include and exclude patterns exclude this file.",
     "Change the patterns under filters to upload it.",
 )
 _UNSPEAKABLE = Problem(
     "skipped.name",
-    "The name is no valid text, so the server cannot hold it.",
-    "Rename it with characters that the computer shows properly.",
+    "The name is not valid text, so the server cannot store it.",
+    "Rename the file, using only characters that display correctly.",
 )
 _TOO_LONG = Problem(
     "skipped.name",
-    f"The file's name has more than {NAME_LIMIT} characters, more than the server can hold.",
+    f"The file's name has more than {NAME_LIMIT} characters, more than the server can store.",
     "Give it a shorter name.",
 )
 _TOO_DEEP = Problem(
     "skipped.name",
     f"The path below the dataset folder has more than {DIRECTORY_LIMIT} characters, "
-    "more than the server can hold.",
+    "more than the server can store.",
     "Use fewer or shorter folder names.",
 )
 _UNTITLED = Problem(
@@ -83,7 +83,7 @@ _UNTITLED = Problem(
 )
 _HIDDEN = Problem(
     "skipped.hidden",
-    "Folders whose name begins with a dot hold no datasets.",
+    "Folders whose names begin with a dot are not uploaded.",
     "Rename the folder to upload it.",
 )
 _OLD = Problem(
@@ -94,17 +94,17 @@ _OLD = Problem(
 _YOUNG = Problem(
     "skipped.young",
     "The dataset folder changed more recently than filters.ignore_newer_than ago.",
-    "It is taken once it is old enough.",
+    "It is uploaded once it is old enough.",
 )
 
 Matcher = Callable[[str, str], bool]  # of a path below the data directory and its base name
 
 
 class FileFilter:
-    """Finds the reason to leave a file out, from its name and its path alone.
+    """The filter that decides, by name and path alone, which files are excluded.
 
-    Pattern files are read once, when it is made; raises `SettingsError` where one cannot be
-    read or a pattern means nothing.
+    Pattern files are read once, on creation; raises `SettingsError` if one cannot be read or a
+    pattern is invalid.
     """
 
     def __init__(self, settings: Filters) -> None:
@@ -112,7 +112,7 @@ class FileFilter:
         self._matchers = tuple(_matchers(settings))
 
     def refuse(self, key: bytes, name: bytes, above: int = 0) -> Problem | None:
-        """Return why a file is left out; patterns do not see the first bytes of its key."""
+        """Return why a file is excluded; patterns do not apply to the first bytes of its key."""
         if self._ignored(name):
             return _IGNORED
         if not name.isascii() or len(name) > NAME_LIMIT:
@@ -127,7 +127,7 @@ class FileFilter:
 
 
 class FolderFilter:
-    """Finds the reason to leave a folder of the layout's levels out."""
+    """The filter that decides which folders of the layout's levels are excluded."""
 
     def __init__(self, settings: Filters) -> None:
         self._default_ignores = settings.default_ignores
@@ -145,7 +145,7 @@ class FolderFilter:
         return self._oldest is not None or self._youngest is not None
 
     def refuse(self, level: Level, name: bytes) -> Problem | None:
-        """Return why a folder is left out because of its name."""
+        """Return why a folder is excluded because of its name."""
         if name.startswith(b"."):
             return _HIDDEN
         if self._default_ignores and _IGNORED_FOLDER.fullmatch(name):
@@ -160,15 +160,15 @@ class FolderFilter:
         return None if wanted in text.casefold() else _filtered(wanted)
 
     def refuse_title(self, title: str | None) -> Problem | None:
-        """Return why a folder is left out because of its experiment's title."""
+        """Return why a folder is excluded because of its experiment's title."""
         return _UNTITLED if title is not None and len(title) > TITLE_LIMIT else None
 
     def refuse_age(self, status: os.stat_result, now: float) -> Problem | None:
-        """Return why a dataset folder is left out because of its age.
+        """Return why a dataset folder is excluded because of its age.
 
-        What counts is the later of the folder's own mtime and ctime. MyData takes ctime alone,
-        which is the folder's creation on Windows, so that a folder in daily use for years is
-        too old; the files' own times a streaming scan knows only when it is too late.
+        The later of the folder's own mtime and ctime counts. MyData uses ctime alone, which is the
+        creation time on Windows, so a folder in daily use for years would be too old. A streaming
+        scan learns the times of the files too late.
         """
         age = now - max(status.st_mtime, status.st_ctime)
         if self._oldest is not None and age > self._oldest:
@@ -179,7 +179,7 @@ class FolderFilter:
 
 
 def name_problem(name: bytes) -> Problem | None:
-    """Return why the server cannot hold a file's name."""
+    """Return why the server cannot store a file's name."""
     try:
         return _TOO_LONG if len(name.decode()) > NAME_LIMIT else None
     except UnicodeDecodeError:
@@ -187,7 +187,7 @@ def name_problem(name: bytes) -> Problem | None:
 
 
 def directory_problem(directory: bytes) -> Problem | None:
-    """Return why the server cannot hold a path below a dataset folder."""
+    """Return why the server cannot store a path below a dataset folder."""
     try:
         return _TOO_DEEP if len(directory.decode()) > DIRECTORY_LIMIT else None
     except UnicodeDecodeError:
@@ -218,13 +218,13 @@ def _compile_paths(key: str, patterns: tuple[str, ...]) -> PathPatterns:
         return PathPatterns(patterns)
     except ValueError as error:
         raise SettingsError(
-            f"A pattern of filters.{key} means nothing: {error}",
-            hint="Patterns are written as in a .gitignore file, such as *.tmp or /raw/**.",
+            f"A pattern in filters.{key} is invalid: {error}",
+            hint="Write patterns as in a .gitignore file, such as *.tmp or /raw/**.",
         ) from error
 
 
 def _legacy_matcher(includes_file: Path | None, excludes_file: Path | None) -> Matcher:
-    """Return MyData's rule for its pattern files, which looks at base names only."""
+    """Return MyData's rule for its pattern files, which compares base names only."""
     includes = _load_patterns(includes_file) if includes_file else None
     excludes = _load_patterns(excludes_file) if excludes_file else None
 
@@ -240,15 +240,15 @@ def _legacy_matcher(includes_file: Path | None, excludes_file: Path | None) -> M
 
 
 def _load_patterns(path: Path) -> re.Pattern[str]:
-    """Return one expression for all patterns of a file; it matches nothing when there are none.
+    """Return one expression for all patterns of a file; it matches nothing if there are none.
 
-    `fnmatch` writes expressions that do not backtrack from one wildcard to those before it.
+    `fnmatch` writes expressions that do not backtrack to earlier wildcards.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(
-            f"The file of patterns {format_path(os.fsencode(path))} cannot be read: {error}",
+            f"The pattern file {format_path(os.fsencode(path))} cannot be read: {error}",
             hint="Check filters.includes_file and filters.excludes_file.",
         ) from error
     lines = (line.strip() for line in text.splitlines())
@@ -261,33 +261,33 @@ GROUP_LIMIT = 1000
 
 _SPECIAL = Problem(
     "skipped.special",
-    "This is no regular file but a pipe, a socket or a device.",
+    "This is not a regular file but a pipe, a socket or a device.",
     "Nothing needs to be done.",
 )
 _CIRCLE = Problem(
     "skipped.symlink",
-    "The symbolic link leads to a folder that this dataset folder has already.",
-    "Nothing needs to be done: the files are taken once.",
+    "The symbolic link points to a folder that this dataset folder already contains.",
+    "Nothing needs to be done: the files are uploaded once.",
 )
 
 _SETTLING = Problem(
     "waiting.settling",
-    "The file changed a short while ago and may still be written.",
-    "A later run takes it; filters.settle_seconds says how long it must be still.",
+    "The file changed recently and may still be written to.",
+    "A later run uploads it; filters.settle_seconds sets how long it must stay unchanged.",
 )
 _FUTURE = Problem(
     "waiting.future",
-    "The file's modified time lies in the future.",
+    "The file's modification time is in the future.",
     "Check the clocks of this computer and of the one that wrote the file.",
 )
 
 _ENCODING = sys.getfilesystemencoding()
 _ERRORS = sys.getfilesystemencodeerrors()
-_KIND = 0o170000  # the bits of a mode that tell what kind of thing it is
+_KIND = 0o170000  # the bits of a mode for the file type
 
 
 class Batch:
-    """What was found since the last group; events about files wait until they are counted."""
+    """The results since the last group; events about files wait until the files are counted."""
 
     __slots__ = ("count", "events", "files", "settled_ns", "size")
 
@@ -305,7 +305,7 @@ class Batch:
 
 
 class Walk:
-    """Reads dataset folders of one data directory, or a source."""
+    """A reader of the dataset folders of one data directory, or of a source."""
 
     def __init__(
         self, root: Root, settings: Filters, emit: Emit, clock: Clock, cancel: CancelSignal
@@ -314,22 +314,22 @@ class Walk:
         self.links = Links(settings.symlinks, root)
         self.refuse = FileFilter(settings).refuse
         self.emit = emit
-        self.found = 0  # files that were counted, those that are left out included
+        self.found = 0  # files that were counted, including excluded ones
         self._settle_ns = round(settings.settle_seconds * 1e9)
         self._clock = clock
         self._cancel = cancel
 
     def open(self, folder: DatasetFolder, path: bytes) -> Iterator[FileGroup]:
-        """Return the groups of a dataset folder that lies at `path`; the last one says so.
+        """Return the groups of a dataset folder at `path`; the last one is marked.
 
-        Raises OSError at once where the folder itself cannot be opened.
+        Raises OSError immediately if the folder itself cannot be opened.
         """
         reading = _FolderWalk(self, folder)
         reading.open(path)
         return reading.groups()
 
     def read_file(self, folder: DatasetFolder, path: bytes) -> Iterator[FileGroup]:
-        """Return the only group of a dataset folder of which one file is taken; raises OSError."""
+        """Return the only group of a dataset folder with a single wanted file; raises OSError."""
         reading = _FolderWalk(self, folder)
         reading.take_alone(path)
         return reading.groups()
@@ -338,13 +338,13 @@ class Walk:
         return self._clock.now().timestamp()
 
     def new_batch(self) -> Batch:
-        """Begin a batch, unless the run was asked to stop."""
+        """Start a batch, unless a stop is requested."""
         if self._cancel.is_set():
             raise Cancelled
         return Batch(round(self.now() * 1e9) - self._settle_ns)
 
     def report(self, folder: bytes, batch: Batch) -> None:
-        """Emit what a batch found: first how much, then what becomes of what is left out."""
+        """Emit the results of a batch: first the totals, then the excluded files."""
         if batch.count:
             self.found += batch.count
             self.emit(FilesSeen(folder=folder, files=batch.count, bytes=batch.size))
@@ -352,7 +352,7 @@ class Walk:
             self.emit(event)
 
     def fail_folder(self, key: bytes, error: OSError) -> None:
-        """Report a folder that cannot be read, or raise where the whole data directory went."""
+        """Report an unreadable folder; raise an error if the whole data directory is missing."""
         self.root.check()
         problem = Problem(
             "folder.unreadable",
@@ -362,7 +362,7 @@ class Walk:
         self.emit(FolderFailed(path=key, problem=problem))
 
     def unsettled(self, modified_ns: int) -> Problem | None:
-        """Return why a file must wait, or None where it has settled meanwhile."""
+        """Return why a file must wait, or None if it has settled in the meantime."""
         now = round(self.now() * 1e9)
         if modified_ns > now:
             return _FUTURE
@@ -370,9 +370,9 @@ class Walk:
 
 
 class _WalkFolder:
-    """Where files lie: what their keys begin with, and their directory in the dataset.
+    """The location of files: the prefix of their keys, and their directory in the dataset.
 
-    `top` says how much of their paths is trusted, as `core.openat` does.
+    `top` is the length of the trusted part of their paths, as in `core.openat`.
     """
 
     __slots__ = ("directory", "prefix", "top")
@@ -384,7 +384,7 @@ class _WalkFolder:
 
 
 class _Open(_WalkFolder):
-    """An open folder: its unread entries, and what their paths begin with."""
+    """An open folder: its unread entries, and the prefix of their paths."""
 
     __slots__ = ("identity", "listing", "path")
 
@@ -396,7 +396,7 @@ class _Open(_WalkFolder):
 
 
 class _FolderWalk:
-    """One reading of one dataset folder, depth first; no folder is ever held as a list."""
+    """One depth-first reading of a dataset folder; no folder is ever stored as a list."""
 
     def __init__(self, walk: Walk, folder: DatasetFolder) -> None:
         self._walk = walk
@@ -425,7 +425,7 @@ class _FolderWalk:
                 if self._batch.count >= GROUP_LIMIT:
                     yield self._finish_batch(last=False)
                     self._batch = self._walk.new_batch()
-            self._walk.root.check()  # what is open can be read to its end although it went away
+            self._walk.root.check()  # an open folder can be read to its end even if it was removed
             yield self._finish_batch(last=True)
         finally:
             for folder in self._stack:
@@ -436,7 +436,7 @@ class _FolderWalk:
         return FileGroup(self._folder, tuple(self._batch.files), last)
 
     def _read(self) -> None:
-        """Read on in the innermost folder: to its end, to a full batch, or to a sub-folder."""
+        """Continue in the innermost folder: to its end, to a full batch, or to a sub-folder."""
         folder = self._stack[-1]
         try:
             for entry in folder.listing.entries:
@@ -448,7 +448,7 @@ class _FolderWalk:
         self._stack.pop()
 
     def _take(self, folder: _Open, entry: os.DirEntry[str] | os.DirEntry[bytes]) -> bool:
-        """Take one entry; return whether reading has to pause after it."""
+        """Process one entry; return whether reading has to pause after it."""
         name = entry.name
         if isinstance(name, str):  # as `os.fsencode` does it, in a fifth of the time
             name = name.encode(_ENCODING, _ERRORS)
@@ -547,7 +547,7 @@ class _FolderWalk:
         self._batch.leave(FileSkipped(path=folder.prefix + name, size=0, problem=problem))
 
     def _fail(self, folder: _Open, name: bytes, error: OSError) -> None:
-        """Report an entry that cannot be looked at; one that has just been deleted is no loss."""
+        """Report an entry that cannot be examined; one that was just deleted is ignored."""
         self._walk.root.check()
         if isinstance(error, FileNotFoundError):
             return

@@ -42,7 +42,7 @@ def test_far_away_a_run_begins_with_more_than_two_channels_and_says_why(site, li
     first = run.of_kind("limits_changed")[0]
     assert first["channels"] in (4, 8)  # as many as the processors bear
     assert first["reason"].startswith("a round trip takes ")
-    assert first["reason"].endswith(f" ms: beginning with {first['channels']}")
+    assert first["reason"].endswith(f" ms: starting with {first['channels']}")
 
 
 def test_a_fixed_number_of_channels_is_kept(site):

@@ -81,7 +81,7 @@ def test_a_run_is_paused_and_goes_on_at_a_new_speed(site):
     assert len(run.of_kind("run_resumed")) == 1
     limits = [(line["bandwidth"], line["reason"]) for line in run.of_kind("limits_changed")]
     assert limits[0] == (100_000, "limits.bandwidth")
-    assert limits[1] == (0, "a person asked for it")
+    assert limits[1] == (0, "requested by the user")
     assert run.of_kind("limits_changed")[-1]["channels"] == 1
 
 

@@ -166,7 +166,7 @@ def test_before_the_first_run_nobody_says_that_nothing_is_only_here(qtbot):
 
 
 def test_a_pause_by_a_person_is_said_in_the_windows_own_words():
-    paused = Problem("run.paused", "A person paused the run.")
+    paused = Problem("run.paused", "The user paused the run.")
 
     assert overview_sentence(RunState(phase=Phase.PAUSED, problem=paused)) == "Paused"
     assert overview_sentence(RunState(phase=Phase.PAUSED, problem=WHY)) == "It cannot be read"

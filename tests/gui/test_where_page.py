@@ -135,7 +135,7 @@ def test_only_a_fresh_check_says_yes(page, site, qtbot):
     site.server.unverify(number)
     button(page, "Check now").click()
     wait(qtbot, page, "No: keep it")
-    assert "The server has no verified copy of this file now." in said(page)
+    assert "The server has no verified copy of this file at present." in said(page)
     assert sample.exists()
 
 

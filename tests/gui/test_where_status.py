@@ -113,7 +113,7 @@ def test_a_link_that_no_scan_follows_is_told_as_that(seen, tmp_path):
     link.parent.mkdir(parents=True)
     link.symlink_to(a_file(tmp_path / "elsewhere.tif", 5, LONG_AGO))
 
-    assert "Symbolic links of this kind are not followed." in seen.ask(link)
+    assert "The settings exclude symbolic links of this kind." in seen.ask(link)
 
 
 def test_a_file_that_a_shard_has_carried_does_not_exist_only_here(seen):

@@ -156,8 +156,8 @@ def test_the_sums_end_with_the_limit_where_it_is_known(limit, said):
             "Limits: 2 channels, 5.0 MB/s (limits.bandwidth).",
         ),
         (
-            LimitsChanged(channels=1, reason="a person asked for it"),
-            "Limits: 1 channel, unlimited speed (a person asked for it).",
+            LimitsChanged(channels=1, reason="requested by the user"),
+            "Limits: 1 channel, unlimited speed (requested by the user).",
         ),
     ],
     ids=["failed", "notice", "paused", "lost", "limited", "unlimited"],

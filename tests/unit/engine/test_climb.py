@@ -91,7 +91,7 @@ def test_far_away_a_run_begins_with_more(round_trip, ceiling, channels):
 
 def test_only_the_first_round_trip_counts_and_no_number_that_was_given():
     climb = ChannelTuner()
-    assert climb.begin(0.01, 16) == "a round trip takes 10 ms: beginning with 4"
+    assert climb.begin(0.01, 16) == "a round trip takes 10 ms: starting with 4"
     assert climb.begin(0.1, 16) == ""
     assert ChannelTuner(3).begin(0.1, 16) == ""
 
@@ -102,7 +102,7 @@ def test_every_move_is_explained():
 
     reasons = [reason for _, _, reason in trip.moves]
     assert reasons == [
-        "a round trip takes 10 ms: beginning with 4",
+        "a round trip takes 10 ms: starting with 4",
         "4 channels carry 776.9 MB/s: trying 8",
         "4 channels carried 776.9 MB/s, 8 carry 839.3 MB/s: trying 16",
         "8 channels carried 839.3 MB/s, 16 carry 587.3 MB/s: trying 6",
@@ -287,7 +287,7 @@ def test_other_files_are_not_compared_with_those_before():
 
     trip.go(4, TINY)
 
-    assert trip.moves[-1][1:] == (2, "other files than before: back to 2")
+    assert trip.moves[-1][1:] == (2, "different files: back to 2")
 
 
 def test_where_kinds_of_files_take_turns_the_number_does_not_wander():

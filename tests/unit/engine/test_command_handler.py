@@ -33,7 +33,7 @@ class Bench:
 
     def ask(self, *texts):
         for text in texts:
-            self.controller.obey(f'{{"command": {text}}}'.encode())
+            self.controller.handle(f'{{"command": {text}}}'.encode())
 
     @property
     def answers(self):
@@ -97,7 +97,7 @@ def test_between_the_runs_of_a_watch_commands_are_for_the_next_one(bench):
     controller = CommandHandler(bench.cancel, bench.events.append, RunRequests(bench.cancel))
     with controller.over(bench.context):
         pass
-    controller.obey(b'{"command": "pause"}')
+    controller.handle(b'{"command": "pause"}')
     assert bench.answers == [("pause", "done")]
 
     with controller.over(bench.context):
@@ -243,9 +243,9 @@ def test_only_a_watch_starts_runs_and_only_where_none_is_under_way(bench):
     watch = CommandHandler(bench.cancel, bench.events.append, wishes)
     bench.ask('"start"')
     with watch.over(bench.context):
-        watch.obey(b'{"command": "start"}')
+        watch.handle(b'{"command": "start"}')
     assert not wishes.take()
-    watch.obey(b'{"command": "start"}')
+    watch.handle(b'{"command": "start"}')
 
     assert wishes.take()
     assert [code for _, code in bench.answers] == [
@@ -256,7 +256,7 @@ def test_only_a_watch_starts_runs_and_only_where_none_is_under_way(bench):
 
 
 def add(controller, path):
-    controller.obey(json.dumps({"command": "add_source", "path": str(path)}).encode())
+    controller.handle(json.dumps({"command": "add_source", "path": str(path)}).encode())
 
 
 def test_a_source_is_taken_in_by_the_run_under_way(bench, tmp_path):

@@ -206,7 +206,7 @@ def test_a_run_that_is_to_end_reads_nothing_more():
 def test_nothing_is_read_where_nothing_is_sent():
     bench = Bench()
 
-    bench.compare.leave(a_checked(a_comparison()))
+    bench.compare.report_unread(a_checked(a_comparison()))
 
     assert [event.problem.code for event in bench.of_kind(FileWaiting)] == ["waiting.compare"]
     assert bench.read == []

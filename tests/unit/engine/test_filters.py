@@ -90,7 +90,7 @@ def test_pattern_files_follow_mydatas_rule(tmp_path, includes, excludes, taken):
 
 
 def test_a_pattern_file_that_cannot_be_read_stops_the_run(tmp_path):
-    with pytest.raises(SettingsError, match="file of patterns"):
+    with pytest.raises(SettingsError, match="pattern file"):
         FileFilter(Filters(excludes_file=tmp_path / "missing"))
 
 

@@ -41,7 +41,7 @@ def test_files_are_given_in_their_order_and_those_put_back_first():
 def test_what_was_put_off_is_due_in_its_time():
     waiting = DatasetQueues()
     waiting.add([staged("a")])
-    waiting.put_off(waiting.take(0.0), 5.0)
+    waiting.postpone(waiting.take(0.0), 5.0)
     waiting.release(DATASET.id)
 
     early, due, late = waiting.take(4.9), waiting.find_due(), waiting.take(5.0)

@@ -11,7 +11,7 @@ from mydata_like.core.events import FileFailed, FileWaiting
 from mydata_like.core.model import Entry, EntryState, Registered, Staged
 from mydata_like.core.ports import SentFile, UnsentFile
 from mydata_like.engine.gate import Gate
-from mydata_like.engine.recover import WRITING, Recovery, Untold
+from mydata_like.engine.recover import WRITING, Recovery, UnreportedFiles
 from mydata_like.engine.register import _registered, _registration
 from mydata_like.engine.replace import Replace
 from mydata_like.settings.schema import Advanced
@@ -106,7 +106,9 @@ class Bench:
         return [item for part in passed for item in part]
 
     def recovery(self):
-        return Recovery(self.context, self.settings, Untold(self.ledger.find_replacements()))
+        return Recovery(
+            self.context, self.settings, UnreportedFiles(self.ledger.find_replacements())
+        )
 
     def told(self, kind):
         return [event.problem.code for event in self.events if isinstance(event, kind)]
@@ -278,7 +280,7 @@ def test_bytes_that_never_arrived_are_told_in_every_run(bench):
 def test_an_outcome_in_the_run_is_enough(bench):
     cut_off(bench, bench.stage())
     bench.lines.script = [[UnsentFile(0, MISSING, again=False)]]
-    untold = Untold(bench.ledger.find_replacements())
+    untold = UnreportedFiles(bench.ledger.find_replacements())
     recovery = Recovery(bench.context, bench.settings, untold)
 
     recovery.begin()

@@ -147,7 +147,7 @@ def test_far_away_the_channels_begin_with_more_once_one_has_told_how_far():
     bench.limits.keep()
 
     assert bench.told == [(4, 0)]
-    assert bench.events[0].reason == "a round trip takes 28 ms: beginning with 4"
+    assert bench.events[0].reason == "a round trip takes 28 ms: starting with 4"
 
 
 def test_a_person_fixes_the_number_and_gives_it_back():
@@ -164,7 +164,7 @@ def test_a_person_fixes_the_number_and_gives_it_back():
 
 def test_nothing_is_learnt_while_the_run_waits():
     bench = Climbing()
-    bench.gate.hold("person", Problem("run.paused", "A person paused the run."))
+    bench.gate.hold("person", Problem("run.paused", "The user paused the run."))
     bench.events.clear()
 
     bench.go(60)

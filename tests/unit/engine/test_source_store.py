@@ -75,9 +75,9 @@ def test_what_lies_in_the_data_directory_behind_a_link_is_refused(settings, tmp_
 @pytest.mark.parametrize(
     ("place", "said"),
     [
-        ("ada/scan", 'There it is the dataset "scan".'),
-        ("ada/scan/deep", 'There it is a part of the dataset "scan".'),
-        ("ada", "There the layout decides which datasets its folders become."),
+        ("ada/scan", 'It is the dataset "scan".'),
+        ("ada/scan/deep", 'It is part of the dataset "scan".'),
+        ("ada", "The layout maps its folders to datasets."),
     ],
 )
 def test_it_is_said_what_becomes_of_a_folder_of_the_data_directory(settings, tmp_path, place, said):
