@@ -250,7 +250,7 @@ def test_a_stored_api_key_is_told_and_can_be_forgotten(qtbot, config, open_dialo
 def test_what_is_no_api_key_is_refused_in_words(qtbot, dialog, config):
     qtbot.keyClicks(dialog.key_row.focusProxy(), "k" * 2000)
     dialog.accept()
-    qtbot.waitUntil(lambda: "That is no API key" in dialog.notice.text, timeout=DEADLINE)
+    qtbot.waitUntil(lambda: "This is not an API key" in dialog.notice.text, timeout=DEADLINE)
 
     assert dialog.isVisible()
 

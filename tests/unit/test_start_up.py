@@ -16,7 +16,8 @@ LIBRARIES = HEAVY | {
 
 # What carries data, and what it is carried by.
 CARRYING = tuple(
-    f"mydata_like.{name}" for name in ("ssh.", "server.", "transfer.", "engine.run.", "engine.send.")
+    f"mydata_like.{name}"
+    for name in ("ssh.", "server.", "transfer.", "engine.run.", "engine.send.")
 )
 
 
