@@ -584,22 +584,22 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
     ),
     "free.unknown": ProblemInfo("A local file is kept: no run has sent it.", NOBODY),
     "free.unverified": ProblemInfo("A local file is kept: the server has not verified it.", NOBODY),
-    "free.changed": ProblemInfo("A local file is kept: it is another one than was sent.", NOBODY),
+    "free.changed": ProblemInfo("A local file is kept: it is not the file that was sent.", NOBODY),
     "free.other-bytes": ProblemInfo(
-        "A local file is kept: its bytes are others although size and time are the same.", NOBODY
+        "A local file is kept: its content differs although size and time are the same.", NOBODY
     ),
-    "free.settling": ProblemInfo("A local file is kept: it changed a short while ago.", NOBODY),
+    "free.settling": ProblemInfo("A local file is kept: it changed recently.", NOBODY),
     "free.no-record": ProblemInfo(
         "A local file is kept: the server now has no record of it.", NOBODY
     ),
     "free.differs": ProblemInfo(
-        "A local file is kept: the server now has a record of other bytes.", NOBODY
+        "A local file is kept: the server now has a record of different content.", NOBODY
     ),
     "free.no-replica": ProblemInfo(
         "A local file is kept: the server now has no verified copy.", NOBODY
     ),
     "free.not-verified-again": ProblemInfo(
-        "A local file is kept: the server has not verified its copy again when it was asked.",
+        "A local file is kept: the server did not verify its copy again on request.",
         NOBODY,
     ),
     "free.not-inside": ProblemInfo(
@@ -608,21 +608,19 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
     "free.damaged-archive": ProblemInfo(
         "A local file is kept: the archive on the server is damaged.", NOBODY
     ),
-    "free.link": ProblemInfo("A local file is kept: it is a link or behind one.", NOBODY),
-    "free.special": ProblemInfo("A local file is kept: it is no regular file.", NOBODY),
-    "free.outside": ProblemInfo(
-        "A local file is kept: it lies outside of the data directory.", NOBODY
-    ),
+    "free.link": ProblemInfo("A local file is kept: its path is or contains a link.", NOBODY),
+    "free.special": ProblemInfo("A local file is kept: it is not a regular file.", NOBODY),
+    "free.outside": ProblemInfo("A local file is kept: it is outside the data directory.", NOBODY),
     "free.open": ProblemInfo(
-        "A local file is kept: it is open in another program to be written, or locked by one.",
+        "A local file is kept: another program has it open for writing, or has locked it.",
         NOBODY,
     ),
     "free.other-account": ProblemInfo(
-        "A local file is kept: it is another account's, and the system does not say whether it "
-        "is being written.",
+        "A local file is kept: it belongs to another account, and the system does not report "
+        "whether it is being written.",
         NOBODY,
     ),
-    "free.gone": ProblemInfo("A local file is gone already.", NOBODY),
+    "free.gone": ProblemInfo("A local file has already been deleted.", NOBODY),
     "free.denied": ProblemInfo("A local file is kept: the system denied deleting it.", NOBODY),
     "free.aside": ProblemInfo(
         "A local file is kept: it was replaced twice during its deletion.", NOBODY
@@ -632,8 +630,10 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
     ),
     "free.http-only": ProblemInfo("Nothing is freed: no storage box was approved.", NOBODY),
     "free.nothing-sent": ProblemInfo("Nothing is freed: nothing was sent from here.", NOBODY),
-    "free.no-log": ProblemInfo("Nothing is freed: the log of deletions cannot be written.", NOBODY),
-    "free.unsupported": ProblemInfo("Nothing is freed: the system offers no safe way.", NOBODY),
+    "free.no-log": ProblemInfo("Nothing is freed: the deletion log cannot be written.", NOBODY),
+    "free.unsupported": ProblemInfo(
+        "Nothing is freed: the system does not support safe deletion.", NOBODY
+    ),
     "support.unwritable": ProblemInfo("The support bundle cannot be written.", USER, OPEN_FOLDER),
 }
 # For a code that is not in the table, such as one in a ledger written by another version.

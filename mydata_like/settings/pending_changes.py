@@ -13,7 +13,7 @@ from mydata_like.settings.layers import Layer, Layers, ResolvedValue
 from mydata_like.settings.schema import Settings, find_missing, settings_by_key
 from mydata_like.settings.validate import check_values
 
-NOBODY: Final = Layers({}, {}, ())
+NO_LAYERS: Final = Layers({}, {}, ())
 # These layers override the user's file: values in it have no effect while they are set.
 _STRONGER: Final = (Layer.ENVIRONMENT, Layer.OPTION)
 
@@ -32,7 +32,7 @@ class ApiKeyChange:
 class PendingChanges:
     """The layers, with changes to the user's file that are not written yet."""
 
-    def __init__(self, layers: Layers = NOBODY, seen: bytes = b"") -> None:
+    def __init__(self, layers: Layers = NO_LAYERS, seen: bytes = b"") -> None:
         """Take the layers; `seen` is the content of the user's file when it was read."""
         self.seen = seen
         self._layers = layers

@@ -163,6 +163,8 @@ def test_the_search_shows_what_fits_from_all_tabs(qtbot, dialog):
         "server.write_timeout",
         "transfer.connect_timeout",
         "transfer.stall_timeout",
+        "advanced.verify_patience",
+        "advanced.pause_patience",
     )
     dialog.panes.search("max_upload_threads")  # as MyData called it
     assert dialog.panes.found == ("transfer.channels",)
