@@ -27,7 +27,7 @@ from mydata_like.core.model import FileToSend, StagingArea
 from mydata_like.core.ports import Clock, Emit, Transport
 from mydata_like.core.staging_path import aside_path, staged_path
 from mydata_like.hostos.clock import SystemClock
-from mydata_like.ledger.summaries import UnsentQuery, find_unsent
+from mydata_like.ledger.summaries import UnsentRow, find_unsent
 from mydata_like.server.chunked_upload import ChunkedUpload
 from mydata_like.server.http_upload import HttpTransport
 from mydata_like.settings.schema import Settings
@@ -114,7 +114,7 @@ def _clean(area: CleanupArea, folders: Sequence[bytes], wanted: "_Wanted") -> Re
 class _Wanted:
     """The temporary names of large files whose transfer may be resumed, in any folder."""
 
-    def __init__(self, unsent: Iterable[UnsentQuery], owner: str) -> None:
+    def __init__(self, unsent: Iterable[UnsentRow], owner: str) -> None:
         self._unsent = set(unsent)
         self._mark = owner_mark(owner)
         self._names: dict[bytes, set[bytes]] = defaultdict(set)  # by folder
@@ -129,7 +129,7 @@ class _Wanted:
                     self._names[folder].add(self._part(path, one))
         return left.name in self._names[folder]
 
-    def _part(self, remote: str, one: UnsentQuery) -> bytes:
+    def _part(self, remote: str, one: UnsentRow) -> bytes:
         member = Member(b"", one.size, one.modified_ns, 0, 0, _encode(remote), mark=self._mark)
         return part_name(member)
 

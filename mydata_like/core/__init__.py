@@ -1,1 +1,1 @@
-"""Values, events, errors and ports: standard library only, no I/O, no threads."""
+"""Values, events, errors and ports; standard library only, no I/O, no threads."""

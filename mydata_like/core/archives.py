@@ -1,4 +1,4 @@
-"""What is known of archives: many small files that are one datafile on the server."""
+"""Archives: many small files that are one datafile on the server."""
 
 import hashlib
 import re
@@ -18,9 +18,9 @@ from mydata_like.core.model import (
 
 
 class Indexed(NamedTuple):
-    """What an archive's index says of one member.
+    """One member of an archive, as its index describes it.
 
-    `offset` is where its bytes begin. Without a checksum the bytes are worthless: the file
+    `offset` is where its bytes begin. Without a checksum the bytes are invalid, because the file
     changed while it was read.
     """
 
@@ -32,13 +32,13 @@ class Indexed(NamedTuple):
 
 
 class ArchiveRecord(NamedTuple):
-    """A row of the ledger: one archive, and how far it has come.
+    """A row of the ledger: one archive and its state.
 
-    A FAILED one is on the server and cannot be read: no local file counts as being in it.
+    A FAILED archive is on the server and cannot be read: no local file counts as being in it.
     """
 
     dataset: DatasetId
-    path: str  # directory and name, as the server has them
+    path: str  # directory and name on the server
     size: int
     modified_ns: int
     state: EntryState
@@ -54,7 +54,7 @@ class ArchiveRecord(NamedTuple):
         checksum: str,
         datafile: DatafileId | None = None,
     ) -> Self:
-        """Return the row that says how far a wanted archive has come."""
+        """Return the row for the state of an archive to send."""
         file = wanted.file
         return cls(
             wanted.dataset.id,
@@ -69,12 +69,12 @@ class ArchiveRecord(NamedTuple):
 
     @property
     def place(self) -> tuple[str, str]:
-        """The directory and the name under which the server has it."""
+        """The directory and the name on the server."""
         directory, _, name = self.path.rpartition("/")
         return directory, name
 
     def as_file(self, folder: bytes) -> LocalFile:
-        """Return what stands for it where a local file would: it lies on no disk of ours."""
+        """Return the archive as a local file, which exists on no local disk."""
         directory, name = self.place
         key = folder + b"/" + self.path.encode()
         return LocalFile(
@@ -82,7 +82,7 @@ class ArchiveRecord(NamedTuple):
         )
 
     def entry(self, file: LocalFile, checksum: str) -> Entry:
-        """Return the row of a local file that it holds."""
+        """Return the row of a local file that the archive contains."""
         return Entry(
             file.key,
             file.size,
@@ -99,40 +99,40 @@ class ArchiveRecord(NamedTuple):
 
 
 _NAME = re.compile(r".+-[0-9a-f]{8}-[0-9]{4,}\.tar", re.DOTALL)
-_STEM = 50  # characters of a folder's name that its archives' names begin with
+_STEM = 50  # characters of a folder's name that begin the names of its archives
 
 
 def archive_name(folder: str, members: Sequence[ArchiveMember], number: int) -> str:
-    """Return an archive's name: its folder's, a digest of what it holds, and a number."""
-    told = hashlib.blake2b(digest_size=4)
+    """Return an archive's name: the folder's name, a digest of the members, and a number."""
+    digest = hashlib.blake2b(digest_size=4)
     for member in members:
         file = member.file
-        told.update(b"%d %d %d " % (len(member.name), file.size, file.modified_ns) + member.name)
+        digest.update(b"%d %d %d " % (len(member.name), file.size, file.modified_ns) + member.name)
     kept = "".join(char if char.isalnum() or char in "._- " else "_" for char in folder)
-    return f"{kept.strip(' .-')[:_STEM] or 'archive'}-{told.hexdigest()}-{number:04d}.tar"
+    return f"{kept.strip(' .-')[:_STEM] or 'archive'}-{digest.hexdigest()}-{number:04d}.tar"
 
 
 def is_archive_name(name: str) -> bool:
-    """Return whether an archive of ours may have this name."""
+    """Return whether this program could have made an archive with this name."""
     return _NAME.fullmatch(name) is not None
 
 
 def member_name(folder: bytes, file: LocalFile) -> bytes:
-    """Return a file's name within an archive: from the name of its dataset folder on."""
+    """Return a file's name within an archive, beginning with the name of its dataset folder."""
     top = folder.rpartition(b"/")[2] or b"data"
     return b"/".join(part for part in (top, file.directory, file.name) if part)
 
 
 def archive_path(directory: str, name: str) -> str:
-    """Return where in its dataset an archive is."""
+    """Return an archive's path in its dataset."""
     return f"{directory}/{name}" if directory else name
 
 
 class ArchiveFormat(Protocol):
-    """What the engine has to know of how archives are written."""
+    """How archives are written and read, as far as the engine needs it."""
 
     def measure(self, name: bytes, members: Sequence[ArchiveMember]) -> int:
-        """Return how many bytes an archive of these will have."""
+        """Return the size in bytes of an archive of these members."""
 
     def read_index(self, chunks: Iterable[bytes]) -> list[Indexed]:
-        """Return what an archive holds; raises `ArchiveError` for what is none of ours."""
+        """Return an archive's members; raises `ArchiveError` for other files."""

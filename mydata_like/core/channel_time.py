@@ -1,21 +1,19 @@
-"""On what channels spent their time while they carried payloads; each second counts once."""
+"""Time of channels by cause while they send payloads; each second counts once."""
 
 from operator import add, sub
 from typing import NamedTuple, Self
 
 
 class TimeByCause(NamedTuple):
-    """Seconds of channels, in all, by what they were needed for."""
+    """Seconds of all channels together, by cause."""
 
-    source: float = 0.0  # waiting for the disk here
-    hash: float = 0.0  # computing checksums, and whatever else takes this processor
-    cipher: float = 0.0  # computing what goes over the line
-    line: float = (
-        0.0  # waiting until the line takes more: the network, or a server too busy to read
-    )
-    channels: float = 0.0  # waiting for one round trip: with more channels, others use the line
-    server: float = 0.0  # waiting longer than that for the server to take or to acknowledge bytes
-    bandwidth: float = 0.0  # held back by the bandwidth that is set
+    source: float = 0.0  # waiting for the local disk
+    hash: float = 0.0  # computing checksums, and other work of the processor
+    cipher: float = 0.0  # encrypting
+    line: float = 0.0  # waiting to write: for the network, or a server too busy to read
+    channels: float = 0.0  # waiting for a round trip, which other channels could use
+    server: float = 0.0  # waiting longer than that for the server to accept or acknowledge bytes
+    bandwidth: float = 0.0  # delayed by the bandwidth limit
 
     @property
     def in_all(self) -> float:
@@ -23,7 +21,7 @@ class TimeByCause(NamedTuple):
 
     @property
     def processor(self) -> float:
-        """Seconds of a processor."""
+        """Processor time in seconds."""
         return self.hash + self.cipher
 
     def plus(self, other: Self) -> Self:

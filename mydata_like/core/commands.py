@@ -1,6 +1,6 @@
-"""What a program may ask of a run: one JSON object a line, as in `{"command": "pause", "id": 7}`.
+"""Commands to a run: one JSON object per line, such as `{"command": "pause", "id": 7}`.
 
-The names and fields are described in docs/events.md.
+Names and fields are documented in docs/events.md.
 """
 
 import os
@@ -14,26 +14,26 @@ from mydata_like.core.extra_sources import Destination, SourceRequest
 from mydata_like.core.formatting import format_path
 from mydata_like.core.parsing import parse_json
 
-LONGEST: Final = 64 * 1024  # bytes of a line
+LONGEST: Final = 64 * 1024  # bytes per line
 _LONGEST_ID: Final = 200  # characters
 _MOST_CHANNELS: Final = 1000
 _MOST_TRANSFERS: Final = 2**63 - 1
-_FASTEST: Final = 1e11  # bytes a second
+_FASTEST: Final = 1e11  # bytes per second
 
 
 @dataclass(slots=True)
 class Pause:
-    """Send nothing new until `Resume`."""
+    """Start no new transfers until `Resume`."""
 
 
 @dataclass(slots=True)
 class Resume:
-    """Go on, and look at once whether what else stopped the run is gone."""
+    """Continue, and check immediately whether other causes of the pause are gone."""
 
 
 @dataclass(slots=True)
 class Stop:
-    """End the run: now, or when what is under way has been finished."""
+    """End the run: now, or after the transfers in progress."""
 
     now: bool = True
 
@@ -47,52 +47,53 @@ class StopRun:
 
 @dataclass(slots=True)
 class Start:
-    """Of a watch: begin a run now, over one folder only (as events print it) if that is given."""
+    """Make a watch begin a run now; `only` limits it to one folder, with its path as in events."""
 
     only: str = ""
 
 
 @dataclass(slots=True)
 class Cancel:
-    """Leave a file, or all that is in a folder, for a later run; `path` is as events print it."""
+    """Leave a file, or all files in a folder, for a later run; `path` is as in events."""
 
     path: str
 
 
 @dataclass(slots=True)
 class CancelTransfer:
-    """Leave all files of a transfer that has not ended for a later run."""
+    """Leave all files of an unfinished transfer for a later run."""
 
     transfer: int
 
 
 @dataclass(slots=True)
 class Retry:
-    """Send again what failed, or was cancelled, at or below `path`."""
+    """Send failed and cancelled files at or below `path` again."""
 
     path: str
 
 
 @dataclass(slots=True)
 class SetChannels:
-    """Let so many channels work at once; 0 finds a good number by itself."""
+    """Set the number of concurrent channels; 0 finds a good number automatically."""
 
     channels: int
 
 
 @dataclass(slots=True)
 class SetBandwidth:
-    """Let all channels together send so many bytes a second; 0 sets no limit."""
+    """Set the bandwidth of all channels together, in bytes per second; 0 is no limit."""
 
     bandwidth: float
 
 
 @dataclass(slots=True)
 class AddSource:
-    """Carry a folder or file outside of the data directory as well.
+    """Upload a folder or file outside the data directory as well.
 
-    `path` is absolute, bytes that are no text as lone surrogates; `as_` are experiment and
-    dataset, or owner, experiment and dataset, or nothing: as it was or is called.
+    `path` is absolute, with lone surrogates for bytes that are not text. `as_` is experiment and
+    dataset, or owner, experiment and dataset. If it is empty, the source keeps its earlier names,
+    or gets names from its path.
     """
 
     path: str
@@ -100,7 +101,7 @@ class AddSource:
 
     @property
     def offer(self) -> SourceRequest:
-        """The folder or file and what it is to become."""
+        """The folder or file and its destination."""
         names = ["", *self.as_][-3:]
         return SourceRequest(os.fsencode(self.path), Destination(*names) if self.as_ else None)
 
@@ -136,7 +137,7 @@ _KINDS: Final[dict[str, type[Command]]] = {
 
 
 class CommandLine(NamedTuple):
-    """One line: the `id` and the name to answer with, and the command or what is wrong with it."""
+    """One line: the `id` and the name for the reply, and the command or its problem."""
 
     id: str | int | None
     name: str
@@ -144,15 +145,15 @@ class CommandLine(NamedTuple):
 
 
 def parse_command(line: bytes) -> CommandLine:
-    """Return what a line asks for; whatever the line, nothing is raised."""
+    """Parse a line; never raises."""
     if len(line) > LONGEST:
         return CommandLine(None, "", _unreadable(f"it is longer than {LONGEST} bytes"))
     try:
         record = parse_json(line, longest=LONGEST)
     except ValueError:
-        return CommandLine(None, "", _unreadable("it is no JSON"))
+        return CommandLine(None, "", _unreadable("it is not JSON"))
     if not isinstance(record, dict):
-        return CommandLine(None, "", _unreadable("it is no JSON object"))
+        return CommandLine(None, "", _unreadable("it is not a JSON object"))
     number, name = record.pop("id", None), record.pop("command", None)
     if number is not None and not _is_id(number):
         wish = f"must be an integer, or a text of at most {_LONGEST_ID} characters"
@@ -161,17 +162,17 @@ def parse_command(line: bytes) -> CommandLine:
 
 
 def _build(name: object, given: dict[str, Any]) -> Command | Problem:
-    """Return the command of this name with these fields."""
+    """Return the command with this name and these fields."""
     kind = _KINDS.get(name) if isinstance(name, str) else None
     if kind is None:
         return _unknown(name)
     known = {field.name.rstrip("_"): field for field in fields(kind)}
     for word in given.keys() - known.keys():
-        return _invalid(f'"{name}" knows no "{_show(word)}"')
+        return _invalid(f'"{name}" has no field "{_show(word)}"')
     for word, field in known.items():
         accepts, wish = _FIELDS[word]
         if word not in given and field.default is MISSING:
-            return _invalid(f'"{name}" needs "{word}"')
+            return _invalid(f'"{name}" needs the field "{word}"')
         if word in given and not accepts(given[word]):
             return _invalid(f'"{word}" must be {wish}')
     return kind(**{known[word].name: value for word, value in given.items()})
@@ -182,7 +183,7 @@ def _is_number(value: object, least: float, most: float) -> bool:
 
 
 def _is_path(value: object) -> bool:
-    """Return whether this can be the path of something, below the data directory or absolute."""
+    """Return whether a value can be a path, absolute or below the data directory."""
     if not isinstance(value, str) or "\0" in value:
         return False
     try:
@@ -208,12 +209,15 @@ def _is_id(value: object) -> bool:
 
 _FIELDS: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
     "now": (lambda value: isinstance(value, bool), "true or false"),
-    "path": (_is_path, "a path, absolute or below the data directory, as events print it"),
-    "only": (_is_path, "the path of a folder below the data directory, as events print it"),
-    "as": (_is_destination, "a list of experiment and dataset, or of owner, experiment, dataset"),
+    "path": (_is_path, "a path, absolute or below the data directory, as in events"),
+    "only": (_is_path, "the path of a folder below the data directory, as in events"),
+    "as": (
+        _is_destination,
+        "a list of experiment and dataset, or of owner, experiment and dataset",
+    ),
     "transfer": (
         lambda value: isinstance(value, int) and _is_number(value, 1, _MOST_TRANSFERS),
-        "the number of a transfer, as events tell it",
+        "the number of a transfer, as in events",
     ),
     "channels": (
         lambda value: isinstance(value, int) and _is_number(value, 0, _MOST_CHANNELS),
@@ -221,13 +225,13 @@ _FIELDS: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
     ),
     "bandwidth": (
         lambda value: _is_number(value, 0, _FASTEST),
-        "a number of bytes a second, 0 for no limit",
+        "a number of bytes per second, or 0 for no limit",
     ),
 }
 
 
 def _show(value: object) -> str:
-    """Return a text from outside as it may be shown and sent back; empty for anything else."""
+    """Return an external text safe to show and send back; empty for anything else."""
     return (
         format_path(value.encode("utf-8", "backslashreplace"))[:_LONGEST_ID]
         if isinstance(value, str)
@@ -239,7 +243,7 @@ def _unreadable(why: str) -> Problem:
     return Problem(
         "command.unreadable",
         f"A command cannot be read: {why}.",
-        'Write one JSON object a line, as in {"command": "pause"}.',
+        'Write one JSON object per line, such as {"command": "pause"}.',
     )
 
 
@@ -248,7 +252,7 @@ def _unknown(name: object) -> Problem:
     return Problem(
         "command.unknown",
         f'There is no command "{_show(name)}".',
-        f'"{near[0]}" comes nearest.' if near else f"There are {', '.join(_KINDS)}.",
+        f'Did you mean "{near[0]}"?' if near else f"Commands are {', '.join(_KINDS)}.",
     )
 
 

@@ -1,4 +1,4 @@
-"""What freeing space is about: local files, what becomes of them, and what it needs of the disk."""
+"""Values and ports for deleting local files that the server has."""
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
@@ -11,7 +11,7 @@ from mydata_like.core.ports import CancelSignal
 
 
 class CleanupCandidate(NamedTuple):
-    """A local file whose deletion is asked for; with a problem it is kept without a question."""
+    """A local file to delete; one with a problem is kept without further checks."""
 
     key: bytes
     size: int
@@ -19,7 +19,7 @@ class CleanupCandidate(NamedTuple):
 
 
 class DeletedFile(NamedTuple):
-    """A local file that was deleted, or would have been, and where its bytes are."""
+    """A local file that was deleted, or would have been, and where its bytes are on the server."""
 
     key: bytes
     size: int
@@ -28,7 +28,7 @@ class DeletedFile(NamedTuple):
 
 
 class KeptFile(NamedTuple):
-    """A local file that stays, and why."""
+    """A local file that is kept, and why."""
 
     key: bytes
     size: int
@@ -36,38 +36,38 @@ class KeptFile(NamedTuple):
 
 
 class OpenFile(Protocol):
-    """One local file, open, whose name still leads to it."""
+    """A local file that is open and still has its name."""
 
     def measure(self, cancel: CancelSignal) -> str:
-        """Read it to its end and return the checksum; raises `ItemError` where it changed."""
+        """Read the whole file and return its checksum; raises `ItemError` if it changed."""
 
     def delete(self) -> None:
-        """Delete exactly this file, unless it has changed since `measure`; raises `ItemError`."""
+        """Delete this file unless it has changed since `measure`; raises `ItemError`."""
 
 
 class FileSystem(Protocol):
-    """The local files."""
+    """Access to local files."""
 
     def hold(self, entry: Entry) -> AbstractContextManager[OpenFile]:
-        """Open the file that the ledger speaks of; raises `ItemError` where it is another one."""
+        """Open the file of a ledger entry; raises `ItemError` if it is another file now."""
 
 
 class DeletionLog(Protocol):
-    """What lasts of every deletion."""
+    """The permanent log of deletions."""
 
     def note(self, freed: DeletedFile) -> None:
-        """Keep that a file is about to be deleted."""
+        """Record that a file is about to be deleted."""
 
     def take_back(self, freed: DeletedFile, problem: Problem) -> None:
-        """Keep that it was not."""
+        """Record that the file was not deleted."""
 
 
-STOPPED = "run.interrupted"  # the code of a run that the user ended early
-PARTIAL_REASONS = frozenset(("source", "folder"))  # of runs that do not look at everything
+STOPPED = "run.interrupted"  # the code of a run that the user stopped
+PARTIAL_REASONS = frozenset(("source", "folder"))  # of runs that do not scan everything
 
 
 class Safety(StrEnum):
-    """How the data is, as far as is known; only SAFE says that all of it is on the server."""
+    """The safety of the data, as far as known; only SAFE means that all of it is on the server."""
 
     SAFE = "safe"
     AT_RISK = "at risk"
@@ -76,7 +76,7 @@ class Safety(StrEnum):
 
 
 class RunSums(NamedTuple):
-    """What a run that has ended brought; `problem` is the code of what ended it early."""
+    """The totals of a finished run; `problem` is the code of what ended it early."""
 
     found: int = 0
     verified: int = 0
@@ -88,14 +88,14 @@ class RunSums(NamedTuple):
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> Self:
-        """Return the sums of a run as the event `run_finished` tells it."""
+        """Return the totals in a `run_finished` event."""
         counts = {name: record.get(name) or 0 for name in cls._fields if name != "problem"}
         problem = record.get("problem")
         return cls(**counts, problem=str(problem["code"]) if problem else "")
 
     @property
     def safe(self) -> bool:
-        """Whether all that was found, but for what is left out on purpose, is verified."""
+        """Whether everything found is verified, apart from what is skipped on purpose."""
         whole = not self.problem and not self.left_behind
         return whole and self.found == self.verified + self.skipped
 
@@ -106,10 +106,10 @@ class RunSums(NamedTuple):
 
 
 class SafetyEvidence(NamedTuple):
-    """What is known: `last` is the newest run that ended, `whole` the newest over everything.
+    """The evidence: `last` is the newest finished run, `whole` the newest that scanned everything.
 
-    `cut_off` says that a run was cut off since, `sources` how many added folders are unfinished.
-    `data_problem` is why the data directory cannot be read.
+    `cut_off` states whether a run was interrupted since, `sources` how many added folders are
+    unfinished. `data_problem` is why the data directory cannot be read.
     """
 
     at_risk: AtRisk = NO_RISK
@@ -121,7 +121,7 @@ class SafetyEvidence(NamedTuple):
 
 
 def judge_safety(evidence: SafetyEvidence) -> Safety:
-    """Return how safe the data is; where anything is missing for SAFE, it is not SAFE."""
+    """Return the safety of the data; it is not SAFE if any evidence for that is missing."""
     last, whole = evidence.last, evidence.whole
     if evidence.data_problem is not None or (last is not None and last.went_wrong):
         return Safety.PROBLEM

@@ -1,29 +1,29 @@
-"""What can go wrong, said once: a stable code, a sentence for a person, an advice.
+"""The errors of the program: each has a stable code, a message for the user and a hint.
 
 UploaderError
-├── ItemError                 this file fails, the run goes on
-│   ├── TransientError        trying again may help
-│   │   └── UnansweredError   a request that writes may still be at work on the server
+├── ItemError                 one file fails, the run continues
+│   ├── TransientError        a later attempt may succeed
+│   │   └── UnansweredError   the server may still be processing a request that writes
 │   ├── FileChangedError      the local file changed, vanished or cannot be read
-│   ├── ArchiveError          this is no archive of ours, or a damaged one
-│   └── RejectedError         the server will never take it as it is
-└── RunError                  the run cannot go on until something is mended
+│   ├── ArchiveError          a file is not an archive of this program, or it is damaged
+│   └── RejectedError         the server rejects it permanently
+└── RunError                  the run cannot continue until something is fixed
     ├── SettingsError         a setting is missing or wrong
-    ├── SourceError           a folder outside of the data directory cannot be carried
-    ├── AccessDeniedError     the server does not accept who we are
+    ├── SourceError           a folder outside the data directory cannot be uploaded
+    ├── AccessDeniedError     the server does not accept the account
     ├── NotApprovedError      the uploader's key awaits approval
-    ├── HostKeyError          the staging host is not the one we know
-    ├── StagingError          the staging area cannot take bytes (full, no rung works)
+    ├── HostKeyError          the staging host's key is unknown or not the expected one
+    ├── StagingError          the staging area accepts no bytes (full, no method works)
     ├── AlreadyRunningError   another run holds this data directory
-    └── ServerUnavailableError  server or network are away
-Cancelled                     a person or the system asked to stop (not an Exception)
+    └── ServerUnavailableError  the server or the network is unavailable
+Cancelled                     the user or the system requested a stop (not an Exception)
 """
 
 from typing import ClassVar, NamedTuple
 
 
 class Problem(NamedTuple):
-    """One thing that went wrong: `code` is stable (see docs/events.md), the rest is for people."""
+    """A problem: `code` is stable (see docs/events.md); message and hint are for the user."""
 
     code: str
     message: str
@@ -31,7 +31,7 @@ class Problem(NamedTuple):
 
 
 class UploaderError(Exception):
-    """Something went wrong that a person may have to read about."""
+    """The base class of errors that are reported to the user."""
 
     code: ClassVar[str] = "error"
     exit_code: ClassVar[int] = 1
@@ -54,7 +54,7 @@ class ItemError(UploaderError):
 
 
 class TransientError(ItemError):
-    """It failed now and may work later; `retry_after` is what the server asked for, in seconds."""
+    """A temporary error; `retry_after` is the delay the server asked for, in seconds."""
 
     code = "item.transient"
 
@@ -66,44 +66,45 @@ class TransientError(ItemError):
 
 
 class UnansweredError(TransientError):
-    """The answer to a request that writes was not heard: it may still be at work on the server.
+    """The response to a request that writes was lost: the server may still be processing it.
 
-    It must not be repeated before it is over: two that write the same block each other there.
+    It must not be repeated before it has ended: two requests that write the same block each other
+    on the server.
     """
 
     code = "server.unanswered"
 
 
 def describe_wait(seconds: float) -> Problem:
-    """Say why a request whose answer was lost is not repeated for so many seconds at most."""
+    """Return a problem that explains why a request with a lost response is repeated only later."""
     return Problem(
         UnansweredError.code,
-        "The answer to a request was lost; the server may still be working on it.",
-        f"It is sent again only when that is over, in {max(1, round(seconds))} seconds at the "
-        "latest; everything else goes on.",
+        "The response to a request was lost; the server may still be processing it.",
+        f"It is sent again when that has ended, in {max(1, round(seconds))} seconds at the "
+        "latest; everything else continues.",
     )
 
 
 class FileChangedError(ItemError):
-    """The local file changed, vanished or became unreadable while it was wanted."""
+    """The local file changed, vanished or became unreadable during the transfer."""
 
     code = "file.changed"
 
 
 class ArchiveError(ItemError):
-    """What was to be read as an archive is none of ours, or a damaged one."""
+    """A file is not an archive of this program, or it is damaged."""
 
     code = "archive.damaged"
 
 
 class RejectedError(ItemError):
-    """The server will not take this, however often it is asked."""
+    """The server rejects this permanently."""
 
     code = "item.rejected"
 
 
 class RunError(UploaderError):
-    """The run cannot go on until somebody or something mends the cause."""
+    """The run cannot continue until the cause is fixed."""
 
     code = "run.failed"
     exit_code = 3
@@ -117,32 +118,32 @@ class SettingsError(RunError):
 
 
 class SourceError(RunError):
-    """A folder or file outside of the data directory cannot be carried."""
+    """A folder or file outside the data directory cannot be uploaded."""
 
     code = "source.refused"
     exit_code = 2
 
 
 class AccessDeniedError(RunError):
-    """The server does not accept who we are, or what we may do."""
+    """The server does not accept the account or denies it access."""
 
     code = "server.denied"
 
 
 class NotApprovedError(RunError):
-    """The uploader's key has not been approved (or no longer is)."""
+    """The uploader's key is not approved, or no longer approved."""
 
     code = "uploader.not-approved"
 
 
 class HostKeyError(RunError):
-    """The staging host's key is unknown or not the one we know."""
+    """The staging host's key is unknown or not the expected one."""
 
     code = "host-key.unknown"
 
 
 class StagingError(RunError):
-    """The staging area takes no bytes: it is full, or nothing we can speak is allowed there."""
+    """The staging area accepts no bytes: it is full, or allows no supported transfer method."""
 
     code = "staging.refused"
 
@@ -154,11 +155,11 @@ class AlreadyRunningError(RunError):
 
 
 class ServerUnavailableError(RunError):
-    """The server or the network are away."""
+    """The server or the network is unavailable."""
 
     code = "server.unavailable"
     exit_code = 4
 
 
 class Cancelled(BaseException):
-    """A person or the system asked to stop."""
+    """The user or the system requested a stop."""

@@ -1,8 +1,8 @@
-"""What happened in a run, in order: the public interface of `run --events` (docs/events.md).
+"""The events of a run, in order: the public interface of `run --events` (docs/events.md).
 
-Events about single files carry the file's path below the data directory (`path`, bytes).
-Files that need nothing are counted per group, so that a run over a million known files does
-not say a million times that nothing happened.
+Events about single files have the file's path below the data directory (`path`, bytes). Files that
+need no work are counted per group, so that a run with a million known files does not write a
+million events.
 """
 
 import math
@@ -22,13 +22,14 @@ from mydata_like.core.parsing import parse_moment
 
 @dataclass(slots=True, kw_only=True)
 class RunStarted:
-    """A run began; `at` is the time of the clock on the wall.
+    """A run began; `at` is the wall-clock time.
 
-    `reason` is `person`, or what made the run begin by itself: the kind of its schedule, `settled`
-    (new files have settled), `retry` (the one before could not do its work), `source` (it looks at
-    added sources only), or `folder` (a person wants only that one looked at). `run` names it from
-    now on. `data_directory` is absolute. With `dry_run` it only looks. `shard` is the part of the
-    data directory that it is about (`run --shard`), as in `2/4`; empty for all of it.
+    `reason` is `person`, or what started the run automatically: the kind of its schedule, `settled`
+    (new files have settled), `retry` (the run before could not do its work), `source` (only added
+    sources are scanned), or `folder` (the user requested a run for one folder). `run` is the name
+    of the run. `data_directory` is absolute. With `dry_run`, the run only scans and checks. `shard`
+    is the part of the data directory that is uploaded (`run --shard`), such as `2/4`; empty for all
+    of it.
     """
 
     run: str
@@ -43,9 +44,9 @@ class RunStarted:
 class FolderFound:
     """A dataset folder was found.
 
-    It becomes `dataset` in the experiment `title`, which is null where the experiment is named
-    after instrument and owner. `owner` and `group` are the folders of these names, without prefix;
-    empty for the account's own, and for no group.
+    It becomes `dataset` in the experiment `title`, which is null if the experiment is named after
+    instrument and owner. `owner` and `group` are the names of the folders, without prefix; empty
+    for the account's own folder, and for no group.
     """
 
     path: bytes
@@ -57,7 +58,7 @@ class FolderFound:
 
 @dataclass(slots=True, kw_only=True)
 class FolderSkipped:
-    """A folder is left out of the run, with all that is below it."""
+    """A folder is skipped in this run, with everything below it."""
 
     path: bytes
     problem: Problem
@@ -65,7 +66,7 @@ class FolderSkipped:
 
 @dataclass(slots=True, kw_only=True)
 class FolderFailed:
-    """A folder could not be read, or the server refused what it needs."""
+    """A folder could not be read, or the server refused a request that it needs."""
 
     path: bytes
     problem: Problem
@@ -73,7 +74,7 @@ class FolderFailed:
 
 @dataclass(slots=True, kw_only=True)
 class FilesSeen:
-    """So many more local files were found in a dataset folder."""
+    """Further local files were found in a dataset folder."""
 
     folder: bytes
     files: int
@@ -82,7 +83,7 @@ class FilesSeen:
 
 @dataclass(slots=True, kw_only=True)
 class FilesKnown:
-    """So many local files of a folder are verified already; nothing is to be done for them."""
+    """Local files of a folder are already verified and need no work."""
 
     folder: bytes
     files: int
@@ -91,9 +92,9 @@ class FilesKnown:
 
 @dataclass(slots=True, kw_only=True)
 class FileWaiting:
-    """A local file is left for a later run: too new, not still, or not verified by the server yet.
+    """A local file is left for a later run: too new, not settled, or not verified yet.
 
-    `modified_ns` is its time of modification in nanoseconds since 1970, 0 if it is not known.
+    `modified_ns` is its modification time in nanoseconds since 1970, 0 if it is not known.
     """
 
     path: bytes
@@ -108,7 +109,7 @@ class FileWaiting:
 
 @dataclass(slots=True, kw_only=True)
 class FileSkipped:
-    """A local file is left out for good, by a filter or because it is no regular file."""
+    """A local file is skipped by a filter, or because it is not a regular file."""
 
     path: bytes
     size: int
@@ -117,7 +118,7 @@ class FileSkipped:
 
 @dataclass(slots=True, kw_only=True)
 class FileWanted:
-    """A local file will be sent; `changed` if the server has other bytes under its name."""
+    """A local file will be sent; `changed` if the server has other content under its name."""
 
     path: bytes
     size: int
@@ -126,10 +127,10 @@ class FileWanted:
 
 @dataclass(slots=True, kw_only=True)
 class TransferStarted:
-    """A payload began to travel, for the first time or in a further `attempt`.
+    """The transfer of a payload began; `attempt` counts from 1.
 
-    It is one file, a batch (`name` is the path of its first file), or an archive (`name` is its
-    own path) of so many `files`.
+    The payload is one file, a batch (`name` is the path of its first file), or an archive (`name`
+    is its own path) of `files` files.
     """
 
     transfer: int
@@ -142,7 +143,7 @@ class TransferStarted:
 
 @dataclass(slots=True, kw_only=True)
 class TransferProgressed:
-    """So many bytes of the payload have gone; told ten times a second at most."""
+    """Bytes of the payload that were sent so far; at most ten events per second."""
 
     transfer: int
     channel: int
@@ -161,9 +162,9 @@ class TransferRetried:
 
 @dataclass(slots=True, kw_only=True)
 class TransferFinished:
-    """A payload's transfer ended: so many of its files and bytes are in the staging area.
+    """The transfer of a payload ended; its `files` and `bytes` are in the staging area.
 
-    `seconds` is how long this attempt took.
+    `seconds` is the duration of this attempt.
     """
 
     transfer: int
@@ -175,7 +176,7 @@ class TransferFinished:
 
 @dataclass(slots=True, kw_only=True)
 class FileStaged:
-    """The bytes of a local file lie in the staging area; the server does not know it yet."""
+    """The bytes of a local file are in the staging area; the server has no record of it yet."""
 
     path: bytes
     size: int
@@ -194,7 +195,7 @@ class FileRegistered:
 class FileVerified:
     """The server has compared its replica with our checksum: the file is safe.
 
-    `known` says that this was so before: nothing of the file was sent in this run.
+    If `known` is true, it was verified before, and nothing was sent in this run.
     """
 
     path: bytes
@@ -205,9 +206,9 @@ class FileVerified:
 
 @dataclass(slots=True, kw_only=True)
 class FileFailed:
-    """A local file could not be brought to the server in this run.
+    """A local file could not be uploaded in this run.
 
-    `modified_ns` is its time of modification in nanoseconds since 1970, 0 if it is not known.
+    `modified_ns` is its modification time in nanoseconds since 1970, 0 if it is not known.
     """
 
     path: bytes
@@ -222,10 +223,10 @@ class FileFailed:
 
 @dataclass(slots=True, kw_only=True)
 class FileRetried:
-    """A person wants a file sent again.
+    """The user requested to send a file again.
 
-    The `outcome` that was told of it before, `failed` or `waiting`, is taken back. `modified_ns` is
-    its time of modification in nanoseconds since 1970, 0 if it is not known.
+    The earlier `outcome` of the file, `failed` or `waiting`, no longer applies. `modified_ns` is
+    its modification time in nanoseconds since 1970, 0 if it is not known.
     """
 
     path: bytes
@@ -240,10 +241,10 @@ class FileRetried:
 
 @dataclass(slots=True, kw_only=True)
 class ChannelChanged:
-    """A channel changed: its `state` is now `open`, `closed` or `lost`.
+    """The `state` of a channel changed: it is now `open`, `closed` or `lost`.
 
     `host` is the staging host, `rung` what it allows (`shell`, `scp`, `sftp`, or `http`), `cipher`
-    what the channel is encrypted with, as far as they are known; `detail` says why.
+    the cipher of the connection; each is empty if not known. `detail` is the reason.
     """
 
     channel: int
@@ -256,11 +257,11 @@ class ChannelChanged:
 
 @dataclass(slots=True, kw_only=True)
 class LimitsChanged:
-    """How many `channels` may work at once, or how fast, changed; `reason` says why.
+    """The number of `channels` that may work concurrently, or the bandwidth, changed.
 
-    It is a setting, a person, a host that grants no more, or what was carried, as in `2 channels
-    carried 118.0 MB/s, 3 carry 170.0 MB/s: trying 6`. `bandwidth` is how many bytes a second all
-    channels may send together, 0 without a limit.
+    `reason` is a setting, the user, a host that allows no more, or the measured speed, such as `2
+    channels carried 118.0 MB/s, 3 carry 170.0 MB/s: trying 6`. `bandwidth` is the limit of all
+    channels together in bytes per second, 0 for no limit.
     """
 
     channels: int
@@ -270,10 +271,10 @@ class LimitsChanged:
 
 @dataclass(slots=True, kw_only=True)
 class RunPaused:
-    """Nothing new is sent for now: something stopped the whole run, or holds it.
+    """No new transfers start for now, because something stopped or delays the whole run.
 
-    The newest reason is told. It may come before `run_started`: an approval, or a server that is
-    away, is waited for before a run begins.
+    `problem` is the newest reason. The event may precede `run_started`: a run waits for an
+    approval, or for a server that is unavailable, before it begins.
     """
 
     problem: Problem
@@ -281,18 +282,19 @@ class RunPaused:
 
 @dataclass(slots=True, kw_only=True)
 class RunResumed:
-    """Nothing that had paused the run is left."""
+    """Everything that had paused the run is resolved."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)  # the window keeps it as a value
+@dataclass(frozen=True, slots=True, kw_only=True)  # immutable, because the window stores it
 class RunProgressed:
-    """The sums of the run so far, four times a second while they change.
+    """The totals of the run so far, four times per second while they change.
 
     `found` = `verified` + `waiting` + `skipped` + `failed` + open. `checked` files were compared
     with the server, `wanted` ones are to be sent, `sent` ones have arrived in the staging area,
     `registered` ones have a record. `found_bytes`, `verified_bytes`, `wanted_bytes` and
-    `sent_bytes` are the sizes of such files. `byte_rate` and `file_rate` are per second;
-    `remaining` is seconds, null where nobody can tell; `seconds` have passed.
+    `sent_bytes` are the sizes of these files. `byte_rate` and `file_rate` are per second;
+    `remaining` is the expected time in seconds, null if it cannot be estimated; `seconds` is the
+    elapsed time.
     """
 
     found: int
@@ -316,13 +318,13 @@ class RunProgressed:
 
 @dataclass(slots=True, kw_only=True)
 class StagesMeasured:
-    """How the last two seconds were shared out, once a second while nothing pauses the run.
+    """The work of the stages in the last two seconds, once per second unless the run is paused.
 
-    `stage` (`scan`, `check`, `send`, `register` or `verify`) holds up the others because of its
-    `limit` (below); both are empty where the shares do not decide. `byte_rate` is per second.
-    `busy` and `blocked` are how many workers (of `send`: channels) of each stage were at work, or
-    waited for the next stage, on average. `spent` is the share of the channels' time that each
-    need took, `processors` how many of them we used.
+    `stage` (`scan`, `check`, `send`, `register` or `verify`) is the bottleneck because of its
+    `limit` (below); both are empty if there is no clear bottleneck. `byte_rate` is per second.
+    `busy` and `blocked` are the average numbers of workers (of `send`: channels) of each stage that
+    worked, or that waited for the next stage. `spent` is the share of the channels' time by cause,
+    `processors` the number of processors in use.
     """
 
     stage: str
@@ -336,7 +338,7 @@ class StagesMeasured:
 
 @dataclass(slots=True, kw_only=True)
 class CommandDone:
-    """A `command` was carried out; `id` is its own, null where it had none."""
+    """A `command` was carried out; `id` is that of the command, or null."""
 
     id: str | int | None
     command: str
@@ -344,7 +346,7 @@ class CommandDone:
 
 @dataclass(slots=True, kw_only=True)
 class CommandRefused:
-    """A `command` was not carried out, and changed nothing; `id` is its own, or null."""
+    """A `command` was refused and changed nothing; `id` is that of the command, or null."""
 
     id: str | int | None
     command: str
@@ -353,9 +355,9 @@ class CommandRefused:
 
 @dataclass(slots=True, kw_only=True)
 class RunScheduled:
-    """Of `watch`: the next run starts by itself at this time, or (null) never.
+    """The time at which `watch` starts the next run automatically; null for never.
 
-    `kind` is that of the schedule; a watch also starts when new files have settled.
+    `kind` is that of the schedule. A watch also starts a run when new files have settled.
     """
 
     at: datetime | None
@@ -364,7 +366,7 @@ class RunScheduled:
 
 @dataclass(slots=True, kw_only=True)
 class Notice:
-    """Something a person should know; nothing failed because of it."""
+    """Information for the user; nothing failed because of it."""
 
     problem: Problem
 
@@ -373,11 +375,11 @@ class Notice:
 class RunFinished:
     """The run ended; `found` = `verified` + `waiting` + `skipped` + `failed`.
 
-    `left_behind` are the skipped files that nothing leaves out on purpose, and the folders that
-    were not read: somebody has to see to them before all is safe.
-    `sent` files and `bytes` travelled in this run, which took so many `seconds`. `problem` says why
-    it ended early, else null. `shard` is as in `run_started`, `limit` as in `stages_measured`: what
-    it was for the longest time. `run` is empty where the run could not even begin.
+    `left_behind` are the files that were skipped unintentionally, and the folders that were not
+    read; they need attention before all data is safe. `sent` and `bytes` are the files and bytes
+    sent in this run, which took `seconds`. `problem` is why it ended early, or null. `shard` is as
+    in `run_started`; `limit` is the most frequent one of `stages_measured`. `run` is empty if the
+    run could not begin.
     """
 
     run: str
@@ -397,7 +399,7 @@ class RunFinished:
 
     @classmethod
     def of_nothing(cls, at: datetime, problem: Problem) -> Self:
-        """Return the end of a run that could not begin."""
+        """Return the event for a run that could not begin."""
         sums = dict.fromkeys(("found", "verified", "waiting", "skipped", "failed"), 0)
         return cls(
             run="", at=at, sent=0, bytes=0, seconds=0.0, problem=problem, shard="", limit="", **sums
@@ -462,10 +464,11 @@ def _plain(value: object) -> object:
 
 
 def parse_event(record: Mapping[str, object]) -> Event | None:
-    """Return the event of a record as `event_record` makes it; None if its name is unknown.
+    """Return the event of a record made by `event_record`; None if its name is unknown.
 
-    Another version may have written it: unknown fields are ignored, and missing ones get their
-    defaults. A path is the text that was printed. Raises ValueError for values of other types.
+    Another version may have written the record: unknown fields are ignored, and missing ones get
+    their defaults. A path is the text that was printed. Raises ValueError for values of other
+    types.
     """
     name = record.get("event")
     kind = _kinds().get(name) if isinstance(name, str) else None
@@ -481,7 +484,7 @@ def parse_event(record: Mapping[str, object]) -> Event | None:
 
 
 def parse_problem(value: object) -> Problem:
-    """Return a problem as events and the ledger's runs have it; raises ValueError."""
+    """Parse a problem as in events and the ledger's runs; raises ValueError."""
     if not isinstance(value, dict):
         raise _unexpected(value, "a problem")
     parts = value.get("code"), value.get("message"), value.get("hint", "")
@@ -489,7 +492,7 @@ def parse_problem(value: object) -> Problem:
 
 
 class _Field(NamedTuple):
-    """How one field of an event is read."""
+    """How one field of an event is parsed."""
 
     name: str
     parse: Callable[[object], object]
@@ -510,7 +513,7 @@ def _fields_of(kind: type[Event]) -> tuple[_Field, ...]:
 
 
 def _find_parser(kind: object) -> Callable[[object], object]:
-    """Return what parses values of a type, or of one of several as in `str | None`."""
+    """Return the parser for a type, or for a union such as `str | None`."""
     if kind in _PARSERS:
         return _PARSERS[kind]
     choices = [_PARSERS[each] for each in get_args(kind)]
@@ -537,7 +540,7 @@ def _parse_text(value: object) -> str:
 
 
 def _parse_whole(value: object) -> int:
-    if type(value) is not int:  # which True is not
+    if type(value) is not int:  # excludes True, which isinstance would accept
         raise _unexpected(value, "a whole number")
     return value
 

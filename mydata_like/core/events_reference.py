@@ -1,4 +1,4 @@
-"""The parts of docs/events.md that list every event and every code of a problem.
+"""The parts of docs/events.md that list all events and problem codes.
 
 python -m mydata_like.core.events_reference docs/events.md
 """
@@ -33,7 +33,7 @@ _KINDS: Final = {
 
 
 def build_reference(page: str) -> str:
-    """Return the page with its generated parts made again; all other text stays."""
+    """Return the page with its generated parts updated; all other text stays unchanged."""
     return _replace(_replace(page, _EVENTS, _event_lines()), _CODES, _code_lines())
 
 
@@ -54,15 +54,13 @@ def _event_lines() -> Iterator[str]:
 def _code_lines() -> Iterator[str]:
     yield "\n| code | what happened | who can fix it | button in the window |\n|---|---|---|---|\n"
     for code, info in PROBLEMS.items():
-        meaning = (
-            f"{info.meaning} Counts as left out on purpose." if info.intended else info.meaning
-        )
+        meaning = f"{info.meaning} Counts as skipped on purpose." if info.intended else info.meaning
         button = f"{info.action.value} (`{info.setting}`)" if info.setting else info.action.value
         yield f"| `{code}` | {meaning} | {info.fixer.value} | {button} |\n"
 
 
 def _name_kind(kind: object) -> str:
-    """Return what a value is in JSON, as in `time or null`."""
+    """Return the JSON type of a value, such as `time or null`."""
     return " or ".join(_KINDS[each] for each in (get_args(kind) or (kind,)))
 
 

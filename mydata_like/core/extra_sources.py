@@ -1,4 +1,4 @@
-"""Folders and files outside of the data directory that a person wants to be carried as well."""
+"""Folders and files outside the data directory that the user added."""
 
 from datetime import datetime
 from pathlib import PurePath
@@ -7,13 +7,13 @@ from typing import Final, NamedTuple
 from mydata_like.core.errors import SourceError
 from mydata_like.core.formatting import format_path
 
-LONGEST_NAME: Final = 400  # characters; the server's own limit of titles
+LONGEST_NAME: Final = 400  # characters; the server's limit for titles
 
 
 class Destination(NamedTuple):
-    """What a source becomes on the server; without an owner it is the account's own.
+    """The owner, experiment and dataset of a source; an empty owner is the account itself.
 
-    The owner is named as the layout's folders of owners are: by user name, e-mail or group.
+    The owner is named as in the folders of the layout: by user name, e-mail address or group.
     """
 
     owner: str
@@ -22,16 +22,16 @@ class Destination(NamedTuple):
 
 
 class SourceRequest(NamedTuple):
-    """A folder or file that is to be carried; without a destination as it was or is called."""
+    """A folder or file to upload; without a destination, its earlier or default names are used."""
 
     path: bytes
     destination: Destination | None = None
 
 
 class ExtraSource(NamedTuple):
-    """A folder or file outside of the data directory, and what it becomes.
+    """A folder or file outside the data directory, and its destination.
 
-    `path` is absolute, with `/` between its names: what the keys of its files begin with.
+    `path` is absolute, separated by `/`; the keys of its files begin with it.
     """
 
     path: bytes
@@ -40,15 +40,15 @@ class ExtraSource(NamedTuple):
 
     @property
     def folder(self) -> bytes:
-        """The folder that becomes a dataset: that of a single file has no other files."""
+        """The folder that becomes a dataset; that of a single file has no other files."""
         return self.path.rpartition(b"/")[0] if self.alone else self.path
 
 
 class KnownSource(NamedTuple):
-    """A source as the ledger remembers it; `finished` is when all of it was safe.
+    """A source in the ledger; `finished` is when all of it was verified.
 
-    `open_files` and `open_bytes` are what is known of it and not verified, None where that was
-    not asked or no run has looked at it yet.
+    `open_files` and `open_bytes` are its known files that are not verified. They are None if they
+    were not requested, or if no run has scanned the source yet.
     """
 
     path: bytes
@@ -60,12 +60,12 @@ class KnownSource(NamedTuple):
 
 
 def parse_destination(text: str) -> Destination:
-    """Return what `OWNER/EXPERIMENT/DATASET` says; the owner may be left out."""
+    """Parse `OWNER/EXPERIMENT/DATASET`; the owner is optional."""
     parts = text.split("/")
     if len(parts) not in (2, 3):
         shown = format_path(text.encode("utf-8", "backslashreplace"))
         raise SourceError(
-            f"Nobody can tell what a folder is to become as {shown}.",
+            f"{shown} does not name an experiment and a dataset.",
             hint="Write EXPERIMENT/DATASET, or OWNER/EXPERIMENT/DATASET.",
             code="source.name",
         )
@@ -73,12 +73,12 @@ def parse_destination(text: str) -> Destination:
 
 
 def check_destination(destination: Destination) -> Destination:
-    """Return the names as the server gets them; raises `SourceError` where it cannot hold them."""
+    """Return the names as sent to the server; raises `SourceError` for invalid ones."""
     named = Destination(*(name.strip() for name in destination))
     for part, name in zip(("owner", "experiment", "dataset"), named, strict=True):
         if (why := _find_fault(name)) and (name or part != "owner"):
             raise SourceError(
-                f"The server cannot hold the name of the {part}: {why}.",
+                f"The server cannot store the name of the {part}: {why}.",
                 hint="Choose another name.",
                 code="source.name",
             )
@@ -86,14 +86,14 @@ def check_destination(destination: Destination) -> Destination:
 
 
 def lies_in(path: bytes, folder: bytes) -> bool:
-    """Return whether a key is that of a folder, or of something in it."""
+    """Return whether a key is a folder's own or that of something in it."""
     return path == folder or path.startswith(folder + b"/")
 
 
 def suggest_destination(path: bytes, *, alone: bool = False) -> Destination:
-    """Return what a folder is called after: its own name, and that of the folder above it.
+    """Return default names for a folder: its own, and that of the folder above it.
 
-    Files are called after the folder in which they are.
+    A file gets the names of its folder.
     """
     folder = PurePath(path.decode("utf-8", "replace"))
     if alone:
@@ -102,7 +102,7 @@ def suggest_destination(path: bytes, *, alone: bool = False) -> Destination:
 
 
 def _find_fault(name: str) -> str:
-    """Return what is wrong with a name; empty where nothing is."""
+    """Return what is wrong with a name; empty if it is valid."""
     if not name:
         return "it is empty"
     if len(name) > LONGEST_NAME:

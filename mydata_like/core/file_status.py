@@ -1,4 +1,4 @@
-"""What is known of one local file or folder: on the disk, in the ledgers, on the server."""
+"""The status of a local file or folder: on the disk, in the ledgers, on the server."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -12,40 +12,40 @@ from mydata_like.core.model import Entry, EntryState
 
 
 class LocalState(StrEnum):
-    """How the file on the disk, as a scan would see it, compares with what the ledger knows."""
+    """How the local file compares with the one in the ledger."""
 
     SAME = "same"
     CHANGED = "changed"  # other size or time
     UNCERTAIN = "uncertain"  # same size and time, but the system noted a change, or another file
     GONE = "gone"
-    UNREADABLE = "unreadable"  # nobody can look now: its drive is away, or permissions are missing
-    NEW = "new"  # the ledger has never heard of it
+    UNREADABLE = "unreadable"  # not accessible now: a missing drive or permission
+    NEW = "new"  # not in the ledger
 
 
 class FileSafety(StrEnum):
-    """What may be said of a file by what is known here; only VERIFIED is good news."""
+    """The safety of a file by what is known locally; only VERIFIED means that it is safe."""
 
-    VERIFIED = "verified"  # the server has verified these very bytes, when it was last asked
+    VERIFIED = "verified"  # the server had verified exactly these bytes when it was last queried
     UNCERTAIN = "uncertain"  # verified, but the local file may have changed since
-    CHANGED = "changed"  # what was sent are other bytes
+    CHANGED = "changed"  # other content was sent
     PENDING = "pending"  # sent or registered, and not verified yet
-    UNSENT = "unsent"  # found, and not sent: it waits, failed or is left out
-    GONE_VERIFIED = "gone-verified"  # no longer here; verified when the server was last asked
+    UNSENT = "unsent"  # found, and not sent: it waits, failed or is skipped
+    GONE_VERIFIED = "gone-verified"  # no longer here; verified when the server was last queried
     GONE = "gone"  # no longer here, and not verified
-    UNREADABLE = "unreadable"  # nobody can look at the local file now
+    UNREADABLE = "unreadable"  # the local file cannot be examined now
     UNKNOWN = "unknown"  # nothing is known of it
 
 
 class UnknownReason(StrEnum):
     """Why nothing is known of a path."""
 
-    OUTSIDE = "outside"  # of the data directory, and of all that was dropped
-    UNSEEN = "unseen"  # it is there, and no run has come across it
-    ABSENT = "absent"  # neither the disk nor the ledger has it
+    OUTSIDE = "outside"  # outside the data directory and all added sources
+    UNSEEN = "unseen"  # it exists, but no run has found it
+    ABSENT = "absent"  # neither on the disk nor in the ledger
 
 
 class StepTimes(NamedTuple):
-    """When a file reached each step, in seconds since 1970; None where that is not known."""
+    """When a file reached each step, in seconds since 1970; None if not known."""
 
     staged: int | None = None
     registered: int | None = None
@@ -53,7 +53,7 @@ class StepTimes(NamedTuple):
 
 
 class KnownOutcome(NamedTuple):
-    """What is not well, as the last run found it; of a folder it concerns all below."""
+    """The last run's outcome of an unhealthy file, or of a folder with all files below it."""
 
     kind: str
     problem: Problem
@@ -64,16 +64,16 @@ class KnownOutcome(NamedTuple):
 
 
 class FileEvidence(NamedTuple):
-    """What one ledger knows of a file; `outcome` is that of the file's own path only."""
+    """The knowledge of one ledger about a file; `outcome` is that of the file's own path only."""
 
     entry: Entry | None = None
     times: StepTimes = StepTimes()
-    changed_at: int = 0  # when the row of the entry was written, 0 where that is not known
+    changed_at: int = 0  # when the row of the entry was written, 0 if not known
     outcome: KnownOutcome | None = None
 
     @property
     def verified(self) -> bool:
-        """Whether the server has verified what is known here, and no run has denied it since."""
+        """Whether the server has verified the known file, and no later run found otherwise."""
         return _is_verified(self.entry) and not self._denied_at
 
     @property
@@ -89,7 +89,7 @@ class FileEvidence(NamedTuple):
 
 
 class LocalFacts(NamedTuple):
-    """What the disk says of a file, links followed as a scan follows them."""
+    """The attributes of the file on the disk; links are followed as in a scan."""
 
     size: int
     modified_ns: int
@@ -97,14 +97,14 @@ class LocalFacts(NamedTuple):
     inode: int
 
 
-# Kinds of outcomes that say that a file's bytes, as a run saw them, are not on the server; what
-# is merely left out may have been verified before.
+# Kinds of outcomes which mean that a file's bytes, as a run found them, are not on the server. A
+# skipped file may have been verified before.
 DENYING: Final = frozenset(("found", "waiting", "failed"))
 NO_EVIDENCE: Final = FileEvidence()
 
 
 class FileStatus(NamedTuple):
-    """One local file; `size` and `modified_ns` are the disk's, else the ledger's."""
+    """One local file; `size` and `modified_ns` are those of the disk, else of the ledger."""
 
     path: Path
     key: bytes
@@ -112,7 +112,7 @@ class FileStatus(NamedTuple):
     size: int
     modified_ns: int
     evidence: FileEvidence = NO_EVIDENCE
-    above: KnownOutcome | None = None  # of a folder that it is in
+    above: KnownOutcome | None = None  # of a folder that contains it
     unknown: UnknownReason | None = None
     web: str = ""  # the page of its dataset on the server
 
@@ -122,12 +122,12 @@ class FileStatus(NamedTuple):
 
     @property
     def outcome(self) -> KnownOutcome | None:
-        """What is not well with it, or with a folder above."""
+        """The outcome of the file, or of a folder above it."""
         return self.evidence.outcome or self.above
 
     @property
     def safety(self) -> FileSafety:
-        """What may be said of it by what is known here."""
+        """The safety of the file by what is known locally."""
         if self.local is LocalState.GONE and self.unknown is None:
             return FileSafety.GONE_VERIFIED if self.evidence.verified else FileSafety.GONE
         if self.local is LocalState.UNREADABLE:
@@ -138,10 +138,10 @@ class FileStatus(NamedTuple):
 
     @property
     def state(self) -> str:
-        """How far this very file has come: a state of the ledger or of an outcome, in one word.
+        """The progress of this file in one word: a state of the ledger or the kind of an outcome.
 
-        It is "verified" only of bytes that are verified; "changed" and "uncertain" stand in for
-        it where the local file is, or may be, another one.
+        It is "verified" only if exactly these bytes are verified. "changed" and "uncertain" replace
+        it if the local file is, or may be, different.
         """
         safety = self.safety
         if safety in (FileSafety.CHANGED, FileSafety.UNCERTAIN):
@@ -154,14 +154,14 @@ class FileStatus(NamedTuple):
 
     @property
     def modified(self) -> datetime | None:
-        """When the file was modified that the ledger knows, else that of the disk."""
+        """The modification time of the file in the ledger, else of the one on the disk."""
         modified_ns = self.entry.modified_ns if self.entry else self.modified_ns
         if not modified_ns:
             return None
         return datetime.fromtimestamp(0, UTC) + timedelta(microseconds=modified_ns // 1000)
 
     def as_record(self) -> dict[str, object]:
-        """Return all of it as plain values for JSON; facts of the server are null until known."""
+        """Return the status as plain values for JSON; unknown facts of the server are null."""
         entry, outcome = self.entry, self.outcome
         return {
             "path": format_path(self.key),
@@ -190,25 +190,25 @@ class FileStatus(NamedTuple):
 
 
 class Amount(NamedTuple):
-    """So many files, of so many bytes."""
+    """A number of files and their bytes."""
 
     files: int = 0
     bytes: int = 0
 
 
 class FolderStatus(NamedTuple):
-    """A folder with all below it; `states` are those of the ledgers, and kinds of outcomes."""
+    """A folder with all files below it; `states` are ledger states and kinds of outcomes."""
 
     path: Path
     key: bytes
     states: dict[str, Amount]
     outcome: KnownOutcome | None = None
     unknown: UnknownReason | None = None
-    web: str = ""  # where all of it is in one dataset: that one's page
+    web: str = ""  # the page of its dataset, if all of it is in one
 
     @property
     def known(self) -> Amount:
-        """All files of which something is known."""
+        """All files in the ledger."""
         return Amount(*map(sum, zip(*self.states.values(), strict=True))) if self.states else NONE
 
     @property
@@ -221,7 +221,7 @@ PathStatus = FileStatus | FolderStatus
 
 
 class Suggestion(NamedTuple):
-    """A file or folder whose name has what the user has typed so far."""
+    """A file or folder whose name contains the text the user has typed so far."""
 
     key: bytes
     size: int
@@ -230,12 +230,12 @@ class Suggestion(NamedTuple):
 
 
 def compare(entry: Entry | None, local: LocalFacts) -> LocalState:
-    """Return how the disk's file compares with the one that the ledger knows."""
+    """Compare the file on the disk with the one in the ledger."""
     if entry is None:
         return LocalState.NEW
     if (local.size, local.modified_ns) != (entry.size, entry.modified_ns):
         return LocalState.CHANGED
-    # Old rows have neither, and Windows tells no inode while it lists a folder.
+    # Old rows have neither, and Windows reports no inode when it lists a folder.
     known = (entry.ctime_ns, local.ctime_ns), (entry.inode, local.inode)
     if any(before and now and before != now for before, now in known):
         return LocalState.UNCERTAIN
@@ -243,9 +243,9 @@ def compare(entry: Entry | None, local: LocalFacts) -> LocalState:
 
 
 def choose_evidence(found: Sequence[FileEvidence], local: LocalFacts | None) -> FileEvidence:
-    """Return what counts of what several ledgers know of a file.
+    """Choose among the knowledge of several ledgers about a file.
 
-    That is the latest, and of what is equally late what is verified of the file as it is now.
+    The newest applies; at equal times, the one that verifies the present file.
     """
     return max(found, key=lambda one: (one.at, _matches(one, local)), default=NO_EVIDENCE)
 

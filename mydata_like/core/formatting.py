@@ -1,10 +1,10 @@
-"""Values as a person reads them: paths, sizes, times."""
+"""Values formatted for display: paths, sizes, times."""
 
 import json
 import unicodedata
 from typing import Final
 
-# What keeps a run from going faster, by the names in docs/events.md.
+# The bottlenecks of a run, by their names in docs/events.md.
 LIMITS: Final = {
     "source": "the disk of this computer",
     "processor": "the processors of this computer",
@@ -18,27 +18,27 @@ LIMITS: Final = {
 
 
 def format_path(path: bytes) -> str:
-    r"""Return a path as plain text; bytes that are no text and control characters as \xNN."""
+    r"""Return a path as plain text; invalid bytes and control characters become \xNN."""
     return format_text(path.decode("utf-8", "backslashreplace"))
 
 
 def format_text(text: str) -> str:
-    r"""Return a text from outside as plain text; control characters as \xNN and the like."""
+    r"""Return external text as plain text; control characters become \xNN or similar."""
     return text if text.isprintable() else "".join(map(_visible, text))
 
 
 def format_lines(text: str) -> str:
-    """Return a text of several lines as plain text: as `format_text`, but line breaks stay."""
+    """Return text as `format_text` does, but keep line breaks."""
     if text.isprintable():
         return text
     return "\n".join(map(format_text, text.split("\n")))
 
 
 def format_json(value: object, indent: int | None = None) -> str:
-    """Return a value as JSON in which control characters are escaped as well.
+    """Return a value as JSON in which all control characters are escaped.
 
-    JSON itself escapes those of ASCII below U+0020 only: neither DEL and the C1 controls nor
-    U+2028, U+202E and the like, which a terminal or a program that reads lines may obey.
+    JSON itself only escapes those of ASCII below U+0020. DEL, the C1 controls, U+2028, U+202E and
+    similar remain, which a terminal or a line-based program may interpret.
     """
     text = json.dumps(value, ensure_ascii=False, indent=indent)
     if text.isprintable():
@@ -53,18 +53,18 @@ def _visible(character: str) -> str:
 
 
 def _escape_json(character: str) -> str:
-    if _is_hidden(character) and character != "\n":  # which stands between values only
+    if _is_hidden(character) and character != "\n":  # which only occurs between values
         return json.dumps(character)[1:-1]
     return character
 
 
 def _is_hidden(character: str) -> bool:
-    """Return whether a character has no glyph of its own but may change what is shown."""
+    """Return whether a character has no glyph but may change how text is displayed."""
     return unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp")
 
 
 def format_size(size: float) -> str:
-    """Return a number of bytes in decimal units, as in `12.3 MB`."""
+    """Return a number of bytes in decimal units, such as `12.3 MB`."""
     for unit in ("bytes", "kB", "MB", "GB"):
         if abs(size) < 1000:
             return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
@@ -73,7 +73,7 @@ def format_size(size: float) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """Return a time span as in `4 min 05 s`."""
+    """Return a duration such as `4 min 05 s`."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     if hours:

@@ -1,8 +1,8 @@
-"""Which ids were seen: by the million in little memory, as those of records follow one another."""
+"""A compact set for millions of ids, which are mostly consecutive."""
 
 from collections.abc import Iterable
 
-BITS = 64  # ids in a block
+BITS = 64  # ids per block
 
 
 class IdSet:

@@ -1,12 +1,12 @@
-"""A line of the log, as those who read it get it."""
+"""One line of the log, as parsed for display."""
 
 from typing import NamedTuple
 
 
 class LogLine(NamedTuple):
-    """One line; those that continue a message have its level and no time.
+    """One line; continuation lines of a message have its level and no time.
 
-    `at` is local time as it stands in the file, `origin` the part of the program that wrote it.
+    `at` is the local time in the file, `origin` the part of the program that wrote it.
     """
 
     at: str

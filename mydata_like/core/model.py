@@ -1,8 +1,8 @@
-"""The values that travel through the flow, from a file on the disk to a verified record.
+"""The values of the pipeline, from a local file to a verified record.
 
-Values made once per local file or per datafile are named tuples: a run may see millions of
-them, and they are made, compared and sent between processes several times faster than frozen
-dataclasses. Sizes are bytes; names and paths of the disk are bytes as the system gave them.
+Values made once per local file or per datafile are named tuples. A run may have millions of them,
+and named tuples are created, compared and sent between processes several times faster than frozen
+dataclasses. Sizes are bytes; names and paths on the disk are bytes as the system returned them.
 """
 
 from collections.abc import Sequence
@@ -21,11 +21,11 @@ ExperimentId = NewType("ExperimentId", int)
 DatasetId = NewType("DatasetId", int)
 DatafileId = NewType("DatafileId", int)
 
-NO_CHECKSUM = "0" * 32  # of a record that was made before its bytes came
+NO_CHECKSUM = "0" * 32  # of a record created before its bytes arrived
 
 
 class Layout(StrEnum):
-    """How levels of folders map to owner, experiment and dataset; the texts are MyData's."""
+    """How levels of folders map to owner, experiment and dataset; the texts are those of MyData."""
 
     USERNAME_DATASET = "Username / Dataset"
     EMAIL_DATASET = "Email / Dataset"
@@ -40,7 +40,7 @@ class Layout(StrEnum):
 
 
 class OwnerKind(StrEnum):
-    """How the name of an owner's folder is looked up on the server."""
+    """How the owner of a folder is found on the server by the folder's name."""
 
     ACCOUNT = "account"
     USERNAME = "username"
@@ -49,10 +49,10 @@ class OwnerKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatasetFolder:
-    """One folder of the disk that becomes one dataset of the server.
+    """A local folder that becomes a dataset on the server.
 
-    `title` is the experiment's title, or None where the experiment is named after the
-    instrument and its owner's full name, which only the server knows.
+    `title` is the experiment's title, or None if the experiment is named after the instrument and
+    its owner's full name, which only the server knows.
     """
 
     path: bytes
@@ -61,17 +61,17 @@ class DatasetFolder:
     owner_kind: OwnerKind = OwnerKind.ACCOUNT
     owner: str = ""  # name of the owner's folder; empty for the account's own
     group_folder: str = ""  # name of the group's folder, without the prefix; empty for none
-    recursive: bool = True  # files of an experiment's own folder are taken without sub-folders
-    above: int = 0  # bytes of `path` that patterns do not see: where it is outside of the root
+    recursive: bool = True  # only the files directly in an experiment's folder, without sub-folders
+    above: int = 0  # bytes of `path` that patterns ignore, for a path outside the data directory
 
 
 class FileGroup(NamedTuple):
-    """Files of one dataset folder that travel through the flow together (at most a thousand).
+    """Files of one dataset folder that pass through the pipeline together (at most a thousand).
 
-    `last` says that the folder has been read to its end; the last group may be empty. Groups
-    of a folder have numbers from 0 on, and their files come in the order of the walk: all of a
-    sub-folder before the walk leaves it. `known` is the dataset in which the ledger knows all of
-    the files as verified just as they are; with `new` it knows none of them so.
+    `last` is true when the folder has been read completely; the last group may be empty. Groups of
+    a folder are numbered from 0, and their files are in the order of the walk: all of a sub-folder
+    before the walk leaves it. `known` is the dataset in which the ledger has all of the files as
+    verified and unchanged. With `new`, it has none of them so.
     """
 
     folder: DatasetFolder
@@ -94,7 +94,7 @@ class Group:
 class User:
     """An account on the server.
 
-    `full_name` is for people; `raw_name` are first name, space and last name as they stand.
+    `full_name` is for display; `raw_name` is the unchanged first name, space and last name.
     """
 
     id: int
@@ -106,7 +106,7 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class Facility:
-    """A place that runs instruments; its manager group owns what its uploaders make."""
+    """A place that operates instruments; its manager group owns the data of its uploaders."""
 
     id: int
     name: str
@@ -115,7 +115,7 @@ class Facility:
 
 @dataclass(frozen=True, slots=True)
 class InstrumentRecord:
-    """A machine that makes data."""
+    """The server's record of an instrument."""
 
     id: int
     name: str
@@ -125,9 +125,10 @@ class InstrumentRecord:
 class Experiment:
     """The upper level of the server's hierarchy.
 
-    `empty` says that it holds no dataset, `marks` are the texts that it was made with, its
-    maker's uuid among them; both as far as the server tells. `left` is one of the same title that
-    we have just made and that stays empty, since another uploader had made this one.
+    `empty` means that it has no dataset. `marks` are the texts it was created with, its creator's
+    uuid among them. Both are set only if the server reports them. `left` is an experiment of the
+    same title that this uploader has just created and that stays empty, because another uploader
+    had created this one.
     """
 
     id: ExperimentId
@@ -146,35 +147,35 @@ class Dataset:
 
     id: DatasetId
     name: str
-    files: int = 0  # datafiles it held when it was fetched, as the server counted them
+    files: int = 0  # datafiles it had when it was fetched, as counted by the server
     left: DatasetId | None = None
 
 
 class DatasetStats(NamedTuple):
-    """How many datafiles a dataset has, and how many of them the server has verified."""
+    """The number of datafiles of a dataset, and of those that the server has verified."""
 
     total: int
     verified: int
 
 
 class NewestDatafile(NamedTuple):
-    """How many records a dataset has, and the id of the newest; 0 where there is none."""
+    """The number of records of a dataset, and the id of the newest; 0 if there is none."""
 
     total: int
     id: int
 
 
 class DatasetListing(NamedTuple):
-    """What the last full listing of a dataset showed: the records it had then."""
+    """The records of a dataset at its last full listing."""
 
     newest: NewestDatafile
     at: datetime
 
 
 class OpenFiles(NamedTuple):
-    """Files that are not known as verified just as they are now, by their keys.
+    """The files that are not known as verified and unchanged, by their keys.
 
-    `datasets` are those that have the others.
+    `datasets` are those of the other files.
     """
 
     keys: frozenset[bytes]
@@ -191,7 +192,7 @@ class Replica(NamedTuple):
 
 
 class Datafile(NamedTuple):
-    """What the server has: one record. Times are the server's own texts, without a zone."""
+    """One record of the server. Times are the server's own texts, without a time zone."""
 
     id: DatafileId
     dataset: DatasetId
@@ -211,30 +212,30 @@ class Datafile(NamedTuple):
         return tuple(replica for replica in self.replicas if replica.uri == uri)
 
     def is_verified_at(self, uri: str) -> bool:
-        """Whether what was put at this path is verified; where it has moved, any replica counts.
+        """Return whether the bytes at this path, or where they were moved, are verified.
 
-        A replica of earlier bytes says "verified" until the server looks at it again.
+        A replica of earlier bytes remains "verified" until the server verifies it again.
         """
         copies = self.copies_at(uri)
         return all(replica.verified for replica in copies) if copies else self.verified
 
     @property
     def looks(self) -> tuple[str, ...]:
-        """When the server looked at its replicas, the last time at each."""
+        """The time at which the server last verified each replica."""
         return tuple(replica.verified_at for replica in self.replicas if replica.verified_at)
 
     @property
     def unfinished(self) -> bool:
-        """Whether its bytes are still to come, in chunks: then it describes none of any file."""
+        """Whether its bytes are still incomplete (chunks), so that it describes no file."""
         return self.checksum == NO_CHECKSUM and not self.verified
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StagingArea:
-    """Where the server lets us put bytes: the approved storage box and the hosts before it.
+    """The approved storage box to which the server lets us write, and its hosts.
 
-    `location` is the box's absolute path on the hosts; `host_keys` are fingerprints
-    (`SHA256:...`) or public keys that the server's administrator set, possibly none.
+    `location` is the box's absolute path on the hosts. `host_keys` are fingerprints (`SHA256:...`)
+    or public keys set by the server's administrator; they may be empty.
     """
 
     box: str
@@ -246,12 +247,12 @@ class StagingArea:
 
 
 class FileToSend(NamedTuple):
-    """A local file that the server lacks, and where it will lie.
+    """A local file that the server lacks, and its path there.
 
-    `remote` is the path below the staging area's location. `datafile` is the record to be
-    repaired when there is one already. `round` counts how often the whole file was sent in
-    this run and did not verify. With `members` it is an archive of these: `file` says only
-    what it will be on the server, and has no path.
+    `remote` is the path below the staging area's location. `datafile` is the record to repair, if
+    there is one. `round` counts how often the whole file was sent in this run and did not verify.
+    With `members` it is an archive of these: `file` only describes its datafile on the server, and
+    has no path.
     """
 
     file: LocalFile
@@ -263,15 +264,15 @@ class FileToSend(NamedTuple):
 
     @property
     def replaces(self) -> bool:
-        """Whether the server may vouch for earlier bytes, which must not be overwritten then.
+        """Whether the server may have earlier bytes as verified, which must not be overwritten.
 
-        An archive is never sent in the place of a verified one.
+        An archive never replaces a verified one.
         """
         return bool(self.datafile and self.datafile.replicas) and not self.members
 
     @property
     def files(self) -> tuple[LocalFile, ...]:
-        """The local files that this is about: what is counted and told."""
+        """The local files it consists of; these are counted and reported."""
         if not self.members:
             return (self.file,)
         return tuple(member.file for member in self.members)
@@ -284,7 +285,7 @@ class FileToSend(NamedTuple):
 
 
 class Payload(NamedTuple):
-    """The bytes of one transfer: one file, or a batch of tiny files when `batched`."""
+    """The bytes of one transfer: one file, or a batch of tiny files if `batched`."""
 
     id: int
     members: tuple[FileToSend, ...]
@@ -296,9 +297,9 @@ class Payload(NamedTuple):
 
 
 class Staged(NamedTuple):
-    """A file whose bytes lie in the staging area, proven; not known to the server yet.
+    """A file proven to be in the staging area; the server has no record of it yet.
 
-    `registered` is true where the transport made the record itself (the HTTP fallback).
+    `registered` is true if the transport created the record itself (the HTTP fallback).
     """
 
     wanted: FileToSend
@@ -307,10 +308,10 @@ class Staged(NamedTuple):
 
 
 class Replacement(NamedTuple):
-    """New bytes of a datafile that has others, from before its record changes until verified.
+    """New bytes for a datafile that has other bytes; kept until they are verified.
 
-    They lie at `staged`, or nowhere yet where nothing can be renamed, and go to `remote`. `at` is
-    in seconds since 1970.
+    The bytes are at `staged`, or nowhere yet if the host cannot rename files, and will be moved to
+    `remote`. `at` is in seconds since 1970.
     """
 
     key: bytes
@@ -326,10 +327,10 @@ class Replacement(NamedTuple):
 class Registered(NamedTuple):
     """A datafile that waits for the server's verification.
 
-    `before` are the looks that the server had taken before this run changed the record: only
-    another one is the answer to our bytes. The other replicas keep theirs, and say "verified" of
-    bytes that are no longer the record's. `placed_by_server` is true where the server chose the
-    path of the bytes (the HTTP fallback).
+    `before` are the times of verification before this run changed the record: only a later one
+    applies to our bytes. The other replicas keep theirs and remain "verified" although their bytes
+    are no longer those of the record. `placed_by_server` is true if the server chose the path of
+    the bytes (the HTTP fallback).
     """
 
     wanted: FileToSend
@@ -340,17 +341,17 @@ class Registered(NamedTuple):
 
 
 class Match(NamedTuple):
-    """A checksum of the server, and what a local file is that has it."""
+    """A checksum on the server, and the state of a local file that has it."""
 
     checksum: str
     known: "Entry | Registered"
 
 
 class Comparison(NamedTuple):
-    """A local file that has to be read: the server has a record of its name and size.
+    """A local file that must be read, because the server has a record of its name and size.
 
-    With the checksum of one of the `matches` it is what that says. Otherwise it differs, and is
-    sent, or cannot be.
+    If its checksum is that of one of the `matches`, that match applies. Otherwise the file differs,
+    and is sent or rejected.
     """
 
     file: LocalFile
@@ -359,9 +360,9 @@ class Comparison(NamedTuple):
 
 
 class CheckedGroup(NamedTuple):
-    """What is open in a group of files after the check; what is verified is not.
+    """The files of a group that are not verified after the check.
 
-    What is `unread` may be verified, too.
+    Files in `unread` may be verified, too.
     """
 
     group: FileGroup
@@ -370,9 +371,9 @@ class CheckedGroup(NamedTuple):
 
 
 class Registration(NamedTuple):
-    """One record to be made (`datafile` is None) or repaired, as the server is told.
+    """One record to create (`datafile` is None) or repair.
 
-    Times are ISO texts with a zone; `uri` is None where a record keeps its replica.
+    Times are ISO texts with a time zone; `uri` is None if a record keeps its replica.
     """
 
     dataset: DatasetId
@@ -387,14 +388,15 @@ class Registration(NamedTuple):
     datafile: DatafileId | None = None
 
 
-LOST: Final = "server.lost"  # of what the server had verified, and has no more or other bytes of
+LOST: Final = "server.lost"  # of verified bytes that are now missing or different
 
 
 class EarlierWrite(NamedTuple):
-    """A request of an earlier run that writes to a dataset and whose answer was not heard.
+    """A request of an earlier run that writes to a dataset, and whose response was lost.
 
-    It may be at work on the server `until` then. `staged` are path and checksum of what had been
-    sent and not registered when that run ended: one of these on the server shows that it is over.
+    The server may be processing it until the time `until`. `staged` are path and checksum of the
+    files sent and not registered when that run ended: if the server has one of them, the request
+    has ended.
     """
 
     until: datetime
@@ -402,11 +404,11 @@ class EarlierWrite(NamedTuple):
 
 
 class EntryState(StrEnum):
-    """How far a local file has come, as far as the ledger knows.
+    """The state of a local file, as far as the ledger knows.
 
-    REPAIRED is a registered file whose record had other bytes before: the record's verified
-    flag means nothing until the server has looked again. CHANGED is a file of which the server has
-    verified an earlier state, whose size, time and checksum these are.
+    REPAIRED is a registered file whose record had other bytes before: the record's verified flag is
+    invalid until the server verifies it again. CHANGED is a file of which the server has verified
+    an earlier version, which has this size, time and checksum.
     """
 
     STAGED = "staged"
@@ -418,10 +420,10 @@ class EntryState(StrEnum):
 
 
 class Entry(NamedTuple):
-    """A row of the ledger: what became of one local file of one size and time.
+    """A row of the ledger: the state of one local file with one size and time.
 
-    `ctime_ns` and `inode` are those of the file when it was seen, None in rows of older versions,
-    and 0 where an archive of the server is all that tells of the file.
+    `ctime_ns` and `inode` are those of the file when it was scanned. They are None in rows of older
+    versions, and 0 if the file is only known from an archive on the server.
     """
 
     key: bytes
@@ -433,12 +435,12 @@ class Entry(NamedTuple):
     remote: str = ""
     datafile: DatafileId | None = None
     problem: str = ""  # the stable code of what went wrong, for FAILED
-    archive: str = ""  # where in its dataset the archive is that holds it; empty for none
+    archive: str = ""  # the path in its dataset of the archive that contains it; empty for none
     ctime_ns: int | None = None
     inode: int | None = None
 
     def is_of(self, file: LocalFile) -> bool:
-        """Whether this is about the file as it is now, as far as the system tells."""
+        """Return whether the row describes the file as it is now, as far as the system reports."""
         if (self.size, self.modified_ns) != (file.size, file.modified_ns):
             return False
         if self.ctime_ns is None or self.inode is None:
@@ -446,7 +448,7 @@ class Entry(NamedTuple):
         return (self.ctime_ns, self.inode) == (file.ctime_ns, signed(file.inode))
 
     def adopt(self, file: LocalFile) -> Self:
-        """Return the row for the same bytes in the file as it is now."""
+        """Return the row for the same bytes with the file's present attributes."""
         return self._replace(
             size=file.size,
             modified_ns=file.modified_ns,
@@ -462,7 +464,7 @@ class Entry(NamedTuple):
         checksum: str,
         datafile: DatafileId | None = None,
     ) -> Self:
-        """Return the row that says how far a wanted file has come."""
+        """Return the row for the state of a file to send."""
         file = wanted.file
         return cls(
             file.key,
@@ -479,10 +481,10 @@ class Entry(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What became of a file, or of a folder with all in it, that is not well, and why.
+    """The outcome of a file, or of a folder with all files in it, that is not verified, and why.
 
-    `kind` is "found" (and not sent yet), "waiting", "skipped" or "failed", of folders
-    "folder-skipped" or "folder-failed"; `modified_ns` is 0 where it is not known.
+    `kind` is "found" (and not sent yet), "waiting", "skipped" or "failed"; for folders it is
+    "folder-skipped" or "folder-failed". `modified_ns` is 0 if it is not known.
     """
 
     path: bytes
@@ -492,7 +494,7 @@ class Outcome(NamedTuple):
     problem: Problem
 
 
-# Why a file that was found, and is not known to be verified as it is, exists only here.
+# The problem of a file that was found and is not known to be verified: it exists only here.
 UNSENT: Final = Problem(
     "waiting.unsent",
     "The file was found and has not been sent yet.",
@@ -501,7 +503,7 @@ UNSENT: Final = Problem(
 
 
 class FolderSums(NamedTuple):
-    """How the files of a dataset folder stand; `title` is None as in `DatasetFolder`."""
+    """The totals of the files of a dataset folder; `title` is None as in `DatasetFolder`."""
 
     path: bytes
     dataset: str
@@ -518,7 +520,7 @@ class FolderSums(NamedTuple):
 
 
 class AtRisk(NamedTuple):
-    """Files that exist only here, as the last look found them; `oldest` by modification."""
+    """Files that exist only here, at the last scan; `oldest` is by modification time."""
 
     files: int = 0
     bytes: int = 0

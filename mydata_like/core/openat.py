@@ -1,11 +1,11 @@
-"""Opens files and folders below a trusted folder; no link on the way is followed.
+"""Opening files and folders below a trusted folder without following links.
 
-Each folder is opened from the one above it (`openat` with `O_NOFOLLOW`, POSIX 2008), so nothing
-that is renamed or replaced meanwhile leads elsewhere. Windows has no such call: a path is opened
-there, and then refused if a link or a junction lies on it, or if it leads to something else by now.
+Each folder is opened relative to the one above it (`openat` with `O_NOFOLLOW`, POSIX 2008), so that
+a path renamed or replaced in the meantime cannot lead elsewhere. Windows has no such call: there, a
+path is opened, and refused if it contains a link or a junction, or if it now leads to another file.
 
-A path is trusted up to its first `top` bytes: links in them are followed, since the user named
-them. With 0 all of it is trusted but its last name.
+The first `top` bytes of a path are trusted: links in them are followed, because the user named
+them. If `top` is 0, everything but the last name is trusted.
 """
 
 import errno
@@ -17,9 +17,9 @@ from typing import Final, Self
 NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0)
 FOLDER: Final = (
     os.O_RDONLY | NO_LINK | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
-)  # to be listed
+)  # for listing
 
-# To be passed: Linux asks for no permission to list it then.
+# For traversal only: Linux then needs no permission to list it.
 _WAY: Final = FOLDER | getattr(os, "O_PATH", 0)
 _SEPARATOR: Final = os.fsencode(os.sep)
 _BY_DESCRIPTOR: Final = (
@@ -31,17 +31,17 @@ _BY_DESCRIPTOR: Final = (
 
 
 class FolderCache:
-    """Opens files; keeps the folders open that led to the last one, for those that follow."""
+    """Opens files; keeps the folders of the last file open for the files that follow."""
 
     def __init__(self, *, by_descriptor: bool = _BY_DESCRIPTOR) -> None:
         self._by_descriptor = by_descriptor
         self._folder: tuple[bytes, int] | None = None
-        self._base = b""  # of the folder, what is trusted,
-        self._names: list[bytes] = []  # what is not,
-        self._chain: list[int] = []  # and the descriptors of all of it
+        self._base = b""  # the trusted part of the folder,
+        self._names: list[bytes] = []  # the names below it,
+        self._chain: list[int] = []  # and the descriptors of all of them
 
     def open(self, path: bytes, top: int, flags: int) -> int:
-        """Return a descriptor of what lies at a path; raises OSError, ELOOP for any link."""
+        """Return a descriptor of a path; raises OSError, with ELOOP for any link."""
         if not self._by_descriptor:
             return _open_by_path(path, top, flags)
         if len(path) <= top:
@@ -52,7 +52,7 @@ class FolderCache:
         return open_at(self._chain[-1], name, flags)
 
     def close(self) -> None:
-        """Let go of all folders; the next file is found all the same."""
+        """Close all folders; the cache can be used again."""
         self._folder = None
         while self._chain:
             os.close(self._chain.pop())
@@ -82,16 +82,16 @@ class FolderCache:
 
 
 class OpenFolder:
-    """An open folder: what is in it, and the way to what lies below.
+    """An open folder with its entries, which opens the folders in it.
 
-    `status` is that of the folder. Raises OSError, ELOOP for any link on the way. Names may be
-    text: `os.fsencode` has them as the bytes they are.
+    `status` is that of the folder. Raises OSError, with ELOOP for any link on the path. Names may
+    be text; `os.fsencode` returns their bytes.
     """
 
     __slots__ = ("_descriptor", "close_entries", "entries", "path", "status", "top")
 
     def __init__(self, path: bytes, top: int, descriptor: int | None) -> None:
-        """Take over a descriptor; without one the folder is opened by its path."""
+        """Take ownership of a descriptor; without one, open the folder by its path."""
         self.path = path
         self.top = top
         self._descriptor = descriptor
@@ -118,7 +118,7 @@ class OpenFolder:
             return cls(path, top, folders.open(path, top, FOLDER))
 
     def open_below(self, name: bytes) -> Self:
-        """Open a folder that is in this one."""
+        """Open a folder in this one."""
         path = join(self.path, name)
         if self._descriptor is None:
             return type(self)(path, self.top, None)
@@ -139,7 +139,7 @@ class OpenFolder:
 
 
 def look(path: bytes, top: int) -> os.stat_result:
-    """Return what the system says of what lies at a path, be it a link; raises OSError."""
+    """Return the status of a path, also if it is a link; raises OSError."""
     if not _BY_DESCRIPTOR:
         return check_path(path, top, last=False)
     folder, _, name = path.rpartition(_SEPARATOR)
@@ -152,20 +152,20 @@ def look(path: bytes, top: int) -> os.stat_result:
 
 
 def open_at(folder: int, name: bytes, flags: int) -> int:
-    """Open what has a name in an open folder; raises OSError, ELOOP for a link."""
+    """Open an entry of an open folder; raises OSError, with ELOOP for a link."""
     try:
         return os.open(name, flags, dir_fd=folder)
     except OSError as error:
-        # A link in the place of a folder is called "no folder".
+        # A link in place of a folder raises ENOTDIR.
         if error.errno == errno.ENOTDIR and _is_link_at(folder, name):
             raise _link() from error
         raise
 
 
 def check_path(path: bytes, top: int, *, last: bool = True) -> os.stat_result:
-    """Return the status of what lies at a path; raises OSError, ELOOP for a link below `top`.
+    """Return the status of a path; raises OSError, with ELOOP for a link below `top`.
 
-    Without `last` it may be a link itself.
+    With `last` false, the last name may be a link.
     """
     names = path[top:].split(_SEPARATOR) if top else path.rsplit(_SEPARATOR, 1)[1:]
     place = path[: len(path) - len(_SEPARATOR.join(names))]
@@ -177,18 +177,18 @@ def check_path(path: bytes, top: int, *, last: bool = True) -> os.stat_result:
 
 
 def is_link(status: os.stat_result) -> bool:
-    """Return whether this, by its own status, is a link or one of Windows' junctions."""
+    """Return whether a status is that of a link or of a junction of Windows."""
     tag = getattr(status, "st_reparse_tag", 0)
     return stat.S_ISLNK(status.st_mode) or tag == getattr(stat, "IO_REPARSE_TAG_MOUNT_POINT", -1)
 
 
 def join(folder: bytes, name: bytes) -> bytes:
-    """Return the path of what has a name in a folder."""
+    """Return the path of an entry of a folder."""
     return folder + name if folder.endswith(_SEPARATOR) else folder + _SEPARATOR + name
 
 
 def _open_by_path(path: bytes, top: int, flags: int) -> int:
-    """Open a path, then see that it leads there without links; while it is open, none may move."""
+    """Open a path, then check it for links; an open file cannot be moved on Windows."""
     descriptor = os.open(path, flags)
     try:
         there, opened = check_path(path, top), os.fstat(descriptor)

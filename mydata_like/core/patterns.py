@@ -1,11 +1,11 @@
 r"""Patterns for paths as in a .gitignore file, matched in linear time.
 
 The syntax is that of https://git-scm.com/docs/gitignore, for paths of files: `*`, `?`, `[a-z]`,
-`[!a-z]`, `\` before a character to be taken literally, `**` for any number of folders, `!` in
-front to take a match back. A backtracking expression needs a time that grows with the name's
-length to the power of the number of wildcards. Here what stands between two wildcards is
-looked for from the left and its place never reconsidered, which loses no match: the time is at
-most proportional to the length of the path times the length of the pattern.
+`[!a-z]`, `\` to escape a character, `**` for any number of folders, and a leading `!` to negate.
+The time of a backtracking expression grows with the name's length to the power of the number of
+wildcards. Here, the text between two wildcards is matched at its leftmost position, which is never
+reconsidered. This loses no match, and the time is at most proportional to the length of the path
+times the length of the pattern.
 """
 
 import re
@@ -20,11 +20,10 @@ _FOLDERS: Final = "(?:[^/]+/)*?"  # as few as possible
 
 
 class PathPatterns:
-    """A list of patterns; the last one that matches a path decides whether it is taken.
+    """A list of patterns; the last one that matches a path decides.
 
-    A pattern that matches the path as a whole counts for more than one that matches a folder
-    above. Comments, empty lines and an unclosed `[` match nothing. Raises ValueError where a
-    pattern means nothing.
+    A pattern that matches the whole path overrides one that matches a folder above. Comments, empty
+    lines and an unclosed `[` match nothing. Raises ValueError for an invalid pattern.
     """
 
     def __init__(self, lines: Iterable[str]) -> None:
@@ -45,7 +44,7 @@ class PathPatterns:
             )
 
     def match(self, path: str) -> bool:
-        """Return whether the patterns take a file's path, which has `/` between its names."""
+        """Return whether the patterns select a file's path, with `/` as separator."""
         if self._any:
             return self._any.match(path) is not None
         above = None
@@ -58,10 +57,10 @@ class PathPatterns:
 
 
 class _Rule(NamedTuple):
-    """Expressions of one pattern; an empty one matches nothing.
+    """The expressions of one pattern; an empty one matches nothing.
 
-    `whole` matches paths that the pattern describes completely; `below` also those in a folder
-    that it describes.
+    `whole` matches paths that the pattern describes completely; `below` also matches those in a
+    folder that it describes.
     """
 
     taken: bool
@@ -76,7 +75,7 @@ class _Compiled(NamedTuple):
 
 
 def _parse(line: str) -> _Rule | None:
-    """Return the expressions of a line, None where it matches nothing."""
+    """Return the expressions of a line, or None if it matches nothing."""
     text = line if line.endswith("\\ ") else line.rstrip()
     if not text or text == "/" or text.startswith("#"):
         return None
@@ -95,9 +94,9 @@ def _parse(line: str) -> _Rule | None:
 
 
 def _split(text: str) -> list[str]:
-    """Return the pattern's segments from the data directory on, `**` for any folders."""
+    """Return the pattern's segments, from the data directory on; `**` stands for any folders."""
     if not text:
-        raise ValueError("'!' is no pattern")
+        raise ValueError("'!' is not a pattern")
     segments = text.split("/")
     if not segments[0]:
         del segments[0]
@@ -123,7 +122,7 @@ def _translate(segments: list[str], *, folders_only: bool) -> tuple[str, str]:
 
 
 def _group(segments: list[str]) -> Iterator[str]:
-    """Yield expressions for the segments that stand together, with no `**` between them."""
+    """Yield expressions for runs of segments with no `**` between them."""
     together: list[str] = []
     for segment in [*segments, "**"]:
         if segment != "**":
@@ -134,7 +133,7 @@ def _group(segments: list[str]) -> Iterator[str]:
 
 
 def _translate_segment(segment: str) -> str:
-    """Return an expression for one component of a path, which matches it in one way at most."""
+    """Return an expression for one component of a path, which matches in at most one way."""
     if segment == "*":
         return f"(?>[^/]+{_END})"
     first, *others = _between_wildcards(segment)
@@ -145,7 +144,7 @@ def _translate_segment(segment: str) -> str:
 
 
 def _between_wildcards(segment: str) -> list[str]:
-    """Return expressions for what stands before, between and after a segment's `*`."""
+    """Return expressions for the text before, between and after a segment's `*`."""
     texts, at = [""], 0
     while at < len(segment):
         character = segment[at]
@@ -169,7 +168,7 @@ def _between_wildcards(segment: str) -> list[str]:
 
 
 def _find_bracket(segment: str, at: int) -> int:
-    """Return where brackets close whose content begins at `at`; a `]` there is content."""
+    """Return the end of brackets whose content begins at `at`; a `]` there is content."""
     start = at + (segment[at : at + 1] in ("!", "^"))
     end = segment.find("]", start + 1)
     if end < 0:
@@ -178,17 +177,17 @@ def _find_bracket(segment: str, at: int) -> int:
 
 
 def _translate_brackets(content: str) -> str:
-    """Return an expression for one character; never for the `/` between two names."""
+    """Return an expression for one character, which is never the separator `/`."""
     negated = content[0] in "!^"
     escaped = content[negated:].replace("\\", "\\\\")
     return f"(?!/)[{'^' * negated}{escaped}]"
 
 
 def _compile(expression: str) -> re.Pattern[str]:
-    with warnings.catch_warnings():  # of `[[]`, which will mean the same to us
+    with warnings.catch_warnings():  # about `[[]`, whose meaning here will not change
         warnings.simplefilter("ignore", FutureWarning)
         return re.compile(expression)
 
 
 class _UnclosedError(Exception):
-    """Brackets do not close; git ignores such a pattern."""
+    """Brackets are not closed; git ignores such a pattern."""

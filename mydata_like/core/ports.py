@@ -1,4 +1,4 @@
-"""What the engine asks of the outside world; implementations say how in their names."""
+"""The interfaces between the engine and its environment."""
 
 from collections.abc import (
     Callable,
@@ -46,30 +46,30 @@ Emit = Callable[[Event], None]
 
 
 class Clock(Protocol):
-    """Time; a fake one moves when it is slept on."""
+    """A source of time; a fake clock advances when it sleeps."""
 
     def now(self) -> datetime:
-        """Return wall-clock time, aware, in UTC: for schedules, ages and display only."""
+        """Return aware wall-clock time in UTC, for schedules, ages and display only."""
 
     def monotonic(self) -> float:
-        """Return seconds that only grow: for deadlines and rates."""
+        """Return seconds that never decrease, for deadlines and rates."""
 
 
 class CancelSignal(Protocol):
-    """A request to stop that every wait listens to."""
+    """A request to stop that interrupts every wait."""
 
     def is_set(self) -> bool: ...
 
     def wait(self, timeout: float) -> bool:
-        """Wait so many seconds for the request; return whether it has come."""
+        """Wait up to `timeout` seconds for the request; return whether it was made."""
 
 
 class ExperimentDraft(NamedTuple):
-    """What makes an experiment: its title, and what it is found by again."""
+    """The attributes of a new experiment, by which it is also found again."""
 
     title: str
     description: str
-    layout: str  # the layout's text, which selects the server's rule of matching
+    layout: str  # the layout's text, which selects the server's matching rule
     user_folder: str
     group_folder: str  # empty for none
     uploader: str  # uuid of this installation
@@ -78,18 +78,17 @@ class ExperimentDraft(NamedTuple):
 class ServerAPI(Protocol):
     """The REST API of the upload server (MyTardis with its MyData app).
 
-    Every method may be called from any thread. They raise `TransientError` once their own
-    retries are used up, `AccessDeniedError` when the server does not accept who we are,
-    `ServerUnavailableError` when it cannot be reached, `RejectedError` when it refuses
-    this one request for good. A `find_` that returns None has proved that the empty answer
-    was not a matter of missing rights.
+    Every method may be called from any thread. Methods raise `TransientError` after their own
+    retries, `AccessDeniedError` if the server does not accept the account, `ServerUnavailableError`
+    if it cannot be reached, and `RejectedError` if it permanently refuses the request. If a `find_`
+    method returns None, it has checked that missing permissions are not the reason.
     """
 
     def fetch_resources(self) -> frozenset[str]:
         """Return the names of the API's resources; needs no credentials."""
 
     def fetch_account(self) -> User:
-        """Return who we are to the server; the proof that the credentials work."""
+        """Return the account in use, which proves that the credentials are valid."""
 
     def find_user(self, username: str) -> User | None: ...
 
@@ -98,34 +97,34 @@ class ServerAPI(Protocol):
     def find_group(self, name: str) -> Group | None: ...
 
     def fetch_facilities(self) -> list[Facility]:
-        """Return the facilities whose managers we belong to."""
+        """Return the facilities of which the account is a manager."""
 
     def ensure_instrument(self, facility: Facility, name: str) -> InstrumentRecord:
-        """Return the facility's instrument of this name, making it where it is missing."""
+        """Return the facility's instrument of this name; create it if it is missing."""
 
     def find_experiment(self, draft: ExperimentDraft) -> Experiment | None: ...
 
     def create_experiment(self, draft: ExperimentDraft) -> Experiment:
-        """Make an experiment; a lost reply is resolved by looking for it."""
+        """Create an experiment; after a lost response, look for it."""
 
     def grant(self, experiment: Experiment, holder: User | Group) -> None:
         """Make a user or a group an owner of the experiment."""
 
     def fetch_datasets(self, experiment: Experiment, instrument: InstrumentRecord) -> list[Dataset]:
-        """Return the experiment's datasets of this instrument, all pages."""
+        """Return the experiment's datasets of this instrument, from all pages."""
 
     def create_dataset(
         self, experiment: Experiment, name: str, instrument: InstrumentRecord
     ) -> Dataset:
-        """Make a dataset; a lost reply is resolved by looking for it."""
+        """Create a dataset; after a lost response, look for it."""
 
     def fetch_stats(self, dataset: DatasetId) -> DatasetStats | None:
-        """Return the dataset's numbers, or None where the server cannot tell."""
+        """Return the dataset's statistics, or None if the server does not support them."""
 
     def fetch_newest(self, dataset: DatasetId, total: int) -> NewestDatafile:
-        """Return how many records a dataset has, and the id of the last one of `total`.
+        """Return the number of records of a dataset, and the id of the last one of `total`.
 
-        That is one request. Records are in the order of their ids; 0 stands for no such record.
+        This takes one request. Records are ordered by id; 0 means that there is no such record.
         """
 
     def list_datafiles(self, dataset: DatasetId, offset: int = 0) -> Iterator[Datafile]:
@@ -135,30 +134,30 @@ class ServerAPI(Protocol):
         """Return the records of these ids; unknown ones are left out."""
 
     def find_datafiles(self, dataset: DatasetId, name: str) -> list[Datafile]:
-        """Return a dataset's records of this file name, whatever their directories are."""
+        """Return a dataset's records with this file name, in any directory."""
 
     def read_datafile(self, record: Datafile, take: Callable[[Iterable[bytes]], T]) -> T:
-        """Return what `take` makes of the bytes of a verified datafile, all of them.
+        """Pass all bytes of a verified datafile to `take` and return its result.
 
-        Raises `RejectedError` where the server does not give them to us.
+        Raises `RejectedError` if the server does not return them.
         """
 
     def register(self, records: Sequence[Registration]) -> None:
-        """Make or repair records in one request that happens wholly or not at all.
+        """Create or repair records in one atomic request.
 
-        Raises `TransientError` where it is not known whether it happened, `RejectedError`
-        where it did not. It is never repeated here: list first.
+        Raises `TransientError` if the result is not known, `RejectedError` if nothing was changed.
+        The request is never repeated here: list the records first.
         """
 
     def request_verification(self, datafile: DatafileId) -> None:
-        """Ask the server to compare the bytes it has with the checksum it was told."""
+        """Ask the server to compare its bytes with the registered checksum."""
 
 
 @dataclass(slots=True)
 class SentFile:
-    """One member of a payload is in the staging area: `index` is its place in the payload.
+    """A member of a payload that is in the staging area; `index` is its position in the payload.
 
-    `inside` tells what came of reading each file where the member is an archive.
+    For an archive, `inside` has the result of reading each file.
     """
 
     index: int
@@ -169,10 +168,9 @@ class SentFile:
 
 @dataclass(slots=True)
 class UnsentFile:
-    """One member of a payload is not proven to be in the staging area.
+    """A member of a payload that is not proven to be in the staging area.
 
-    `again` says that sending it again may help; otherwise its local file or the server
-    refuses it as it is.
+    `again` means that sending it again may help; otherwise its local file or the server rejects it.
     """
 
     index: int
@@ -180,206 +178,208 @@ class UnsentFile:
     again: bool
 
 
-Progress = Callable[[int], None]  # bytes of the payload that have gone, a running total
+Progress = Callable[[int], None]  # bytes of the payload sent so far
 
 
 class Channel(Protocol):
-    """One line to the staging area; it carries one payload at a time."""
+    """A channel to the staging area, which sends one payload at a time."""
 
     @property
     def number(self) -> int: ...
 
     def open(self) -> None:
-        """Make sure that it stands, also after its line broke; raises as `send` does.
+        """Connect the channel if it is not, or no longer, connected; raises as `send` does.
 
-        That takes moments, however large the payload is that comes after it.
+        This takes moments, regardless of the size of the payload that follows.
         """
 
     def send(self, payload: Payload, progress: Progress) -> list[SentFile | UnsentFile]:
-        """Carry a payload and tell the fate of each of its members, in their order.
+        """Send a payload; return the result for each member, in order.
 
-        What replaces earlier bytes is laid aside for `replace`; where nothing can be renamed, it
-        is only read.
+        Replacements of earlier bytes are stored temporarily for `replace`; if the host cannot
+        rename files, they are only read.
 
-        Raises `TransientError` when the line broke (the channel has been replaced by then)
-        and nothing is known, a `RunError` when no payload could travel now.
+        Raises `TransientError` if the connection was lost (the channel has been replaced by then)
+        and no result is known, and a `RunError` if no payload can be sent now.
         """
 
     def replace(
         self, replacements: Sequence[Replacement], files: Mapping[bytes, FileToSend]
     ) -> list[SentFile | UnsentFile]:
-        """Put what was laid aside into its place; tell the fate of each, in their order.
+        """Move temporarily stored bytes to their final path; return each result, in order.
 
-        Where nothing can be renamed, those of the `files` (by key) are sent into their places.
-        What is no longer there has the code `staging.missing`. Raises as `send` does.
+        If the host cannot rename files, those of the `files` (by key) are sent to their final path.
+        Missing bytes have the code `staging.missing`. Raises as `send` does.
         """
 
     def discard(self, replacements: Sequence[Replacement]) -> None:
-        """Remove what was laid aside; raises as `send` does."""
+        """Remove temporarily stored bytes; raises as `send` does."""
 
     def limit(self, rate: float) -> None:
-        """Send at most so many bytes a second from now on, 0 as fast as it goes; from any thread.
+        """Limit the speed in bytes per second, 0 for no limit; from any thread.
 
-        It holds at once, for the payload under way and those that follow.
+        The limit applies immediately, to the payload in progress and to all later ones.
         """
 
     def cut(self) -> None:
-        """Break off the payload under way: its `send` raises `TransientError`; from any thread."""
+        """Abort the payload in progress: its `send` raises `TransientError`; from any thread."""
 
     def close(self) -> None:
-        """Give the channel up, when it carries nothing."""
+        """Close the channel when it sends nothing."""
 
 
 class Transport(Protocol):
-    """The bounded pool of channels that carries payloads."""
+    """The bounded pool of channels that sends payloads."""
 
     @property
     def capacity(self) -> int:
-        """How many channels there may be at once."""
+        """The maximum number of concurrent channels."""
 
     @property
     def round_trip(self) -> float:
-        """How many seconds the way there and back takes, 0 while that is unknown."""
+        """The round-trip time in seconds, 0 while it is not known."""
 
     @property
     def spent(self) -> TimeByCause:
-        """On what the channels have spent their time so far, as far as they tell."""
+        """The time the channels have spent so far, by cause, as far as they report it."""
 
     def prepare(self) -> None:
-        """Begin what takes time, since something is to be sent soon; again and again."""
+        """Start slow preparations before a payload is sent; may be called repeatedly."""
 
     def open_channel(self) -> Channel:
         """Open one more channel; raises as `Channel.send` does."""
 
     def close(self) -> None:
-        """Close all channels at once; sends under way raise `TransientError`."""
+        """Close all channels immediately; transfers in progress raise `TransientError`."""
 
 
 class FileChecksum(Protocol):
-    """What reads local files for the engine."""
+    """Computes checksums of local files for the engine."""
 
     def __call__(self, file: LocalFile, heed: Callable[[], None]) -> str:
-        """Return the MD5 of all bytes of a file that is as it was seen.
+        """Return the MD5 of all bytes of an unchanged file.
 
-        `heed` is called between pieces, may wait and may raise. Raises `FileChangedError`.
+        `heed` is called between chunks; it may wait and may raise. Raises `FileChangedError`.
         """
 
 
 class SystemLoad(Protocol):
-    """What else is at work on the instrument's computer."""
+    """The load of other programs on the instrument's computer."""
 
     def find_program(self, names: Sequence[str]) -> str | None:
-        """Return the first of these programs, each a name or a full path, that runs."""
+        """Return the first of these programs, each a name or a full path, that is running."""
 
     def measure_pressure(self) -> float | None:
-        """Return the share of the time, in %, in which others waited for disk or memory lately.
+        """Return the recent share of time, in %, in which other programs waited for disk or memory.
 
-        None where the system does not tell.
+        Returns None if the system does not report it.
         """
 
 
 class Wakefulness(Protocol):
-    """The instrument's computer, which may go to sleep."""
+    """Control of the sleep mode of the instrument's computer."""
 
     def keep(self) -> None:
-        """Let it not go to sleep until `end`; does nothing where that is so already."""
+        """Prevent sleep until `end`; does nothing if it is already prevented."""
 
     def end(self) -> None:
-        """Let it go to sleep again."""
+        """Allow sleep again."""
 
 
 class WriteLog(Protocol):
-    """What is being written on the server, noted so that the next run knows it, too.
+    """The log of write requests in progress, from which the next run learns about them.
 
     Safe to call from any thread.
     """
 
     def begin(self, dataset: DatasetId) -> None:
-        """Note that a request is about to write to a dataset.
+        """Record that a request is about to write to a dataset.
 
-        What is in none, such as an experiment that is made, has a negative number.
+        A request that writes to no dataset, such as one that creates an experiment, has a negative
+        number.
         """
 
     def end(self, dataset: DatasetId) -> None:
-        """Note that its answer was heard, or that it must be over."""
+        """Record that its response was received, or that it must have ended."""
 
     def find_rest(self, dataset: DatasetId) -> float:
-        """Return for how many seconds a request of an earlier run may still be writing there."""
+        """Return for how many seconds a request of an earlier run may still write there."""
 
 
 class Ledger(Protocol):
-    """Our local record of what was sent and verified; a cache of truth, never the truth.
+    """The local record of what was sent and verified; a cache that never overrides the server.
 
     Keys are those of the data directory it was opened for. Safe to call from any thread.
     """
 
     def find_entries(self, keys: Sequence[bytes]) -> Mapping[bytes, Entry]:
-        """Return what is known about these files; unknown ones are left out."""
+        """Return the entries of these files; unknown files are omitted."""
 
     def find_open(self, files: Sequence[LocalFile]) -> OpenFiles:
-        """Return which files are not known as verified just as they are now.
+        """Return which files are not known as verified and unchanged.
 
-        That is by size, time, ctime and inode, with a known record.
+        Files are compared by size, time, ctime and inode, and must have a known record.
         """
 
     def iter_verified(self, dataset: DatasetId) -> Iterator[Entry]:
-        """Yield the rows of a dataset that are verified, but for those in archives."""
+        """Yield the verified rows of a dataset, except those in archives."""
 
     def count_records(
         self, dataset: DatasetId, after: int = 0, until: int = 2**63 - 1
     ) -> NewestDatafile:
-        """Return how many records are known of a dataset, of ids above `after` up to `until`.
+        """Return the number of known records of a dataset with ids above `after` and up to `until`.
 
         Files in archives do not count, but their archives do.
         """
 
     def find_listed(self, dataset: DatasetId) -> DatasetListing | None:
-        """Return what the last full listing of a dataset showed."""
+        """Return the last full listing of a dataset."""
 
     def record_listed(self, dataset: DatasetId, newest: NewestDatafile) -> None:
-        """Keep what a full listing of a dataset has just shown."""
+        """Record a full listing of a dataset."""
 
     def record(self, entries: Sequence[Entry]) -> None:
-        """Keep these rows (written soon, in order, by one writer); replaces older ones."""
+        """Record these rows (written soon, in order, by one writer); replaces older ones."""
 
     def record_found(
         self, files: Sequence[LocalFile], since: datetime, *, unsent: bool = False
     ) -> int:
-        """Keep that these files exist only here, unless they are known as verified as they are.
+        """Record that these files exist only here, unless they are known as verified and unchanged.
 
-        With `unsent` the server lacks them, whatever is known. What has been recorded of a file
-        `since` the run began stays as it is; being verified ends it. Return of how many it is news.
+        With `unsent`, the server lacks them, whatever is known. Outcomes recorded `since` the run
+        began are kept; verification removes them. Returns the number of files for which this is
+        new.
         """
 
     def record_replacements(self, replacements: Sequence[Replacement]) -> None:
-        """Keep which bytes are to take the place of others; durable when this returns."""
+        """Record which bytes are to replace others; durable on return."""
 
     def find_replacements(self) -> Sequence[Replacement]:
-        """Return all replacements that are not known to be complete, in the order of their keys."""
+        """Return all replacements that are not known to be complete, ordered by key."""
 
     def forget_replacements(self, replacements: Sequence[Replacement]) -> None:
-        """Drop replacements, complete or never to be, unless they are of other bytes by now."""
+        """Remove finished or abandoned replacements, unless they are of other bytes by now."""
 
     def find_archives(self, dataset: DatasetId) -> Mapping[str, ArchiveRecord]:
-        """Return the archives of a dataset by their paths."""
+        """Return the archives of a dataset by path."""
 
     def record_archive(
         self, archive: ArchiveRecord, members: Sequence[Entry] | None = None
     ) -> None:
-        """Keep an archive; replaces an older row.
+        """Record an archive; replaces an older row.
 
-        With `members` it holds exactly these from now on. Else those that it has come as far
-        as it has.
+        With `members`, it contains exactly these from now on. Without, its known members get its
+        state.
         """
 
     def forget_archive(self, archive: ArchiveRecord) -> None:
-        """Drop an archive which the server has lost; its members are in none then."""
+        """Remove an archive that the server has lost; its members are then in none."""
 
     def note_write(self, dataset: DatasetId, until: datetime) -> None:
-        """Keep that a request may be writing to a dataset until then."""
+        """Record that a request may write to a dataset until a time."""
 
     def forget_write(self, dataset: DatasetId) -> None:
-        """Drop that, since the request is over."""
+        """Remove the record of a request that has ended."""
 
     def find_writes(self) -> Mapping[DatasetId, EarlierWrite]:
         """Return the requests of earlier runs that may still be writing."""
@@ -387,11 +387,11 @@ class Ledger(Protocol):
     def open_room(self) -> MutableMapping[tuple[str, str], T]:
         """Return an empty mapping by directory and name, for this run.
 
-        All of them together take no more than a certain amount of memory.
+        All such mappings together use a limited amount of memory.
         """
 
     def flush(self) -> None:
-        """Return once all that was recorded is durable."""
+        """Return when everything recorded is durable."""
 
     def close(self) -> None: ...
 

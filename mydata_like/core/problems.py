@@ -1,7 +1,8 @@
-"""Every code of a problem: what it means, who can fix it, what the window offers for it.
+"""Every problem code: its meaning, who can fix it, and the button the window shows.
 
-A new code needs a row here and the place that raises it; then `make pages` writes the table of
-docs/events.md. Messages and hints stay where they are raised: they name what it happened to.
+To add a code, add a row here and raise it; then `make pages` updates the table in docs/events.md.
+Messages and hints are written where a problem is raised, because they name the file or host
+concerned.
 """
 
 from collections.abc import Mapping
@@ -19,7 +20,7 @@ class Fixer(Enum):
 
 
 class Action(Enum):
-    """What the one button next to a problem does."""
+    """The action of the button next to a problem."""
 
     TRY_AGAIN = "Try again"
     START_RUN = "Start"
@@ -30,11 +31,11 @@ class Action(Enum):
 
 
 class ProblemInfo(NamedTuple):
-    """What is known of a code.
+    """The metadata of a problem code.
 
-    `setting` is the key at which the settings open. `intended` says of a reason to skip whether
-    the user wanted it, by a setting or because such files are no data; files that are skipped for
-    another reason count as left behind. It is None where nothing is skipped.
+    `setting` is the key to show when the settings open. For a reason to skip, `intended` states
+    whether the user wanted it, by a setting or because such files are not data; files skipped for
+    other reasons count as left behind. It is None for codes that skip nothing.
     """
 
     meaning: str
@@ -49,148 +50,161 @@ TRY_AGAIN, START_RUN, OPEN_FOLDER, OPEN_SETTINGS, SET_UP, _ = Action
 
 PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
     "file.changed": ProblemInfo(
-        "The local file changed while it was read; the next run takes it.", NOBODY
+        "The local file changed while it was read; the next run uploads it.", NOBODY
     ),
     "file.replaced": ProblemInfo(
-        "Another file took the place of the local file while it was read; the next run takes it.",
+        "Another file replaced the local file while it was read; the next run uploads it.",
         NOBODY,
     ),
     "file.vanished": ProblemInfo("The local file was moved or deleted before it was read.", NOBODY),
-    "file.unreadable": ProblemInfo("The system refuses to read the file.", USER, OPEN_FOLDER),
-    "file.cancelled": ProblemInfo("The user wants the file left for a later run.", USER, TRY_AGAIN),
+    "file.unreadable": ProblemInfo(
+        "The operating system denies reading the file.", USER, OPEN_FOLDER
+    ),
+    "file.cancelled": ProblemInfo(
+        "The user cancelled the file; a later run uploads it.", USER, TRY_AGAIN
+    ),
     "file.failed": ProblemInfo(
-        "Files failed in a run, as the window reports in one notice; each has a code of its own.",
+        "Files failed in a run. The window shows one notice for all of them; each has its own "
+        "code.",
         USER,
         TRY_AGAIN,
     ),
-    "folder.unreadable": ProblemInfo("The system refuses to read the folder.", USER, OPEN_FOLDER),
+    "folder.unreadable": ProblemInfo(
+        "The operating system denies reading the folder.", USER, OPEN_FOLDER
+    ),
     "folder.same-dataset": ProblemInfo(
-        "Two folders of a run would become one dataset.", USER, OPEN_FOLDER
+        "Two folders of a run would become the same dataset.", USER, OPEN_FOLDER
     ),
     "folder.unknown": ProblemInfo(
-        "A run over one folder found no dataset folder there.", USER, OPEN_SETTINGS, "data.layout"
+        "A run for one folder found no dataset folder there.", USER, OPEN_SETTINGS, "data.layout"
     ),
     "waiting.unsent": ProblemInfo(
-        "The file was found and not sent yet: only in the ledger, never in an event.",
+        "The file was found and not sent yet. Only used in the ledger, never in an event.",
         USER,
         START_RUN,
     ),
     "waiting.settling": ProblemInfo(
-        "The file was modified a moment ago; a later run takes it.", NOBODY
+        "The file was modified recently; a later run uploads it.", NOBODY
     ),
     "waiting.future": ProblemInfo(
-        "The file was modified in the future, by the clock here; a later run takes it.",
+        "The file's modification time is in the future by this computer's clock; a later run "
+        "uploads it.",
         USER,
         OPEN_FOLDER,
     ),
     "waiting.compare": ProblemInfo(
-        "The server has a record of this name and size; a run reads the file once and compares "
-        "its checksum, a dry run does not.",
+        "The server has a record with this name and size. A run reads the file once and "
+        "compares its checksum; a dry run does not.",
         NOBODY,
     ),
     "waiting.replacing": ProblemInfo(
-        "The server still vouches for the earlier bytes of a changed file; the new ones are "
-        "stored next to them.",
+        "The server still has the earlier content of a changed file as verified; the new "
+        "content is stored next to it.",
         SERVER,
     ),
     "waiting.archive": ProblemInfo(
-        "An archive on the server may hold the file; it can be read once it is verified.", NOBODY
+        "An archive on the server may contain the file; it can be read when it is verified.", NOBODY
     ),
     "skipped.filtered": ProblemInfo(
-        "A folder is left out by the filters.",
+        "A folder is skipped by the filters.",
         USER,
         OPEN_SETTINGS,
         "filters.dataset",
         intended=True,
     ),
     "skipped.layout": ProblemInfo(
-        "A folder does not fit the layout.", USER, OPEN_SETTINGS, "data.layout", intended=False
+        "A folder does not match the layout.", USER, OPEN_SETTINGS, "data.layout", intended=False
     ),
     "skipped.old": ProblemInfo(
-        "A folder is left out as it is too old.",
+        "A folder is skipped because it is too old.",
         USER,
         OPEN_SETTINGS,
         "filters.ignore_older_than",
         intended=True,
     ),
     "skipped.young": ProblemInfo(
-        "A folder is left out as it is too new.",
+        "A folder is skipped because it is too new.",
         USER,
         OPEN_SETTINGS,
         "filters.ignore_newer_than",
         intended=True,
     ),
     "skipped.owner": ProblemInfo(
-        "A folder belongs to an owner that the server does not know.",
+        "The server has no owner with the name of the folder.",
         ADMINISTRATOR,
         OPEN_SETTINGS,
         "data.unknown_owners",
         intended=False,
     ),
     "skipped.hidden": ProblemInfo(
-        "A folder is left out because its name begins with a dot.", NOBODY, intended=True
+        "A folder is skipped because its name begins with a dot.", NOBODY, intended=True
     ),
     "skipped.pattern": ProblemInfo(
-        "A file is left out by your patterns.",
+        "A file is skipped by the user's patterns.",
         USER,
         OPEN_SETTINGS,
         "filters.includes",
         intended=True,
     ),
-    "skipped.ignored": ProblemInfo(
-        "A file is left out by the default list.", NOBODY, intended=True
-    ),
+    "skipped.ignored": ProblemInfo("A file is skipped by the default list.", NOBODY, intended=True),
     "skipped.by-server": ProblemInfo(
-        "A file or folder is left out by a filter that the server has set, so it counts as "
-        "left behind.",
+        "A file or folder is skipped by a filter that the server set, so it counts as left behind.",
         ADMINISTRATOR,
         OPEN_SETTINGS,
         "filters.excludes",
         intended=False,
     ),
-    "skipped.special": ProblemInfo("It is a pipe, socket or device.", NOBODY, intended=True),
-    "skipped.symlink": ProblemInfo("It is a link.", NOBODY, intended=True),
+    "skipped.special": ProblemInfo("The file is a pipe, socket or device.", NOBODY, intended=True),
+    "skipped.symlink": ProblemInfo("The file or folder is a link.", NOBODY, intended=True),
     "skipped.outside-dataset": ProblemInfo(
-        "A file lies in no dataset folder.", USER, OPEN_FOLDER, intended=False
+        "The file is outside all dataset folders.", USER, OPEN_FOLDER, intended=False
     ),
     "skipped.name": ProblemInfo(
-        "The server cannot hold the name.", USER, OPEN_FOLDER, intended=False
+        "The server cannot store the name.", USER, OPEN_FOLDER, intended=False
     ),
-    "name.unfit": ProblemInfo("The server cannot hold the name.", USER, OPEN_FOLDER),
-    "source.inside": ProblemInfo("The source lies in the data directory.", USER),
-    "source.holds-data": ProblemInfo("The source holds the data directory.", USER),
-    "source.gone": ProblemInfo("The source is away or cannot be read.", USER, OPEN_FOLDER),
+    "name.unfit": ProblemInfo("The server cannot store the name.", USER, OPEN_FOLDER),
+    "source.inside": ProblemInfo("The source is in the data directory.", USER),
+    "source.holds-data": ProblemInfo("The source contains the data directory.", USER),
+    "source.gone": ProblemInfo("The source is unavailable or cannot be read.", USER, OPEN_FOLDER),
     "source.link": ProblemInfo("The source is a link.", USER, OPEN_FOLDER),
     "source.special": ProblemInfo("The source is neither folder nor file.", USER, OPEN_FOLDER),
-    "source.name": ProblemInfo("The server cannot hold a name that the source would get.", USER),
+    "source.name": ProblemInfo("The server cannot store a name that the source would get.", USER),
     "source.overlap": ProblemInfo(
-        "The source lies in another source of the run, or holds it.", USER
+        "The source is in another source of the run, or contains it.", USER
     ),
     "source.later": ProblemInfo(
-        "The run has carried the source already or is ending: the next one takes it.", USER
+        "The run has already uploaded the source or is ending; the next run uploads it.", USER
     ),
-    "source.refused": ProblemInfo("The source cannot be carried.", USER),
+    "source.refused": ProblemInfo("The source cannot be uploaded.", USER),
     "source.unknown": ProblemInfo(
-        "What is to be removed is no source that a run is to carry on with.", USER, OPEN_FOLDER
+        "The path to remove is not an unfinished source.", USER, OPEN_FOLDER
     ),
     "data.unavailable": ProblemInfo(
-        "The data directory is away, or nothing is left of what earlier runs found in it.",
+        "The data directory is unavailable, or none of the files that earlier runs found are "
+        "left in it.",
         USER,
         OPEN_SETTINGS,
         "data.directory",
     ),
     "data.empty": ProblemInfo(
-        "The data directory holds nothing that fits the layout.", USER, OPEN_SETTINGS, "data.layout"
+        "The data directory contains nothing that matches the layout.",
+        USER,
+        OPEN_SETTINGS,
+        "data.layout",
     ),
-    "link.lost": ProblemInfo("The SSH connection broke.", SERVER),
-    "link.stalled": ProblemInfo("The SSH connection went silent.", SERVER),
-    "link.refused": ProblemInfo("The SSH connection could not be made.", ADMINISTRATOR, TRY_AGAIN),
+    "link.lost": ProblemInfo("The SSH connection was lost.", SERVER),
+    "link.stalled": ProblemInfo("The SSH connection stalled.", SERVER),
+    "link.refused": ProblemInfo(
+        "The SSH connection could not be established.", ADMINISTRATOR, TRY_AGAIN
+    ),
     "channel.lost": ProblemInfo("A channel's process ended.", SERVER),
-    "channel.stalled": ProblemInfo("A channel went silent.", SERVER),
-    "channel.dropped": ProblemInfo("A channel was ended because of another channel.", SERVER),
+    "channel.stalled": ProblemInfo("A channel stalled.", SERVER),
+    "channel.dropped": ProblemInfo("A channel was closed because of another channel.", SERVER),
     "channel.closed": ProblemInfo("A channel was closed.", SERVER),
-    "channel.refused": ProblemInfo("A channel was not granted.", SERVER),
-    "transfer.closed": ProblemInfo("The run ended while the file was on its way.", USER, TRY_AGAIN),
+    "channel.refused": ProblemInfo("The staging host refused a channel.", SERVER),
+    "transfer.closed": ProblemInfo(
+        "The run ended during the transfer of the file.", USER, TRY_AGAIN
+    ),
     "ssh.key-refused": ProblemInfo("The staging host refuses our key.", ADMINISTRATOR, SET_UP),
     "ssh.exec-refused": ProblemInfo("The staging host refuses commands.", ADMINISTRATOR, TRY_AGAIN),
     "ssh.sftp-refused": ProblemInfo("The staging host refuses SFTP.", ADMINISTRATOR, TRY_AGAIN),
@@ -198,87 +212,94 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
         "The staging host refuses all our algorithms.", USER, OPEN_SETTINGS, "transfer.ssh"
     ),
     "ssh.no-algorithm": ProblemInfo(
-        "The chosen SSH implementation lacks all allowed algorithms.",
+        "The selected SSH implementation supports none of the allowed algorithms.",
         USER,
         OPEN_SETTINGS,
         "transfer.ssh",
     ),
     "ssh.no-libssh": ProblemInfo(
-        "The chosen SSH implementation, libssh, is missing.", USER, OPEN_SETTINGS, "transfer.ssh"
+        "The selected SSH implementation, libssh, is missing.", USER, OPEN_SETTINGS, "transfer.ssh"
     ),
     "ssh.no-agent": ProblemInfo(
-        "There is no SSH agent, or it does not answer.", USER, OPEN_SETTINGS, "transfer.ssh_agent"
+        "There is no SSH agent, or it does not respond.", USER, OPEN_SETTINGS, "transfer.ssh_agent"
     ),
     "host-key.unknown": ProblemInfo("The staging host's key is not trusted.", USER, SET_UP),
     "host-key.changed": ProblemInfo(
-        "The staging host's key is not the one we know.", ADMINISTRATOR, SET_UP
+        "The staging host's key is not the known one.", ADMINISTRATOR, SET_UP
     ),
-    "staging.full": ProblemInfo("The staging area has no room.", ADMINISTRATOR, TRY_AGAIN),
+    "staging.full": ProblemInfo("The staging area is full.", ADMINISTRATOR, TRY_AGAIN),
     "staging.denied": ProblemInfo(
-        "There is no right to write to the staging area.", ADMINISTRATOR, TRY_AGAIN
+        "There is no permission to write to the staging area.", ADMINISTRATOR, TRY_AGAIN
     ),
     "staging.refused": ProblemInfo(
-        "The staging host allows nothing that we can speak.", ADMINISTRATOR, TRY_AGAIN
+        "The staging host allows no supported transfer method.", ADMINISTRATOR, TRY_AGAIN
     ),
     "staging.cleaned": ProblemInfo(
-        "What broken transfers of this uploader had left in the staging area for seven days "
-        "was removed.",
+        "Files that interrupted transfers of this uploader left in the staging area were "
+        "removed after seven days.",
         SERVER,
         TRY_AGAIN,
     ),
     "staging.unproven": ProblemInfo(
-        "The staging host did not confirm a file, which is sent again.", SERVER, TRY_AGAIN
+        "The staging host did not confirm a file; it is sent again.", SERVER, TRY_AGAIN
     ),
-    "staging.protocol": ProblemInfo("The staging host answered strangely.", SERVER, TRY_AGAIN),
+    "staging.protocol": ProblemInfo(
+        "The staging host sent an unexpected response.", SERVER, TRY_AGAIN
+    ),
     "staging.shell": ProblemInfo(
-        "A shell on the staging host answered strangely.", ADMINISTRATOR, TRY_AGAIN
+        "A shell on the staging host sent an unexpected response.", ADMINISTRATOR, TRY_AGAIN
     ),
     "staging.missing": ProblemInfo(
-        "The staging host has lost what was laid aside.", SERVER, TRY_AGAIN
+        "The staging host lost a file that was stored temporarily.", SERVER, TRY_AGAIN
     ),
-    "staging.flood": ProblemInfo("The staging host answered without end.", SERVER, TRY_AGAIN),
+    "staging.flood": ProblemInfo("The staging host sent an endless response.", SERVER, TRY_AGAIN),
     "staging.incomplete": ProblemInfo(
-        "The approved storage box lacks what is needed.", ADMINISTRATOR, TRY_AGAIN
+        "The approved storage box lacks required attributes.", ADMINISTRATOR, TRY_AGAIN
     ),
     "staging.no-host": ProblemInfo(
         "The approved storage box names no host.", ADMINISTRATOR, TRY_AGAIN
     ),
     "staging.no-tar": ProblemInfo(
-        "There is no tar on the staging host, so tiny files go one by one.",
+        "There is no tar on the staging host, so tiny files are sent one by one.",
         ADMINISTRATOR,
         TRY_AGAIN,
     ),
     "staging.moved": ProblemInfo(
-        "The server names another staging area now, which the next run takes.", NOBODY
+        "The server now names another staging area, which the next run uses.", NOBODY
     ),
-    "staging.name": ProblemInfo("The staging area cannot hold the name.", USER, OPEN_FOLDER),
+    "staging.name": ProblemInfo("The staging area cannot store the name.", USER, OPEN_FOLDER),
     "register.refused": ProblemInfo("The server refused a record.", ADMINISTRATOR, TRY_AGAIN),
-    "register.unknown": ProblemInfo("It is not known whether the server took a record.", SERVER),
-    "register.conflict": ProblemInfo("Another program took the name.", SERVER, TRY_AGAIN),
+    "register.unknown": ProblemInfo(
+        "It is not known whether the server accepted a record.", SERVER
+    ),
+    "register.conflict": ProblemInfo("Another program has used the name.", SERVER, TRY_AGAIN),
     "register.lost": ProblemInfo(
-        "The server says that it took a record, and has none.", SERVER, TRY_AGAIN
+        "The server reported that it accepted a record, but has none.", SERVER, TRY_AGAIN
     ),
     "verify.failed": ProblemInfo(
-        "The server's copy differs even after a second sending.", ADMINISTRATOR, TRY_AGAIN
+        "The server's copy differs even after the file was sent again.", ADMINISTRATOR, TRY_AGAIN
     ),
     "verify.pending": ProblemInfo("The server has not compared its copy yet.", SERVER),
     "archive.damaged": ProblemInfo(
-        "A file is no archive of ours, or a damaged one.", ADMINISTRATOR, TRY_AGAIN
+        "A file is not an archive of this program, or it is damaged.", ADMINISTRATOR, TRY_AGAIN
     ),
     "archive.unreadable": ProblemInfo(
-        "An archive, here or on the server, cannot be read.", ADMINISTRATOR, TRY_AGAIN
+        "An archive, local or on the server, cannot be read.", ADMINISTRATOR, TRY_AGAIN
     ),
-    "archive.no-member": ProblemInfo("An archive holds no such file.", ADMINISTRATOR, TRY_AGAIN),
+    "archive.no-member": ProblemInfo(
+        "An archive does not contain the file.", ADMINISTRATOR, TRY_AGAIN
+    ),
     "archive.name": ProblemInfo(
         "A local file has the name of an archive on the server, which it must not replace.",
         USER,
         OPEN_FOLDER,
     ),
     "archive.unwritable": ProblemInfo(
-        "A file cannot be taken out of an archive to where it should go.", USER, OPEN_FOLDER
+        "A file of an archive cannot be written to its destination.", USER, OPEN_FOLDER
     ),
     "archive.changed-member": ProblemInfo(
-        "The bytes of a file in an archive are worthless, since it changed while it was read.",
+        "The content of a file in an archive is invalid because the file changed while it was "
+        "read.",
         USER,
         TRY_AGAIN,
     ),
@@ -287,42 +308,44 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
     ),
     "http.chunk": ProblemInfo("The server refused a chunk.", SERVER, TRY_AGAIN),
     "server.unreachable": ProblemInfo("The server cannot be reached.", SERVER),
-    "server.unavailable": ProblemInfo("The server or the network is away.", SERVER),
-    "server.slow": ProblemInfo("The server took too long to answer.", SERVER),
-    "server.busy": ProblemInfo("The server is too busy to answer.", SERVER),
-    "server.error": ProblemInfo("The server failed.", SERVER),
-    "server.throttled": ProblemInfo("The server asks for patience.", SERVER),
+    "server.unavailable": ProblemInfo("The server or the network is unavailable.", SERVER),
+    "server.slow": ProblemInfo("The server took too long to respond.", SERVER),
+    "server.busy": ProblemInfo("The server is overloaded.", SERVER),
+    "server.error": ProblemInfo("The server reported an internal error.", SERVER),
+    "server.throttled": ProblemInfo("The server limits the rate of requests.", SERVER),
     "server.connection-lost": ProblemInfo("The server closed the connection.", SERVER),
     "server.unanswered": ProblemInfo(
-        "The answer to a request that changes something was lost; it is sent again only when "
-        "it can no longer be at work.",
+        "The response to a request that changes data was lost; the request is sent again only "
+        "when the server can no longer be processing it.",
         SERVER,
         TRY_AGAIN,
     ),
     "server.denied": ProblemInfo(
-        "The server does not accept the account's key.", USER, OPEN_SETTINGS, "server.username"
+        "The server does not accept the account's API key.", USER, OPEN_SETTINGS, "server.username"
     ),
     "server.forbidden": ProblemInfo(
-        "The account may not do this one thing.", ADMINISTRATOR, TRY_AGAIN
+        "The account is not allowed to do this.", ADMINISTRATOR, TRY_AGAIN
     ),
     "server.refused": ProblemInfo("The server refuses this request.", ADMINISTRATOR, TRY_AGAIN),
-    "server.not-found": ProblemInfo("There is no such thing on the server.", SERVER, TRY_AGAIN),
-    "server.duplicate": ProblemInfo("The name is taken on the server.", SERVER, TRY_AGAIN),
+    "server.not-found": ProblemInfo(
+        "The server does not have the requested object.", SERVER, TRY_AGAIN
+    ),
+    "server.duplicate": ProblemInfo("The name is already used on the server.", SERVER, TRY_AGAIN),
     "server.elsewhere": ProblemInfo(
-        "The server's copy has left the staging area.", SERVER, TRY_AGAIN
+        "The server's copy is no longer in the staging area.", SERVER, TRY_AGAIN
     ),
     "server.replacing": ProblemInfo(
-        "The server's record is of newer bytes that never arrived.", ADMINISTRATOR, TRY_AGAIN
+        "The server's record describes newer content that never arrived.", ADMINISTRATOR, TRY_AGAIN
     ),
     "server.lost": ProblemInfo(
-        "Records or copies that the server had verified are gone, differ, or are verified no "
-        "more; files that are still here are sent or verified again.",
+        "Records or copies that the server had verified are missing, differ, or are no longer "
+        "verified. Files that still exist locally are sent or verified again.",
         ADMINISTRATOR,
         TRY_AGAIN,
     ),
     "server.made-twice": ProblemInfo(
-        "Two uploaders made the same experiment or dataset at once; the older one is used, the "
-        "other stays empty.",
+        "Two uploaders created the same experiment or dataset at the same time. The older one "
+        "is used; the other stays empty.",
         ADMINISTRATOR,
         TRY_AGAIN,
     ),
@@ -333,23 +356,23 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
         "The address of the server is wrong.", USER, OPEN_SETTINGS, "server.url"
     ),
     "server.web-page": ProblemInfo(
-        "The address answers with a web page.", USER, OPEN_SETTINGS, "server.url"
+        "The address returns a web page.", USER, OPEN_SETTINGS, "server.url"
     ),
     "server.not-mytardis": ProblemInfo(
-        "The address is not that of a MyTardis.", USER, OPEN_SETTINGS, "server.url"
+        "The address is not that of a MyTardis server.", USER, OPEN_SETTINGS, "server.url"
     ),
-    "server.no-mydata": ProblemInfo("The MyTardis has no MyData app.", ADMINISTRATOR, TRY_AGAIN),
-    "server.strange-answer": ProblemInfo(
-        "An answer of the server makes no sense.", SERVER, TRY_AGAIN
+    "server.no-mydata": ProblemInfo(
+        "The MyTardis server has no MyData app.", ADMINISTRATOR, TRY_AGAIN
     ),
+    "server.strange-answer": ProblemInfo("A response of the server is invalid.", SERVER, TRY_AGAIN),
     "server.strange-record": ProblemInfo(
-        "A single record makes no sense; its dataset waits.", SERVER, TRY_AGAIN
+        "A single record is invalid; its dataset waits.", SERVER, TRY_AGAIN
     ),
     "server.listing-unsteady": ProblemInfo(
-        "A listing of the server changes while it is read.", SERVER
+        "A listing of the server changed while it was read.", SERVER
     ),
     "server.no-acl": ProblemInfo(
-        "The server offers no way to share an experiment.", ADMINISTRATOR, TRY_AGAIN
+        "The server does not support sharing an experiment.", ADMINISTRATOR, TRY_AGAIN
     ),
     "server.certificate": ProblemInfo(
         "The server's certificate is not accepted.", ADMINISTRATOR, OPEN_SETTINGS, "server.ca_file"
@@ -361,26 +384,26 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
         "server.ca_file",
     ),
     "server.ca-file": ProblemInfo(
-        "The file of certificate authorities cannot be used.",
+        "The file with certificate authorities cannot be used.",
         ADMINISTRATOR,
         OPEN_SETTINGS,
         "server.ca_file",
     ),
-    "server.proxy": ProblemInfo("The proxy fails or refuses.", USER, OPEN_SETTINGS, "server.proxy"),
+    "server.proxy": ProblemInfo(
+        "The proxy fails or refuses the connection.", USER, OPEN_SETTINGS, "server.proxy"
+    ),
     "uploader.not-approved": ProblemInfo("The key awaits approval.", ADMINISTRATOR, SET_UP),
     "uploader.not-admitted": ProblemInfo(
-        "The key is approved, but the staging host does not know it yet.", ADMINISTRATOR, SET_UP
+        "The key is approved, but the staging host does not accept it yet.", ADMINISTRATOR, SET_UP
     ),
     "uploader.revoked": ProblemInfo("The approval was withdrawn.", ADMINISTRATOR, SET_UP),
     "uploader.expired": ProblemInfo(
-        "The staging host refuses the key after its last day.", ADMINISTRATOR, SET_UP
+        "The staging host refuses the key because it has expired.", ADMINISTRATOR, SET_UP
     ),
-    "uploader.expires": ProblemInfo(
-        "The last day of the key is near or past.", ADMINISTRATOR, SET_UP
-    ),
+    "uploader.expires": ProblemInfo("The key expires soon or has expired.", ADMINISTRATOR, SET_UP),
     "uploader.copied": ProblemInfo(
-        "Another computer has the same identity: this installation is a copy, or it has taken "
-        "the other's place.",
+        "Another computer has the same identity: this installation is a copy of it, or has "
+        "replaced it.",
         USER,
         SET_UP,
     ),
@@ -388,12 +411,12 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
     "settings.toml": ProblemInfo("The settings file cannot be read.", USER, OPEN_SETTINGS),
     "settings.locked": ProblemInfo("A setting is locked.", ADMINISTRATOR, OPEN_SETTINGS),
     "settings.no-key": ProblemInfo("There is no API key.", USER, SET_UP),
-    "settings.no-keyring": ProblemInfo("There is no usable keyring.", USER, SET_UP),
+    "settings.no-keyring": ProblemInfo("No keyring is available.", USER, SET_UP),
     "settings.changed-elsewhere": ProblemInfo(
-        "The settings file was changed by someone else while it was edited.", USER, OPEN_SETTINGS
+        "The settings file was changed by another program while it was edited.", USER, OPEN_SETTINGS
     ),
     "settings.former": ProblemInfo(
-        "A setting has a value of an earlier version; another one is used instead.",
+        "A setting has a value of an earlier version; another value is used instead.",
         USER,
         OPEN_SETTINGS,
         "transfer.ssh",
@@ -402,10 +425,10 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
         "The server's settings for this uploader were changed.", ADMINISTRATOR, OPEN_SETTINGS
     ),
     "settings.server-ignored": ProblemInfo(
-        "One of the server's settings for this uploader is of no use.", ADMINISTRATOR, OPEN_SETTINGS
+        "One of the server's settings for this uploader is ignored.", ADMINISTRATOR, OPEN_SETTINGS
     ),
     "key.exposed": ProblemInfo(
-        "The private key file is readable by others.", USER, OPEN_SETTINGS, "transfer.key_file"
+        "The private key file is readable by other users.", USER, OPEN_SETTINGS, "transfer.key_file"
     ),
     "key.passphrase": ProblemInfo(
         "The private key file is protected by a passphrase.",
@@ -417,96 +440,100 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
         "The private key file cannot be read.", USER, OPEN_SETTINGS, "transfer.key_file"
     ),
     "key.unusable": ProblemInfo(
-        "The private key file holds no key that can be used.",
+        "The private key file contains no usable key.",
         USER,
         OPEN_SETTINGS,
         "transfer.key_file",
     ),
     "key.elsewhere": ProblemInfo(
-        "The private key file names a key that a device or an agent keeps.",
+        "The private key file refers to a key that is stored on a device or in an agent.",
         USER,
         OPEN_SETTINGS,
         "transfer.key_file",
     ),
     "ledger.damaged": ProblemInfo(
-        "The ledger was damaged and is put aside, and a new one is made.", NOBODY
+        "The ledger was damaged. It was moved aside, and a new one was created.", NOBODY
     ),
     "ledger.failed": ProblemInfo(
         "The ledger cannot be used.", USER, OPEN_SETTINGS, "advanced.state_directory"
     ),
     "ledger.newer": ProblemInfo(
-        "The ledger is of a newer version.", USER, OPEN_SETTINGS, "advanced.state_directory"
+        "The ledger was written by a newer version.",
+        USER,
+        OPEN_SETTINGS,
+        "advanced.state_directory",
     ),
     "ledger.outdated": ProblemInfo(
-        "The ledger is of an older version; the next run brings it up to date.", NOBODY, TRY_AGAIN
+        "The ledger was written by an older version; the next run updates it.", NOBODY, TRY_AGAIN
     ),
     "files.special": ProblemInfo(
-        "A named pipe, socket, device or folder is in the place of a file of the program's own.",
+        "A path of a program file is a named pipe, socket, device or folder.",
         USER,
         OPEN_SETTINGS,
         "advanced.state_directory",
     ),
     "files.exposed": ProblemInfo(
-        "Other accounts could read or change the program's files, and now cannot.", NOBODY
+        "Other accounts could read or change the program's files; their permissions were removed.",
+        NOBODY,
     ),
     "lock.failed": ProblemInfo(
-        "No lock can be made.", USER, OPEN_SETTINGS, "advanced.state_directory"
+        "The lock file cannot be created.", USER, OPEN_SETTINGS, "advanced.state_directory"
     ),
-    "run.already-running": ProblemInfo("Another run is at work.", NOBODY),
+    "run.already-running": ProblemInfo("Another run is in progress.", NOBODY),
     "run.interrupted": ProblemInfo("The run was stopped by the user.", USER, TRY_AGAIN),
     "run.cut-off": ProblemInfo(
-        "The program or the computer was ended in the middle of a run.", USER, START_RUN
+        "The program or the computer stopped during a run.", USER, START_RUN
     ),
     "run.failed": ProblemInfo("The run ended early.", USER, TRY_AGAIN),
     "run.paused": ProblemInfo("The user paused the run.", NOBODY),
-    "run.stopping": ProblemInfo("The run ends before this file's turn.", NOBODY),
+    "run.stopping": ProblemInfo("The run ended before it reached this file.", NOBODY),
     "shard.one-experiment": ProblemInfo(
-        "The layout makes one experiment of everything, which cannot be split.", USER, TRY_AGAIN
+        "The layout makes a single experiment, which cannot be split.", USER, TRY_AGAIN
     ),
     "shard.no-identity": ProblemInfo(
-        "The shards have no uuid yet that they could share.", USER, TRY_AGAIN
+        "There is no uuid yet for the shards to share.", USER, TRY_AGAIN
     ),
-    "command.unreadable": ProblemInfo("A command is no JSON object, or too long.", NOBODY),
+    "command.unreadable": ProblemInfo("A command is not a JSON object, or is too long.", NOBODY),
     "command.unknown": ProblemInfo("A command has an unknown name.", NOBODY),
     "command.invalid": ProblemInfo("A command has wrong fields.", NOBODY),
-    "command.nothing-to-retry": ProblemInfo("Nothing can be sent again there.", NOBODY),
+    "command.nothing-to-retry": ProblemInfo("There is nothing to send again at the path.", NOBODY),
     "command.too-late": ProblemInfo("The run is ending.", NOBODY),
     "command.no-run": ProblemInfo("There is no run to stop.", NOBODY),
-    "command.no-watch": ProblemInfo("Only a watch starts runs.", NOBODY),
+    "command.no-watch": ProblemInfo("Only the watch starts runs.", NOBODY),
     "command.no-transfer": ProblemInfo(
-        "The transfer that was to be cancelled has ended, or there was none of that number.", NOBODY
+        "The transfer to cancel has ended, or there is none with that number.", NOBODY
     ),
     "demo.no-sshd": ProblemInfo(
         "The demonstration's SSH server is missing.", ADMINISTRATOR, TRY_AGAIN
     ),
     "demo.sshd": ProblemInfo("The demonstration's SSH server did not start.", USER, TRY_AGAIN),
     "limits.quiet-hours": ProblemInfo(
-        "Nothing new is sent: these are quiet hours.", NOBODY, OPEN_SETTINGS, "limits.quiet_hours"
+        "No new transfers start during quiet hours.", NOBODY, OPEN_SETTINGS, "limits.quiet_hours"
     ),
     "limits.acquisition": ProblemInfo(
-        "Nothing new is sent: a program runs that is not to be disturbed.",
+        "No new transfers start while a program that must not be disturbed is running.",
         NOBODY,
         OPEN_SETTINGS,
         "limits.pause_while_running",
     ),
     "limits.pressure": ProblemInfo(
-        "Nothing new is sent: other programs wait for disk or memory.", NOBODY
+        "No new transfers start while other programs wait for disk or memory.", NOBODY
     ),
     "limits.pressure-unknown": ProblemInfo(
         "The system does not report whether programs wait for its disks.", NOBODY
     ),
     "limits.bandwidth": ProblemInfo(
-        "No speed test is made: only so much may be sent now.",
+        "The speed test is not possible while the bandwidth is limited.",
         NOBODY,
         OPEN_SETTINGS,
         "limits.bandwidth",
     ),
     "speed.no-test": ProblemInfo(
-        "There is no earlier speed test whose advice could be applied.", USER, TRY_AGAIN
+        "There is no earlier speed test with advice to apply.", USER, TRY_AGAIN
     ),
     "window.engine-ended": ProblemInfo(
-        "The window's engine ended unexpectedly: it is started again after a while, and the "
-        "next run goes on where it was.",
+        "The window's engine process ended unexpectedly. It is restarted after a pause, and the "
+        "next run continues where the last one ended.",
         USER,
         TRY_AGAIN,
     ),
@@ -518,64 +545,61 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
         "No window can open here: a display or libraries are missing.", USER, TRY_AGAIN
     ),
     "window.unresponsive": ProblemInfo(
-        "The window that is open already does not answer.", USER, TRY_AGAIN
+        "The window that is already open does not respond.", USER, TRY_AGAIN
     ),
     "window.failed": ProblemInfo(
-        "An unforeseen error in the window; the log has all of it.", USER, TRY_AGAIN
+        "An unexpected error occurred in the window; the log has the details.", USER, TRY_AGAIN
     ),
-    "item.failed": ProblemInfo("Something else went wrong with one file.", USER, TRY_AGAIN),
-    "item.rejected": ProblemInfo(
-        "The server will not take one file as it is.", ADMINISTRATOR, TRY_AGAIN
-    ),
+    "item.failed": ProblemInfo("Another error occurred with a single file.", USER, TRY_AGAIN),
+    "item.rejected": ProblemInfo("The server rejects a single file.", ADMINISTRATOR, TRY_AGAIN),
     "item.transient": ProblemInfo(
-        "Something else went wrong with one file, which may work later.", USER, TRY_AGAIN
+        "Another temporary error occurred with a single file.", USER, TRY_AGAIN
     ),
     "schedule.manual": ProblemInfo(
-        "A `watch` starts no run automatically, as schedule.kind is manual.",
+        "The command `watch` starts no runs automatically, because schedule.kind is manual.",
         NOBODY,
         OPEN_SETTINGS,
         "schedule.kind",
     ),
     "schedule.no-signs": ProblemInfo(
-        "The system does not report changes in the data directory: scans find them, later.", NOBODY
+        "The system does not report changes in the data directory; periodic scans find them later.",
+        NOBODY,
     ),
     "monitor.all-well": ProblemInfo("The weekly notice: all is well.", NOBODY),
     "monitor.nothing-came": ProblemInfo(
         "The weekly notice: no new files came.", USER, OPEN_SETTINGS, "monitor.notice_day"
     ),
-    "monitor.nothing-ran": ProblemInfo(
-        "The weekly notice: no run has ended well.", USER, TRY_AGAIN
-    ),
+    "monitor.nothing-ran": ProblemInfo("The weekly notice: no run succeeded.", USER, TRY_AGAIN),
     "monitor.unsafe": ProblemInfo(
         "The weekly notice: there are files that exist only here.", USER, TRY_AGAIN
     ),
     "monitor.silence": ProblemInfo(
-        "No run has ended well for monitor.silent_hours.", USER, TRY_AGAIN
+        "No run has succeeded for monitor.silent_hours.", USER, TRY_AGAIN
     ),
     "monitor.no-signal": ProblemInfo(
-        "The dead man's switch could not be notified of a run that ended well.",
+        "The dead man's switch could not be notified of a successful run.",
         USER,
         OPEN_SETTINGS,
         "monitor.signal_url",
     ),
     "free.unknown": ProblemInfo("A local file is kept: no run has sent it.", NOBODY),
     "free.unverified": ProblemInfo("A local file is kept: the server has not verified it.", NOBODY),
-    "free.changed": ProblemInfo("A local file is kept: it is another one than was sent.", NOBODY),
+    "free.changed": ProblemInfo("A local file is kept: it is not the file that was sent.", NOBODY),
     "free.other-bytes": ProblemInfo(
-        "A local file is kept: its bytes are others although size and time are the same.", NOBODY
+        "A local file is kept: its content differs although size and time are the same.", NOBODY
     ),
-    "free.settling": ProblemInfo("A local file is kept: it changed a short while ago.", NOBODY),
+    "free.settling": ProblemInfo("A local file is kept: it changed recently.", NOBODY),
     "free.no-record": ProblemInfo(
         "A local file is kept: the server now has no record of it.", NOBODY
     ),
     "free.differs": ProblemInfo(
-        "A local file is kept: the server now has a record of other bytes.", NOBODY
+        "A local file is kept: the server now has a record of different content.", NOBODY
     ),
     "free.no-replica": ProblemInfo(
         "A local file is kept: the server now has no verified copy.", NOBODY
     ),
     "free.not-verified-again": ProblemInfo(
-        "A local file is kept: the server has not verified its copy again when it was asked.",
+        "A local file is kept: the server did not verify its copy again on request.",
         NOBODY,
     ),
     "free.not-inside": ProblemInfo(
@@ -584,21 +608,19 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
     "free.damaged-archive": ProblemInfo(
         "A local file is kept: the archive on the server is damaged.", NOBODY
     ),
-    "free.link": ProblemInfo("A local file is kept: it is a link or behind one.", NOBODY),
-    "free.special": ProblemInfo("A local file is kept: it is no regular file.", NOBODY),
-    "free.outside": ProblemInfo(
-        "A local file is kept: it lies outside of the data directory.", NOBODY
-    ),
+    "free.link": ProblemInfo("A local file is kept: its path is or contains a link.", NOBODY),
+    "free.special": ProblemInfo("A local file is kept: it is not a regular file.", NOBODY),
+    "free.outside": ProblemInfo("A local file is kept: it is outside the data directory.", NOBODY),
     "free.open": ProblemInfo(
-        "A local file is kept: it is open in another program to be written, or locked by one.",
+        "A local file is kept: another program has it open for writing, or has locked it.",
         NOBODY,
     ),
     "free.other-account": ProblemInfo(
-        "A local file is kept: it is another account's, and the system does not say whether it "
-        "is being written.",
+        "A local file is kept: it belongs to another account, and the system does not report "
+        "whether it is being written.",
         NOBODY,
     ),
-    "free.gone": ProblemInfo("A local file is gone already.", NOBODY),
+    "free.gone": ProblemInfo("A local file has already been deleted.", NOBODY),
     "free.denied": ProblemInfo("A local file is kept: the system denied deleting it.", NOBODY),
     "free.aside": ProblemInfo(
         "A local file is kept: it was replaced twice during its deletion.", NOBODY
@@ -608,15 +630,17 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
     ),
     "free.http-only": ProblemInfo("Nothing is freed: no storage box was approved.", NOBODY),
     "free.nothing-sent": ProblemInfo("Nothing is freed: nothing was sent from here.", NOBODY),
-    "free.no-log": ProblemInfo("Nothing is freed: the log of deletions cannot be written.", NOBODY),
-    "free.unsupported": ProblemInfo("Nothing is freed: the system offers no safe way.", NOBODY),
+    "free.no-log": ProblemInfo("Nothing is freed: the deletion log cannot be written.", NOBODY),
+    "free.unsupported": ProblemInfo(
+        "Nothing is freed: the system does not support safe deletion.", NOBODY
+    ),
     "support.unwritable": ProblemInfo("The support bundle cannot be written.", USER, OPEN_FOLDER),
 }
-# Of a code that is not in the table, as one in a ledger that another version has written.
+# For a code that is not in the table, such as one in a ledger written by another version.
 UNKNOWN: Final = ProblemInfo("", Fixer.USER, Action.TRY_AGAIN)
 INTENDED: Final = frozenset(code for code, info in PROBLEMS.items() if info.intended)
 
 
 def find_problem_info(code: str) -> ProblemInfo:
-    """Return what is known of a code."""
+    """Return the metadata of a code."""
     return PROBLEMS.get(code, UNKNOWN)

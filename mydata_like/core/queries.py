@@ -1,4 +1,4 @@
-"""What a person sees of the ledger: which rows, in which order, and the sums of many."""
+"""Queries of the ledger for display: which rows, in which order, and totals."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -10,7 +10,7 @@ from mydata_like.core.errors import Problem
 
 
 class Table(StrEnum):
-    """What the rows are: local files, what is not well (folders too), or runs."""
+    """The tables: local files, unhealthy files and folders, or runs."""
 
     FILES = "files"
     PROBLEMS = "problems"
@@ -19,10 +19,10 @@ class Table(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """Which rows of a table are wanted, in which order.
+    """The filter and order of a table's rows.
 
-    `text` is a part of the path, in any case of its ASCII letters; `folder` a path below the
-    data directory; `since` and `until` are seconds since 1970. What is empty does not filter.
+    `text` is a part of the path, case-insensitive for ASCII letters; `folder` is a path below the
+    data directory; `since` and `until` are seconds since 1970. An empty value does not filter.
     """
 
     table: Table = Table.FILES
@@ -41,15 +41,15 @@ class View:
 
     @property
     def filtered(self) -> bool:
-        """Whether there may be rows that it leaves out."""
+        """Whether it may exclude rows."""
         return replace(self, order="at", descending=True) != View(table=self.table)
 
 
 class FileRow(NamedTuple):
-    """A local file, or a folder that is not well, as a table shows it.
+    """A local file, or an unhealthy folder, as shown in a table.
 
-    `state` is that of the ledger's entry, or the kind of an outcome that is not well; empty for
-    what the ledger no longer has. Times are seconds since 1970, None where unknown.
+    `state` is that of the ledger's entry, or the kind of an outcome; empty if the ledger no longer
+    has the file. Times are seconds since 1970, None if unknown.
     """
 
     key: bytes
@@ -65,7 +65,7 @@ class FileRow(NamedTuple):
 
 
 class RunRow(NamedTuple):
-    """A run as a table shows it; `finished` is None where it goes on, or was cut off."""
+    """A run as shown in a table; `finished` is None if it is in progress or was interrupted."""
 
     key: str
     started: datetime | None
@@ -88,12 +88,12 @@ class ProblemGroup(NamedTuple):
 
 
 class FolderGroup(NamedTuple):
-    """An owner, an experiment of one, a dataset folder or one in it, and how its files stand.
+    """An owner, an experiment, a dataset folder or a folder in one, with its totals.
 
-    `title` is None for an owner, and where the server names the experiment; `dataset` is None for
-    all but dataset folders, `path` for owners and experiments. A folder in one has only its path;
-    `left_behind` of the `skipped` files are left out by no setting. `rest` stands for all that is
-    not listed by itself beside it.
+    `title` is None for an owner, and if the server names the experiment. `dataset` is None for all
+    but dataset folders, `path` for owners and experiments. A folder in a dataset folder has only
+    its path. `left_behind` of the `skipped` files are skipped by no setting. `rest` stands for
+    everything that is not listed separately.
     """
 
     owner: str
@@ -114,5 +114,5 @@ class FolderGroup(NamedTuple):
 
     @property
     def open(self) -> int:
-        """How many files have been found, and nothing has come of them yet."""
+        """The number of files that were found and have no outcome yet."""
         return self.found - self.verified - self.waiting - self.skipped - self.failed

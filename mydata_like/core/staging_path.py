@@ -1,10 +1,10 @@
-"""Where a datafile lies below the staging area's location.
+"""The path of a datafile below the staging area's location.
 
-The server's own rule is `quote(description)-id/quote(directory)/filename`, the file name taken
-literally. It is kept wherever it gives a path that a disk can hold and that is one file's
-alone. Otherwise a component is made safe, shortened and marked with `~` and a digest of what
-it stands for; components that look marked already are marked again, so that no two files of a
-dataset ever share a path.
+The server's own rule is `quote(description)-id/quote(directory)/filename`, with the unquoted file
+name. It is used if it gives a path that a disk can store and that is unique to the file. Otherwise
+a component is made safe, shortened, and marked with `~` and a digest of its original text.
+Components that already look marked are marked again, so that no two files of a dataset share a
+path.
 """
 
 import re
@@ -15,18 +15,18 @@ from urllib.parse import quote, unquote
 
 UNTITLED = "untitled"
 
-_COMPONENT_LIMIT = 255  # bytes; of ext4, XFS, NTFS and most others
-_DIRECTORY_LIMIT = 3000  # bytes; leaves room for the rest below Linux's 4096 for a whole path
+_COMPONENT_LIMIT = 255  # bytes; the limit of ext4, XFS, NTFS and most others
+_DIRECTORY_LIMIT = 3000  # bytes; leaves space for the rest below Linux's 4096 for a whole path
 _MARK = re.compile(r"~[0-9a-f]{32}(\.[A-Za-z0-9]{1,10})?\Z")
-_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,254}")  # most names; safe at a glance
+_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,254}")  # most names; a quick test
 _EXTENSION = re.compile(r"\.[A-Za-z0-9]{1,10}\Z")
 
 
 def staged_path(dataset_name: str, dataset_id: int, directory: str, name: str) -> str:
-    """Return a datafile's path below the staging area's location, components parted by `/`.
+    """Return a datafile's path below the staging area's location, with `/` as separator.
 
-    No component is empty, `.` or `..`, or has more than 255 bytes of UTF-8, and two different
-    pairs of directory and name never have the same path in one dataset.
+    No component is empty, `.` or `..`, or has more than 255 bytes of UTF-8. Two different pairs of
+    directory and name never have the same path in one dataset.
     """
     top = _dataset_component(dataset_name, dataset_id)
     below = f"/{_directory_path(directory)}" if directory else ""
@@ -34,7 +34,7 @@ def staged_path(dataset_name: str, dataset_id: int, directory: str, name: str) -
 
 
 def aside_path(remote: str, size: int, modified_ns: int) -> str:
-    """Return where new bytes of a datafile lie until they may take the place of earlier ones.
+    """Return the temporary path of new bytes of a datafile, until they may replace earlier ones.
 
     It is in the same directory, and the same for every attempt to send the same bytes.
     """
@@ -76,7 +76,7 @@ def _name_component(name: str) -> str:
 
 
 def _is_safe(name: str) -> bool:
-    """Return whether the server and a disk take a file's name as it is."""
+    """Return whether the server and a disk accept a file's name unchanged."""
     if name in ("", ".", "..") or name != name.strip() or _MARK.search(name):
         return False
     if len(name.encode()) > _COMPONENT_LIMIT or _looks_quoted(name):
@@ -85,7 +85,7 @@ def _is_safe(name: str) -> bool:
 
 
 def _looks_quoted(name: str) -> bool:
-    """Return whether a folder's quoted name could be this: `a b` is quoted as `a%20b`."""
+    """Return whether a name may be the quoted form of a folder: `a b` is quoted as `a%20b`."""
     return "%" in name and quote(unquote(name), safe="") == name
 
 
@@ -94,7 +94,7 @@ def _is_literal(character: str) -> bool:
 
 
 def _shown(name: str) -> str:
-    """Return a name for the eye, its unsafe characters percent-encoded."""
+    """Return a readable form of a name, with unsafe characters percent-encoded."""
     if name != name.strip() or not name.strip("."):
         return quote(name, safe="").replace(".", "%2E")
     return "".join(char if _is_literal(char) else quote(char, safe="") for char in name)
@@ -107,6 +107,6 @@ def _marked(shown: str, meaning: str, ending: str = "") -> str:
 
 
 def _cut(text: str, limit: int) -> str:
-    """Return the beginning of a text, at most so many bytes, no character or escape torn."""
+    """Return the first `limit` bytes of a text without splitting a character or escape."""
     cut = text.encode()[:limit].decode("utf-8", "ignore")
     return re.sub(r"%[0-9A-F]?\Z", "", cut)

@@ -1,21 +1,21 @@
-"""A limit on how fast bytes go: smooth, exact in the long run, changed at any moment."""
+"""A rate limit for bytes: smooth, exact over time, and adjustable at any time."""
 
 import time
 from collections.abc import Callable, Iterator
 from threading import Lock
 from typing import Final
 
-_GRAIN: Final = 0.05  # seconds' worth of bytes that go at once
-_LEAST: Final = 512  # bytes that go at once, however slow
-_CREDIT: Final = 0.1  # seconds of delay that may be made up for
+_GRAIN: Final = 0.05  # seconds' worth of bytes sent at once
+_LEAST: Final = 512  # bytes sent at once, at any rate
+_CREDIT: Final = 0.1  # seconds of delay that may be caught up
 _GLANCE: Final = 0.1  # seconds of one wait
 
 
 class TokenBucket:
-    """Lets its senders together send no more than so many bytes a second; 0 sets no limit.
+    """Limits its senders together to a number of bytes per second; 0 is no limit.
 
-    A leaky bucket kept as the time at which the next bytes are due. While a sender waits,
-    `alive` is called ten times a second; what it raises ends the wait.
+    A leaky bucket, stored as the time at which the next bytes are due. While a sender waits,
+    `alive` is called ten times per second; an exception from it ends the wait.
     """
 
     def __init__(
@@ -29,23 +29,23 @@ class TokenBucket:
         self._monotonic = monotonic
         self._sleep = sleep
         self._counting = Lock()
-        self._asked = 0.0  # the rate as any thread may set it; the rest is the senders' own
+        self._asked = 0.0  # the rate, which any thread may set; only senders use the rest
         self._rate = 0.0
         self._due = 0.0
 
     def limit(self, rate: float) -> None:
-        """Allow so many bytes a second from now on; from any thread, also while bytes wait."""
+        """Set the rate in bytes per second; from any thread, also while bytes wait."""
         self._asked = rate
 
     def pieces(self, data: memoryview) -> Iterator[memoryview]:
-        """Yield all of `data`, each piece when it may go."""
+        """Yield all of `data` in pieces, each when it may be sent."""
         while data:
             count = self.take(len(data))
             yield data[:count]
             data = data[count:]
 
     def take(self, most: int) -> int:
-        """Wait until bytes may go; return how many, one at least."""
+        """Wait until bytes may be sent; return how many, at least one."""
         while (rest := self._delay()) > 0:
             self._sleep(min(rest, _GLANCE))
             self._alive()
@@ -57,7 +57,7 @@ class TokenBucket:
             return count
 
     def _delay(self) -> float:
-        """Return how long to wait at the rate as it is now; what was sent too much stays owed."""
+        """Return how long to wait at the present rate; excess bytes are made up for."""
         with self._counting:
             if self._asked != self._rate:
                 now = self._monotonic()

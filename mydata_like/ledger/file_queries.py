@@ -1,4 +1,4 @@
-"""What one ledger knows of single files and folders, while another process may be writing it."""
+"""Queries of one ledger for single files and folders, while another process may write to it."""
 
 import heapq
 import sqlite3
@@ -33,27 +33,27 @@ _OUTCOME: Final = (
     "SELECT path, outcome, code, message, hint, at, size, modified_ns"
     " FROM outcomes WHERE root = :root AND "
 )
-# Of files: those of folders concern whatever is in them.
+# Only files: outcomes of folders apply to everything in them.
 _FILE: Final = " AND outcome IN ('found', 'waiting', 'skipped', 'failed')"
-# At and below a key are itself and what lies between it followed by "/" and by "0", which comes
-# next; in the data directory all that do not begin as the paths of dropped folders do.
+# "At and below" a key are the key itself, and keys between it followed by "/" and by "0", the next
+# character. In the data directory, these are all keys that do not begin like absolute paths.
 _BELOW: Final = "{0} >= :key AND {0} < :high AND ({0} = :key OR {0} > :low)"
 _INSIDE: Final = (
-    "substr({0}, 1, 1) != x'2f' AND (:posix OR substr({0}, 2, 1) != x'3a')"  # as in `C:`
+    "substr({0}, 1, 1) != x'2f' AND (:posix OR substr({0}, 2, 1) != x'3a')"  # such as `C:`
 )
 _SUM: Final = "SELECT state, count(*), sum(size) FROM entries WHERE root = :root AND {0} GROUP BY 1"
 _SUM_OUTCOMES: Final = (
     "SELECT outcome, count(*), sum(size) FROM outcomes WHERE root = :root AND {0}"  # noqa: S608
     f" AND {SHOWN} GROUP BY 1"
 )
-# What is not well counts as that, even where an earlier state of it is safe.
+# Files with an outcome count under it, even if an earlier version of them is verified.
 _SUM_BOTH: Final = (
     "SELECT entries.state, -count(*), -sum(entries.size) FROM outcomes JOIN entries"  # noqa: S608
     " ON entries.root = outcomes.root AND key = path WHERE outcomes.root = :root AND {0}"
     f" AND {SHOWN} GROUP BY 1"
 )
-# Each file once, as `Evidence` orders what several ledgers know: the latest counts, and of what is
-# equally late what is verified. An outcome that only leaves a file out denies nothing.
+# Each file once, in the order in which `FileEvidence` ranks ledgers: the newest, then the verified
+# one. An outcome that only skips a file does not contradict its verification.
 _STATES: Final = """
     SELECT key, max(coalesce(changed_at, 0), coalesce(iif(outcome != 'skipped', at, 0), 0)),
         state = 'verified' AND coalesce(outcome = 'skipped', 1), coalesce(outcome, state),
@@ -82,7 +82,7 @@ _OUTCOME_KEYS: Final = (
     "SELECT path FROM outcomes WHERE root = :root AND CAST(path AS TEXT) LIKE :like ESCAPE '\\'"
     " AND outcome IN ('found', 'waiting', 'skipped', 'failed') ORDER BY path LIMIT :most"
 )
-# By the name of the file, or of the archive that holds it; every row is looked at.
+# By the name of the file, or of the archive that contains it; this scans all rows.
 _NAMED: Final = (
     "(key = :name OR archive = :text OR substr(key, -length(:ending)) = :ending"
     " OR substr(archive, -length(:text) - 1) = '/' || :text) ORDER BY key"
@@ -93,7 +93,7 @@ _NAMED_OUTCOMES: Final = (
 
 
 class FileQueries:
-    """Asks the ledger of one data directory; every method raises `RunError` where it fails."""
+    """Queries of the ledger of one data directory; every method raises `RunError` if it fails."""
 
     def __init__(self, connection: sqlite3.Connection, file: Path, data_directory: bytes) -> None:
         self._connection = connection
@@ -105,7 +105,7 @@ class FileQueries:
     @classmethod
     @contextmanager
     def opened(cls, file: Path, data_directory: bytes) -> Iterator[Self | None]:
-        """Open the ledger to read it; None where there is none yet."""
+        """Open the ledger for reading; returns None if there is none yet."""
         connection = connect_to_current(file)
         if connection is None:
             yield None
@@ -117,14 +117,14 @@ class FileQueries:
                 raise ledger_file.failure(file, error) from error
 
     def find(self, key: bytes) -> FileEvidence | None:
-        """Return what is known of a file; None for nothing."""
+        """Return the ledger's knowledge of a file; None if it has none."""
         found = _merge(
             self._entries("key = :key", key=key), self._outcomes(f"path = :key{_FILE}", key=key)
         )
         return next((evidence for _, evidence in found), None)
 
     def iter_below(self, key: bytes) -> Iterator[tuple[bytes, FileEvidence]]:
-        """Yield what is known of all files at and below a path, by their keys in order."""
+        """Yield the knowledge of all files at and below a path, ordered by key."""
         values = self._range(key)
         which = _BELOW if key else _INSIDE
         return _merge(
@@ -133,7 +133,7 @@ class FileQueries:
         )
 
     def iter_named(self, name: bytes) -> Iterator[tuple[bytes, FileEvidence]]:
-        """Yield what is known of files of this name, or of those in an archive of this name."""
+        """Yield the knowledge of files with this name, or in an archive with this name."""
         text = name.decode("utf-8", "replace")
         values = {"name": name, "ending": b"/" + name, "text": text}
         return _merge(
@@ -142,7 +142,7 @@ class FileQueries:
         )
 
     def find_outcome_above(self, key: bytes) -> KnownOutcome | None:
-        """Return what is not well with a folder, or with the nearest one above it."""
+        """Return the outcome of a folder, or of the nearest folder above that has one."""
         while key:
             for _, outcome in self._outcomes("path = :key", key=key):
                 return outcome
@@ -150,7 +150,7 @@ class FileQueries:
         return None
 
     def sum_folder(self, key: bytes) -> dict[str, Amount]:
-        """Return how many files are in each state at and below a path; all with an empty key."""
+        """Return the number of files per state at and below a path; an empty key stands for all."""
         rows = [*self._sum(_SUM, "key", key), *self._sum(_SUM_BOTH, "path", key)]
         rows += self._sum(_SUM_OUTCOMES, "path", key)
         sums: dict[str, Amount] = {}
@@ -166,17 +166,17 @@ class FileQueries:
         return self._iterate(query, self._range(key))
 
     def find_datasets(self, key: bytes) -> tuple[int, ...]:
-        """Return the least and the greatest dataset in which files of a folder are, if any."""
+        """Return the lowest and the highest dataset of the files of a folder, if any."""
         ((least, most),) = self._sum(_DATASET, "key", key)
         return () if least is None else (least, most)
 
     def find_folders(self, text: str, most: int) -> list[Suggestion]:
-        """Return the dataset folders whose path has this text."""
+        """Return the dataset folders whose path contains a text."""
         rows = self._ask(_FOLDERS, like=_pattern(text), most=most)
         return [Suggestion(path, size, "", folder=True) for path, size in rows]
 
     def find_keys(self, text: str, most: int) -> list[bytes]:
-        """Return the keys of the first files whose path has this text, in their order."""
+        """Return the first keys of files that contain a text, in order."""
         values = {"like": _pattern(text), "most": most}
         rows = [*self._ask(_KEYS, **values), *self._ask(_OUTCOME_KEYS, **values)]
         return sorted({key for (key,) in rows})[:most]
@@ -212,7 +212,7 @@ class FileQueries:
 def _merge(
     *parts: Iterator[tuple[bytes, FileEvidence | KnownOutcome]],
 ) -> Iterator[tuple[bytes, FileEvidence]]:
-    """Join what entries and outcomes say of each file, both in the order of their keys."""
+    """Join entries and outcomes by file; both are ordered by key."""
     for key, known in groupby(heapq.merge(*parts, key=itemgetter(0)), key=itemgetter(0)):
         evidence = FileEvidence()
         for _, part in known:

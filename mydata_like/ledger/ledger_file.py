@@ -1,4 +1,4 @@
-"""The ledger's file while it is open: one caller at a time, errors in our words."""
+"""The SQLite file of the ledger: opening, migration, damage and serialized access."""
 
 import logging
 import sqlite3
@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 
 class SqliteFile:
-    """One connection, which any thread may use; a damaged file is put aside on closing."""
+    """One connection for all threads; a damaged file is moved aside when it is closed."""
 
     def __init__(
         self, connection: sqlite3.Connection, path: Path, clock: Clock, *, reads_only: bool
@@ -31,14 +31,14 @@ class SqliteFile:
 
     @property
     def version(self) -> int:
-        """The version of the tables; 0 where they are not made yet."""
+        """The version of the tables; 0 if they do not exist yet."""
         with self.used() as cursor:
             (version,) = cursor.execute("PRAGMA user_version").fetchone()
         return int(version)
 
     @contextmanager
     def used(self) -> Iterator[sqlite3.Cursor]:
-        """Have the connection to oneself, and tell of its errors in our words."""
+        """Lock the connection, and convert its errors to ours."""
         with self._lock:
             try:
                 yield self._connection.cursor()
@@ -50,7 +50,7 @@ class SqliteFile:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Cursor]:
-        """Make what is done inside happen wholly or, if it raises, not at all."""
+        """Run the block in a transaction, which is rolled back if it raises."""
         with self.used() as cursor:
             cursor.execute("BEGIN IMMEDIATE")
             try:
@@ -62,12 +62,12 @@ class SqliteFile:
                 raise
 
     def close(self) -> None:
-        """Close the file; again and again if need be."""
+        """Close the file; may be called repeatedly."""
         with self._lock:
             try:
                 self._connection.close()
             except sqlite3.Error as error:
-                logger.warning("The ledger could not be closed properly: %s", error)
+                logger.warning("The ledger could not be closed cleanly: %s", error)
             if self._damaged and not self._reads_only:
                 self._damaged = False
                 self._put_aside()
@@ -77,15 +77,15 @@ class SqliteFile:
             aside = put_aside(self._path, self._clock.now())
             logger.warning("The ledger was damaged; it is now %s", aside)
         except OSError as error:
-            logger.warning("The damaged ledger could not be put aside: %s", error)
+            logger.warning("The damaged ledger could not be moved aside: %s", error)
 
 
 OURS = 0x4D79444C  # the application id in the file's header
 LOCK_PATIENCE = 5.0  # seconds to wait for a backup or a virus scanner
-CHECK_SECONDS = 2.0  # of checking at most; a file that large shows damage when it is read
-KEPT = 3  # damaged files that are kept
+CHECK_SECONDS = 2.0  # limit of the check; damage in a file that large is found when it is read
+KEPT = 3  # damaged files to keep
 UNSOUND = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
-# A page that is there and cannot be read, now or ever: the disk has lost it.
+# A page that exists but cannot be read, now or later: the disk has lost it.
 UNREADABLE = (
     sqlite3.SQLITE_IOERR_READ,
     sqlite3.SQLITE_IOERR_SHORT_READ,
@@ -140,8 +140,8 @@ CREATE TABLE archives (
 ALTER TABLE entries ADD COLUMN archive TEXT NOT NULL DEFAULT '';
 CREATE INDEX entries_by_archive ON entries (root, dataset, archive, state) WHERE archive != '';
 """
-# Times are whole seconds since 1970, NULL where they are not known; of `entries` those of the
-# bytes that count now. `outcomes` has every file and folder that is not well, `folders` the sums.
+# Times are whole seconds since 1970, NULL if unknown; those of `entries` belong to the current
+# bytes. `outcomes` has every unhealthy file and folder, `folders` the totals.
 TIMES = """
 ALTER TABLE entries ADD COLUMN staged_at INTEGER;
 ALTER TABLE entries ADD COLUMN registered_at INTEGER;
@@ -179,7 +179,7 @@ CREATE TABLE folders (
     PRIMARY KEY (root, path)
 ) WITHOUT ROWID;
 """
-# What is carried from outside of the data directory; finished once all of it is safe.
+# Sources outside the data directory; finished when all of their files are verified.
 SOURCES = """
 CREATE TABLE sources (
     root INTEGER NOT NULL,
@@ -192,9 +192,10 @@ CREATE TABLE sources (
     PRIMARY KEY (root, path)
 ) WITHOUT ROWID;
 """
-# What tells a file from another of its name, size and time; what the last full listing of each
-# dataset showed (`newest` is the highest id); which datasets a request may still be writing to,
-# and until when; which records describe bytes that are to come into their place.
+# `ctime_ns` and `inode` distinguish files of the same name, size and time. `datasets` has the last
+# full listing of each dataset (`newest` is the highest id), `writes` the datasets to which a
+# request may still be writing, and until when, `replacements` the records that describe bytes not
+# yet in place.
 EVIDENCE = """
 ALTER TABLE entries ADD COLUMN ctime_ns INTEGER;
 ALTER TABLE entries ADD COLUMN inode INTEGER;
@@ -233,7 +234,7 @@ MIGRATIONS: Sequence[str] = (
     TIMES,
     SOURCES,
     EVIDENCE,
-)  # the n-th leads to version n; never change one, add one
+)  # the n-th leads to version n; never change one, only add
 PROBES = (
     "SELECT id, directory FROM roots LIMIT 1",
     "SELECT root, key, size, modified_ns, state, dataset, checksum, remote, datafile, problem,"
@@ -255,35 +256,35 @@ PROBES = (
 
 
 class UnsoundError(Exception):
-    """The file is not a sound ledger."""
+    """The file is not a valid ledger."""
 
 
-# With a damaged schema the text of the error itself may be impossible to decode.
+# If the schema is damaged, SQLite's error message may be impossible to decode.
 FAILURES = (sqlite3.Error, UnicodeDecodeError)
 
 
 def failure(file: Path, error: Exception) -> RunError:
-    """Return in our words what the database or the disk said."""
+    """Return the error for a failure of the database or the disk."""
     return RunError(
         f"The ledger {file} cannot be used: {error}.",
-        hint="Check that the disk is not full, that the folder may be written to, and that no "
-        "other program holds the file; then run again.",
+        hint="Check that the disk is not full, that the folder is writable, and that no other "
+        "program uses the file; then run again.",
         code="ledger.failed",
     )
 
 
 def damage(file: Path, error: Exception) -> RunError:
-    """Return the error of a file that turned out to be damaged while it was in use."""
+    """Return the error for a file that was found to be damaged while in use."""
     return RunError(
         f"The ledger {file} is damaged: {error}.",
-        hint="It is set aside. Nothing is lost: the next run asks the server what it has, which "
-        "takes a little longer.",
+        hint="It is moved aside. Nothing is lost: the next run queries the server for its "
+        "files, which takes a little longer.",
         code="ledger.damaged",
     )
 
 
 def means_damage(error: Exception) -> bool:
-    """Return whether the file is to blame; text that is no UTF-8 comes without a code."""
+    """Return whether the error means a damaged file; invalid UTF-8 text has no error code."""
     if isinstance(error, sqlite3.ProgrammingError | sqlite3.InterfaceError):
         return False
     code = getattr(error, "sqlite_errorcode", None)
@@ -293,10 +294,10 @@ def means_damage(error: Exception) -> bool:
 def open_sound(
     file: Path, clock: Clock, patience: float = LOCK_PATIENCE
 ) -> tuple[sqlite3.Connection, Problem | None]:
-    """Open the ledger's file; one that is damaged is put aside and made anew.
+    """Open the ledger's file; a damaged one is moved aside and replaced by a new one.
 
-    Raises `SettingsError` for a file of a newer version and for what is no file, `RunError` where
-    the disk or another program is to blame.
+    Raises `SettingsError` for a file of a newer version or a path that is not a file, `RunError` if
+    the disk or another program causes the failure.
     """
     try:
         make_private_file(file)
@@ -323,7 +324,7 @@ def connect_to_read(file: Path) -> sqlite3.Connection:
 
 
 def put_aside(file: Path, now: datetime) -> Path:
-    """Rename a damaged file with all that belongs to it; only the newest few are kept."""
+    """Rename a damaged file and the files that belong to it; keep only the newest few."""
     older = sorted(file.parent.glob(f"{file.stem}.corrupt-*{file.suffix}"))
     for path in older[: max(0, len(older) + 1 - KEPT)]:
         for part in _parts(path):
@@ -343,8 +344,8 @@ def _parts(file: Path) -> list[Path]:
 def _lost(aside: Path) -> Problem:
     return Problem(
         "ledger.damaged",
-        f"The ledger was damaged and has been set aside as {aside.name}.",
-        "Nothing is lost: this run asks the server what it has, which takes a little longer.",
+        f"The ledger was damaged and has been moved aside as {aside.name}.",
+        "Nothing is lost: this run queries the server for its files, which takes a little longer.",
     )
 
 
@@ -382,7 +383,7 @@ def _prepare(connection: sqlite3.Connection, file: Path) -> None:
 
 
 def _check_header(file: Path) -> None:
-    """Refuse a file that SQLite takes for one of a later format, which it only reads."""
+    """Reject a file whose header makes SQLite open it read-only as a later format."""
     with file.open("rb") as opened:
         formats = opened.read(20)[18:]
     if not set(formats) <= {1, 2}:
@@ -390,7 +391,7 @@ def _check_header(file: Path) -> None:
 
 
 def _check_version(connection: sqlite3.Connection) -> int:
-    """Return the file's version, 0 for an empty one; nothing is changed."""
+    """Return the file's version, 0 for an empty one; changes nothing."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
@@ -408,7 +409,7 @@ def _check_version(connection: sqlite3.Connection) -> int:
 
 
 def _check_pages(connection: sqlite3.Connection) -> None:
-    """Look for damage as long as time permits."""
+    """Check the pages for damage within a time limit."""
     deadline = monotonic() + CHECK_SECONDS
     connection.set_progress_handler(lambda: monotonic() > deadline, 10_000)
     try:
@@ -425,7 +426,7 @@ def _check_pages(connection: sqlite3.Connection) -> None:
 
 
 def migrate(connection: sqlite3.Connection, file: Path, migrations: Sequence[str]) -> None:
-    """Bring the file to the latest version, after a copy where there is something to lose."""
+    """Migrate the file to the latest version, after a backup if it has data."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if 0 < version < len(migrations):
         copy = file.with_name(f"{file.stem}.before-v{version + 1}{file.suffix}")

@@ -1,4 +1,4 @@
-"""Rows of the ledger in an order of one's own, while another process writes it."""
+"""Ordered and filtered rows of the ledger, while another process writes to it."""
 
 import logging
 import sqlite3
@@ -24,7 +24,7 @@ ENTRY_STATES: Final = frozenset(state.value for state in EntryState)
 
 @dataclass(frozen=True, slots=True)
 class FilteredQuery:
-    """A piece of SQL and what its question marks stand for."""
+    """A fragment of SQL and its parameters."""
 
     sql: str
     values: tuple[object, ...] = ()
@@ -33,7 +33,7 @@ class FilteredQuery:
         return replace(self, sql=f"{self.sql} AND {condition}", values=(*self.values, *values))
 
 
-# By what the rows of each table can be ordered: the name in `View`, the column in SQL.
+# The columns by which the rows of each table can be ordered: the name in `View`, the column in SQL.
 _ORDERS: Final = {
     Table.FILES: {"name": "key", "size": "size", "state": "state", "at": "at"},
     Table.PROBLEMS: {"name": "key", "size": "size", "state": "state", "at": "at", "code": "code"},
@@ -46,7 +46,7 @@ _ORDERS: Final = {
         "failed": "json_extract(summary, '$.failed')",
     },
 }
-# Only what is asked for is read: by time, an index has it all.
+# Select only the necessary columns: for the time, an index covers them.
 _ENTRIES: Final = {
     "key": "SELECT key FROM entries WHERE root = ?",
     "size": "SELECT key, size FROM entries WHERE root = ?",
@@ -71,13 +71,14 @@ _RUNS: Final = "SELECT id AS key, started, summary FROM runs WHERE root = ? AND 
 
 
 def query_keys(view: View, root: int, most: int = -1) -> FilteredQuery:
-    """Return what selects the keys of a view's rows, in order, the first so many or all."""
+    """Return the query for the keys of a view's rows, in order: the first `most` or all."""
     column = _ORDERS[view.table].get(view.order) or next(iter(_ORDERS[view.table].values()))
     parts = _query_parts(view, root, column)
     source = " UNION ALL ".join(part.sql for part in parts)
     way = "DESC" if view.descending else "ASC"
-    # The second column makes the order a firm one; the index of times has it, too. Inside, order
-    # and limit let SQLite merge the parts as they come; outside it would first read them all.
+    # The second column makes the order unique; the index of times has it, too. With order and limit
+    # in the inner queries, SQLite merges them while they run; outside, it would read them
+    # completely first.
     order = f"ORDER BY {column} {way}, key {way} LIMIT ?"
     values = [value for part in parts for value in part.values]
     return FilteredQuery(" ".join(("SELECT key FROM (", source, order, ")")), (*values, most))
@@ -99,7 +100,7 @@ def _query_parts(view: View, root: int, column: str) -> Sequence[FilteredQuery]:
 
 
 def _narrow(query: FilteredQuery, view: View, names: tuple[str, str, str]) -> FilteredQuery:
-    """Add the view's filters, which know the path, the state and the time by these names."""
+    """Add the view's filters; `names` are the columns of path, state and time."""
     path, state, at = names
     if view.states:
         marks = ", ".join("?" * len(view.states))
@@ -128,8 +129,8 @@ def _pattern(text: str) -> str:
 
 logger = logging.getLogger(__name__)
 
-# The order lies in a temporary table, in a file of its own that nobody else sees. What the rows
-# say is always what the ledger says now.
+# The order is stored in a temporary table, whose file no other process sees. The contents of the
+# rows are always read from the ledger.
 _MAKE_ORDER: Final = "CREATE TEMP TABLE IF NOT EXISTS ordered (pos INTEGER PRIMARY KEY, key)"
 _COUNT: Final = "SELECT coalesce(max(pos), 0) FROM ordered"
 _FIND: Final = "SELECT key, pos - 1 FROM ordered WHERE key IN (%s)"
@@ -162,8 +163,8 @@ _READ: Final = {
 class RowQuery:
     """The rows of one view of one data directory's ledger.
 
-    Calls wait for one another; `interrupt` ends the one that is at work, from any thread, by
-    `Cancelled`. Every method raises `RunError` when the disk or the file fails.
+    Calls are serialized; `interrupt` ends the current one from any thread, with `Cancelled`. Every
+    method raises `RunError` if the disk or the file fails.
     """
 
     def __init__(self, connection: sqlite3.Connection, file: Path, view: View, root: int) -> None:
@@ -176,9 +177,9 @@ class RowQuery:
 
     @classmethod
     def open(cls, file: Path, data_directory: bytes, view: View) -> Self | None:
-        """Open the ledger to read it; None where there is none yet.
+        """Open the ledger for reading; returns None if there is none yet.
 
-        Raises `RunError` for one of an older version, `SettingsError` for one of a newer.
+        Raises `RunError` for one of an older version, `SettingsError` for one of a newer version.
         """
         connection = connect_to_current(file)
         if connection is None:
@@ -190,12 +191,12 @@ class RowQuery:
         return listing
 
     def first(self, count: int) -> Sequence[Row]:
-        """Return the first rows of the order, much faster than all of it can be known."""
+        """Return the first rows, much faster than the complete order."""
         self.build(count)
         return self.rows(0, count)
 
     def build(self, most: int = -1) -> int:
-        """Lay down the order as it is now, all of it by default; return how many rows it has."""
+        """Build the order as of now, all of it by default; return the number of its rows."""
         query = query_keys(self.view, self._root, most)
         with self._errors():
             self._connection.execute(_MAKE_ORDER)
@@ -206,7 +207,7 @@ class RowQuery:
         return int(count)
 
     def rows(self, start: int, count: int) -> Sequence[Row]:
-        """Return what the ledger says now of so many rows of the order, from `start` on."""
+        """Return the current contents of `count` rows of the order, from `start` on."""
         chosen = {"root": self._root, "first": start + 1, "last": start + count}
         parse = _parse_run if self.view.table is Table.RUNS else FileRow._make
         with self._errors():
@@ -214,7 +215,7 @@ class RowQuery:
         return [parse(row) for row in found]
 
     def find(self, keys: Sequence[object]) -> dict[object, int]:
-        """Return where in the order these keys are; those that are not there are left out."""
+        """Return the positions of keys in the order; missing ones are omitted."""
         found: dict[object, int] = {}
         for start in range(0, len(keys), KEYS_AT_ONCE):
             part = keys[start : start + KEYS_AT_ONCE]
@@ -224,14 +225,14 @@ class RowQuery:
         return found
 
     def interrupt(self) -> None:
-        """End what is at work, and all that is asked from now on."""
+        """End the current query, and all later ones."""
         self._interrupted = True
-        # One that is closed meanwhile has nothing to interrupt.
+        # The connection may be closed by now, with nothing to interrupt.
         with suppress(sqlite3.ProgrammingError):
             self._connection.interrupt()
 
     def close(self) -> None:
-        """Let the file go, and the order with it, when what is at work has ended."""
+        """Close the file and delete the order, when the current query has ended."""
         self.interrupt()
         with self._lock:
             self._connection.close()
@@ -257,7 +258,7 @@ class RowQuery:
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """Have the connection to oneself, and tell in our words what goes wrong."""
+        """Lock the connection, and convert its errors to ours."""
         try:
             with self._lock:
                 if self._interrupted:
@@ -270,7 +271,7 @@ class RowQuery:
 
 
 def connect_to_current(file: Path) -> sqlite3.Connection | None:
-    """Connect to a ledger of this version, to read it; None where there is none yet."""
+    """Connect for reading to a ledger of the current version; None if there is none yet."""
     if not file.exists():
         return None
     connection = ledger_file.connect_to_read(file)
@@ -290,7 +291,7 @@ def _check_version(connection: sqlite3.Connection) -> None:
     if version < len(ledger_file.MIGRATIONS):
         raise RunError(
             "The ledger was written by an older version of this program.",
-            hint="The next run brings it up to date.",
+            hint="The next run updates it.",
             code="ledger.outdated",
         )
     if version > len(ledger_file.MIGRATIONS):
@@ -308,5 +309,5 @@ def _parse_run(row: Sequence[Any]) -> RunRow:
         times = [parse_moment(time) if time else None for time in (started, finished)]
         return RunRow(key, times[0], times[1], record if isinstance(record, dict) else {})
     except (ValueError, TypeError):
-        logger.warning("The ledger has a run that makes no sense")
+        logger.warning("The ledger has an invalid run")
         return RunRow(str(key), None, None, {})

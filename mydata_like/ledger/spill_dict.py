@@ -1,4 +1,4 @@
-"""Things by directory and name, however many: what memory should not hold lies in a file."""
+"""Mappings by directory and name that move to a temporary file beyond a memory limit."""
 
 import pickle
 import sqlite3
@@ -28,20 +28,20 @@ SETTINGS = ("PRAGMA journal_mode = OFF", "PRAGMA cache_size = -8000", "BEGIN")
 
 
 class SpillStore:
-    """What many mappings hold together; beyond so many things, the rest lies in a temporary file.
+    """The shared storage of many mappings; beyond a number of things it uses a temporary file.
 
-    The file vanishes with the program. Safe to call from any thread.
+    The file is deleted when the program ends. Safe to call from any thread.
     """
 
     def __init__(self, held: int = HELD) -> None:
         self.lock = Lock()
-        self.free = held  # things that memory may still take
+        self.free = held  # things that still fit in memory
         self._numbers = count()
         self._left: list[tuple[int, int]] = []
         self._connection: sqlite3.Connection | None = None
 
     def open_room(self) -> "SpillDict[T]":
-        """Return a new mapping; what it takes is given back once nobody has it any more."""
+        """Return a new mapping; its space is released when it is garbage-collected."""
         with self.lock:
             while self._left:
                 number, held = self._left.pop()
@@ -51,7 +51,7 @@ class SpillStore:
         return SpillDict(self, next(self._numbers))
 
     def leave(self, room: int, held: int) -> None:
-        """Take note that a room is given up; called by the garbage collection, whoever works."""
+        """Release the space of a mapping; called by the garbage collector, in any thread."""
         self._left.append((room, held))
 
     def close(self) -> None:
@@ -62,7 +62,7 @@ class SpillStore:
                 self._connection = None
 
     def ask(self, statement: str, room: int, *values: bytes | int) -> sqlite3.Cursor:
-        """Carry out a statement about a room's table; raises `RunError` where the disk fails."""
+        """Execute a statement on a mapping's table; raises `RunError` if the disk fails."""
         with _disk_errors():
             if self._connection is None:
                 self._connection = _open()
@@ -70,7 +70,7 @@ class SpillStore:
 
 
 class SpillDict(MutableMapping[Place, T]):
-    """One mapping of a stock."""
+    """One mapping of a store."""
 
     def __init__(self, stock: SpillStore, number: int) -> None:
         self._stock = stock
@@ -85,7 +85,7 @@ class SpillDict(MutableMapping[Place, T]):
             row = self._ask(FIND, _key(place)).fetchone() if self._filed else None
         if row is None:
             raise KeyError(place)
-        thing: T = pickle.loads(row[0])  # noqa: S301 - we have written it
+        thing: T = pickle.loads(row[0])  # noqa: S301 - written by this program
         return thing
 
     def get(self, place: Place, default: T | None = None) -> T | None:  # type: ignore[override]
@@ -160,7 +160,7 @@ class SpillDict(MutableMapping[Place, T]):
 
 
 def _open() -> sqlite3.Connection:
-    # Without a name it is a file that SQLite makes, and deletes when it is closed.
+    # Without a name, SQLite creates a temporary file and deletes it on closing.
     connection = sqlite3.connect("", isolation_level=None, check_same_thread=False)
     for statement in SETTINGS:
         connection.execute(statement)
@@ -173,14 +173,14 @@ def _disk_errors() -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         raise RunError(
-            f"What is known of very many files cannot be kept in a temporary file: {error}.",
-            hint="Check that the disk of temporary files has room; SQLITE_TMPDIR names another "
-            "folder for them.",
+            f"Data about very many files cannot be stored in a temporary file: {error}.",
+            hint="Check the free space of the disk for temporary files; SQLITE_TMPDIR names "
+            "another folder for them.",
         ) from error
 
 
 def _key(place: Place) -> bytes:
-    """Return a place as the database takes it, whatever characters it has."""
+    """Return a place as a database key, whatever characters it has."""
     directory, name = place
     return f"{len(directory)}/{directory}/{name}".encode("utf-8", "surrogatepass")
 

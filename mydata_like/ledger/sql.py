@@ -1,4 +1,4 @@
-"""What the ledger says to SQLite."""
+"""The SQL statements of the ledger, and the parsers of its rows."""
 
 import logging
 from collections.abc import Mapping
@@ -15,8 +15,8 @@ FIND = (
     "SELECT key, size, modified_ns, state, dataset, checksum, remote, datafile, problem,"
     " archive, ctime_ns, inode FROM entries WHERE root = ? AND key IN (%s)"
 )
-# One answer for many files: a row for each that is not as it was, and one for each dataset that
-# has others. A row of an older version is not believed before its ctime and inode are known.
+# One query for many files: a row for each that has changed, and one for each dataset of the others.
+# A row of an older version is not trusted until its ctime and inode are known.
 FIND_OPEN = (
     "WITH seen (key, size, modified_ns, ctime_ns, inode) AS (VALUES %s)"
     " SELECT dataset, CASE WHEN entries.key IS NULL THEN seen.key END FROM seen LEFT JOIN entries"
@@ -30,22 +30,22 @@ LIST = (
     " archive, ctime_ns, inode FROM entries WHERE root = ? AND key > ? AND key < ?"
     " ORDER BY key LIMIT ?"
 )
-# A part of the rows of a dataset that have a record of their own, verified, in the index's order.
+# Verified rows of a dataset with their own record, a part at a time, in the order of the index.
 LIST_VERIFIED = (
     "SELECT key, size, modified_ns, state, dataset, checksum, remote, datafile, problem,"
     " archive, ctime_ns, inode FROM entries WHERE root = :root AND dataset = :dataset"
     " AND state = :state AND archive = '' AND (datafile, key) > (:datafile, :key)"
     " ORDER BY datafile, key LIMIT :most"
 )
-# The same of rows that do not say which record that is.
+# The same for rows without the id of their record.
 LIST_UNNUMBERED = (
     "SELECT key, size, modified_ns, state, dataset, checksum, remote, datafile, problem,"
     " archive, ctime_ns, inode FROM entries WHERE root = :root AND dataset = :dataset"
     " AND state = :state AND archive = '' AND datafile IS NULL AND key > :key"
     " ORDER BY key LIMIT :most"
 )
-# By indexes alone; the files of an archive have its record. Naming all states lets each be found
-# by its ids, of which there are few after the last listing.
+# By indexes alone; the files of an archive have its record. As all states are named, each can be
+# found by its ids, of which there are few after the last listing.
 _STATES = ", ".join(f"'{state.value}'" for state in EntryState)
 COUNT = f"""
     SELECT count(DISTINCT datafile), coalesce(max(datafile), 0) FROM (
@@ -60,9 +60,9 @@ RECORD_LISTED = (
     "INSERT OR REPLACE INTO datasets (root, dataset, total, newest, listed_at)"
     " VALUES (?, ?, ?, ?, ?)"
 )
-# The times of the steps before are kept as long as the bytes are the same. What is staged anew
-# goes the whole way anew. Many rows go in one statement: while it runs, other threads do too,
-# and between statements each waits for the others.
+# The times of earlier steps are kept while the bytes are the same; bytes staged again repeat all
+# steps. One statement writes many rows: other threads run during a statement, but wait between
+# statements.
 RECORD = """
     WITH
         new (
@@ -102,7 +102,7 @@ RECORD_OUTCOME = (
     " at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 _INTENDED = ", ".join(map(repr, sorted(INTENDED)))
-# What exists only here, as far as is known: found, waiting, failed, or skipped by nobody's wish.
+# Files known to exist only here: found, waiting, failed, or skipped unintentionally.
 AT_RISK = (
     "(outcome IN ('found', 'waiting', 'failed')"
     f" OR (outcome = 'skipped' AND code NOT IN ({_INTENDED})))"
@@ -112,24 +112,24 @@ _UNDER_WAY = (
     "state IN ('staged', 'registered', 'repaired')"
     " AND (entries.size, entries.modified_ns) = (outcomes.size, outcomes.modified_ns)"
 )
-# Outcomes of files that are shown as that; of found files that are on their way the entry is.
+# Outcomes of files that are shown under them; found files in transfer are shown by their entry.
 SHOWN = (
     "(outcome IN ('waiting', 'skipped', 'failed') OR (outcome = 'found' AND NOT EXISTS"  # noqa: S608
     f" (SELECT 1 FROM entries WHERE {_OF_ITS_ENTRY} AND {_UNDER_WAY})))"
 )
-# The row of an outcome is about bytes that are verified now.
+# The outcome's row describes bytes that are verified now.
 _SAFE = (
     "outcome IN ('found', 'waiting', 'failed') AND EXISTS"  # noqa: S608 - all of it is ours
     f" (SELECT 1 FROM entries WHERE {_OF_ITS_ENTRY} AND state = 'verified'"
     " AND entries.size = outcomes.size AND outcomes.modified_ns IN (entries.modified_ns, 0))"
 )
-# An entry is that of a file as it was seen; older versions kept neither its ctime nor its inode.
+# An entry for the same file as scanned; older versions stored neither its ctime nor its inode.
 _AS_SEEN = """state = 'verified' AND entries.size = seen.size
         AND entries.modified_ns = seen.modified_ns
         AND coalesce(entries.ctime_ns, seen.ctime_ns) = seen.ctime_ns
         AND coalesce(entries.inode, seen.inode) = seen.inode"""
-# Files that the ledger does not know as verified just as they are. What a file failed of stays
-# for as long as it is the same; what this run has told of it already stays, too.
+# Files that the ledger does not have as verified and unchanged. A file's failure is kept while the
+# file is the same, and so is what this run has already recorded.
 _RECORD_FOUND = f"""
     WITH
         seen (key, size, modified_ns, ctime_ns, inode) AS (VALUES %s),
@@ -185,7 +185,7 @@ RECORD_ARCHIVE = (
 )
 FORGET_ARCHIVE = "DELETE FROM archives WHERE root = ? AND dataset = ? AND path = ?"
 EMPTY = "DELETE FROM entries WHERE root = ? AND dataset = ? AND archive = ? AND archive != ''"
-# Files that nobody has compared with what their archive says stay what they are.
+# Files that were not compared with their archive keep their state.
 FOLLOW = (
     "UPDATE entries SET state = ?1, datafile = ?2, changed_at = ?3,"
     " registered_at = CASE WHEN ?1 IN ('registered', 'repaired') THEN ?3 ELSE registered_at END,"
@@ -213,10 +213,10 @@ RECORD_SOURCE = (
     "INSERT OR REPLACE INTO sources (root, path, owner, experiment, dataset, added_at)"
     " VALUES (?, ?, ?, ?, ?, ?)"
 )
-# In it are the keys between its own followed by "/" and by "0", which comes next.
+# Keys in it are between its own followed by "/" and by "0", the next character.
 BELOW = "root = :root AND (path = :path OR (path > :low AND path < :high))"
 RISK_BELOW = f"{RISK} AND (path = :path OR (path > :low AND path < :high))"
-# Folders that were left out for no one's wish may hold files that nobody has seen.
+# Folders skipped unintentionally may contain files that no run has found.
 FINISH_SOURCE = f"""
     UPDATE sources SET finished_at = :now WHERE root = :root AND path = :path AND NOT EXISTS (
         SELECT 1 FROM outcomes WHERE {BELOW}
@@ -224,7 +224,7 @@ FINISH_SOURCE = f"""
     )
 """  # noqa: S608 - all of it is ours
 FORGET_SOURCE = "DELETE FROM sources WHERE root = :root AND path = :path"
-# What no setting leaves out counts as open, whether or not an earlier state of it is verified.
+# Files skipped by no setting count as open, even if an earlier version of them is verified.
 MEASURE_SOURCE = f"""
     SELECT count(*), count(*) FILTER (WHERE open), sum(size) FILTER (WHERE open) FROM (
         SELECT size, {AT_RISK} AS open FROM outcomes WHERE {BELOW}
@@ -234,7 +234,7 @@ MEASURE_SOURCE = f"""
         )
     )
 """  # noqa: S608 - all of it is ours
-# Files of the data directory that some run has come across, in the order of their keys.
+# Files of the data directory that any run has found, ordered by key.
 KNOWN = """
     SELECT {key}, {checksum} FROM {table} WHERE root = :root AND {key} > :after
     AND (:low = x'' OR ({key} > :low AND {key} < :high))
@@ -248,7 +248,7 @@ KNOWN_OUTCOMES = KNOWN.format(
     table="outcomes",
     more="AND outcome IN ('found', 'waiting', 'failed')",
 )
-# Keys of the data directory are relative: those of sources begin with "/" or a drive's letter.
+# Keys of the data directory are relative: those of sources begin with "/" or a drive letter.
 INSIDE = "root = :root AND substr(path, 1, 1) != x'2f' AND (:posix OR substr(path, 2, 1) != x'3a')"
 FORGET_BELOW, FORGET_INSIDE = (
     [
@@ -294,7 +294,7 @@ ARCHIVE_KINDS = frozenset(
 
 
 class PastRunRow(NamedTuple):
-    """A run as the ledger remembers it; `finished` is None where it was cut off."""
+    """A run in the ledger; `finished` is None if it was interrupted."""
 
     run: str
     started: datetime
@@ -303,35 +303,35 @@ class PastRunRow(NamedTuple):
 
 
 def moment(seconds: int) -> datetime:
-    """Return the time that a row tells in whole seconds since 1970, the nearest there is."""
+    """Return the time of a row, in whole seconds since 1970, or the nearest valid one."""
     return moment_of(seconds if isinstance(seconds, int | float) else 0)
 
 
 def parse_entry(row: tuple[Any, ...]) -> Entry | None:
-    """Return a row as an entry, or None for one that we cannot have written."""
+    """Return a row as an entry, or None if it is invalid."""
     state = STATE_BY_TEXT.get(row[3])
     if state is None or tuple(map(type, row)) not in KINDS:
-        logger.warning("The ledger has a row that makes no sense; it is left out")
+        logger.warning("The ledger has an invalid row, which is ignored")
         return None
     return Entry(row[0], row[1], row[2], state, *row[4:])
 
 
 def parse_archive(row: tuple[Any, ...]) -> ArchiveRecord | None:
-    """Return a row as an archive, or None for one that we cannot have written."""
+    """Return a row as an archive, or None if it is invalid."""
     state = STATE_BY_TEXT.get(row[4])
     if state is None or tuple(map(type, row)) not in ARCHIVE_KINDS:
-        logger.warning("The ledger has an archive that makes no sense; it is left out")
+        logger.warning("The ledger has an invalid archive, which is ignored")
         return None
     dataset, path, size, modified_ns, _, *rest = row
     return ArchiveRecord(dataset, path, size, modified_ns, state, *rest)
 
 
 def parse_run(row: tuple[object, ...]) -> PastRunRow | None:
-    """Return a row as a run, or None for one that we cannot have written."""
+    """Return a row as a run, or None if it is invalid."""
     try:
         run, started, finished, summary = (str(value) if value else "" for value in row)
         end = parse_moment(finished) if finished else None
         return PastRunRow(run, parse_moment(started), end, dict(parse_json(summary)))
     except (ValueError, TypeError):
-        logger.warning("The ledger has a run that makes no sense; it is left out")
+        logger.warning("The ledger has an invalid run, which is ignored")
         return None

@@ -1,4 +1,4 @@
-"""The ledger as one SQLite file: what was sent and verified, the runs, and a few facts."""
+"""The ledger as one SQLite file: files sent and verified, runs, and a few facts."""
 
 import json
 import logging
@@ -54,14 +54,14 @@ NO_ROOT = -1  # no row has it
 class SqliteLedger:
     """A ledger in a file, for one data directory; all methods may be called from any thread.
 
-    One connection does everything, one caller at a time, and what is recorded is committed
-    before `record` returns: a killed process loses nothing of it, a power failure at most
-    the last moments. Every method raises `RunError` when the disk or the file fails; a
-    damaged file is put aside on closing, so that the next run starts afresh.
+    One connection serves one caller at a time, and rows are committed before `record` returns: a
+    killed process loses nothing, a power failure at most the last moments. Every method raises
+    `RunError` if the disk or the file fails. A damaged file is moved aside on closing, so that the
+    next run creates a new one.
     """
 
     def __init__(self, file: SqliteFile, clock: Clock) -> None:
-        self.problem: Problem | None = None  # what a person should know about the opening
+        self.problem: Problem | None = None  # a warning for the user about the opening
         self._file = file
         self._clock = clock
         self._stock = SpillStore()
@@ -77,12 +77,12 @@ class SqliteLedger:
         *,
         patience: float = ledger_file.LOCK_PATIENCE,
     ) -> Self:
-        """Open the ledger, made or made anew where there is no sound one.
+        """Open the ledger; create a new one if there is none, or if it is damaged.
 
-        Another program that holds the file is waited for `patience` seconds.
+        If another program holds the file, wait for `patience` seconds.
 
-        Raises `SettingsError` when the file is of a newer version, `RunError` when it cannot
-        be used for reasons outside of it.
+        Raises `SettingsError` if the file is of a newer version, `RunError` if it cannot be used
+        for external reasons.
         """
         connection, problem = ledger_file.open_sound(file, clock, patience)
         ledger = cls(SqliteFile(connection, file, clock, reads_only=False), clock)
@@ -95,14 +95,14 @@ class SqliteLedger:
 
     @classmethod
     def open_to_read(cls, file: Path, data_directory: bytes, clock: Clock) -> Self | None:
-        """Open the ledger beside a process that writes it; None where there is none yet."""
+        """Open the ledger while another process writes it; returns None if there is none yet."""
         if not file.exists():
             return None
         connection = ledger_file.connect_to_read(file)
         ledger = cls(SqliteFile(connection, file, clock, reads_only=True), clock)
         ledger._directory = data_directory
         with ledger._closed_on_error():
-            if ledger._file.version == 0:  # the other process is about to make the tables
+            if ledger._file.version == 0:  # the other process is about to create the tables
                 ledger.close()
                 return None
             with ledger._file.used() as cursor:
@@ -113,11 +113,11 @@ class SqliteLedger:
 
     @property
     def outdated(self) -> bool:
-        """Whether the file is of an older version, which the next run brings up to date."""
+        """Whether the file is of an older version, which the next run updates."""
         return self._file.version < len(ledger_file.MIGRATIONS)
 
     def find_entries(self, keys: Sequence[bytes]) -> dict[bytes, Entry]:
-        """Return what is known about these files; unknown ones are left out."""
+        """Return the entries of these files; unknown files are omitted."""
         found: dict[bytes, Entry] = {}
         for start in range(0, len(keys), KEYS_AT_ONCE):
             part = keys[start : start + KEYS_AT_ONCE]
@@ -128,7 +128,7 @@ class SqliteLedger:
         return found
 
     def find_open(self, files: Sequence[LocalFile]) -> OpenFiles:
-        """Return which files are not known as verified just as they are now."""
+        """Return which files are not known as verified and unchanged."""
         rows: list[tuple[Any, Any]] = []
         for start in range(0, len(files), FILES_AT_ONCE):
             part = files[start : start + FILES_AT_ONCE]
@@ -143,7 +143,7 @@ class SqliteLedger:
         )
 
     def iter_entries(self, prefix: bytes = b"") -> Iterator[Entry]:
-        """Yield the entries whose keys begin with `prefix`, in the order of their keys."""
+        """Yield the entries whose keys begin with `prefix`, ordered by key."""
         after, end = prefix, prefix + b"\xff" * 4096
         if prefix:
             yield from self.find_entries([prefix]).values()
@@ -156,7 +156,7 @@ class SqliteLedger:
             after = rows[-1][0]
 
     def iter_known(self, below: bytes = b"") -> Iterator[tuple[bytes, str]]:
-        """Yield key and checksum, if it has one, of each file known of the data directory."""
+        """Yield key and checksum, if any, of each known file of the data directory."""
         folder = {"low": below and below + b"/", "high": below + b"0"}
         posix = self._directory.startswith(b"/")
         chosen = {"root": self._root, "posix": posix, "most": ROWS_AT_ONCE} | folder
@@ -169,9 +169,9 @@ class SqliteLedger:
                 yield from rows
 
     def iter_verified(self, dataset: DatasetId) -> Iterator[Entry]:
-        """Yield the rows of a dataset of which the server has verified this or an earlier state.
+        """Yield the rows of a dataset of which the server has verified this or an earlier version.
 
-        Those in archives are left out.
+        Rows of files in archives are omitted.
         """
         chosen = {"root": self._root, "dataset": dataset, "most": ROWS_AT_ONCE}
         states = EntryState.VERIFIED, EntryState.CHANGED
@@ -189,30 +189,30 @@ class SqliteLedger:
     def count_records(
         self, dataset: DatasetId, after: int = 0, until: int = NO_LIMIT
     ) -> NewestDatafile:
-        """Return how many records are known of a dataset, of ids above and up to a limit."""
+        """Return the number of known records of a dataset within a range of ids."""
         chosen = {"root": self._root, "dataset": dataset, "after": after, "until": until}
         with self._file.used() as cursor:
             return NewestDatafile(*cursor.execute(sql.COUNT, chosen).fetchone())
 
     def find_listed(self, dataset: DatasetId) -> DatasetListing | None:
-        """Return what the last full listing of a dataset showed."""
+        """Return the last full listing of a dataset."""
         with self._file.used() as cursor:
             row = cursor.execute(sql.FIND_LISTED, (self._root, dataset)).fetchone()
         return DatasetListing(NewestDatafile(*row[:2]), moment(row[2])) if row else None
 
     def record_listed(self, dataset: DatasetId, newest: NewestDatafile) -> None:
-        """Keep what a full listing of a dataset has just shown."""
+        """Record a full listing of a dataset."""
         with self._file.transaction() as cursor:
             row = self._root, dataset, *newest, self._seconds()
             cursor.execute(sql.RECORD_LISTED, row)
 
     def record(self, entries: Sequence[Entry]) -> None:
-        """Keep these rows; they replace older ones."""
+        """Record these rows; they replace older ones."""
         with self._file.transaction() as cursor:
             self._insert(cursor, entries)
 
     def record_replacements(self, replacements: Sequence[Replacement]) -> None:
-        """Keep which bytes are to take the place of others; newer ones of a file count."""
+        """Record which bytes are to replace others; newer ones of a file override older ones."""
         rows = [(self._root, *replacement) for replacement in replacements]
         with self._file.transaction() as cursor:
             cursor.executemany(sql.RECORD_REPLACEMENT, rows)
@@ -224,13 +224,13 @@ class SqliteLedger:
         return [Replacement._make(row) for row in rows]
 
     def forget_replacements(self, replacements: Sequence[Replacement]) -> None:
-        """Drop replacements, unless they are of other bytes by now."""
+        """Remove replacements, unless they are of other bytes by now."""
         rows = [(self._root, it.key, it.checksum) for it in replacements]
         with self._file.transaction() as cursor:
             cursor.executemany(sql.FORGET_REPLACEMENT, rows)
 
     def find_archives(self, dataset: DatasetId) -> dict[str, ArchiveRecord]:
-        """Return the archives of a dataset by their paths."""
+        """Return the archives of a dataset by path."""
         with self._file.used() as cursor:
             rows = cursor.execute(sql.FIND_ARCHIVES, (self._root, dataset)).fetchall()
         return {row[1]: archive for row in rows if (archive := parse_archive(row))}
@@ -238,7 +238,7 @@ class SqliteLedger:
     def record_archive(
         self, archive: ArchiveRecord, members: Sequence[Entry] | None = None
     ) -> None:
-        """Keep an archive, with exactly these members or with those that it has."""
+        """Record an archive, with exactly these members or with those that it has."""
         place = self._root, archive.dataset, archive.path
         with self._file.transaction() as cursor:
             cursor.execute(sql.RECORD_ARCHIVE, (self._root, *archive))
@@ -253,20 +253,20 @@ class SqliteLedger:
                 self._insert(cursor, members)
 
     def forget_archive(self, archive: ArchiveRecord) -> None:
-        """Drop an archive; its members are in none then."""
+        """Remove an archive; its members are then in none."""
         place = self._root, archive.dataset, archive.path
         with self._file.transaction() as cursor:
             cursor.execute(sql.FORGET_ARCHIVE, place)
             cursor.execute(sql.EMPTY, place)
 
     def note_write(self, dataset: DatasetId, until: datetime) -> None:
-        """Keep that a request may be writing to a dataset until then."""
+        """Record that a request may write to a dataset until a time."""
         with self._file.transaction() as cursor:
             row = (self._root, dataset, ceil(until.timestamp()))
             cursor.execute(sql.NOTE_WRITE, row)
 
     def forget_write(self, dataset: DatasetId) -> None:
-        """Drop that, since the request is over."""
+        """Remove the record of a request that has ended."""
         with self._file.transaction() as cursor:
             cursor.execute(sql.FORGET_WRITE, (self._root, dataset))
 
@@ -283,11 +283,11 @@ class SqliteLedger:
             }
 
     def open_room(self) -> SpillDict[Any]:
-        """Return an empty mapping by directory and name, however much comes into it."""
+        """Return an empty mapping by directory and name, of unlimited size."""
         return self._stock.open_room()
 
     def record_outcomes(self, outcomes: Sequence[Outcome], well: Sequence[bytes] = ()) -> None:
-        """Keep what is not well, for those who ask later; forget the paths that are well now."""
+        """Record the outcomes of unhealthy files, and remove the paths that are healthy now."""
         now = self._seconds()
         rows = [
             (self._root, path, size, modified_ns, kind, *problem, now)
@@ -303,10 +303,10 @@ class SqliteLedger:
     def record_found(
         self, files: Sequence[LocalFile], since: datetime, *, unsent: bool = False
     ) -> int:
-        """Keep that these files exist only here, unless they are known as verified as they are.
+        """Record that these files exist only here, unless they are known as verified and unchanged.
 
-        With `unsent` the server lacks them, whatever is known. What has been recorded of a file
-        `since` the run began stays as it is. Return of how many it is news.
+        With `unsent`, the server lacks them, whatever is known. Outcomes recorded `since` the run
+        began are kept. Returns the number of files for which this is new.
         """
         news = 0
         began = int(since.timestamp())
@@ -321,9 +321,9 @@ class SqliteLedger:
         return news
 
     def measure_risk(self, below: bytes | None = None) -> AtRisk:
-        """Return how much exists only here; nothing where the file is of an older version.
+        """Return the files that exist only here; empty if the ledger is of an older version.
 
-        That is of everything, or of what a source is or has in it.
+        `below` limits it to a source and the files in it.
         """
         if self.outdated:
             return NO_RISK
@@ -334,18 +334,18 @@ class SqliteLedger:
         return AtRisk(files, size or 0, oldest_at)
 
     def record_folders(self, folders: Sequence[FolderSums]) -> None:
-        """Keep how the files of these dataset folders stand."""
+        """Record the totals of these dataset folders."""
         self._write_folders(sql.RECORD_FOLDER, folders)
 
     def add_folders(self, folders: Sequence[FolderSums]) -> None:
-        """Keep these folders, unless something is known of them already."""
+        """Record these folders, unless they are already known."""
         self._write_folders(sql.ADD_FOLDER, folders)
 
     def forget_before(self, moment: datetime, sources: Sequence[bytes], *, inside: bool) -> None:
-        """Forget outcomes and folders that were not told again since then: they are gone.
+        """Remove outcomes and folders that were not reported since a time: they no longer exist.
 
-        That is of these sources, and with `inside` of all that is no source's. What lies in a
-        folder that could not be read since is still there, as far as anybody knows.
+        This applies to these sources and, with `inside`, to everything outside all sources. Files
+        in a folder that could not be read since then are kept, because they may still exist.
         """
         before = int(moment.timestamp())
         times = {"root": self._root, "before": before}
@@ -361,25 +361,25 @@ class SqliteLedger:
                 cursor.executemany(forget, [times | self._below(it) for it in sources])
 
     def record_run(self, past: PastRunRow) -> None:
-        """Keep a run; the same run again replaces what was kept of it."""
+        """Record a run, replacing an earlier record of it."""
         times = [time and time.isoformat() for time in (past.started, past.finished)]
         with self._file.transaction() as cursor:
             row = (past.run, self._root, *times, json.dumps(dict(past.summary)))
             cursor.execute(sql.RECORD_RUN, row)
 
     def find_runs(self, most: int = 100) -> list[PastRunRow]:
-        """Return the latest runs over this data directory, newest first."""
+        """Return the latest runs for this data directory, newest first."""
         with self._file.used() as cursor:
             rows = cursor.execute(sql.FIND_RUNS, (self._root, most)).fetchall()
         return [past for row in rows if (past := parse_run(row))]
 
     def find_destination(self, path: bytes) -> Destination | None:
-        """Return what a source was to become when it was added last."""
+        """Return the destination of a source when it was last added."""
         found = (known.destination for known in self.find_sources() if known.path == path)
         return next(found, None)
 
     def find_sources(self) -> list[KnownSource]:
-        """Return all sources that were ever added, in the order of their paths."""
+        """Return all sources ever added, ordered by path."""
         with self._file.used() as cursor:
             rows = cursor.execute(sql.FIND_SOURCES, (self._root,)).fetchall()
         return [
@@ -388,31 +388,31 @@ class SqliteLedger:
         ]
 
     def find_folders(self, destination: Destination) -> list[bytes]:
-        """Return the folders that became this dataset in a run."""
+        """Return the folders that became this dataset in any run."""
         chosen = {"root": self._root} | destination._asdict()
         with self._file.used() as cursor:
             return [path for (path,) in cursor.execute(sql.FIND_FOLDERS, chosen)]
 
     def record_source(self, source: ExtraSource) -> None:
-        """Keep a source that is carried from now on."""
+        """Record a source that is uploaded from now on."""
         row = self._root, source.path, *source.destination, self._seconds()
         with self._file.transaction() as cursor:
             cursor.execute(sql.RECORD_SOURCE, row)
 
     def finish_source(self, path: bytes) -> None:
-        """Keep that a source is safe, unless something of it is known to wait or to have failed."""
+        """Record that a source is finished, unless a file of it waits or has failed."""
         with self._file.transaction() as cursor:
             cursor.execute(sql.FINISH_SOURCE, self._below(path) | {"now": self._seconds()})
 
     def remove_source(self, path: bytes) -> None:
-        """Forget a source, and what is known to exist only in it; what was sent stays known."""
+        """Remove a source and the files that exist only in it; files that were sent stay known."""
         below = self._below(path)
         with self._file.transaction() as cursor:
             for forget in (sql.FORGET_SOURCE, *sql.FORGET_ALL_BELOW):
                 cursor.execute(forget, below)
 
     def measure_source(self, source: KnownSource) -> KnownSource:
-        """Return a source with how much of it is known and not verified."""
+        """Return a source with the amount of its known files that are not verified."""
         chosen = self._below(source.path)
         with self._file.used() as cursor:
             known, files, size = cursor.execute(sql.MEASURE_SOURCE, chosen).fetchone()
@@ -425,17 +425,17 @@ class SqliteLedger:
         return row[0] if row else None
 
     def record_meta(self, key: str, value: str) -> None:
-        """Keep a fact about this installation."""
+        """Record a fact about this installation."""
         with self._file.transaction() as cursor:
             cursor.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (key, value))
 
     def flush(self) -> None:
-        """Return once all that was recorded would survive a power failure."""
+        """Return when everything recorded would survive a power failure."""
         with self._file.used() as cursor:
             cursor.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
     def close(self) -> None:
-        """Close the file; again and again if need be."""
+        """Close the file; may be called repeatedly."""
         self._stock.close()
         self._file.close()
 
@@ -451,7 +451,7 @@ class SqliteLedger:
         self.close()
 
     def _knows_any(self, cursor: sqlite3.Cursor, files: Sequence[LocalFile]) -> bool:
-        """Whether there may be rows of these files: of new folders there is none, told at once."""
+        """Return whether there may be rows of these files; for new folders there are none."""
         keys = [file.key for file in files]
         between = self._root, min(keys), max(keys)
         return cursor.execute(sql.KNOWS_ANY, between).fetchone() is not None
@@ -489,11 +489,11 @@ class SqliteLedger:
 def _execute_with(
     cursor: sqlite3.Cursor, query: str, files: Sequence[LocalFile], *values: object
 ) -> sqlite3.Cursor:
-    """Execute a statement over these files, as they were seen, and the values after them."""
+    """Execute a statement with these files, as they were scanned, and further values."""
     seen = list(map(SEEN, files))
     statement = query % ",".join([sql.SEEN] * len(seen))
     try:
         return cursor.execute(statement, (*chain.from_iterable(seen), *values))
-    except OverflowError:  # an inode that is longer than SQLite's numbers
+    except OverflowError:  # an inode longer than SQLite's integers
         seen = [(*each[:-1], signed(each[-1])) for each in seen]
         return cursor.execute(statement, (*chain.from_iterable(seen), *values))

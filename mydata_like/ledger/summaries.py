@@ -1,4 +1,4 @@
-"""Sums over the ledger: which problems there are, and how the folders stand."""
+"""Totals of the ledger: problems by code, and folders with their files."""
 
 import sqlite3
 from collections import Counter
@@ -15,15 +15,15 @@ from mydata_like.ledger.row_query import connect_to_current
 from mydata_like.ledger.sql import FIND_ROOT, SHOWN
 from mydata_like.ledger.sqlite_ledger import NO_ROOT
 
-FOLDERS_AT_ONCE = 1000  # that are listed in a folder; nobody looks through more of them
+FOLDERS_AT_ONCE = 1000  # listed in a folder; more are of no use to a reader
 
-# With `min` SQLite takes the other columns from the row that has the least.
+# With `min`, SQLite takes the other columns from the row with the minimum.
 _GROUP_PROBLEMS: Final = (
     "SELECT outcome, code, count(*), sum(size), max(at), min(path), message, hint FROM outcomes"
     " WHERE root = ? GROUP BY outcome, code"
 )
-# The found files in a folder of datasets are its own, unless they are those of a dataset in it. A
-# run that was cut off may have counted fewer than there are.
+# Found files in a dataset folder are its own, unless they are in another dataset folder below it.
+# An interrupted run may have counted fewer than there are.
 _UNSENT_IN: Final = """
     FROM outcomes WHERE outcomes.root = folders.root AND outcome = 'found'
         AND code = 'waiting.unsent'
@@ -36,8 +36,8 @@ _UNSENT_IN: Final = """
         ))
 """
 _UNMEANT: Final = f"code NOT IN ({', '.join(map(repr, sorted(INTENDED)))})"
-# How many skipped files of a dataset folder nothing leaves out on purpose. The plus keeps SQLite
-# from the index of outcomes, which has those of all folders.
+# The files of a dataset folder that were skipped unintentionally. The plus prevents SQLite from
+# using the index of outcomes, which covers all folders.
 _LEFT_BEHIND: Final = f"""
     CASE WHEN skipped THEN (
         SELECT count(*) FROM outcomes
@@ -46,7 +46,7 @@ _LEFT_BEHIND: Final = f"""
             AND outcomes.path < CAST(folders.path || '0' AS BLOB)
     ) ELSE 0 END
 """  # noqa: S608 - all of it is ours
-# What is found again because it changed is in the sums as verified until a run has ended.
+# Changed files that were found again count as verified in the totals until a run has ended.
 _CHANGED: Final = (
     "EXISTS (SELECT 1 FROM entries WHERE entries.root = outcomes.root"
     " AND entries.key = outcomes.path AND state IN ('verified', 'changed', 'repaired'))"
@@ -85,8 +85,8 @@ _DATASETS: Final = (
     f" waiting, skipped, failed, left_behind {_COUNTED}"
     " AND owner = ? AND grp = ? AND title IS ? ORDER BY dataset, path"
 )
-# The first folder within a range of keys, all of which begin with so many bytes: it is found by
-# its first file, and the next one beyond its last, so that not every file is looked at.
+# The first folder within a range of keys with a common beginning: it is found by its first file,
+# and the next one after its last, so that not every file is read.
 _NEXT_FOLDER: Final = f"""
     SELECT substr(key, 1, :known + instr(substr(key, :known + 1), x'2f') - 1) FROM (
         SELECT key FROM (
@@ -108,7 +108,7 @@ _STATES_BELOW: Final = (
     "SELECT state, count(*), sum(size) FROM entries"
     " WHERE root = :root AND key >= :low AND key < :high GROUP BY state"
 )
-# What is not well counts as that, whatever is known of earlier bytes.
+# Files with an outcome count under it, whatever is known of earlier bytes.
 _ILL_BELOW: Final = f"""
     SELECT outcome, state, count(*), sum(outcomes.size), sum(entries.size),
         sum(outcome = 'skipped' AND {_UNMEANT}) FROM outcomes
@@ -121,10 +121,10 @@ _FIND_DATASET: Final = "SELECT dataset FROM entries WHERE root = ? AND key >= ? 
 
 
 class LedgerSummary:
-    """Asks the ledger of one data directory for sums; each question opens it anew.
+    """Totals of the ledger of one data directory; each query opens it again.
 
-    Every method raises `RunError` where the ledger cannot be read; nothing is known where there
-    is none yet.
+    Every method raises `RunError` if the ledger cannot be read; results are empty if there is none
+    yet.
     """
 
     def __init__(self, file: Path, data_directory: bytes) -> None:
@@ -132,14 +132,14 @@ class LedgerSummary:
         self._directory = data_directory
 
     def group_problems(self) -> list[ProblemGroup]:
-        """Return what is not well, by kind and code."""
+        """Return the outcomes, grouped by kind and code."""
         return [
             ProblemGroup(kind, files, size, at, path, Problem(code, message, hint))
             for kind, code, files, size, at, path, message, hint in self._ask(_GROUP_PROBLEMS)
         ]
 
     def list_folders(self, *parents: str | None) -> list[FolderGroup]:
-        """Return the owners; those of an owner and group the experiments; of these the datasets.
+        """Return the owners, the experiments of an owner and group, or the datasets of one.
 
         `parents` are the owner, the group, and the experiment's title, as far as they are given.
         """
@@ -147,10 +147,10 @@ class LedgerSummary:
         return [FolderGroup(*row) for row in self._ask(query, *parents)]
 
     def list_inside(self, folder: bytes) -> list[FolderGroup]:
-        """Return the folders in a dataset folder, or in one inside, as the ledger knows them.
+        """Return the folders in a dataset folder, or in a folder in one.
 
-        Folders that are datasets by themselves are not its own. Of very many the first are listed,
-        and one that stands for the rest.
+        Folders that are datasets themselves are excluded. If there are very many, the first are
+        listed, and one that stands for the rest.
         """
         with self._opened() as connection:
             if connection is None:
@@ -159,7 +159,7 @@ class LedgerSummary:
             return list(_Inside(connection, row[0] if row else NO_ROOT, folder).list_folders())
 
     def find_dataset(self, folder: bytes) -> int | None:
-        """Return the server's number of the dataset that a folder's files are in."""
+        """Return the server's id of the dataset of a folder's files."""
         rows = self._ask(_FIND_DATASET, folder + b"/", folder + b"0")
         return int(rows[0][0]) if rows else None
 
@@ -184,7 +184,7 @@ class LedgerSummary:
 
 
 class _Inside:
-    """The folders of one folder, with the sums of all files at whatever depth in each."""
+    """The folders of one folder, with the totals of all files below each."""
 
     def __init__(self, connection: sqlite3.Connection, root: int, folder: bytes) -> None:
         self._connection = connection
@@ -192,7 +192,7 @@ class _Inside:
         self._low, self._high = folder + b"/", folder + b"0"  # "0" is the character after "/"
 
     def list_folders(self) -> Iterator[FolderGroup]:
-        """Yield the first folders, and where there are more, all that is beyond them as one."""
+        """Yield the first folders and, if there are more, one that stands for the rest."""
         after = self._low
         for _ in range(FOLDERS_AT_ONCE):
             folder = self._find_next(after)
@@ -204,7 +204,7 @@ class _Inside:
             yield self._sum(None, after, self._high)
 
     def _find_next(self, after: bytes) -> bytes | None:
-        """Return the first folder beyond a key that is no dataset, and holds none."""
+        """Return the first folder after a key that neither is nor contains a dataset."""
         while row := self._ask(_NEXT_FOLDER, after, self._high).fetchone():
             folder: bytes = row[0]
             after = folder + b"0"
@@ -213,7 +213,7 @@ class _Inside:
         return None
 
     def _sum(self, path: bytes | None, low: bytes, high: bytes) -> FolderGroup:
-        """Return how all files in a range stand."""
+        """Return the totals of all files in a range."""
         files: Counter[str] = Counter()
         sizes: Counter[str] = Counter()
         for state, count, size in self._ask(_STATES_BELOW, low, high):
@@ -259,21 +259,21 @@ _ARCHIVES: Final = (
     "SELECT CAST(path AS BLOB), size, modified_ns FROM archives"
     " WHERE state != 'verified' AND size >= :least"
 )
-_ASIDE: Final = (".corrupt-", ".before-v")  # what the names of no ledgers in use have
+_ASIDE: Final = (".corrupt-", ".before-v")  # in the names of damaged and backed-up ledgers
 
 
-class UnsentQuery(NamedTuple):
-    """One of them, by its name without folders."""
+class UnsentRow(NamedTuple):
+    """An unsent file, by its name without folders."""
 
     name: bytes
     size: int
     modified_ns: int
 
 
-def find_unsent(state: Path, least: int) -> Iterator[UnsentQuery]:
-    """Yield those of at least so many bytes that any ledger below a state folder knows.
+def find_unsent(state: Path, least: int) -> Iterator[UnsentRow]:
+    """Yield the unsent files of at least this size in any ledger below a state folder.
 
-    Raises `RunError` where a ledger cannot be read: then nobody knows.
+    Raises `RunError` if a ledger cannot be read, because the result would be incomplete.
     """
     for folder in (state, *state.glob("shard-*-of-*")):
         for file in folder.glob("ledger-*.db"):
@@ -281,7 +281,7 @@ def find_unsent(state: Path, least: int) -> Iterator[UnsentQuery]:
                 yield from _find(file, least)
 
 
-def _find(file: Path, least: int) -> Iterator[UnsentQuery]:
+def _find(file: Path, least: int) -> Iterator[UnsentRow]:
     connection = connect_to_current(file)
     if connection is None:
         return
@@ -289,6 +289,6 @@ def _find(file: Path, least: int) -> Iterator[UnsentQuery]:
         try:
             for query in (_FILES, _ARCHIVES):
                 for key, size, modified_ns in connection.execute(query, {"least": least}):
-                    yield UnsentQuery(bytes(key).rpartition(b"/")[2], size, modified_ns)
+                    yield UnsentRow(bytes(key).rpartition(b"/")[2], size, modified_ns)
         except ledger_file.FAILURES as error:
             raise ledger_file.failure(file, error) from error

@@ -1,4 +1,4 @@
-"""The program's own folders and files: private whatever the umask is, and replaced at once."""
+"""The program's own folders and files: private under any umask, and replaced atomically."""
 
 import contextlib
 import errno
@@ -21,33 +21,33 @@ _KINDS: Final[tuple[tuple[Callable[[int], bool], str], ...]] = (
 
 
 def make_private_folder(folder: Path) -> None:
-    """Make a folder as `ensure_folder` does; raises SettingsError where it cannot be made."""
+    """Make a folder as `ensure_folder` does; raises SettingsError if it cannot be made."""
     try:
         ensure_folder(folder)
     except OSError as error:
         raise SettingsError(
-            f"The folder {folder} cannot be made: {error.strerror or error}.",
-            hint="Check the rights to the folder above it.",
+            f"The folder {folder} cannot be created: {error.strerror or error}.",
+            hint="Check the permissions of the parent folder.",
         ) from error
 
 
 def ensure_folder(folder: Path) -> None:
-    """Make a folder, and those above it that are missing, with mode 0700 each.
+    """Make a folder and its missing parents, each with mode 0700.
 
-    One that exists keeps its mode. Raises OSError where it cannot be made.
+    An existing folder keeps its mode. Raises OSError if the folder cannot be made.
     """
     for missing in reversed([folder, *folder.parents]):
         if not missing.exists():
             missing.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
     if not folder.is_dir():
-        raise NotADirectoryError(errno.ENOTDIR, "it is no folder", str(folder))
+        raise NotADirectoryError(errno.ENOTDIR, "it is not a folder", str(folder))
 
 
 def make_private_file(file: Path) -> None:
-    """Make an empty file with mode 0600, or give that mode to one that exists.
+    """Make an empty file with mode 0600, or set that mode on an existing one.
 
-    Its folder is made as well. Raises SettingsError where something else is in its place, OSError
-    where it cannot be made.
+    Its folder is made as well. Raises SettingsError if something other than a file has this path,
+    OSError if the file cannot be made.
     """
     ensure_folder(file.parent)
     require_plain(file)
@@ -57,35 +57,35 @@ def make_private_file(file: Path) -> None:
 
 
 def require_plain(file: Path) -> None:
-    """Raise SettingsError where a named pipe, socket, device or folder is in a file's place.
+    """Raise SettingsError if a path is a named pipe, socket, device or folder.
 
-    Opening such a thing could wait for ever. A link is followed.
+    To open such a path could block forever. A link is followed.
     """
     try:
         mode = file.stat().st_mode
-    except (OSError, ValueError):  # it is missing, or opening it tells what is wrong
+    except (OSError, ValueError):  # missing, or opening it reports the error
         return
     if stat.S_ISREG(mode):
         return
     kind = next((kind for is_kind, kind in _KINDS if is_kind(mode)), "device")
     raise SettingsError(
-        f"{file} is a {kind}, where the program needs a plain file.",
-        hint="Move it away, or name another place in the settings; then try again.",
+        f"{file} is a {kind}, but the program needs a regular file.",
+        hint="Move it away, or choose another place in the settings; then try again.",
         code="files.special",
     )
 
 
 def read_plain(file: Path) -> bytes:
-    """Return what a file holds; raises as `require_plain` and `open` do, and never waits."""
+    """Return the content of a file; raises as `require_plain` and `open` do, and never blocks."""
     require_plain(file)
     return file.read_bytes()
 
 
 def write_private(path: Path, content: bytes, mode: int = PRIVATE_FILE) -> None:
-    """Replace a file wholly or not at all, with mode 0600 by default; makes its folder (0700).
+    """Replace a file atomically, with mode 0600 by default; makes its folder (0700).
 
-    Raises SettingsError where the folder cannot be written, or something else than a file is
-    in its place.
+    Raises SettingsError if the folder cannot be written, or if something other than a file has this
+    path.
     """
     require_plain(path)
     try:
@@ -94,12 +94,12 @@ def write_private(path: Path, content: bytes, mode: int = PRIVATE_FILE) -> None:
     except OSError as error:
         raise SettingsError(
             f"{path} cannot be written: {error.strerror or error}.",
-            hint="Check the rights to the folder and the free space of the disk.",
+            hint="Check the permissions of the folder and the free space of the disk.",
         ) from error
 
 
 def _replace(path: Path, content: bytes, mode: int) -> None:
-    import tempfile  # here: most of what starts only reads
+    import tempfile  # imported here: most commands only read
 
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # 0600
     try:
@@ -118,8 +118,8 @@ def _replace(path: Path, content: bytes, mode: int) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make a new name in a folder durable."""
-    if os.name == "nt":  # Windows cannot open folders and needs no such call
+    """Flush a folder to disk, so that a new name in it is durable."""
+    if os.name == "nt":  # Windows cannot open folders, and does not need this
         return
     handle = os.open(folder, os.O_RDONLY)
     try:
@@ -129,9 +129,9 @@ def sync_folder(folder: Path) -> None:
 
 
 def load_limited(path: Path, limit: int = LONGEST_FILE) -> bytes:
-    """Return what a file holds, at most `limit` bytes.
+    """Return the content of a file of at most `limit` bytes.
 
-    Raises as `require_plain` does, OSError where it cannot be read, ValueError where it is larger.
+    Raises as `require_plain` does, OSError if it cannot be read, ValueError if it is larger.
     """
     require_plain(path)
     with path.open("rb") as stream:

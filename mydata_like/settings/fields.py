@@ -1,4 +1,4 @@
-"""What is said about each setting: the one mechanism behind file, dialog and documentation."""
+"""The metadata of each setting, from which file, dialog and documentation are made."""
 
 import datetime
 import difflib
@@ -13,12 +13,11 @@ from mydata_like.settings.values import Range, read_value
 
 
 class FieldInfo(NamedTuple):
-    """The words that go with one setting.
+    """The texts and flags of one setting.
 
-    `help` is one sentence: the meaning, the unit, when to change it. `legacy` are the keys of
-    MyData.cfg that the setting replaces. `required` settings must be given before a run;
-    `secret` ones are never shown. `former` are values of earlier versions, each with the one that
-    counts in its place.
+    `help` states the meaning, the unit and when to change it. `legacy` are the keys of MyData.cfg
+    that the setting replaces. `required` settings must be set before a run; `secret` ones are never
+    shown. `former` maps values of earlier versions to the values that replace them.
     """
 
     label: str
@@ -31,10 +30,10 @@ class FieldInfo(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """One setting of the schema: its dotted key, what it may hold, and the words about it."""
+    """One setting of the schema: its dotted key, its type and its metadata."""
 
     key: str
-    annotation: Any  # as `reading` understands it
+    annotation: Any  # as `values.read_value` interprets it
     default: Any
     about: FieldInfo
 
@@ -60,7 +59,7 @@ class Setting(NamedTuple):
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The fixed texts to choose from; empty where the text is free."""
+        """The allowed texts; empty if the text is free."""
         kind = get_args(self._plain)[0] if self.many else self._plain
         if get_origin(kind) is Literal:
             return get_args(kind)
@@ -70,13 +69,13 @@ class Setting(NamedTuple):
 
     @property
     def limits(self) -> tuple[float | None, float | None]:
-        """The smallest and the greatest number allowed."""
+        """The smallest and the largest number allowed."""
         checks = self.annotation.__metadata__
         return next((check for check in checks if isinstance(check, Range)), (None, None))
 
     @property
     def facts(self) -> tuple[str, ...]:
-        """Unit, limits, choices and the like, as short lines for people."""
+        """Unit, limits, choices and old keys as short lines of text."""
         lowest, highest = self.limits
         facts = {
             "unit": self.about.unit,
@@ -88,12 +87,12 @@ class Setting(NamedTuple):
 
     @property
     def _plain(self) -> Any:
-        """The kind without its checks."""
+        """The type without its checks."""
         return get_args(self.annotation)[0]
 
 
 def describe(key: str, annotation: Any, default: object) -> Setting:
-    """Return the setting of a field; each one must carry an `FieldInfo`."""
+    """Return the setting of a field; its annotation must include a `FieldInfo`."""
     about = next(entry for entry in annotation.__metadata__ if isinstance(entry, FieldInfo))
     return Setting(key, annotation, default, about)
 
@@ -103,10 +102,10 @@ _FALSE = ("false", "no", "off", "0")
 
 
 def parse_value(setting: Setting, text: str) -> object:
-    """Return what a settings file would hold for this text.
+    """Return the value that a settings file would have for this text.
 
-    Lists are parted by commas or written as in TOML. What cannot be read as the setting's kind
-    is returned as it is: the check of the value says what is wrong with it.
+    Lists are separated by commas or written as in TOML. A text that is not of the setting's type is
+    returned unchanged; the check of the value then reports what is wrong.
     """
     text = text.strip()
     if setting.many:
@@ -137,7 +136,7 @@ def _parse_number(kind: type, text: str) -> object:
 
 
 def format_value(setting: Setting, value: object) -> str:
-    """Return a value as `parse_value` reads it; a secret one as three stars."""
+    """Return a value as `parse_value` reads it; a secret one as three asterisks."""
     if setting.about.secret and value:
         return "***"
     if isinstance(value, tuple | list):
@@ -150,7 +149,7 @@ def format_value(setting: Setting, value: object) -> str:
 
 
 def plain_value(value: object) -> object:
-    """Return a checked value as TOML and JSON hold it: plain text, numbers and lists."""
+    """Return a checked value as TOML and JSON represent it: plain text, numbers and lists."""
     if isinstance(value, tuple):
         return [plain_value(member) for member in value]
     if isinstance(value, Enum):
@@ -161,10 +160,10 @@ def plain_value(value: object) -> object:
 
 
 class SettingProblem(NamedTuple):
-    """One thing that is wrong with one setting.
+    """One error in one setting.
 
-    `key` is dotted, or empty where a whole file is at fault; `origin` is the file, the
-    environment variable or the option it came from; `line` is 0 where there are no lines.
+    `key` is dotted, or empty if the error concerns a whole file. `origin` is the file, the
+    environment variable or the option that set the value. `line` is 0 if there are no lines.
     """
 
     key: str
@@ -178,26 +177,26 @@ class SettingProblem(NamedTuple):
 
 
 class InvalidSettingsError(SettingsError):
-    """Settings are wrong; `problems` lists all that is wrong with them."""
+    """Settings are wrong; `problems` lists every error."""
 
     def __init__(self, problems: Sequence[SettingProblem]) -> None:
         self.problems = tuple(problems)
         super().__init__(
             "\n".join(str(problem) for problem in problems),
-            hint="Correct the settings; `mydata-like settings check` looks at them again.",
+            hint="Correct the settings; `mydata-like settings check` checks them again.",
         )
 
 
 def unknown_key(key: str, known: Iterable[str]) -> str:
-    """Return the sentence for an unknown key, with the nearest known one."""
+    """Return the message for an unknown key, with the nearest known one."""
     if key.rpartition(".")[2].lower() in ("api_key", "apikey", "password", "token"):
-        return "is a secret and not a setting: store it with `mydata-like settings set-key`"
+        return "is a secret, not a setting: store it with `mydata-like settings set-key`"
     nearest = find_nearest(key, known)
-    return f"is no setting; did you mean {nearest}?" if nearest else "is no setting"
+    return f"is not a setting; did you mean {nearest}?" if nearest else "is not a setting"
 
 
 def find_nearest(word: str, known: Iterable[str]) -> str | None:
-    """Return the known word that a mistyped one was most likely meant to be."""
+    """Return the known word that is closest to a mistyped one."""
     by_folded: Mapping[str, str] = {entry.lower(): entry for entry in known}
     close = difflib.get_close_matches(word.lower()[:200], list(by_folded), n=1, cutoff=0.6)
     return by_folded[close[0]] if close else None
@@ -205,10 +204,10 @@ def find_nearest(word: str, known: Iterable[str]) -> str | None:
 
 @dataclass_transform(kw_only_default=True, frozen_default=True)
 class Section:
-    """A table of the settings file. What is not given has its default; nothing can be changed."""
+    """An immutable table of the settings file; settings that are not given have their defaults."""
 
     def __init__(self, **values: object) -> None:
-        """Take plain values or checked ones; raises InvalidSettingsError with all wrong ones."""
+        """Take plain or checked values; raises InvalidSettingsError with every wrong one."""
         right, wrong = self.read({name: plain_value(value) for name, value in values.items()})
         vars(self).update(right)
         wrong = wrong or dict(self.conflicts())
@@ -219,19 +218,19 @@ class Section:
 
     @classmethod
     def of(cls, right: Mapping[str, object]) -> Self:
-        """Return the section of values that have been checked."""
+        """Return a section of values that have been checked."""
         section = cls.__new__(cls)
         vars(section).update(right)
         return section
 
     @classmethod
     def read(cls, values: Mapping[str, object]) -> tuple[dict[str, object], dict[str, str]]:
-        """Return plain values as their fields hold them, and what is wrong with the others."""
+        """Return the checked values by name, and the errors of the others."""
         right: dict[str, object] = {}
         wrong: dict[str, str] = {}
         for name, value in values.items():
             if name not in cls.__annotations__:
-                wrong[name] = "is no setting"
+                wrong[name] = "is not a setting"
                 continue
             try:
                 right[name] = read_value(cls.__annotations__[name], value)
@@ -240,15 +239,15 @@ class Section:
         return right, wrong
 
     def conflicts(self) -> Iterable[tuple[str, str]]:
-        """Yield what is wrong with several values at once: the name of one, and a sentence."""
+        """Yield conflicts between several values: the name of one, and a message."""
         return ()
 
     def changed(self, **values: object) -> Self:
-        """Return the same with other values, which have been checked."""
+        """Return a copy with other values, which have been checked."""
         return self.of(vars(self) | values)
 
     def values(self) -> dict[str, Any]:
-        """Return all values by their names, the defaults included."""
+        """Return all values by name, including defaults."""
         return {name: getattr(self, name) for name in self.__annotations__}
 
     def __setattr__(self, name: str, value: object) -> None:

@@ -1,4 +1,4 @@
-"""Which layer decides each setting, and which ones are locked."""
+"""The settings layers: which one decides each setting, and which settings are locked."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -37,15 +37,15 @@ def warn_of_variables(environment: Mapping[str, str]) -> Iterable[str]:
     for variable in sorted(environment.keys() - known.keys() - own):
         nearest = find_nearest(variable, known) if variable.startswith(PREFIX) else None
         if nearest:
-            yield f"{variable} sets nothing; did you mean {nearest}?"
+            yield f"{variable} is not a setting; did you mean {nearest}?"
 
 
 class Layer(StrEnum):
-    """Where a value may come from, the weakest first."""
+    """The sources of values, weakest first."""
 
     DEFAULT = "default"
     MANAGED = "managed file"
-    SERVER = "server"  # stronger than the user's file where it was changed later
+    SERVER = "server"  # stronger than the user's file if it was changed later
     USER = "user file"
     ENVIRONMENT = "environment"
     OPTION = "command line"
@@ -53,7 +53,7 @@ class Layer(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LayerSources:
-    """All that settings are made of: files, server, environment, `section.key=value` texts."""
+    """The inputs of all layers: files, server, environment, `section.key=value` texts."""
 
     user: Path
     managed: Path | None = None
@@ -63,18 +63,18 @@ class LayerSources:
 
 
 class ResolvedValue(NamedTuple):
-    """A value that one layer gives to one setting, and where exactly it says so."""
+    """The value that one layer gives to one setting, and its origin."""
 
     source: Layer
     value: object
     origin: str = ""
     line: int = 0
     ignored: bool = False  # the setting is locked
-    former: str = ""  # what is written there, where that is a value of an earlier version
+    former: str = ""  # the value as written, if it is a value of an earlier version
 
     @property
     def place(self) -> str:
-        """Where it says so, for messages."""
+        """The origin with its line, for messages."""
         return f"{self.origin}, line {self.line}" if self.line else self.origin
 
 
@@ -85,11 +85,11 @@ class SettingSource(NamedTuple):
     value: object
     winner: ResolvedValue
     given: tuple[ResolvedValue, ...]
-    locked_by: str  # empty where it is not locked
+    locked_by: str  # empty if it is not locked
 
 
 class ServerDecision(NamedTuple):
-    """A setting that the server decides, and what it would be without the server, as texts."""
+    """A setting that the server decides, and its value without the server, both as texts."""
 
     setting: Setting
     value: str
@@ -97,15 +97,15 @@ class ServerDecision(NamedTuple):
     origin: str
 
     def as_record(self) -> dict[str, str]:
-        """Return it as plain values for JSON, as docs/headless.md has them."""
+        """Return the decision as plain values for JSON, as documented in docs/headless.md."""
         return self._asdict() | {"setting": self.setting.key}
 
 
 class Layers(NamedTuple):
-    """What the layers say, right or wrong.
+    """The unchecked values of all layers.
 
-    `given` are the values of each key, weakest first, without the default; `locked_by` names for
-    each locked key the file and who it names; `problems` are those of whole files.
+    `given` are the values of each key, weakest first, without the default. `locked_by` names the
+    file and the administrator who locked each locked key. `problems` are those of whole files.
     """
 
     given: Mapping[str, tuple[ResolvedValue, ...]]
@@ -115,12 +115,12 @@ class Layers(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Loaded:
-    """Settings that are right, with what is known about where each value came from."""
+    """Valid settings, with the origin of each value."""
 
     settings: Settings
     sources: LayerSources
     given: Mapping[str, tuple[ResolvedValue, ...]]  # by key, weakest first, without the default
-    locked_by: Mapping[str, str]  # by locked key: the file, and who it names
+    locked_by: Mapping[str, str]  # by locked key: the file, and who locked it
     warnings: tuple[str, ...] = ()
 
     @property
@@ -129,7 +129,7 @@ class Loaded:
         return tuple(_warn_of_former(self.given))
 
     def explain(self, key: str) -> SettingSource:
-        """Tell where a setting's value came from; raises SettingsError for an unknown key."""
+        """Return where a setting's value came from; raises SettingsError for an unknown key."""
         setting = find_setting(key)
         given = (ResolvedValue(Layer.DEFAULT, setting.default), *self.given.get(key, ()))
         winner = [entry for entry in given if not entry.ignored][-1]
@@ -137,7 +137,7 @@ class Loaded:
         return SettingSource(setting, value, winner, given, self.locked_by.get(key, ""))
 
     def find_server_decisions(self) -> Iterator[ServerDecision]:
-        """Yield what the server decides otherwise than this computer and that is to be shown."""
+        """Yield the visible settings for which the server's value differs from this computer's."""
         layer = self.sources.server
         if layer is None:
             return
@@ -160,9 +160,9 @@ def find_setting(key: str) -> Setting:
 def load_settings(sources: LayerSources) -> Loaded:
     """Read, merge and check all layers.
 
-    Raises InvalidSettingsError with all that is wrong in any layer, and SettingsError
-    for an option that would set a locked key. What the server sets never makes anything wrong:
-    where it does not go together with the other layers it is left out, with a warning.
+    Raises InvalidSettingsError with every error in any layer, and SettingsError for an option that
+    sets a locked key. Settings from the server never cause an error: if they conflict with the
+    other layers, they are ignored with a warning.
     """
     files = _read_files(sources)
     try:
@@ -171,14 +171,14 @@ def load_settings(sources: LayerSources) -> Loaded:
         if sources.server is None:
             raise
         loaded = _load(replace(sources, server=None), files)
-        warning = f"The server's settings do not go together with those here: {error.problems[0]}"
+        warning = f"The server's settings conflict with those of this computer: {error.problems[0]}"
         return replace(loaded, warnings=(*loaded.warnings, warning))
 
 
 def preview_settings(sources: LayerSources, changes: Mapping[str, object]) -> Loaded:
     """Return what `load_settings` would after these changes to the user's file (None removes).
 
-    Raises as `load_settings` does, and SettingsError where a change concerns a locked key.
+    Raises as `load_settings` does, and SettingsError if a change concerns a locked key.
     """
     files = _read_files(sources)
     _refuse_locked(changes, _locks(files.values()))
@@ -200,9 +200,9 @@ def _read_files(sources: LayerSources) -> dict[Layer, SettingsFile]:
 
 
 def read_layers(sources: LayerSources) -> Layers:
-    """Return what all layers say, without judging any value.
+    """Return the values of all layers without checking them.
 
-    Raises SettingsError only for an option that would set a locked key.
+    Raises SettingsError only for an option that sets a locked key.
     """
     return _gather(sources, _read_files(sources))
 
@@ -222,7 +222,7 @@ def _gather(sources: LayerSources, files: Mapping[Layer, SettingsFile]) -> Layer
 
 
 def _replace_former(key: str, given: ResolvedValue) -> ResolvedValue:
-    """Return a value of an earlier version as the one that counts in its place."""
+    """Replace a value of an earlier version by its successor."""
     setting = settings_by_key().get(key)
     for text, now in setting.about.former if setting else ():
         if given.value == text:
@@ -259,7 +259,7 @@ def _load(sources: LayerSources, files: Mapping[Layer, SettingsFile]) -> Loaded:
 def _read_layers(
     sources: LayerSources, files: Mapping[Layer, SettingsFile], problems: list[SettingProblem]
 ) -> Iterable[tuple[str, ResolvedValue]]:
-    """Yield what each layer gives, the weakest first; adds to the problems."""
+    """Yield the values of each layer, weakest first; add to the problems."""
     for source in _order(sources):
         if source is Layer.SERVER:
             yield from _read_server(sources)
@@ -300,7 +300,7 @@ def _read_assignments(
 
 
 def _order(sources: LayerSources) -> Iterable[Layer]:
-    """Yield the layers that are files or the server's, the weakest first."""
+    """Yield the layers that are files or the server's, weakest first."""
     if sources.managed:
         yield Layer.MANAGED
     own = [Layer.USER]
@@ -319,7 +319,7 @@ def _changed_at(file: Path) -> float:
 
 
 def _locks(files: Iterable[SettingsFile]) -> dict[str, str]:
-    """Return the locked keys, each with the words for who locked it."""
+    """Return the locked keys, each with the name of who locked it."""
     return {
         key: f"{file.locked_by} ({file.path})" if file.locked_by else str(file.path)
         for file in files
@@ -332,7 +332,7 @@ def _check_locks(files: Iterable[SettingsFile]) -> Iterable[SettingProblem]:
     for file in files:
         for pattern in file.locks:
             if not any(fnmatchcase(key, pattern) for key in settings_by_key()):
-                message = f"locks {pattern!r}, which is no setting"
+                message = f"locks {pattern!r}, which is not a setting"
                 yield SettingProblem("locked.keys", message, str(file.path))
 
 
@@ -341,7 +341,7 @@ def _refuse_locked(keys: Iterable[str], locked_by: Mapping[str, str]) -> None:
         if key in locked_by:
             raise SettingsError(
                 f"{key} is locked by {locked_by[key]}.",
-                hint="Ask whoever looks after this computer to change it there.",
+                hint="Ask the administrator of this computer to change it there.",
                 code="settings.locked",
             )
 
@@ -357,7 +357,7 @@ def _warn_of_former(given: Mapping[str, Sequence[ResolvedValue]]) -> Iterable[st
         for entry in entries:
             if entry.former and not entry.ignored:
                 yield (
-                    f'{key} = "{entry.former}" of {entry.place} is no longer supported; '
+                    f'{key} = "{entry.former}" in {entry.place} is no longer supported; '
                     f'"{entry.value}" is used instead.'
                 )
 
@@ -368,4 +368,4 @@ def _warn(
     for key, entries in given.items():
         for entry in entries:
             if entry.ignored:
-                yield f"{key} of {entry.place} is ignored: it is locked by {locked_by[key]}."
+                yield f"{key} in {entry.place} is ignored: it is locked by {locked_by[key]}."

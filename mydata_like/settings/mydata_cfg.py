@@ -1,9 +1,8 @@
-"""MyData's settings in our words: what each of its keys becomes here, and why.
+"""The settings of MyData, and how each one is converted to ours.
 
-MyData keeps its settings as texts: in the file MyData.cfg, and the same keys once more on the
-upload server. Which of them a setting of ours replaces stands in its `About.legacy`; here are
-the rules for values that are written otherwise, and the reasons for the keys that have no
-successor.
+MyData stores its settings as texts in the file MyData.cfg, and the same keys on the upload server.
+`FieldInfo.legacy` names the keys that each of our settings replaces. This module has the rules for
+values with another format, and the reasons for keys that have no successor.
 """
 
 import locale
@@ -34,21 +33,21 @@ _BYTE_ORDER_MARKS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 
 @dataclass(frozen=True, slots=True)
 class LegacyFile:
-    """What a MyData.cfg says: texts by key, keys in lower case.
+    """The content of a MyData.cfg: texts by key, keys in lower case.
 
-    `repeated` keys are given more than once, and the last one counts; `bad_lines` are numbers
-    of lines that are no setting.
+    `repeated` are keys that are given more than once; the last value counts. `bad_lines` are the
+    numbers of lines that are not settings.
     """
 
     path: Path
     encoding: str
-    pairs: Mapping[str, str] = field(repr=False)  # the API key is among them
+    pairs: Mapping[str, str] = field(repr=False)  # includes the API key
     repeated: tuple[str, ...]
     bad_lines: tuple[int, ...]
 
 
 def usual_places(environment: Mapping[str, str], platform: str, home: Path) -> tuple[Path, ...]:
-    """Return where MyData keeps its file on a system (`sys.platform`), the likeliest first."""
+    """Return where MyData stores its file on a system (`sys.platform`), most likely place first."""
     if platform == "win32":
         shared, own = environment.get("PROGRAMDATA"), environment.get("LOCALAPPDATA")
         return tuple(
@@ -63,15 +62,15 @@ def usual_places(environment: Mapping[str, str], platform: str, home: Path) -> t
 
 
 def key_places(config: Path, home: Path) -> tuple[Path, ...]:
-    """Return where the SSH key of a MyData with this file may be, the likeliest first."""
+    """Return where the SSH key of a MyData with this file may be, most likely place first."""
     return (home / ".ssh" / "MyData", config.parent / ".ssh" / "MyData")
 
 
 def read_legacy_file(path: Path, code_page: str = "") -> LegacyFile:
     """Read a MyData.cfg: as UTF-8, else in a code page (the system's own by default).
 
-    Raises SettingsError where it cannot be read or is something else; what single lines say
-    is never a reason to raise.
+    Raises SettingsError if the file cannot be read or is not a MyData.cfg. Errors in single lines
+    raise nothing.
     """
     encoding, text = _decode(path, _load(path), code_page or _system_code_page())
     parser = RawConfigParser(strict=False)
@@ -87,7 +86,7 @@ def read_legacy_file(path: Path, code_page: str = "") -> LegacyFile:
         parser.read_string(text)
     except MissingSectionHeaderError:
         raise _no_mydata(path) from None
-    except ParsingError as error:  # raised when all the other lines are read
+    except ParsingError as error:  # raised after all other lines were read
         bad_lines = tuple(number for number, _ in error.errors)
     section = next((name for name in parser.sections() if name.lower() == _SECTION), None)
     if section is None:
@@ -98,14 +97,14 @@ def read_legacy_file(path: Path, code_page: str = "") -> LegacyFile:
 
 
 def blank_key(file: LegacyFile) -> None:
-    """Take the API key out of the file; every other byte of it stays as it is.
+    """Remove the API key from the file; every other byte stays unchanged.
 
-    Raises SettingsError where the file cannot be written.
+    Raises SettingsError if the file cannot be written.
     """
     text = _load(file.path).decode(file.encoding)
     path = file.path.resolve()
     mode = stat.S_IMODE(path.stat().st_mode)
-    # MyData may run as somebody else.
+    # MyData may run as another user.
     write_private(path, _KEY_LINE.sub(r"\1", text).encode(file.encoding), mode)
 
 
@@ -135,40 +134,40 @@ def _decode(path: Path, content: bytes, code_page: str) -> tuple[str, str]:
         if "\0" not in text:
             return encoding, text.removeprefix("\ufeff")
     raise SettingsError(
-        f"{path} is no text, neither in UTF-8 nor in the code page {code_page}.",
+        f"{path} is not text in UTF-8 or in the code page {code_page}.",
         hint="Open it in a text editor and save it as UTF-8.",
     )
 
 
 def _system_code_page() -> str:
-    """Return the code page of this system; one of Windows where the system has UTF-8."""
+    """Return the code page of this system; a Windows one if the system uses UTF-8."""
     encoding = locale.getencoding()
     return "cp1252" if encoding.lower().replace("-", "") in ("utf8", "ascii") else encoding
 
 
 def _no_mydata(path: Path) -> SettingsError:
     return SettingsError(
-        f"{path} is no MyData.cfg: it has no section [MyData].",
-        hint="Name the file in which MyData keeps its settings.",
+        f"{path} is not a MyData.cfg: it has no section [MyData].",
+        hint="Name the file in which MyData stores its settings.",
     )
 
 
-Given = Mapping[str, str]  # MyData's texts by its keys in lower case
+Given = Mapping[str, str]  # MyData's texts by key, in lower case
 Rule = Callable[[Given], "ConversionNote"]
 
 
 class Conversion(StrEnum):
-    """What became of an old key."""
+    """How an old key was converted."""
 
-    CARRIED = "carried"  # the setting now says the same
-    CHANGED = "changed"  # the setting says nearly the same; the reason tells the difference
-    LEFT = "left"  # there is nothing to carry, and nobody has to do anything
-    UNUSABLE = "unusable"  # nobody can tell what was meant; the setting is untouched
-    UNKNOWN = "unknown"  # no key of MyData
+    CARRIED = "carried"  # the setting has the same meaning
+    CHANGED = "changed"  # the setting has nearly the same meaning; the reason states the difference
+    LEFT = "left"  # there is nothing to convert and nothing to do
+    UNUSABLE = "unusable"  # the meaning is unclear; the setting is unchanged
+    UNKNOWN = "unknown"  # not a key of MyData
 
 
 class ConversionNote(NamedTuple):
-    """The value that old keys come to, if they come to any."""
+    """The new value for old keys, if there is one."""
 
     value: object = None
     becoming: Conversion = Conversion.CARRIED
@@ -176,21 +175,21 @@ class ConversionNote(NamedTuple):
 
 
 class UnusableError(Exception):
-    """An old value that nobody can make sense of; the message says why."""
+    """An old value cannot be interpreted; the message says why."""
 
 
 def left(reason: str) -> ConversionNote:
-    """Say that there is nothing to carry."""
+    """Return a note that there is nothing to convert."""
     return ConversionNote(None, Conversion.LEFT, reason)
 
 
 def changed(value: object, reason: str) -> ConversionNote:
-    """Say that the value is nearly what MyData had."""
+    """Return a note that the value is nearly what MyData had."""
     return ConversionNote(value, Conversion.CHANGED, reason)
 
 
 def shorten(text: str) -> str:
-    """Return a text that fits into a sentence."""
+    """Return a text shortened to fit into a message."""
     return text if len(text) <= 60 else f"{text[:60]}..."
 
 
@@ -215,24 +214,26 @@ def _choose(name: str, choices: Mapping[str, str]) -> Rule:
 
 
 def _read_filter(name: str) -> Rule:
-    """Return the rule for a text that folders' names contain.
+    """Return the rule for a text that folder names contain.
 
-    MyData looks for it with a glob, so that `*`, `?` and `[` are no plain characters there.
+    MyData uses a glob, in which `*`, `?` and `[` are wildcards.
     """
 
     def rule(given: Given) -> ConversionNote:
         text = given[name]
         if any(wildcard in text for wildcard in "*?["):
-            return changed(text, "MyData takes * ? [ as wildcards; here names must contain them")
+            return changed(
+                text, "MyData takes * ? [ as wildcards; here names must contain them literally"
+            )
         if text.lower() != text.upper():
-            return changed(text, "upper and lower case count as equal, as in MyData on Windows")
+            return changed(text, "case is ignored, as in MyData on Windows")
         return ConversionNote(text)
 
     return rule
 
 
 def _read_age(switch: str, number: str, unit: str) -> Rule:
-    """Return the rule for an age at which dataset folders are left out."""
+    """Return the rule for an age beyond which dataset folders are skipped."""
 
     def rule(given: Given) -> ConversionNote:
         if switch not in given:
@@ -240,7 +241,9 @@ def _read_age(switch: str, number: str, unit: str) -> Rule:
         if not _is_on(given, switch, default=False):
             return ConversionNote("")
         age = f"{given.get(number, '0')} {given.get(unit, 'months')}"
-        return changed(age, "a folder's last change counts; in MyData on Windows, its creation")
+        return changed(
+            age, "the age is that of a folder's last change; in MyData on Windows, of its creation"
+        )
 
     return rule
 
@@ -252,7 +255,7 @@ def _read_settling(given: Given) -> ConversionNote:
     try:
         return ConversionNote(60.0 * int(text))
     except (ValueError, OverflowError):
-        raise UnusableError(f"{shorten(text)!r} is no number of minutes") from None
+        raise UnusableError(f"{shorten(text)!r} is not a number of minutes") from None
 
 
 def _read_pattern_file(switch: str, file: str) -> Rule:
@@ -273,7 +276,7 @@ def _read_unknown_owners(given: Given) -> ConversionNote:
     name = new if new in given else old
     value = "upload" if _is_on(given, name, default=True) else "skip"
     if old in given and given[old].lower() != given[name].lower():
-        return changed(value, f"{new} counts, which is the newer key")
+        return changed(value, f"{new}, the newer key, is used")
     return ConversionNote(value)
 
 
@@ -283,25 +286,25 @@ def _read_ciphers(given: Given) -> ConversionNote:
     weak = ", ".join(shorten(name) for name in names if name not in CIPHERS)
     if not good:
         return left(f"weak or unknown: {weak}" if weak else "it is empty")
-    return changed(good, f"weak or unknown, and left out: {weak}") if weak else ConversionNote(good)
+    return changed(good, f"weak or unknown, and not used: {weak}") if weak else ConversionNote(good)
 
 
 def _read_attempts(given: Given) -> ConversionNote:
     text = given["max_upload_retries"]
     try:
-        return ConversionNote(int(text) + 1, reason="here the first attempt is counted too")
+        return ConversionNote(int(text) + 1, reason="the first attempt counts as well")
     except ValueError:
-        raise UnusableError(f"{shorten(text)!r} is no number of retries") from None
+        raise UnusableError(f"{shorten(text)!r} is not a number of retries") from None
 
 
 def _read_kind(given: Given) -> ConversionNote:
     found = _KINDS(given)
     if found.value == "weekly" and not _read_days(given).value:
-        return changed("manual", "no day of the week is ticked, so MyData never starts")
+        return changed("manual", "no day of the week is selected, so MyData never starts")
     if found.value == "once":
         day = {"schedule.kind": "once", "schedule.date": given.get("scheduled_date", "")}
         if check_values(day)[1]:
-            raise UnusableError("scheduled_date does not say when")
+            raise UnusableError("scheduled_date has no value")
     return found
 
 
@@ -331,12 +334,12 @@ def _read_days(given: Given) -> ConversionNote:
 
 
 def _read_limit(name: str, default: str) -> Rule:
-    """Return the rule for an end of the timer's day."""
+    """Return the rule for the start or end of the timer's day."""
 
     def rule(given: Given) -> ConversionNote:
         if given[name] in ("", default):
             return ConversionNote(default)
-        return changed(given[name], "MyData shows this time and does not obey it; here it counts")
+        return changed(given[name], "MyData shows this time but ignores it; here it applies")
 
     return rule
 
@@ -385,20 +388,20 @@ RULES: Final[Mapping[str, Rule]] = MappingProxyType(
 
 WITHOUT_SETTING: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "api_key": "it is a secret, and secrets are no settings",
-        "locked": "an administrator's managed file locks settings here",
-        "dataset_grouping": "it only repeats the layout in words; MyData never reads it",
+        "api_key": "it is a secret, and secrets are not settings",
+        "locked": "settings are locked by an administrator's managed file",
+        "dataset_grouping": "it only describes the layout in words; MyData never reads it",
         "validate_folder_structure": "folders are always checked against the layout",
-        "fake_md5_sum": "without checksums nothing could be proved",
+        "fake_md5_sum": "checksums are always needed for verification",
         "use_none_cipher": "it has no effect in MyData either",
-        "progress_poll_interval": "progress is counted here, the server is not asked for it",
+        "progress_poll_interval": "progress is measured here, without queries to the server",
         "immutable_datasets": "a dataset must stay open for the files of later runs",
-        "cache_datafile_lookups": "what is known to be on the server is always remembered",
+        "cache_datafile_lookups": "files known to be on the server are always remembered",
     }
 )
 
-# MyData writes every key: its own default for these numbers tells nothing about what anybody
-# wanted, and ours were measured.
+# MyData writes every key. A number equal to MyData's default therefore is not a choice of the user,
+# and our defaults were measured.
 _UNCHOSEN: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
         "max_upload_threads": ("5",),
@@ -411,7 +414,7 @@ _UNCHOSEN: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 
 
 class LegacyKey(NamedTuple):
-    """One key of MyData, what became of it, and the setting that has its place, if any does."""
+    """One key of MyData, how it was converted, and the setting that replaces it, if any."""
 
     name: str
     becoming: Conversion
@@ -421,9 +424,9 @@ class LegacyKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LegacyTranslation:
-    """MyData's settings as ours: values by dotted key, as TOML has them, each right in itself.
+    """MyData's settings as ours: valid values by dotted key, as in TOML.
 
-    `keys` tells of every old key that was given, in our order. Never holds the API key.
+    `keys` has every old key that was given, in our order. Never includes the API key.
     """
 
     values: Mapping[str, object]
@@ -431,11 +434,11 @@ class LegacyTranslation:
 
 
 def translate(pairs: Mapping[str, str]) -> LegacyTranslation:
-    """Return what MyData's keys and texts mean here; never raises for what they say.
+    """Convert MyData's keys and texts; never raises for their content.
 
-    Case does not count in keys. A key that others need and that is not given has MyData's
-    default. Values are right one by one; how they go together with other layers of settings
-    (`schedule.kind` with its days, `http://` with `server.allow_http`) only those can tell.
+    Keys are case-insensitive. A key that others need and that is missing has MyData's default. Each
+    value is valid by itself; conflicts with other layers of settings (`schedule.kind` with its
+    days, `http://` with `server.allow_http`) are checked there.
     """
     given = {name.strip().lower(): text.strip() for name, text in pairs.items()}
     values: dict[str, object] = {}
@@ -454,7 +457,7 @@ def translate(pairs: Mapping[str, str]) -> LegacyTranslation:
 
 def _find(setting: Setting, given: Given) -> ConversionNote:
     if _is_unchosen(setting, given):
-        return left("it is MyData's default, which every file has; here another is better")
+        return left("it is MyData's default, which every file has; the default here is better")
     rule = RULES.get(setting.key)
     try:
         found = rule(given) if rule else _read_plain(setting, given)
@@ -485,7 +488,7 @@ def _clamp(setting: Setting, found: ConversionNote) -> ConversionNote:
     number = found.value
     if lowest is None or highest is None or not isinstance(number, int | float):
         return found
-    if not number < lowest and not number > highest:  # a NaN is for the check
+    if not number < lowest and not number > highest:  # NaN is left to the check
         return found
     nearest = setting.kind(lowest if number < lowest else highest)
     limit = "least" if number < lowest else "most"
@@ -493,7 +496,7 @@ def _clamp(setting: Setting, found: ConversionNote) -> ConversionNote:
 
 
 def _require_right(key: str, value: object) -> None:
-    # Whether an unencrypted server is allowed is for another setting to say.
+    # Another setting decides whether an unencrypted server is allowed.
     _, problems = check_values({"server.allow_http": True, key: value})
     for problem in problems:
         if problem.key == key:
@@ -507,5 +510,5 @@ def _explain_others(given: Given) -> Iterator[LegacyKey]:
             yield LegacyKey(name, Conversion.LEFT, reason=WITHOUT_SETTING[name])
         elif name not in known:
             nearest = find_nearest(name, [*known, *WITHOUT_SETTING])
-            meant = f"; {nearest} was perhaps meant" if nearest else ""
+            meant = f"; did you mean {nearest}?" if nearest else ""
             yield LegacyKey(name, Conversion.UNKNOWN, reason=f"MyData has no such key{meant}")

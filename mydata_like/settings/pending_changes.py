@@ -1,6 +1,6 @@
-"""The settings while a person changes them: what would count, and what is wrong with it.
+"""Settings while the user changes them: the resulting values and their errors.
 
-A draft touches no disk. Values are plain, as TOML and JSON have them.
+Nothing is read from or written to disk. Values are plain, as in TOML and JSON.
 """
 
 from collections.abc import Mapping
@@ -13,8 +13,8 @@ from mydata_like.settings.layers import Layer, Layers, ResolvedValue
 from mydata_like.settings.schema import Settings, find_missing, settings_by_key
 from mydata_like.settings.validate import check_values
 
-NOBODY: Final = Layers({}, {}, ())
-# These stand above the user's file: what is written there does not count while they are set.
+NO_LAYERS: Final = Layers({}, {}, ())
+# These layers override the user's file: values in it have no effect while they are set.
 _STRONGER: Final = (Layer.ENVIRONMENT, Layer.OPTION)
 
 
@@ -23,17 +23,17 @@ KeyStore = Literal["keyring", "file"]
 
 @dataclass(frozen=True, slots=True)
 class ApiKeyChange:
-    """A new API key for the account and where to store it; without a text the key is deleted."""
+    """A new API key for the account and where to store it; an empty text deletes the key."""
 
     text: str | None = field(repr=False)
     store: KeyStore = "keyring"
 
 
 class PendingChanges:
-    """What the layers say, with changes to the user's file that are not written yet."""
+    """The layers, with changes to the user's file that are not written yet."""
 
-    def __init__(self, layers: Layers = NOBODY, seen: bytes = b"") -> None:
-        """`seen` is the content of the user's file as it was read."""
+    def __init__(self, layers: Layers = NO_LAYERS, seen: bytes = b"") -> None:
+        """Take the layers; `seen` is the content of the user's file when it was read."""
         self.seen = seen
         self._layers = layers
         self._changes: dict[str, object] = {}
@@ -41,22 +41,22 @@ class PendingChanges:
 
     @property
     def changes(self) -> Mapping[str, object]:
-        """What to write to the user's file, by dotted key; None removes the key from it."""
+        """The changes to write to the user's file, by dotted key; None removes the key."""
         return dict(self._changes)
 
     @property
     def settings(self) -> Settings | None:
-        """The settings as they would be, or None while any of them is wrong."""
+        """The settings with the changes, or None while any of them is wrong."""
         return self._check()[0]
 
     @property
     def problems(self) -> Mapping[str, str]:
-        """What is wrong with the values, by dotted key."""
+        """The errors in values, by dotted key."""
         return self._check()[1]
 
     @property
     def file_problems(self) -> tuple[SettingProblem, ...]:
-        """What is wrong with the files themselves, which no value mends."""
+        """The errors in the files themselves, which no change of a value fixes."""
         return self._layers.problems
 
     @property
@@ -66,18 +66,18 @@ class PendingChanges:
         return frozenset(entry.key for entry in find_missing(settings)) if settings else frozenset()
 
     def part(self, *sections: str) -> Settings | None:
-        """Return settings of which only these sections count; None while those are wrong."""
+        """Return settings made of these sections only; None while any of them is wrong."""
         keys = (key for key in self._keys if key.partition(".")[0] in sections)
         return check_values({key: self.value(key) for key in keys})[0]
 
     def value(self, key: str) -> object:
-        """Return the value that would count."""
+        """Return the value that would apply."""
         if self.is_changed(key) and self._changes[key] is not None and not self.fixed_by(key):
             return self._changes[key]
         return _plain(self.winner(key).value)
 
     def winner(self, key: str) -> ResolvedValue:
-        """Return what gives the setting its value, apart from a value that is not written yet."""
+        """Return the layer value that applies, ignoring changes that are not written yet."""
         given = [
             entry
             for entry in (*self._base(key), *self._layers.given.get(key, ()))
@@ -86,38 +86,38 @@ class PendingChanges:
         return given[-1]
 
     def fixed_by(self, key: str) -> str:
-        """Return who decides above the user's file, in words; empty where the file counts."""
+        """Return the origin of the value that overrides the user's file; empty if none does."""
         if locked_by := self._layers.locked_by.get(key):
             return locked_by
         stronger = (e.origin for e in self._layers.given.get(key, ()) if e.source in _STRONGER)
         return next(stronger, "")
 
     def is_changed(self, key: str) -> bool:
-        """Return whether there is a change that is not written yet."""
+        """Return whether a change is not written yet."""
         return key in self._changes
 
     def is_own(self, key: str) -> bool:
-        """Return whether the user's file would give the setting a value that counts."""
+        """Return whether the user's file would set a value that applies."""
         if key in self._changes:
             return self._changes[key] is not None
         return self._in_file(key) and not self.fixed_by(key)
 
     def set(self, key: str, value: object) -> None:
-        """Change a value; one that is as it was before is no change."""
+        """Change a value; setting the previous value is no change."""
         self._checked = None
         self._changes.pop(key, None)
         if _plain(value) != self.value(key):
             self._changes[key] = _plain(value)
 
     def reset(self, key: str) -> None:
-        """Take a setting out of the user's file, so that the other layers decide."""
+        """Remove a setting from the user's file, so that the other layers decide."""
         self._checked = None
         self._changes.pop(key, None)
         if self._in_file(key):
             self._changes[key] = None
 
     def take(self, changes: Mapping[str, object]) -> tuple[str, ...]:
-        """Make several changes; return the keys that somebody else decides on."""
+        """Make several changes; return the keys that another layer decides."""
         refused = tuple(key for key in changes if self.fixed_by(key))
         for key, value in changes.items():
             if value is None:
@@ -127,7 +127,7 @@ class PendingChanges:
         return refused
 
     def own_values(self) -> Mapping[str, object]:
-        """Return what the user's file would say, by dotted key."""
+        """Return the values that the user's file would have, by dotted key."""
         return {key: self.value(key) for key in settings_by_key() if self.is_own(key)}
 
     @property
@@ -148,7 +148,7 @@ class PendingChanges:
 
 
 def _plain(value: object) -> object:
-    """Return a value as JSON has it: what a file writes as a date or a time is text, too."""
+    """Return a value as JSON represents it; dates and times become text."""
     if isinstance(value, tuple | list):
         return [_plain(member) for member in value]
     return str(value) if isinstance(value, date | time) else plain_value(value)

@@ -1,4 +1,4 @@
-"""A settings file to begin with: every setting, explained, with its default; none of it counts yet.
+"""A sample settings file: every setting with its explanation and default, commented out.
 
 python -m mydata_like.settings.sample_file > docs/admin/settings.toml
 """
@@ -16,14 +16,14 @@ from mydata_like.settings.fields import Setting
 from mydata_like.settings.schema import Settings, iter_settings
 
 _OPENING = """\
-# Settings of mydata-like; take away the # before a line that shall count.
-# `mydata-like settings check` tells what is wrong or missing, docs/settings.md tells more.
+# Settings of mydata-like. To change a setting, remove the # before its line.
+# `mydata-like settings check` lists wrong and missing settings; see also docs/settings.md.
 """
 _WIDTH = 98
 
 
 def build_sample() -> str:
-    """Return the whole file as TOML."""
+    """Return the file as TOML."""
     return "\n".join(_lines())
 
 
@@ -38,16 +38,16 @@ def _lines() -> Iterator[str]:
 
 
 def _entry(setting: Setting) -> Iterator[str]:
-    required = " It must be given." if setting.about.required else ""
-    said = f"{setting.about.label}. {setting.about.help}{required}"
-    yield from wrap(said, _WIDTH, initial_indent="# ", subsequent_indent="# ")
+    required = " Required." if setting.about.required else ""
+    text = f"{setting.about.label}. {setting.about.help}{required}"
+    yield from wrap(text, _WIDTH, initial_indent="# ", subsequent_indent="# ")
     for fact in setting.facts:
         yield from wrap(fact, _WIDTH, initial_indent="#   ", subsequent_indent="#   ")
     yield f"#{setting.name} = {_format(setting.default)}".rstrip() + "\n"
 
 
 def _format(value: object) -> str:
-    """Return a value as the file holds it; nothing where there is none, as of a date."""
+    """Return a value as TOML; empty if there is none, such as no date."""
     if isinstance(value, tuple):
         return f"[{', '.join(map(_format, value))}]"
     if isinstance(value, Enum):

@@ -1,4 +1,4 @@
-"""Parts of the week as settings write them: `monday-friday 09:00-17:00`, `22:00-06:00`."""
+"""Periods of the week as settings write them: `monday-friday 09:00-17:00`, `22:00-06:00`."""
 
 import datetime
 import re
@@ -14,9 +14,10 @@ _PERIOD = re.compile(r"(?:([a-z]+)(?:-([a-z]+))?\s+)?(\d{1,2}):(\d{2})-(\d{1,2})
 
 
 class Period(NamedTuple):
-    """A part of each week in local time: from `start` until just before `end`, on these days.
+    """A period of each week in local time: from `start` until just before `end`, on these days.
 
-    Days are 0 for Monday to 6. An end that is not later than the start lies on the next day.
+    Days are numbered from 0 for Monday to 6. An end that is not later than the start is on the next
+    day.
     """
 
     days: frozenset[int]
@@ -24,7 +25,7 @@ class Period(NamedTuple):
     end: datetime.time
 
     def covers(self, moment: datetime.datetime) -> bool:
-        """Return whether a local wall-clock time lies within."""
+        """Return whether the period contains a local wall-clock time."""
         now = moment.time()
         if self.start < self.end:
             return moment.weekday() in self.days and self.start <= now < self.end
@@ -33,20 +34,20 @@ class Period(NamedTuple):
         return begun_today or (yesterday in self.days and now < self.end)
 
     def end_after(self, moment: datetime.datetime) -> datetime.datetime:
-        """Return when the period ends that covers this local wall-clock time."""
+        """Return the end of the period that contains this local wall-clock time."""
         later = self.start >= self.end and moment.time() >= self.start
         return datetime.datetime.combine(moment + datetime.timedelta(days=later), self.end)
 
 
 class SpeedPeriod(NamedTuple):
-    """A bandwidth that counts within a period, in bytes a second; 0 is no limit."""
+    """A bandwidth that applies within a period, in bytes per second; 0 is no limit."""
 
     period: Period
     bytes_per_second: float
 
 
 def parse_period(text: str) -> Period:
-    """Return the period of a text; raises ValueError that says how to write one."""
+    """Parse a period; raises ValueError with an example of the syntax."""
     match = _PERIOD.fullmatch(text.strip().lower())
     if match is None:
         raise ValueError('must be like "monday-friday 09:00-17:00" or "22:00-06:00"')
@@ -55,7 +56,7 @@ def parse_period(text: str) -> Period:
 
 
 def parse_speed(text: str) -> SpeedPeriod:
-    """Return the period and its bandwidth; the text ends in MB/s (10^6 bytes)."""
+    """Parse a period and its bandwidth; the text ends in MB/s (10^6 bytes)."""
     period, _, number = text.strip().rpartition(" ")
     try:
         rate = float(number)
@@ -67,10 +68,10 @@ def parse_speed(text: str) -> SpeedPeriod:
 
 
 def find_end(periods: Sequence[Period], moment: datetime.datetime) -> datetime.datetime | None:
-    """Return the local wall-clock time from which on none of the periods covers us any more.
+    """Return the first local wall-clock time that no period covers any more.
 
-    Periods that follow on one another count as one; None where they fill the whole week. No
-    seconds are counted, so the clock may be put forward or back meanwhile.
+    Adjacent periods count as one. Returns None if they fill the whole week. The search does not
+    count seconds, so a clock change in the meantime does no harm.
     """
     begun = end = moment.replace(tzinfo=None)
     while covering := [period for period in periods if period.covers(end)]:
@@ -92,7 +93,7 @@ def _parse_day(name: str) -> int:
     for number, day in enumerate(WEEKDAYS):
         if name in (day, day[:3]):
             return number
-    raise ValueError(f"{name[:20]!r} is no day of the week")
+    raise ValueError(f"{name[:20]!r} is not a day of the week")
 
 
 def _parse_time(hour: str, minute: str) -> datetime.time:
@@ -100,7 +101,7 @@ def _parse_time(hour: str, minute: str) -> datetime.time:
     if (hours, minutes) == (24, 0):
         return datetime.time(0, 0)
     if hours > 23 or minutes > 59:
-        raise ValueError(f"{hour}:{minute} is no time of day")
+        raise ValueError(f"{hour}:{minute} is not a time of day")
     return datetime.time(hours, minutes)
 
 
@@ -117,26 +118,26 @@ LocalTime = Annotated[datetime.time, _check_local]
 
 
 class Schedule(Section):
-    """When runs start by themselves."""
+    """When runs start automatically."""
 
     kind: Annotated[
         Literal["manual", "startup", "saved", "once", "daily", "weekly", "timer", "watch"],
         FieldInfo(
             "Start runs",
-            "When runs start: by hand, with the program, when settings are saved, once, daily, "
-            "weekly, every so many minutes, or (watch) when new files have settled.",
+            "When runs start: manually, with the program, when settings are saved, once, daily, "
+            "weekly, at an interval (timer), or when new files have settled (watch).",
             legacy=("schedule_type",),
         ),
     ] = "manual"
     date: Annotated[
         datetime.date | None,
-        FieldInfo("Date", "The day of a run that starts once.", legacy=("scheduled_date",)),
+        FieldInfo("Date", "The date of a run that starts once.", legacy=("scheduled_date",)),
     ] = None
     time: Annotated[
         LocalTime,
         FieldInfo(
             "Time",
-            "The local time of day at which runs start once, daily or weekly.",
+            "The local time of day at which single, daily and weekly runs start.",
             legacy=("scheduled_time",),
         ),
     ] = datetime.time(0, 0)
@@ -145,7 +146,7 @@ class Schedule(Section):
         once_each("day"),
         FieldInfo(
             "Days",
-            "The days of the week of weekly runs.",
+            "The days of the week on which weekly runs start.",
             legacy=(
                 "monday_checked",
                 "tuesday_checked",
@@ -162,8 +163,8 @@ class Schedule(Section):
         Range(1, 1440),
         FieldInfo(
             "Every",
-            "The minutes from one start of the timer to the next; when watching, the longest time "
-            "between two scans.",
+            "The minutes between two starts of the timer. For watch, the longest time between "
+            "two scans.",
             legacy=("timer_minutes",),
             unit="min",
         ),
@@ -172,7 +173,7 @@ class Schedule(Section):
         LocalTime,
         FieldInfo(
             "From",
-            "The local time of day from which the timer, or the watch, starts runs.",
+            "The local time of day from which the timer or the watch starts runs.",
             legacy=("timer_from_time",),
         ),
     ] = datetime.time(0, 0)
@@ -180,14 +181,14 @@ class Schedule(Section):
         LocalTime,
         FieldInfo(
             "To",
-            "The local time of day until which the timer, or the watch, starts runs; "
-            "earlier than the start means past midnight.",
+            "The local time of day until which the timer or the watch starts runs. If it is "
+            "earlier than the start, the period ends on the next day.",
             legacy=("timer_to_time",),
         ),
     ] = datetime.time(23, 59)
 
     def conflicts(self) -> Iterator[tuple[str, str]]:
         if self.kind == "once" and self.date is None:
-            yield "date", "must be given before schedule.kind can be once"
+            yield "date", "must be set if schedule.kind is once"
         if self.kind == "weekly" and not self.days:
-            yield "days", "must name a day before schedule.kind can be weekly"
+            yield "days", "must name a day if schedule.kind is weekly"

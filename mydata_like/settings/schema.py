@@ -1,4 +1,4 @@
-"""The one list of settings."""
+"""The list of all settings."""
 
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -39,7 +39,7 @@ __all__ = [
 
 
 class Settings(Section):
-    """All settings; one without any file is valid but cannot run yet (see `find_missing`)."""
+    """All settings; valid without any file, but not ready to run (see `find_missing`)."""
 
     server: Server = Server()
     instrument: Instrument = Instrument()
@@ -55,7 +55,7 @@ class Settings(Section):
 
     @classmethod
     def read(cls, values: Mapping[str, object]) -> tuple[dict[str, object], dict[str, str]]:
-        """Return the sections, which have been read."""
+        """Return the sections, which are already checked."""
         return dict(values), {}
 
     def value(self, key: str) -> object:
@@ -84,16 +84,16 @@ def find_missing(settings: Settings) -> tuple[Setting, ...]:
     return tuple(setting for setting in required if settings.value(setting.key) in ("", None))
 
 
-CONTEXT: Final = "settings"  # under which the window looks its texts up
+CONTEXT: Final = "settings"  # of the translations of these texts
 
 
 def short_unit(about: FieldInfo) -> str:
-    """Return the unit of a number as a field shows it, without what explains it."""
+    """Return the unit of a number as an input field shows it, without its explanation."""
     return about.unit.partition(" (")[0]
 
 
 def list_phrases() -> Iterator[str]:
-    """Yield each label, explanation and unit once."""
+    """Yield each label, help text and unit once."""
     abouts = [setting.about for setting in iter_settings()]
     texts = (text for about in abouts for text in (about.label, about.help, short_unit(about)))
     return iter(dict.fromkeys(filter(None, texts)))

@@ -1,4 +1,4 @@
-"""Settings of where data go and which of them: server, instrument, data, filters."""
+"""The sections server, instrument, data, filters, advanced, window and monitor."""
 
 from collections.abc import Iterator
 from typing import Annotated, Literal
@@ -26,7 +26,7 @@ class Server(Section):
         Url,
         FieldInfo(
             "Server address",
-            "The web address of the MyTardis server, beginning with https://.",
+            "The web address of the MyTardis server. It begins with https://.",
             legacy=("mytardis_url",),
             required=True,
         ),
@@ -35,8 +35,8 @@ class Server(Section):
         Line,
         FieldInfo(
             "Account",
-            "The MyTardis account that uploads, usually a facility manager's; "
-            "its API key is kept apart from the settings.",
+            "The MyTardis account that uploads, usually that of a facility manager. Its API key "
+            "is stored separately from the settings.",
             legacy=("username",),
             required=True,
         ),
@@ -45,25 +45,25 @@ class Server(Section):
         OptionalPath,
         FieldInfo(
             "Certificate authorities",
-            "A PEM file with the certificate authorities to trust instead of the system's; "
-            "needed where the server's certificate comes from an authority of your own.",
+            "A PEM file with the certificate authorities to trust instead of the system's. "
+            "Needed if the server's certificate was issued by a private authority.",
         ),
     ] = None
     proxy: Annotated[
         Proxy,
         FieldInfo(
             "Proxy",
-            "The address of the proxy on the way to the server, as in "
-            "http://proxy.example.org:3128; empty takes the system's, none goes directly. One "
-            "that wants a password is set in the environment (HTTPS_PROXY).",
+            "The address of the proxy for the server, such as http://proxy.example.org:3128. "
+            "Empty uses the system's proxy; none connects directly. For a proxy with a "
+            "password, set the environment variable HTTPS_PROXY.",
         ),
     ] = ""
     allow_http: Annotated[
         bool,
         FieldInfo(
             "Allow unencrypted http",
-            "Whether an http:// address is accepted for a server on another machine; "
-            "everybody on the way can then read the API key.",
+            "Whether to accept an http:// address for a server on another machine. Anyone on "
+            "the network can then read the API key.",
         ),
     ] = False
     connect_timeout: Annotated[
@@ -71,7 +71,7 @@ class Server(Section):
         Range(0.1, 600),
         FieldInfo(
             "Connection timeout",
-            "How long to wait for the server to accept a connection; raise it on poor links.",
+            "How long to wait for the server to accept a connection. Raise it for slow networks.",
             legacy=("connection_timeout",),
             unit="s",
         ),
@@ -80,23 +80,24 @@ class Server(Section):
         float,
         Range(0.1, 3600),
         FieldInfo(
-            "Silence timeout",
-            "How long the server may say nothing in the middle of a request.",
+            "Read timeout",
+            "How long to wait for further data from the server during a request.",
             unit="s",
         ),
     ] = 30.0
     deadline: Annotated[
         float,
         Range(0.1, 3600),
-        FieldInfo("Request deadline", "How long one request may take altogether.", unit="s"),
+        FieldInfo("Request deadline", "How long one request may take in total.", unit="s"),
     ] = 120.0
     write_timeout: Annotated[
         float,
         Range(0.1, 7200),
         FieldInfo(
             "Change timeout",
-            "How long a request that changes something on the server may take. One whose answer "
-            "was lost is not sent again before that, as the server may still be working on it.",
+            "How long a request that changes data on the server may take. If its response is "
+            "lost, the request is not sent again before this time has passed, because the "
+            "server may still be processing it.",
             unit="s",
         ),
     ] = 300.0
@@ -105,7 +106,7 @@ class Server(Section):
         Range(1, 16),
         FieldInfo(
             "Parallel requests",
-            "How many requests to the server may run at once; lower it to spare a small server.",
+            "How many requests to the server may run concurrently. Lower it for a small server.",
             legacy=("max_verification_threads",),
         ),
     ] = 4
@@ -118,13 +119,13 @@ class Server(Section):
 
 
 class Instrument(Section):
-    """The machine that makes the data, and who looks after it."""
+    """The instrument that produces the data, and its contact person."""
 
     name: Annotated[
         Line,
         FieldInfo(
             "Instrument",
-            "The name of the instrument as it shall appear on the server.",
+            "The name of the instrument as shown on the server.",
             legacy=("instrument_name",),
             required=True,
         ),
@@ -133,7 +134,7 @@ class Instrument(Section):
         Line,
         FieldInfo(
             "Facility",
-            "The name of the facility on the server that runs the instrument.",
+            "The name, on the server, of the facility that operates the instrument.",
             legacy=("facility_name",),
             required=True,
         ),
@@ -142,7 +143,7 @@ class Instrument(Section):
         Line,
         FieldInfo(
             "Contact name",
-            "The person whom the server's administrators may ask about this uploader.",
+            "The person the server's administrators can contact about this uploader.",
             legacy=("contact_name",),
             required=True,
         ),
@@ -160,21 +161,21 @@ class Instrument(Section):
         Line,
         FieldInfo(
             "Uploader identity",
-            "The identity of this installation on the server; it is made at the first start, "
-            "and two installations must never share one.",
+            "The identity of this installation on the server. It is created at the first start. "
+            "Two installations must never share one.",
             legacy=("uuid",),
         ),
     ] = ""
 
 
 class Data(Section):
-    """The folders that are watched and how they map to the server's hierarchy."""
+    """Which folders are uploaded, and how they map to the server's hierarchy."""
 
     directory: Annotated[
         OptionalPath,
         FieldInfo(
             "Data directory",
-            "The folder below which the instrument's data lie; nothing in it is ever changed.",
+            "The folder that contains the instrument's data. Nothing in it is ever changed.",
             legacy=("data_directory",),
             required=True,
         ),
@@ -183,7 +184,7 @@ class Data(Section):
         Layout,
         FieldInfo(
             "Layout",
-            "What each level of folders below the data directory stands for.",
+            "What each level of folders below the data directory represents.",
             legacy=("folder_structure",),
         ),
     ] = Layout.USERNAME_DATASET
@@ -191,8 +192,8 @@ class Data(Section):
         Line,
         FieldInfo(
             "Group prefix",
-            "Text put before the name of a user group's folder to get the group's name on "
-            "the server; only for layouts with user groups.",
+            "The text put before the name of a user group's folder to get the group's name on "
+            "the server. Only for layouts with user groups.",
             legacy=("group_prefix",),
         ),
     ] = ""
@@ -200,21 +201,21 @@ class Data(Section):
         Literal["upload", "skip"],
         FieldInfo(
             "Folders of unknown owners",
-            "Whether folders whose owner the server does not know are uploaded "
-            "for the facility or skipped.",
+            "Whether to upload folders for the facility or skip them if the server does not "
+            "know their owner.",
             legacy=("upload_invalid_user_folders", "upload_invalid_user_or_group_folders"),
         ),
     ] = "upload"
 
 
 class Filters(Section):
-    """Which folders and files are taken."""
+    """Which folders and files are uploaded."""
 
     owner: Annotated[
         Line,
         FieldInfo(
             "Owner contains",
-            "Take only owners' folders whose name contains this text; empty takes all.",
+            "Upload only owners' folders whose name contains this text; empty uploads all.",
             legacy=("user_filter",),
         ),
     ] = ""
@@ -222,7 +223,7 @@ class Filters(Section):
         Line,
         FieldInfo(
             "Experiment contains",
-            "Take only experiment folders whose name contains this text; empty takes all.",
+            "Upload only experiment folders whose name contains this text; empty uploads all.",
             legacy=("experiment_filter",),
         ),
     ] = ""
@@ -230,7 +231,7 @@ class Filters(Section):
         Line,
         FieldInfo(
             "Dataset contains",
-            "Take only dataset folders whose name contains this text; empty takes all.",
+            "Upload only dataset folders whose name contains this text; empty uploads all.",
             legacy=("dataset_filter",),
         ),
     ] = ""
@@ -238,7 +239,7 @@ class Filters(Section):
         Age,
         FieldInfo(
             "Skip datasets older than",
-            'Skip dataset folders older than this age, such as "6 months"; empty takes all.',
+            'Skip dataset folders older than this age, such as "6 months"; empty skips none.',
             legacy=("ignore_old_datasets", "ignore_interval_number", "ignore_interval_unit"),
         ),
     ] = ""
@@ -246,7 +247,7 @@ class Filters(Section):
         Age,
         FieldInfo(
             "Skip datasets newer than",
-            'Skip dataset folders younger than this age, such as "2 days"; empty takes all.',
+            'Skip dataset folders younger than this age, such as "2 days"; empty skips none.',
             legacy=(
                 "ignore_new_datasets",
                 "ignore_new_interval_number",
@@ -259,7 +260,7 @@ class Filters(Section):
         Range(0, 30 * 86_400),
         FieldInfo(
             "Settling time",
-            "How long a file must not have changed before it is taken; raise it for an "
+            "How long a file must remain unchanged before it is uploaded. Raise it for an "
             "instrument that pauses while it writes.",
             legacy=("ignore_new_files", "ignore_new_files_minutes"),
             unit="s",
@@ -267,17 +268,20 @@ class Filters(Section):
     ] = 60.0
     includes: Annotated[
         tuple[Line, ...],
-        FieldInfo("Include patterns", "Take only files that match one of these; empty takes all."),
+        FieldInfo(
+            "Include patterns",
+            "Upload only files that match one of these patterns; empty uploads all.",
+        ),
     ] = ()
     excludes: Annotated[
         tuple[Line, ...],
-        FieldInfo("Exclude patterns", "Leave out files that match one of these patterns."),
+        FieldInfo("Exclude patterns", "Skip files that match one of these patterns."),
     ] = ()
     includes_file: Annotated[
         OptionalPath,
         FieldInfo(
             "File of include patterns",
-            "A UTF-8 text file with include patterns, one a line.",
+            "A UTF-8 text file with include patterns, one per line.",
             legacy=("use_includes_file", "includes_file"),
         ),
     ] = None
@@ -285,58 +289,60 @@ class Filters(Section):
         OptionalPath,
         FieldInfo(
             "File of exclude patterns",
-            "A UTF-8 text file with exclude patterns, one a line.",
+            "A UTF-8 text file with exclude patterns, one per line.",
             legacy=("use_excludes_file", "excludes_file"),
         ),
     ] = None
     default_ignores: Annotated[
         bool,
         FieldInfo(
-            "Leave out system litter",
-            "Whether files that systems and programs leave behind (Thumbs.db, .DS_Store, lock "
-            "and temporary files) are left out.",
+            "Skip system and temporary files",
+            "Whether to skip files that systems and programs leave behind (Thumbs.db, "
+            ".DS_Store, lock and temporary files).",
         ),
     ] = True
     symlinks: Annotated[
         Literal["skip", "files", "within"],
         FieldInfo(
             "Symbolic links",
-            "Whether links are skipped, followed to files, or followed to files and folders "
+            "Whether to skip links, follow them to files, or follow them to files and folders "
             "within the data directory.",
         ),
     ] = "skip"
 
 
 class Advanced(Section):
-    """What hardly anybody has to change."""
+    """Settings that rarely need a change."""
 
     state_directory: Annotated[
         OptionalPath,
         FieldInfo(
             "State directory",
-            "The folder for the ledger and other state; empty takes the system's usual place.",
+            "The folder for the ledger and other state; empty uses the system's default.",
         ),
     ] = None
     log_level: Annotated[
         Literal["DEBUG", "INFO", "WARNING", "ERROR"],
-        FieldInfo("Log level", "How much the log says; DEBUG helps to find a fault."),
+        FieldInfo("Log level", "How detailed the log is; DEBUG helps to diagnose a problem."),
     ] = "INFO"
     register_batch: Annotated[
         int,
         Range(1, 500),
-        FieldInfo("Records in a request", "How many records are made in one request at first."),
+        FieldInfo("Records per request", "How many records one request creates at first."),
     ] = 25
     register_requests: Annotated[
         int,
         Range(1, 16),
-        FieldInfo("Parallel registrations", "How many requests that make records run at once."),
+        FieldInfo(
+            "Parallel registrations", "How many requests that create records run concurrently."
+        ),
     ] = 3
     verify_interval: Annotated[
         float,
         Range(0.01, 3600),
         FieldInfo(
             "Verification interval",
-            "How long to wait at first before asking whether the server has verified files.",
+            "How long to wait before the first query whether the server has verified files.",
             legacy=("verification_delay",),
             unit="s",
         ),
@@ -345,9 +351,9 @@ class Advanced(Section):
         float,
         Range(0, 7 * 86_400),
         FieldInfo(
-            "Verification patience",
-            "How long a run waits for the server's verification; "
-            "the next run asks again for what is left.",
+            "Verification timeout",
+            "How long a run waits for the server's verification. The next run continues to wait "
+            "for the remaining files.",
             unit="s",
         ),
     ] = 900.0
@@ -355,8 +361,8 @@ class Advanced(Section):
         float,
         Range(0, 7 * 86_400),
         FieldInfo(
-            "Pause patience",
-            "How long a run waits while the server is away or the staging area is full, "
+            "Pause timeout",
+            "How long a run waits while the server is unavailable or the staging area is full, "
             "before it ends.",
             unit="s",
         ),
@@ -366,30 +372,30 @@ class Advanced(Section):
         Range(0, 366),
         FieldInfo(
             "Full check",
-            "After how many days each datafile of the server is compared again with what is known "
-            "of it here; 0 does so in every run. In between, one question for each dataset shows "
-            "that none has gone.",
+            "The number of days after which every datafile on the server is compared with the "
+            "ledger again; 0 compares in every run. In between, one query for each dataset "
+            "shows whether any are missing.",
             unit="days",
         ),
     ] = 7.0
 
 
 class Window(Section):
-    """How the program shows itself."""
+    """The behaviour of the window, the tray and notifications."""
 
     start_at_login: Annotated[
         bool,
         FieldInfo(
             "Start at login",
-            "Whether the program starts, in the tray, when somebody logs in.",
+            "Whether the program starts in the tray at login.",
             legacy=("start_automatically_on_login",),
         ),
     ] = False
     opens: Annotated[
         Literal["normal", "minimized", "maximized", "tray"],
         FieldInfo(
-            "Window at the start",
-            "How the window shows itself when the program starts.",
+            "Window at start",
+            "How the window appears when the program starts.",
             legacy=("on_start_run",),
         ),
     ] = "normal"
@@ -404,63 +410,68 @@ class Window(Section):
         Literal["system", "en", "de"],
         FieldInfo(
             "Language",
-            "The language of the window, from its next start on; messages of the engine and the "
-            "server stay English.",
+            "The language of the window, from its next start on. Messages of the engine and the "
+            "server remain in English.",
         ),
     ] = "system"
     close_to_tray: Annotated[
         bool,
         FieldInfo(
-            "Go on when the window is closed",
-            "Whether the program goes on in the tray, or as a small window where there is none, "
-            "when its window is closed; if not, closing quits.",
+            "Continue when the window is closed",
+            "Whether the program continues when its window is closed: in the tray, or as a "
+            "small window on systems without a tray. Otherwise, closing the window quits the "
+            "program.",
         ),
     ] = True
     notify_finished: Annotated[
-        bool, FieldInfo("Tell of uploads", "Whether a message tells that files were uploaded.")
+        bool,
+        FieldInfo("Notify of uploads", "Whether to show a notification when files were uploaded."),
     ] = True
     notify_problem: Annotated[
         bool,
-        FieldInfo("Tell of problems", "Whether a message tells of problems that need somebody."),
+        FieldInfo(
+            "Notify of problems", "Whether to show a notification for problems that need attention."
+        ),
     ] = True
     notify_approval: Annotated[
         bool,
         FieldInfo(
-            "Tell of the approval",
-            "Whether a message tells that the uploader awaits its approval, and that it has it.",
+            "Notify of the approval",
+            "Whether to show a notification when the uploader awaits approval and when it is "
+            "approved.",
         ),
     ] = True
     notify_silence: Annotated[
         bool,
         FieldInfo(
-            "Tell of silence",
-            "Whether a message tells that no run has ended well for monitor.silent_hours.",
+            "Notify of inactivity",
+            "Whether to show a notification when no run has succeeded for monitor.silent_hours.",
         ),
     ] = True
 
 
 class Monitor(Section):
-    """Signs of life, and the weekly notice."""
+    """Monitoring, and the weekly notice."""
 
     notice_day: Annotated[
         Literal[Weekday, "never"],
         FieldInfo(
             "Weekly notice",
-            'The day of the weekly notice "all is well" or "nothing came".',
+            "The day of the weekly notice, which reports whether all is well or no new files came.",
         ),
     ] = "monday"
     signal_file: Annotated[
         OptionalPath,
         FieldInfo(
             "Signal file",
-            "A file that is written after each run that ended well, for a monitor to look at.",
+            "A file that is written after each successful run, for a monitoring system to check.",
         ),
     ] = None
     signal_url: Annotated[
         Url,
         FieldInfo(
             "Signal address",
-            "A web address that is called after each run that ended well (a dead man's switch).",
+            "A web address that is requested after each successful run (a dead man's switch).",
         ),
     ] = ""
     silent_hours: Annotated[
@@ -468,8 +479,9 @@ class Monitor(Section):
         Range(0, 8760),
         FieldInfo(
             "Silence",
-            "After how many hours in which no run ended well, without a problem or a failed file, "
-            "although one was tried, somebody is told; 0 never.",
+            "The number of hours without a successful run after which the user is notified, if "
+            "runs were tried. A run succeeds if it ends without a problem or a failed file; 0 "
+            "never notifies.",
             unit="h",
         ),
     ] = 48

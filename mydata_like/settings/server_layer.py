@@ -1,7 +1,7 @@
-"""The settings that the upload server keeps for this uploader, as one layer of ours.
+"""The settings layer from the upload server: the settings it stores for this uploader.
 
-MyTardis keeps texts by key for each uploader; MyData wrote its own keys there, and a server's
-administrator may change or add some. Our dotted keys are understood as well.
+MyTardis stores texts by key for each uploader. MyData wrote its own keys there, and an
+administrator of the server may change or add some. Our dotted keys are accepted as well.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,9 +15,9 @@ from mydata_like.settings.mydata_cfg import Conversion, translate
 from mydata_like.settings.schema import Settings, settings_by_key
 from mydata_like.settings.validate import check_values
 
-# What only this computer decides on. Somebody who controls the server must not be able to send us
-# elsewhere, to make us trust others, to let us read what nobody here chose, to give folders
-# another meaning, or to silence what would notice that data does not arrive or has gone.
+# Only this computer may set these. An attacker who controls the server must not be able to redirect
+# uploads, to make us trust other hosts, to have files read that the user did not choose, to change
+# the meaning of folders, or to disable the monitoring that reports missing data.
 FORBIDDEN: Final = (
     "server.*",
     "instrument.uuid",
@@ -33,10 +33,10 @@ FORBIDDEN: Final = (
     "advanced.state_directory",
     "advanced.full_check_days",
 )
-# Values of other settings that the server may not choose: no run would start any more.
+# Values of other settings that the server may not set: no run would start any more.
 FORBIDDEN_VALUES: Final[Mapping[str, tuple[object, ...]]] = {"schedule.kind": ("manual", "once")}
-# What the server may set, and what is shown for as long as it does: which data are taken, when,
-# how fast and as what.
+# The server may set these, and they are shown while they apply: which data are uploaded, when, how
+# fast and as what.
 SHOWN: Final = (
     "instrument.*",
     "filters.*",
@@ -45,7 +45,7 @@ SHOWN: Final = (
     "archive.rules",
     "transfer.method",
 )
-# What the server may set without a word: it changes how fast or how patiently a run works.
+# The server may set these without notice: they change only the speed and the timeouts of a run.
 QUIET: Final = (
     "transfer.channels",
     "transfer.ciphers",
@@ -60,15 +60,15 @@ QUIET: Final = (
     "advanced.verify_*",
     "advanced.pause_patience",
 )
-_SHOWN: Final = 60  # characters of what the server says that are repeated
+_SHOWN: Final = 60  # characters of the server's texts that messages repeat
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ServerLayer:
-    """Values by dotted key, each right in itself; where they are from, and since when.
+    """Valid values by dotted key, their origin, and the time of their last change.
 
-    `here` are the settings without it. `changed_at` is None where that is not known; then the
-    user's own file is taken for newer.
+    `here` are the settings without this layer. `changed_at` is None if it is not known; then the
+    user's file counts as newer.
     """
 
     values: Mapping[str, object]
@@ -81,10 +81,10 @@ class ServerLayer:
 def read_server_layer(
     texts: Mapping[str, str], here: Settings, origin: str, changed_at: datetime | None
 ) -> ServerLayer:
-    """Return what the server's texts set; what they cannot is among the warnings.
+    """Return the settings that the server's texts set, with warnings for the rejected ones.
 
-    `here` are the settings without the server's. What it may not decide on is worth a word only
-    where it says otherwise than they do.
+    `here` are the settings without the server's. A forbidden setting causes a warning only if its
+    value differs from the one in `here`.
     """
     ours = {key: text for key, text in texts.items() if "." in key}
     translation = translate({key: text for key, text in texts.items() if "." not in key})
@@ -104,7 +104,7 @@ def _read(key: str, text: str, values: dict[str, object]) -> str:
     """Add the value of a dotted key; return what is wrong with it."""
     setting = settings_by_key().get(key)
     if setting is None:
-        return "there is no such setting"
+        return "it is not a setting"
     value = parse_value(setting, text)
     _, problems = check_values({"server.allow_http": True, key: value})
     wrong = [problem.message for problem in problems if problem.key == key]
@@ -124,13 +124,13 @@ def _take_out_forbidden(values: dict[str, object], here: Settings) -> Iterator[s
         if same or key == "instrument.uuid":
             continue
         if forbidden:
-            yield f"{key} from the server is ignored: only this computer may decide on it."
+            yield f"{key} from the server is ignored: only this computer may set it."
         else:
             yield f"{key} from the server is ignored: only this computer may set it to {value}."
 
 
 def matches(key: str, patterns: tuple[str, ...]) -> bool:
-    """Return whether a dotted key is one of those that the patterns name."""
+    """Return whether a dotted key matches any of the patterns."""
     return any(fnmatchcase(key, pattern) for pattern in patterns)
 
 

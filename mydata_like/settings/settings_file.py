@@ -1,4 +1,4 @@
-"""The settings file: TOML that is read strictly and edited without losing a comment."""
+"""The settings file: TOML that is read strictly and edited without losing comments."""
 
 import re
 import tomllib
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 _LARGEST = 1024 * 1024
 _POSITION = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)$")
 _LOCKED = "locked"
-_ENDINGS = ("]", '"""', "'''")  # of statements that are longer than a line
-_TRIES = 20  # before a statement is tried only when it is twice as long
+_ENDINGS = ("]", '"""', "'''")  # of statements longer than a line
+_TRIES = 20  # after these, a statement is parsed only when its length has doubled
 
 
 class SettingsFile(NamedTuple):
-    """What a settings file says.
+    """The content of a settings file.
 
-    `values` are by dotted key, as TOML has them, known keys only; `lines` tells where each
-    was set. `locks` are the patterns of keys that a managed file locks, `locked_by` who
-    says so. `problems` are those that can be seen without looking at the values.
+    `values` are by dotted key, as in TOML, known keys only; `lines` has the line of each. `locks`
+    are the patterns of keys that a managed file locks, and `locked_by` names the administrator.
+    `problems` are those found without checking the values.
     """
 
     path: Path
@@ -39,17 +39,17 @@ class SettingsFile(NamedTuple):
 
 
 def read_settings_file(path: Path, *, managed: bool = False) -> SettingsFile:
-    """Read a settings file; one that does not exist says nothing.
+    """Read a settings file; a missing file has no values.
 
-    Only a managed file may have the table `[locked]`. Never raises for what a file says or
-    for a file that cannot be read: that is among the problems.
+    Only a managed file may have the table `[locked]`. Never raises for wrong content or an
+    unreadable file: these are in the problems.
     """
     try:
         text = _load_text(path)
         table = _parse(text)
     except FileNotFoundError:
         return SettingsFile(path)
-    except SettingsError as error:  # it is no file at all
+    except SettingsError as error:  # not a regular file
         reason = f"{error.message.removeprefix(f'{path} ')} {error.hint}".rstrip(".")
         return SettingsFile(path, problems=(SettingProblem("", reason, str(path)),))
     except OSError as error:
@@ -62,9 +62,9 @@ def read_settings_file(path: Path, *, managed: bool = False) -> SettingsFile:
 
 
 def edit_settings_file(path: Path, changes: Mapping[str, object]) -> None:
-    """Set some keys of a file, or remove those whose value is None; all else stays as it is.
+    """Set some keys of a file, or remove those with the value None; keep everything else.
 
-    The file is replaced at once or not at all; only its owner may read it.
+    The file is replaced atomically; only its owner may read it.
     """
     path = path.resolve()
     try:
@@ -85,10 +85,10 @@ def edit_text(text: str, changes: Mapping[str, object], origin: str = "") -> str
     except _SyntaxError as error:
         raise _broken(origin, error) from None
     edited = _edit(text.replace("\r\n", "\n"), changes)
-    # The editor knows less of TOML than the reader: what it wrote is read before it counts.
-    if wanted is None or edited is None or not _says(edited, wanted):
+    # The editing library supports less of TOML than the reader: verify its result by reading it.
+    if wanted is None or edited is None or not _parses_to(edited, wanted):
         raise SettingsError(
-            f"{origin or 'The settings file'} is written in a way that cannot be edited here.",
+            f"{origin or 'The settings file'} cannot be edited here because of its syntax.",
             hint="Change the setting in the file with a text editor.",
         )
     return edited.replace("\n", "\r\n") if "\r\n" in text else edited
@@ -136,8 +136,8 @@ def _parse(text: str) -> dict[str, Any]:
 def _find_lines(text: str) -> dict[str, int]:
     """Return the line of every key and table of a valid TOML text.
 
-    Each statement of TOML is a valid document of its own, so statements are the shortest
-    runs of lines that can be parsed. Where one is nested too deeply there are no further lines.
+    Each TOML statement is a valid document of its own, so statements are the shortest runs of lines
+    that can be parsed. If one is nested too deeply, the lines after it are missing.
     """
     lines: dict[str, int] = {}
     table = ""
@@ -151,10 +151,10 @@ def _find_lines(text: str) -> dict[str, int]:
 
 
 def _statements(text: str) -> Iterator[tuple[int, bool, dict[str, Any]]]:
-    """Yield of each statement its line, whether it is the header of a table, and what it says.
+    """Yield the line of each statement, whether it is a table header, and its content.
 
-    A long one is not tried at each of its lines, which would take the square of its length:
-    first where one may end, later where it has become twice as long.
+    A long statement is not parsed at each of its lines, which would take quadratic time: first only
+    at possible ends, later only when its length has doubled.
     """
     pending: list[str] = []
     first, tries, tried = 1, 0, 0
@@ -185,7 +185,7 @@ def _paths(table: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
 
 
 class _Reader:
-    """Sorts what a parsed file says into values, locks and problems."""
+    """Sorts the content of a parsed file into values, locks and problems."""
 
     def __init__(self, path: Path, lines: Mapping[str, int]) -> None:
         self._path = path
@@ -200,9 +200,11 @@ class _Reader:
             if managed and name == _LOCKED:
                 continue
             if name not in sections:
-                self._complain(name, unknown_key(name, sections).replace("setting", "section", 1))
+                self._add_problem(
+                    name, unknown_key(name, sections).replace("setting", "section", 1)
+                )
             elif not isinstance(content, dict):
-                self._complain(name, f"is a section: write [{name}] and its settings below")
+                self._add_problem(name, f"is a section: write [{name}] and its settings below")
             else:
                 self._read_section(name, content)
         locks, locked_by = self._read_locks(locked)
@@ -216,24 +218,26 @@ class _Reader:
             if key in settings_by_key():
                 self._values[key] = value
             else:
-                self._complain(key, unknown_key(key, settings_by_key()))
+                self._add_problem(key, unknown_key(key, settings_by_key()))
 
     def _read_locks(self, table: object) -> tuple[tuple[str, ...], str]:
         if table is None:
             return (), ""
         table = table if isinstance(table, dict) else {"": table}
         for entry in table.keys() - {"keys", "by"}:
-            self._complain(f"{_LOCKED}.{entry}".rstrip("."), "is unknown: [locked] has keys and by")
+            self._add_problem(
+                f"{_LOCKED}.{entry}".rstrip("."), "is unknown: [locked] has keys and by"
+            )
         keys, who = table.get("keys", []), table.get("by", "")
         if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
-            self._complain("locked.keys", "must be a list of keys, as in ['server.*']")
+            self._add_problem("locked.keys", "must be a list of keys, as in ['server.*']")
             keys = []
         if not isinstance(who, str):
-            self._complain("locked.by", "must be text")
+            self._add_problem("locked.by", "must be text")
             who = ""
         return tuple(keys), who
 
-    def _complain(self, key: str, message: str) -> None:
+    def _add_problem(self, key: str, message: str) -> None:
         self._problems.append(SettingProblem(key, message, str(self._path), self._line(key)))
 
     def _line(self, key: str) -> int:
@@ -244,7 +248,7 @@ class _Reader:
 
 
 def _changed(table: dict[str, Any], changes: Mapping[str, object]) -> dict[str, Any] | None:
-    """Return the table after the changes; None where a section is no table."""
+    """Return the table after the changes; None if a section is not a table."""
     for key, value in changes.items():
         section, _, name = key.partition(".")
         if not isinstance(table.get(section, {}), dict):
@@ -256,7 +260,7 @@ def _changed(table: dict[str, Any], changes: Mapping[str, object]) -> dict[str, 
     return table
 
 
-def _says(text: str, wanted: dict[str, Any]) -> bool:
+def _parses_to(text: str, wanted: dict[str, Any]) -> bool:
     try:
         return _parse(text) == wanted
     except _SyntaxError:
@@ -264,8 +268,8 @@ def _says(text: str, wanted: dict[str, Any]) -> bool:
 
 
 def _edit(text: str, changes: Mapping[str, object]) -> str | None:
-    """Return the edited text, or None where the editing library cannot do it."""
-    import tomlkit  # here: settings are read at every start, and hardly ever edited
+    """Return the edited text, or None if the editing library cannot edit it."""
+    import tomlkit  # imported here: settings are read at every start, but rarely edited
     from tomlkit.exceptions import TOMLKitError
 
     try:

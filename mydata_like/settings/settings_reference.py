@@ -1,4 +1,4 @@
-"""The page about all settings, made from their one list.
+"""The page about all settings, generated from the schema.
 
 python -m mydata_like.settings.settings_reference > docs/settings.md
 """
@@ -17,7 +17,7 @@ _OPENING = """\
 
 <!-- Made by `make pages` from the schema of the settings. -->
 
-Settings are kept in one TOML file, `settings.toml`, with a table for each section:
+Settings are stored in one TOML file, `settings.toml`, with a table for each section:
 
 ```toml
 [server]
@@ -29,13 +29,13 @@ ignore_older_than = "6 months"
 excludes = ["*.tmp", "cache/"]
 ```
 
-A value may come from several places; the last of these counts: the default, the managed file of
+A value can be set in several places. The last of these applies: the default, the managed file of
 the machine, your own file, an environment variable, the option `--set section.key=value`.
-`mydata-like settings explain KEY` tells where a value comes from, `mydata-like settings check`
-tells all that is wrong. Environment variables are named as in `{variable}`; in them
-and in options, lists are parted by commas.
+`mydata-like settings explain KEY` shows where a value comes from, and `mydata-like settings check`
+lists all errors. Environment variables are named as in `{variable}`. In environment
+variables and options, lists are separated by commas.
 
-Administrators put values for everybody into the managed file (on Linux
+Administrators set values for all users in the managed file (on Linux
 `/etc/xdg/mydata-like/managed.toml`, on macOS
 `/Library/Application Support/mydata-like/managed.toml`, on Windows
 `C:\\ProgramData\\mydata-like\\managed.toml`) and can lock settings there:
@@ -49,21 +49,21 @@ keys = ["server.*", "transfer.ciphers"]
 by = "Facility IT"
 ```
 
-The API key is no setting. `mydata-like settings set-key` keeps it in the system's keyring, or with
-`--store=file` in a file that only you can read and that is not encrypted. Services may give it in
-the environment variable `MYDATA_LIKE_API_KEY` or as the systemd credential `mydata-like-api-key`.
-The first of these that has a key wins: environment variable, credential, file, keyring.
+The API key is not a setting. `mydata-like settings set-key` stores it in the system's keyring, or
+with `--store=file` in an unencrypted file that only you can read. Services can pass it in the
+environment variable `MYDATA_LIKE_API_KEY` or as the systemd credential `mydata-like-api-key`. The
+first of these that has a key is used: environment variable, credential, file, keyring.
 
-Administrators of the server can set some settings for each uploader there: with each setting stands
-whether that counts. It is stronger than your own file where it was changed later.
+Administrators of the server can set some settings for each uploader there; each setting below
+states whether such a value applies. It overrides your own file if it was changed later.
 
-All of the program's own files go below one folder if the environment variable `MYDATA_LIKE_HOME`
-names it.
+If the environment variable `MYDATA_LIKE_HOME` names a folder, all of the program's own files are
+stored below it.
 """
 
 
 def build_reference() -> str:
-    """Return the whole page as Markdown."""
+    """Return the page as Markdown."""
     return "\n".join(_lines())
 
 
@@ -79,7 +79,7 @@ def _lines() -> Iterator[str]:
 
 def _entry(setting: Setting) -> Iterator[str]:
     yield f"### {setting.key}\n"
-    required = " It must be given." if setting.about.required else ""
+    required = " Required." if setting.about.required else ""
     yield f"**{setting.about.label}.** {setting.about.help}{required}\n"
     default = format_value(setting, setting.default)
     yield f"- default: `{default}`" if default else "- default: empty"
@@ -90,12 +90,12 @@ def _entry(setting: Setting) -> Iterator[str]:
 
 
 def _name_server_right(key: str) -> str:
-    """Return what the server's settings for this uploader may do with a setting."""
+    """Return whether a setting from the server applies."""
     if matches(key, FORBIDDEN):
         return "refused"
     values = " or ".join(f"`{value}`" for value in FORBIDDEN_VALUES.get(key, ()))
-    but = f", but for {values}" if values else ""
-    return f"counts{but}, and is shown while it does" if matches(key, SHOWN) else "counts"
+    but = f", except for {values}" if values else ""
+    return f"applies{but}, and is shown" if matches(key, SHOWN) else "applies"
 
 
 if __name__ == "__main__":

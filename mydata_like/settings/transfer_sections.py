@@ -1,4 +1,4 @@
-"""Settings of archives: which tiny files stay together on the server, as one datafile."""
+"""The sections archive, limits and transfer."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -21,7 +21,7 @@ from mydata_like.settings.values import (
 
 LARGEST_MEMBER = 64_000_000
 _LARGEST_ARCHIVE = 1_000_000_000_000
-_LONGEST_RULE = 1200  # characters; the pattern of one has at most 1000
+_LONGEST_RULE = 1200  # characters; its pattern has at most 1000
 _UNITS = {"bytes": 1, "byte": 1, "kb": 1_000, "mb": 1_000_000}
 _RULE = re.compile(
     r"(?P<pattern>\S.*?)\s+below\s+(?P<size>\d{1,9}(?:\.\d{1,3})?)\s*(?P<unit>bytes?|[kK]B|MB)"
@@ -31,7 +31,7 @@ _RULE = re.compile(
 
 
 class Scope(StrEnum):
-    """Whose files share an archive: those of one folder, or of a whole dataset folder."""
+    """The folder whose files share an archive: one folder, or a whole dataset folder."""
 
     FOLDER = "folder"
     DATASET = "dataset"
@@ -39,10 +39,10 @@ class Scope(StrEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ArchiveRule:
-    """Files that match `pattern` and are smaller than `below` bytes are kept in archives.
+    """A rule that keeps files that match `pattern` and are smaller than `below` bytes in archives.
 
-    The pattern is one of a .gitignore file, for the path below the data directory. The rule
-    holds where at least `files` such files lie in one scope.
+    The pattern has the syntax of a .gitignore file and applies to the path below the data
+    directory. The rule applies if at least `files` such files are in one scope.
     """
 
     pattern: PathPatterns
@@ -52,7 +52,7 @@ class ArchiveRule:
 
 
 def parse_archive_rule(text: str) -> ArchiveRule:
-    """Return the rule of a text; raises ValueError that says how to write one."""
+    """Parse a rule; raises ValueError with an example of the syntax."""
     text = text.strip()
     if len(text) > _LONGEST_RULE:
         raise ValueError(f"must have at most {_LONGEST_RULE} characters")
@@ -63,7 +63,9 @@ def parse_archive_rule(text: str) -> ArchiveRule:
         )
     below = round(float(match["size"]) * _UNITS[match["unit"].lower()])
     if not 1 <= below <= LARGEST_MEMBER:
-        raise ValueError("must name a size from 1 byte to 64 MB: archives are for tiny files")
+        raise ValueError(
+            "must name a size from 1 byte to 64 MB, because archives are for tiny files"
+        )
     files = int(match["files"] or 100)
     if not files:
         raise ValueError("must name at least 1 file")
@@ -87,15 +89,16 @@ def _check_rule(text: str) -> str:
 
 
 class Archive(Section):
-    """Which tiny files are kept together on the server; see docs/archives.md."""
+    """Which tiny files are stored together on the server; see docs/archives.md."""
 
     rules: Annotated[
         tuple[Annotated[Line, _check_rule], ...],
         once_each("rule"),
         FieldInfo(
             "Archive rules",
-            "Which files stay in tar archives on the server instead of having a record each, as "
-            'in "*.dcm below 1 MB from 500 files by dataset"; the first rule that fits counts.',
+            "Which files are stored in tar archives on the server instead of having one record "
+            'each, such as "*.dcm below 1 MB from 500 files by dataset". The first rule that '
+            "matches applies.",
         ),
     ] = ()
     size_limit: Annotated[
@@ -103,7 +106,7 @@ class Archive(Section):
         Range(1_000_000, _LARGEST_ARCHIVE),
         FieldInfo(
             "Archive size",
-            "How large one archive may become; further files go into a further archive.",
+            "The largest size of an archive. Further files go into another archive.",
             unit="bytes",
         ),
     ] = 250_000_000
@@ -118,14 +121,14 @@ def _readable(parse: Callable[[str], object]) -> Callable[[str], str]:
 
 
 class Limits(Section):
-    """What the instrument's own work is spared."""
+    """Limits that protect the instrument's own work."""
 
     bandwidth: Annotated[
         float,
         Range(0, 100_000),
         FieldInfo(
             "Bandwidth",
-            "How fast all channels together may send; 0 is without a limit.",
+            "The most that all channels together may send; 0 is no limit.",
             unit="MB/s (10^6 bytes)",
         ),
     ] = 0.0
@@ -134,8 +137,8 @@ class Limits(Section):
         once_each("period"),
         FieldInfo(
             "Bandwidth timetable",
-            "Periods with a bandwidth of their own in MB/s, in local time, such as "
-            '"monday-friday 09:00-17:00 5"; the first one that covers the time counts.',
+            'Periods with their own bandwidth in MB/s, in local time, such as "monday-friday '
+            '09:00-17:00 5". The first one that contains the current time applies.',
         ),
     ] = ()
     quiet_hours: Annotated[
@@ -143,15 +146,15 @@ class Limits(Section):
         once_each("period"),
         FieldInfo(
             "Quiet hours",
-            "Periods, in local time, in which nothing new is sent, such as "
-            '"monday-friday 09:00-17:00"; what is under way is finished.',
+            'Periods in local time, such as "monday-friday 09:00-17:00", in which no new '
+            "transfers start. Transfers in progress are finished.",
         ),
     ] = ()
     low_priority: Annotated[
         bool,
         FieldInfo(
             "Low priority",
-            "Whether to leave processor and disk to other programs first.",
+            "Whether other programs have priority in the use of the processor and the disk.",
         ),
     ] = True
     pause_while_running: Annotated[
@@ -159,8 +162,8 @@ class Limits(Section):
         once_each("program"),
         FieldInfo(
             "Pause while running",
-            "Names or full paths of programs, such as acquire.exe, during which nothing new is "
-            "sent.",
+            "Names or full paths of programs, such as acquire.exe. While one of them runs, no "
+            "new transfers start.",
         ),
     ] = ()
     pause_under_pressure: Annotated[
@@ -168,8 +171,8 @@ class Limits(Section):
         Range(0, 100),
         FieldInfo(
             "Pause under pressure",
-            "The share of time in which other programs wait for disk or memory above which "
-            "nothing new is sent; 0 never pauses.",
+            "The share of time in which other programs wait for disk or memory. Above it, no "
+            "new transfers start; 0 never pauses.",
             unit="%",
         ),
     ] = 0.0
@@ -177,7 +180,7 @@ class Limits(Section):
         bool,
         FieldInfo(
             "Keep awake",
-            "Whether to keep the computer from going to sleep while files are being sent.",
+            "Whether to prevent the computer from going to sleep while files are sent.",
         ),
     ] = True
 
@@ -189,7 +192,7 @@ def _check_ciphers(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class Transfer(Section):
-    """How bytes travel to the staging area."""
+    """How files are sent to the staging area."""
 
     method: Annotated[
         Literal["auto", "ssh", "http"],
@@ -203,7 +206,7 @@ class Transfer(Section):
         Literal["auto", "libssh", "paramiko"],
         FieldInfo(
             "SSH implementation",
-            "Which implementation of SSH to use; the fastest one that works when automatic.",
+            "Which implementation of SSH to use. Automatic uses the fastest one that works.",
             former=(("system", "paramiko"),),
         ),
     ] = "auto"
@@ -212,16 +215,16 @@ class Transfer(Section):
         once_each("host"),
         FieldInfo(
             "Jump hosts",
-            "The hosts through which the staging host is reached, first one first, each as "
-            "user@host:port; user and port may be left out.",
+            "The hosts through which the staging host is reached, in order, each as "
+            "user@host:port; user and port are optional.",
         ),
     ] = ()
     ssh_agent: Annotated[
         bool,
         FieldInfo(
             "SSH agent",
-            "Whether an SSH agent may hold the uploader's key, and keys for the jump hosts; "
-            "sessions with such keys use paramiko.",
+            "Whether to use an SSH agent for the uploader's key and for keys of the jump hosts. "
+            "Sessions with such keys use paramiko.",
         ),
     ] = False
     channels: Annotated[
@@ -229,7 +232,7 @@ class Transfer(Section):
         Range(0, 32),
         FieldInfo(
             "Channels",
-            "How many transfers run at once; 0 finds a good number by itself.",
+            "How many transfers run concurrently; 0 finds a good number automatically.",
             legacy=("max_upload_threads",),
         ),
     ] = 0
@@ -238,7 +241,7 @@ class Transfer(Section):
         _check_ciphers,
         FieldInfo(
             "Ciphers",
-            "The SSH ciphers to offer, best first; only modern ones are allowed.",
+            "The SSH ciphers to offer, in order of preference; only modern ones are allowed.",
             legacy=("cipher",),
         ),
     ] = (
@@ -252,34 +255,34 @@ class Transfer(Section):
         once_each("fingerprint"),
         FieldInfo(
             "Trusted host keys",
-            "Fingerprints (SHA256:...) of the keys of staging hosts and jump hosts, as their "
-            "administrator gives them. A listed key is trusted without asking; where there are "
-            "any, the keys that the server names for the staging hosts do not count.",
+            "Fingerprints (SHA256:...) of the keys of staging hosts and jump hosts, as given by "
+            "their administrator. A listed key is trusted without a prompt. If any are listed, "
+            "keys that the server names for the staging hosts are not trusted.",
         ),
     ] = ()
     key_file: Annotated[
         OptionalPath,
         FieldInfo(
             "Private key",
-            "The uploader's private SSH key when it is not the one made at the first start.",
+            "The uploader's private SSH key, if it is not the one created at the first start.",
         ),
     ] = None
     compression: Annotated[
         Literal["auto", "never"],
         FieldInfo(
             "Compression",
-            "Whether to compress on the way, by zstd: by itself where the connection is what "
-            "limits the speed, the staging host has zstd and the data shrink, or never.",
+            "Whether to compress data in transit with zstd. Automatic compresses if the network "
+            "limits the speed, the staging host has zstd and the data compress well.",
         ),
     ] = "auto"
     find_zeros: Annotated[
         bool,
         FieldInfo(
-            "Leave out zeros",
-            "Whether to look for long runs of zeros in files that travel alone and have no holes, "
-            "and to leave them out, as holes are: the file on the server has holes in their place. "
-            "With a shell, a file that is half zeros or more is read twice for it, and begins anew "
-            "after a broken connection.",
+            "Skip zeros",
+            "Whether to search files that are sent alone and have no holes for long runs of "
+            "zeros, and not to send these runs: the file on the server has holes in their "
+            "place. With a shell on the staging host, a file that is at least half zeros is "
+            "read twice, and starts again from its beginning after a lost connection.",
         ),
     ] = False
     connect_timeout: Annotated[
@@ -296,7 +299,7 @@ class Transfer(Section):
         Range(0.1, 3600),
         FieldInfo(
             "Stall timeout",
-            "How long a transfer may make no progress before its connection is given up.",
+            "How long a transfer may make no progress before its connection is closed.",
             unit="s",
         ),
     ] = 60.0
@@ -314,28 +317,28 @@ class Transfer(Section):
         Range(0, 64 * 1024 * 1024),
         FieldInfo(
             "Batch files below",
-            "Files smaller than this travel together; 0 sends each file alone.",
+            "Files smaller than this are sent together; 0 sends each file alone.",
             unit="bytes",
         ),
     ] = 8 * 1024 * 1024
     batch_bytes: Annotated[
         int,
         Range(1, 1024 * 1024 * 1024),
-        FieldInfo("Batch size", "A batch is sent off when it holds this much.", unit="bytes"),
+        FieldInfo("Batch size", "A batch is sent when it has this size.", unit="bytes"),
     ] = 16 * 1024 * 1024
     batch_files: Annotated[
         int,
         Range(1, 10_000),
-        FieldInfo("Files in a batch", "A batch is sent off when it holds this many files."),
+        FieldInfo("Files per batch", "A batch is sent when it has this many files."),
     ] = 1000
     batch_age: Annotated[
         float,
         Range(0, 60),
         FieldInfo(
-            "Batch age", "A batch is sent off when its first file has waited so long.", unit="s"
+            "Batch age", "A batch is sent when its first file has waited this long.", unit="s"
         ),
     ] = 2.0
 
     def conflicts(self) -> Iterator[tuple[str, str]]:
         if self.ssh_agent and self.ssh == "libssh" and not self.ssh_jump:
-            yield "ssh_agent", 'is of no use where transfer.ssh is "libssh"'
+            yield "ssh_agent", 'has no effect if transfer.ssh is "libssh"'

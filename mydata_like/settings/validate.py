@@ -1,4 +1,4 @@
-"""Values by dotted key, checked all at once."""
+"""Validation of values by dotted key."""
 
 import json
 from collections.abc import Mapping
@@ -10,10 +10,10 @@ from mydata_like.settings.schema import Settings
 def check_values(
     values: Mapping[str, object],
 ) -> tuple[Settings | None, tuple[SettingProblem, ...]]:
-    """Return the settings these values make, or None and all that is wrong with them.
+    """Return the settings made of these values, or None and every error in them.
 
-    Values are as TOML has them (a checked value will do too), by dotted key; what is not given
-    has its default.
+    Values are as in TOML (checked values are accepted as well), by dotted key; missing ones have
+    their defaults.
     """
     plain, problems = _make_plain(values)
     tables: dict[str, dict[str, object]] = {}
@@ -25,23 +25,23 @@ def check_values(
         sections[section], wrong = _check(kind, tables.pop(section, {}))
         problems |= {f"{section}.{name}": text for name, text in wrong.items()}
     problems |= {
-        f"{section}.{name}": "is no setting" for section in tables for name in tables[section]
+        f"{section}.{name}": "is not a setting" for section in tables for name in tables[section]
     }
     found = tuple(SettingProblem(key, text) for key, text in problems.items())
     return (None if found else Settings.of(sections)), found
 
 
 def _check(kind: type[Section], values: Mapping[str, object]) -> tuple[Section, dict[str, str]]:
-    """Return the section of the right values, and what is wrong with others or with several."""
+    """Return the section of the valid values, and the errors in single or combined values."""
     right, wrong = kind.read(values)
     section = kind.of(right)
     return section, dict(section.conflicts()) | wrong
 
 
 def _make_plain(values: Mapping[str, object]) -> tuple[dict[str, object], dict[str, str]]:
-    """Return the values as JSON has them, and those that it cannot hold.
+    """Return the values as in JSON, and errors for those that JSON cannot represent.
 
-    Such are half a character, a number without end.
+    Examples are lone surrogates and infinite numbers.
     """
     plain, wrong = {}, {}
     for key, value in values.items():
@@ -49,7 +49,7 @@ def _make_plain(values: Mapping[str, object]) -> tuple[dict[str, object], dict[s
             text = json.dumps(value, default=_describe, ensure_ascii=False)
             plain[key] = json.loads(text.encode())
         except (ValueError, RecursionError):
-            wrong[key] = "is no plain text or number"
+            wrong[key] = "is not plain text or a number"
     return plain, wrong
 
 

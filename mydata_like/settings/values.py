@@ -1,4 +1,4 @@
-"""The kinds of text that settings hold, and what makes each of them right."""
+"""The types of values that settings have, and their checks."""
 
 import datetime
 import ipaddress
@@ -17,7 +17,7 @@ _TIME: Final = re.compile(r"\d\d:\d\d\S*", re.ASCII)
 
 
 class Range(NamedTuple):
-    """The check of a number: the smallest and the greatest that is allowed."""
+    """A check of a number: the smallest and the largest allowed value."""
 
     lowest: float
     highest: float
@@ -31,9 +31,9 @@ class Range(NamedTuple):
 
 
 def read_value(annotation: Any, value: object) -> object:
-    """Return a plain value as the annotation's kind, checked; raises ValueError that says why not.
+    """Return a plain value checked and as the annotation's type; raises ValueError with the reason.
 
-    What is callable behind the kind is a check: it returns the value in its one spelling.
+    Callables in the annotation's metadata are checks: they return the value in its normal form.
     """
     origin, parts = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
@@ -57,9 +57,9 @@ def _read_kind(kind: type, value: object) -> object:
 
 
 def _read_list(member: Any, value: object) -> tuple[object, ...]:
-    """Read each member of a list; what is wrong with any is told with its number."""
+    """Read each member of a list; errors name the number of the member."""
     if not isinstance(value, list | tuple):
-        raise ValueError("must be a list, as in ['a', 'b']")
+        raise ValueError("must be a list, such as ['a', 'b']")
     read, wrong = [], []
     for number, entry in enumerate(value, 1):
         try:
@@ -119,7 +119,7 @@ def _read_date(value: object) -> datetime.date:
             return datetime.date.fromisoformat(value)
     except ValueError:
         pass
-    raise ValueError("must be a day, as in 2026-12-31")
+    raise ValueError("must be a date, such as 2026-12-31")
 
 
 def _read_time(value: object) -> datetime.time:
@@ -128,7 +128,7 @@ def _read_time(value: object) -> datetime.time:
             return datetime.time.fromisoformat(value)
     except ValueError:
         pass
-    raise ValueError("must be a time, as in 18:30:00")
+    raise ValueError("must be a time, such as 18:30:00")
 
 
 _READERS: Final[Mapping[type, Callable[[object], object]]] = MappingProxyType(
@@ -153,7 +153,7 @@ CIPHERS = (
     "aes256-ctr",
 )
 
-DIRECT = "none"  # for a proxy: there is none on the way
+DIRECT = "none"  # as a proxy: a direct connection
 
 _DAY = 86_400.0
 _YEAR = 365.25 * _DAY
@@ -170,9 +170,9 @@ _PORTS = {"http": 80, "https": 443}
 
 
 def parse_age(text: str) -> float | None:
-    """Return the seconds of a text like `6 months`, None for an empty one.
+    """Return the seconds of a text such as `6 months`, None for an empty one.
 
-    A month is a twelfth of a year, a year 365.25 days. Raises ValueError.
+    A month is a twelfth of a year, a year has 365.25 days. Raises ValueError.
     """
     if not text.strip():
         return None
@@ -186,7 +186,7 @@ def parse_age(text: str) -> float | None:
 
 
 def parse_url(text: str) -> SplitResult:
-    """Split an http or https address of a server; raises ValueError with what is wrong."""
+    """Split an http or https address of a server; raises ValueError with the reason."""
     try:
         parts = urlsplit(text)
         port = parts.port
@@ -195,7 +195,7 @@ def parse_url(text: str) -> SplitResult:
     if parts.scheme not in _PORTS:
         raise ValueError("must begin with https://")
     if parts.username is not None or parts.password is not None:
-        raise ValueError("must not hold a user name or a password")
+        raise ValueError("must not contain a user name or a password")
     if parts.query or parts.fragment or "?" in text or "#" in text:
         raise ValueError("must end with the path: no ? and no #")
     if not parts.hostname or port == 0 or re.search(r"[\s\\]", text):
@@ -204,9 +204,9 @@ def parse_url(text: str) -> SplitResult:
 
 
 def complete_address(text: str) -> str:
-    """Return a server's address as a person types or pastes it: with its scheme, without the API.
+    """Complete a server's address as typed or pasted: add the scheme, remove the path of the API.
 
-    Only this very machine is called without encryption. Raises ValueError with what is wrong.
+    Only an address of this machine becomes unencrypted http. Raises ValueError with the reason.
     """
     address = text.strip()
     if "://" not in address:
@@ -218,18 +218,18 @@ def complete_address(text: str) -> str:
 
 
 def parse_jump(text: str) -> tuple[str, str, int]:
-    """Return user (possibly empty), host and port of a text like `user@host:22`."""
+    """Return user (may be empty), host and port of a text such as `user@host:22`."""
     match = _JUMP.fullmatch(text)
     port = int(match["port"] or 22) if match else 0
     if match is None or not 0 < port < 65_536:
         raise ValueError(
-            f"{text[:60]!r} is no host; write user@host:port, and an IPv6 address in brackets"
+            f"{text[:60]!r} is not a host; write user@host:port, with an IPv6 address in brackets"
         )
     return match["user"] or "", match["host"].strip("[]"), port
 
 
 def server_origin(url: str) -> str:
-    """Return scheme, host and port of a URL in one spelling: `https://data.example.org`."""
+    """Return scheme, host and port of a URL in normal form: `https://data.example.org`."""
     parts = parse_url(url)
     host = (parts.hostname or "").rstrip(".")
     host = f"[{host}]" if ":" in host else host
@@ -239,10 +239,10 @@ def server_origin(url: str) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a host name or address is this very machine, whatever a name server says.
+    """Return whether a host name or address is this machine, regardless of any name server.
 
-    Other names below `localhost`, or `localhost.`, may be asked of a name server. An address may
-    be written as `inet_aton` reads it (127.1), or be one of version 4 within version 6.
+    Other names below `localhost`, or `localhost.`, may be resolved by a name server. An address may
+    have any form that `inet_aton` accepts (127.1), or be an IPv4 address mapped into IPv6.
     """
     if host.lower() == "localhost":
         return True
@@ -322,14 +322,14 @@ def _check_path(path: Path | None) -> Path | None:
     try:
         path = path.expanduser()
     except RuntimeError:
-        raise ValueError("begins with ~ but names no known home folder") from None
+        raise ValueError("begins with ~ but does not name a known home folder") from None
     if not path.is_absolute():
-        raise ValueError("must be a full path, from the root or drive on")
+        raise ValueError("must be an absolute path, including the drive on Windows")
     return path
 
 
 def once_each(noun: str) -> Callable[[tuple[str, ...]], tuple[str, ...]]:
-    """Return a check that no member of a list is there twice."""
+    """Return a check that a list has no duplicates."""
 
     def check(values: tuple[str, ...]) -> tuple[str, ...]:
         if len(set(values)) != len(values):

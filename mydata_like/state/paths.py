@@ -1,4 +1,4 @@
-"""Where the program keeps its own files on each system."""
+"""The locations of the program's own files on each system."""
 
 import os
 import sys
@@ -20,10 +20,10 @@ _NAME = "mydata-like"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatePaths:
-    """The files and folders of one installation; none of them need exist."""
+    """The files and folders of one installation; they may not exist yet."""
 
     config_file: Path
-    managed_file: Path  # of the whole machine, for its administrators
+    managed_file: Path  # for the whole machine, written by its administrators
     secrets_file: Path
     key_file: Path
     known_hosts: Path
@@ -32,19 +32,19 @@ class StatePaths:
 
     @classmethod
     def chosen(cls, environment: Mapping[str, str], config: Path | None = None) -> Self:
-        """Return the places that a person chose, by the environment and by a settings file."""
+        """Return the paths that the user chose by the environment and by a settings file."""
         home = environment.get(HOME)
         places = cls.below(Path(home).absolute()) if home else cls.standard()
         return places.with_config(config.absolute()) if config else places
 
     @classmethod
     def standard(cls) -> Self:
-        """Return the usual places of the person who runs the program."""
+        """Return the standard paths of the current account."""
         return cls.on(PlatformDirs(_NAME, appauthor=False, roaming=False))
 
     @classmethod
     def in_home(cls, home: Path) -> Self:
-        """Return the usual places of another account of a Linux computer, by its home.
+        """Return the standard paths of another account of a Linux computer, by its home folder.
 
         A service of that account has no XDG variables.
         """
@@ -61,7 +61,7 @@ class StatePaths:
 
     @classmethod
     def on(cls, folders: PlatformDirsABC) -> Self:
-        """Return the places that a system's own rules for folders give."""
+        """Return the paths according to the conventions of a system."""
         return cls(
             config_file=folders.user_config_path / "settings.toml",
             managed_file=_managed_folder(folders) / "managed.toml",
@@ -74,7 +74,7 @@ class StatePaths:
 
     @classmethod
     def below(cls, folder: Path) -> Self:
-        """Return places that are all below one folder; the managed file stays the machine's."""
+        """Return paths below one folder; the managed file stays that of the machine."""
         return cls(
             config_file=folder / "settings.toml",
             managed_file=cls.standard().managed_file,
@@ -86,24 +86,24 @@ class StatePaths:
         )
 
     def with_config(self, config_file: Path) -> Self:
-        """Return the same places with another settings file, and its own secrets beside it."""
+        """Return the same paths with another settings file, and a secrets file next to it."""
         return replace(
             self, config_file=config_file, secrets_file=config_file.with_name("secrets.toml")
         )
 
     def folders(self, state: Path) -> frozenset[Path]:
-        """Return the folders that a run needs; `state` is the one that the settings lead to."""
+        """Return the folders that a run needs; `state` is the state folder of the settings."""
         files = (self.config_file, self.secrets_file, self.key_file, self.known_hosts)
         return frozenset((state, self.logs, *(path.parent for path in files)))
 
     def make_private(self, state: Path) -> None:
-        """Make these folders, readable by their owner only."""
+        """Make these folders, readable only by their owner."""
         for folder in self.folders(state):
             make_private_folder(folder)
 
 
 def is_protected(path: Path) -> bool:
-    """Return whether only administrators can change this file (on Windows: taken for granted)."""
+    """Return whether only administrators can change this file; always true on Windows."""
     if os.name == "nt":
         return True
     try:
@@ -114,7 +114,8 @@ def is_protected(path: Path) -> bool:
 
 
 def _managed_folder(folders: PlatformDirsABC) -> Path:
-    # On Linux an environment variable (XDG_CONFIG_DIRS) would move it, and so undo the locks.
+    # On Linux, the environment variable XDG_CONFIG_DIRS would move the file and so remove the
+    # locks.
     if sys.platform not in ("win32", "darwin"):
         return Path("/etc/xdg") / _NAME
     return folders.site_config_path
@@ -122,14 +123,14 @@ def _managed_folder(folders: PlatformDirsABC) -> Path:
 
 API_KEY: Final = "MYDATA_LIKE_API_KEY"
 KEY_LOG: Final = "SSLKEYLOGFILE"  # where OpenSSL writes the keys of every connection, if it is set
-# Set where the API key is the first line of standard input: for the engine of the window.
+# Set if the API key is the first line of standard input: for the engine process of the window.
 KEY_ON_INPUT: Final = "MYDATA_LIKE_API_KEY_ON_INPUT"
 _LONGEST: Final = 4096  # bytes of that line
 _taken: dict[str, str] = {}
 
 
 def take_private() -> None:
-    """Take these variables out of `os.environ`, before anything is imported or started."""
+    """Remove these variables from `os.environ`, before anything is imported or started."""
     for name in (API_KEY, KEY_LOG):
         if text := os.environ.pop(name, ""):
             _taken[name] = text
@@ -138,25 +139,25 @@ def take_private() -> None:
 
 
 def environment() -> Mapping[str, str]:
-    """Return the environment as it was given to us: with the API key, if it has one."""
+    """Return the original environment, including the API key, if there is one."""
     private = {name: text for name, text in _taken.items() if name == API_KEY}
     return MappingProxyType(ChainMap(private, os.environ))
 
 
 def hand_over() -> tuple[Mapping[str, str], bytes]:
-    """Return what gives a process of ours the API key that was taken: variables, and its input."""
+    """Return the variables and the input that pass the API key to a child process."""
     if API_KEY not in _taken:
         return {}, b""
     return {KEY_ON_INPUT: "1"}, os.fsencode(_taken[API_KEY]) + b"\n"
 
 
 def list_ignored() -> tuple[str, ...]:
-    """Return the names of the variables that were set, and count for nothing."""
+    """Return the names of variables that were set but are ignored."""
     return (KEY_LOG,) if KEY_LOG in _taken else ()
 
 
 def _read_line() -> bytes:
-    """Read a line from standard input, and no byte more: what follows is for others."""
+    """Read exactly one line from standard input; the bytes after it are for other readers."""
     line = bytearray()
     while len(line) < _LONGEST and (piece := os.read(0, 1)) not in (b"", b"\n"):
         line += piece

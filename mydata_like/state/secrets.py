@@ -1,8 +1,8 @@
-"""The API key: kept in the system's keyring, or where a person has put it on purpose.
+"""API keys in the environment, systemd credentials, a secrets file or the system's keyring.
 
-It is looked for where somebody named it most expressly: the environment, the system's service
-manager, the secrets file, the keyring. Nothing here is encrypted by ourselves: a key beside its
-lock would only look safe.
+The most explicit source is used: the environment, the service manager, the secrets file, the
+keyring. The program does not encrypt keys itself: with the encryption key next to it, a key would
+only seem to be safe.
 """
 
 import logging
@@ -24,15 +24,15 @@ from mydata_like.state.paths import API_KEY, StatePaths
 from mydata_like.state.state_files import NAMES
 
 CREDENTIAL = "mydata-like-api-key"
-_LONGEST = 1280  # characters; what the Windows vault holds
+_LONGEST = 1280  # characters; the limit of the Windows credential store
 _ADVICE = (
-    "Store it with `mydata-like settings set-key`, or give it in the environment variable "
-    f"{API_KEY}. MyTardis shows it on the account's page 'Manage Account'."
+    f"Store it with `mydata-like settings set-key`, or set the environment variable {API_KEY}. "
+    "MyTardis shows it on the account's page 'Manage Account'."
 )
 
 
 class Secret:
-    """A text that never shows itself; only `reveal` gives it away."""
+    """A text that is never displayed; only `reveal` returns it."""
 
     __slots__ = ("_text",)
 
@@ -40,8 +40,8 @@ class Secret:
         text = text.strip()
         if not text or len(text) > _LONGEST or not text.isprintable() or not text.isascii():
             raise SettingsError(
-                "That is no API key: it is empty, too long or has characters that no key has.",
-                hint="Copy the key from the account's page on the server once more.",
+                "This is not an API key: it is empty, too long or has invalid characters.",
+                hint="Copy the key from the account's page on the server again.",
             )
         self._text = text
 
@@ -63,39 +63,39 @@ class Secret:
         return "***"
 
     def __reduce__(self) -> tuple[object, ...]:
-        raise TypeError("a secret is not written anywhere by accident")
+        raise TypeError("a secret must not be pickled")
 
 
 class Owner(NamedTuple):
-    """Whose key it is: the server's origin (`https://data.example.org`) and the account."""
+    """The owner of a key: the server's origin (`https://data.example.org`) and the account."""
 
     origin: str
     account: str
 
     @classmethod
     def of(cls, url: str, account: str) -> "Owner":
-        """Return the owner for settings; raises SettingsError while they lack either."""
+        """Return the owner for settings; raises SettingsError if either is missing."""
         if not url or not account:
             raise SettingsError(
-                "The API key belongs to a server and an account, and one of them is not set.",
+                "An API key belongs to a server and an account, but one of them is not set.",
                 hint="Set server.url and server.username first.",
             )
         return cls(server_origin(url), account)
 
 
 class SecretStore(Protocol):
-    """A place that keeps API keys; its methods raise SettingsError where it cannot be used."""
+    """A store of API keys; its methods raise SettingsError if it cannot be used."""
 
     def find(self, owner: Owner) -> Secret | None: ...
 
     def save(self, owner: Owner, secret: Secret) -> None: ...
 
     def forget(self, owner: Owner) -> None:
-        """Remove the key; it is no fault if there is none."""
+        """Remove the key, if there is one."""
 
 
 class FileSecrets:
-    """A TOML file of keys, not encrypted, that only its owner can read."""
+    """An unencrypted TOML file of keys that only its owner can read."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -115,7 +115,7 @@ class FileSecrets:
             self._write(table)
 
     def _write(self, table: Mapping[str, Mapping[str, str]]) -> None:
-        import tomlkit  # here: a run only reads
+        import tomlkit  # imported here: a run only reads
 
         write_private(self._path, tomlkit.dumps(table).encode())
 
@@ -126,27 +126,29 @@ class FileSecrets:
             return {}
         except OSError as error:
             reason = f"cannot be opened: {error.strerror or error}"
-            raise self._refusal(reason, "It must be a plain file of your own.") from error
+            raise self._refusal(reason, "It must be a regular file that you own.") from error
         with os.fdopen(handle, "rb") as stream:
             self._check_owner(os.fstat(handle))
             content = stream.read()
         try:
             table = tomllib.loads(content.decode("utf-8-sig"))
         except (ValueError, RecursionError):
-            # The parser's words could quote the key.
+            # The parser's message could quote the key.
             raise self._refusal("is not TOML", "Store the keys again in a new file.") from None
         for accounts in table.values():
             if not isinstance(accounts, dict) or not all(map(_is_text, accounts.values())):
-                raise self._refusal("holds something else", "Store the keys again in a new file.")
+                raise self._refusal("has unexpected content", "Store the keys again in a new file.")
         return table
 
     def _check_owner(self, status: os.stat_result) -> None:
-        if os.name == "nt":  # the profile's own access list guards it
+        if os.name == "nt":  # protected by the access control list of the user profile
             return
         if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
-            raise self._refusal("is not yours", "It must be a plain file of your own.")
+            raise self._refusal(
+                "belongs to another account", "It must be a regular file that you own."
+            )
         if status.st_mode & 0o077:
-            raise self._refusal("can be read by others", f"Run: chmod 600 '{self._path}'")
+            raise self._refusal("can be read by other accounts", f"Run: chmod 600 '{self._path}'")
 
     def _refusal(self, reason: str, hint: str) -> SettingsError:
         return SettingsError(f"The secrets file {self._path} {reason}.", hint=hint)
@@ -160,10 +162,10 @@ _OPEN_FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 class SecretSources(NamedTuple):
-    """Where an API key is looked for, the first that has one wins.
+    """The sources of an API key; the first that has one is used.
 
-    The secrets file comes before the keyring: it exists only where a person chose it, mostly
-    because the keyring of that machine cannot be asked.
+    The secrets file comes before the keyring: it exists only if the user chose it, mostly because
+    the keyring of that machine is not available.
     """
 
     environment: Mapping[str, str]
@@ -172,7 +174,7 @@ class SecretSources(NamedTuple):
 
 
 def load_api_key(sources: SecretSources, owner: Owner) -> tuple[Secret, str]:
-    """Return the API key and the words for where it was found; raises SettingsError."""
+    """Return the API key and the name of its source; raises SettingsError."""
     if sources.environment.get(API_KEY):
         return Secret(sources.environment[API_KEY]), f"the environment variable {API_KEY}"
     if secret := _load_credential(sources.environment):
@@ -189,7 +191,7 @@ def load_api_key(sources: SecretSources, owner: Owner) -> tuple[Secret, str]:
 
 
 def _load_credential(environment: Mapping[str, str]) -> Secret | None:
-    """Return what systemd's `LoadCredential=mydata-like-api-key:...` hands over, if anything."""
+    """Return the credential of systemd's `LoadCredential=mydata-like-api-key:...`, if any."""
     folder = environment.get("CREDENTIALS_DIRECTORY")
     if not folder:
         return None
@@ -213,7 +215,7 @@ _GOOD = (
     "keyring.backends.Windows.WinVaultKeyring",
 )
 _CHAINER = "keyring.backends.chainer.ChainerBackend"
-# What the backends let through from the libraries below them.
+# Exceptions of the underlying libraries that the backends do not catch.
 _FOREIGN = (
     ("keyring.errors", "KeyringError"),
     ("secretstorage.exceptions", "SecretStorageException"),
@@ -222,13 +224,14 @@ _FOREIGN = (
     ("win32ctypes.pywin32.pywintypes", "error"),
 )
 _KEYRING_ADVICE = (
-    "Unlock the keyring, or keep the key in the environment variable MYDATA_LIKE_API_KEY, or in "
-    "a file that only you can read (not encrypted): `mydata-like settings set-key --store=file`."
+    "Unlock the keyring, or provide the key in the environment variable MYDATA_LIKE_API_KEY, or "
+    "store it in an unencrypted file that only you can read: `mydata-like settings set-key "
+    "--store=file`."
 )
 
 
 class KeyringStore(Protocol):
-    """What we use of one of the keyring library's backends."""
+    """The methods of a keyring backend that are used here."""
 
     def get_password(self, service: str, username: str) -> str | None: ...
 
@@ -238,17 +241,17 @@ class KeyringStore(Protocol):
 
 
 def open_system_vault() -> KeyringStore:
-    """Return the system's keyring; raises SettingsError where there is none that is safe."""
-    import keyring  # here: it looks through all installed packages, and few commands need it
+    """Return the system's keyring; raises SettingsError if there is no safe one."""
+    import keyring  # imported here: it scans all installed packages, and few commands need it
 
     return choose_vault(keyring.get_keyring())
 
 
 def choose_vault(backend: Any) -> KeyringStore:
-    """Return the backend, or the first good one of a chain.
+    """Return the backend, or the first supported one of a chain.
 
-    Only backends known to keep secrets well count: others lose them silently, keep them as
-    plain text or ask for a password at the terminal.
+    Only backends known to store secrets safely are supported: others lose them silently, store them
+    as plain text or prompt for a password in the terminal.
     """
     chain = backend.backends if _name(backend) == _CHAINER else [backend]
     for candidate in chain:
@@ -256,7 +259,7 @@ def choose_vault(backend: Any) -> KeyringStore:
             vault: KeyringStore = candidate
             return vault
     raise SettingsError(
-        f"This computer has no keyring that keeps secrets safe (found: {_name(backend)}).",
+        f"This computer has no keyring that stores secrets safely (found: {_name(backend)}).",
         hint=_KEYRING_ADVICE,
         code="settings.no-keyring",
     )
@@ -267,10 +270,10 @@ def _name(backend: object) -> str:
 
 
 class KeyringSecrets:
-    """Keys in the system's keyring, remembered for as long as the program runs.
+    """Keys in the system's keyring, cached while the program runs.
 
-    A locked keyring may wait for a person who is not there: each question has a deadline, and
-    after one was missed the keyring is not asked again.
+    A locked keyring may wait for a user who is not present: each request has a deadline, and after
+    a missed deadline the keyring is not used again.
     """
 
     def __init__(
@@ -294,10 +297,10 @@ class KeyringSecrets:
     def save(self, owner: Owner, secret: Secret) -> None:
         service, text = _service(owner), secret.reveal()
         self._ask(lambda vault: vault.set_password(service, owner.account, text))
-        # Some keyrings say yes and keep nothing.
+        # Some keyrings report success without storing anything.
         kept = self._ask(lambda vault: vault.get_password(service, owner.account))
         if kept != text:
-            raise _unusable("did not keep the key")
+            raise _unusable("did not store the key")
         self._known[owner] = secret
 
     def forget(self, owner: Owner) -> None:
@@ -309,7 +312,7 @@ class KeyringSecrets:
     def _ask(self, question: Callable[[KeyringStore], str | None]) -> str | None:
         with self._lock:
             if self._lost:
-                raise _unusable("does not answer")
+                raise _unusable("does not respond")
             answers: queue.SimpleQueue[str | SettingsError | None] = queue.SimpleQueue()
             thread = threading.Thread(
                 target=lambda: answers.put(self._answer(question)), name="keyring", daemon=True
@@ -319,7 +322,7 @@ class KeyringSecrets:
                 answer = answers.get(timeout=self._deadline)
             except queue.Empty:
                 self._lost = True
-                raise _unusable(f"did not answer within {self._deadline:g} seconds") from None
+                raise _unusable(f"did not respond within {self._deadline:g} seconds") from None
             thread.join()
         if isinstance(answer, SettingsError):
             raise answer
@@ -346,7 +349,7 @@ def _unusable(reason: str) -> SettingsError:
 
 
 def _foreign_errors() -> tuple[type[Exception], ...]:
-    """Return what a backend may raise, of those libraries that are loaded."""
+    """Return the exceptions that a backend may raise, from loaded libraries only."""
     loaded = ((sys.modules.get(module), name) for module, name in _FOREIGN)
     found = (getattr(module, name, None) for module, name in loaded if module)
     known = (entry for entry in found if isinstance(entry, type))
@@ -357,8 +360,8 @@ logger = logging.getLogger(__name__)
 
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 _WRITABLE: Final = stat.S_IWGRP | stat.S_IWOTH
-# The names of our files: a folder that the settings choose may hold others. The signal file is
-# meant for others, and a private key that was exposed is refused rather than covered up.
+# Only files with our names: a folder chosen in the settings may contain others. The signal file is
+# meant to be read by others, and an exposed private key is refused rather than corrected.
 _STATE: Final = (
     *("ledger-*.db*", "ledger-*.corrupt-*", "shard-*-of-*/ledger-*.db*", "uploader-uuid"),
     *("run-*.json", "run-*.lock", "shard-*-of-*/run-*.json", "shard-*-of-*/run-*.lock"),
@@ -369,11 +372,11 @@ _SHOWN: Final = 3  # paths in the notice
 
 
 def correct_modes(places: StatePaths, state: Path) -> Problem | None:
-    """Make our folders 0700 and our files 0600 where others have rights; tell what was changed.
+    """Set our folders to 0700 and our files to 0600 if other accounts have access; report changes.
 
-    Left as they are: a folder that a user chose (by the settings, `--config` or the environment),
-    files in a folder that others can write, and what belongs to another account. `state` is the
-    folder of the state that the settings lead to.
+    Unchanged are a folder that the user chose (by the settings, `--config` or the environment),
+    files in a folder that others can write, and everything that belongs to another account. `state`
+    is the state folder of the settings.
     """
     if os.name != "posix":
         return None
@@ -381,18 +384,20 @@ def correct_modes(places: StatePaths, state: Path) -> Problem | None:
     if not corrected:
         return None
     for path in corrected:
-        logger.warning("Others had rights to %s; they have none any more", path)
+        logger.warning("Other accounts had access to %s; it was removed", path)
     shown = ", ".join(map(str, corrected[:_SHOWN]))
     more = f" and {len(corrected) - _SHOWN:,} more" if len(corrected) > _SHOWN else ""
     return Problem(
         "files.exposed",
-        f"Other accounts of this computer could read or change {shown}{more}; now they cannot.",
-        "If that was not meant, find out who had access: the ledger and the logs name files.",
+        f"Other accounts of this computer could read or change {shown}{more}; their access was "
+        "removed.",
+        "If this access was not intended, find out who had it: the ledger and the logs contain "
+        "file names.",
     )
 
 
 def _find(places: StatePaths, state: Path) -> Iterator[tuple[Path, int]]:
-    """Yield what is ours with the mode that it should have, folders before what is in them."""
+    """Yield our paths with their intended modes, folders before their contents."""
     usual = StatePaths.standard()
     yield from ((folder, PRIVATE_FOLDER) for folder in (places.state, places.logs))
     yield from ((shard, PRIVATE_FOLDER) for shard in state.glob("shard-*-of-*"))
@@ -410,7 +415,7 @@ def _find(places: StatePaths, state: Path) -> Iterator[tuple[Path, int]]:
 
 
 def _correct(path: Path, mode: int) -> bool:
-    """Return whether a file or folder had to be given this mode, and has it now."""
+    """Return whether a file or folder had another mode, and now has this one."""
     try:
         status = path.lstat()
         if stat.S_ISLNK(status.st_mode) or not _is_exposed(status):
@@ -421,7 +426,7 @@ def _correct(path: Path, mode: int) -> bool:
     except FileNotFoundError:
         return False
     except OSError as error:
-        logger.warning("The rights to %s cannot be taken from others: %s", path, error)
+        logger.warning("The permissions of %s cannot be changed: %s", path, error)
         return False
     return True
 
@@ -432,5 +437,5 @@ def _is_exposed(status: os.stat_result) -> bool:
 
 
 def _is_open(folder: Path) -> bool:
-    """Return whether others could put another file in the place of one that is looked at."""
+    """Return whether others could replace files in a folder."""
     return bool(folder.stat().st_mode & _WRITABLE)

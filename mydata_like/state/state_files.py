@@ -1,9 +1,9 @@
-"""The small files of the state folder: their names, what each holds, and how it is kept there.
+"""The small files of the state folder: names, contents and storage.
 
-Each is private (0600). A record is one JSON object, replaced atomically; a log is one JSON object
-a line, to which lines are appended. What is read is bounded and checked against the type of its
-record. Except for the deletion log, losing a file costs little: a file that is missing or damaged
-holds nothing, and a disk that takes nothing stops nothing.
+Each file is private (0600). A record is one JSON object, replaced atomically; a log has one JSON
+object per line, and lines are appended. Sizes are limited, and values are checked against the type
+of their record. Except for the deletion log, losing a file costs little: a missing or damaged file
+counts as empty, and a disk that cannot be written stops nothing.
 """
 
 import json
@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-# Names of files; `*` stands for the server, where each has a file of its own.
+# File names; `*` stands for the server, if each server has its own file.
 APPROVAL: Final = "standing-*.json"
 CLEANUP: Final = "staging-folders-*.json"
 DELETIONS: Final = "freed.jsonl"
@@ -49,12 +49,12 @@ NAMES: Final = (
 )
 
 SPEED_TESTS_KEPT: Final = 50
-_MOST_SPEED_TESTS: Final = 1000  # that are read from a file that somebody has edited
+_MOST_SPEED_TESTS: Final = 1000  # limit for a file that the user may have edited
 _LARGEST_SPEED_TESTS: Final = 4 * 1024 * 1024  # bytes; one speed test has about 10 kB
 
 
 def find_file(state: Path, name: str, server_url: str = "") -> Path:
-    """Return where a file of this name is in the state folder."""
+    """Return the path of a file of this name in the state folder."""
     return state / name.replace("*", urlsplit(server_url).netloc.replace(":", "_"))
 
 
@@ -62,7 +62,7 @@ def find_file(state: Path, name: str, server_url: str = "") -> Path:
 
 
 class PendingApproval(NamedTuple):
-    """An approval that is waited for: of which key, since when, and what keeps it out."""
+    """A pending approval: for which key, since when, and what it waits for."""
 
     fingerprint: str
     since: datetime
@@ -71,9 +71,9 @@ class PendingApproval(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ApprovalState:
-    """What the server was told of us last (its digest) and when; who lets us in; who does not.
+    """The digest and time of our last report to the server, the approved key, and the pending one.
 
-    `let_in` names the key and the hosts that a channel was last opened to with it.
+    `let_in` names the key and the hosts to which a channel was last opened with it.
     """
 
     told: str = ""
@@ -83,15 +83,15 @@ class ApprovalState:
 
 
 def load_approval(file: Path) -> ApprovalState:
-    """Return what is remembered of how we stand with a server."""
+    """Return the stored approval state for a server."""
     return load_record(file, ApprovalState) or ApprovalState()
 
 
 class Heartbeat(NamedTuple):
-    """What a `watch` reported last: when, as which process, what it does and what comes next.
+    """The last report of `watch`: when, by which process, its state and its next run.
 
-    `state` is "waiting", "running" or "paused", or "stopped" when it ended regularly; `last`
-    are the sums of its last run, as of the event `run_finished`.
+    `state` is "waiting", "running" or "paused", or "stopped" after a regular end; `last` has the
+    totals of its last run, as in the event `run_finished`.
     """
 
     at: datetime
@@ -105,12 +105,12 @@ class Heartbeat(NamedTuple):
 
 
 class ServerSettings(NamedTuple):
-    """The settings that a server keeps for this uploader, as they were when it was asked last.
+    """The settings that a server stores for this uploader, as of the last query.
 
-    `texts` are by key, `updated` is the server's own text for when they were changed last. A
-    server reports times of its own zone without naming it: `offset` is what its clock shows ahead
-    of ours in UTC, learnt from a time that it wrote at our request. `changed_at` is our time of
-    the last change (UTC), None while that is unknown; `seen_at` is when the server was asked last.
+    `texts` are by key, `updated` is the server's own text for the time of the last change. A server
+    reports local times without their zone: `offset` is the difference between its clock and UTC,
+    measured with a time that it wrote at our request. `changed_at` is the time of the last change
+    in UTC, None while it is unknown; `seen_at` is the time of the last query.
     """
 
     texts: Mapping[str, str]
@@ -120,19 +120,19 @@ class ServerSettings(NamedTuple):
     offset: float | None = None  # seconds
 
     def renew(self, texts: Mapping[str, str], updated: str, now: datetime) -> "ServerSettings":
-        """Return what is known after the server was asked again."""
+        """Return the settings after a further query."""
         changed_at = self.changed_at
         if updated != self.updated:
-            # It was since we asked last, whatever its clock shows: that may have gone over to
-            # summer time, or not be known at all.
+            # It changed after the last query, whatever the server's clock shows: the offset may
+            # have changed with daylight saving time, or may be unknown.
             changed_at = to_utc(updated, self.offset) or now
             changed_at = min(max(changed_at, self.seen_at), now)
         return self._replace(texts=texts, updated=updated, changed_at=changed_at, seen_at=now)
 
     def learn(self, written: str, now: datetime) -> "ServerSettings":
-        """Return what is known once the server wrote its time of this moment for us.
+        """Return the settings with the offset measured by a time that the server has just written.
 
-        It takes the place of the time of the last change, which is now known in ours.
+        That time replaces the time of the last change, which is now known in UTC.
         """
         naive = parse_naive(written)
         if naive is None:
@@ -143,23 +143,23 @@ class ServerSettings(NamedTuple):
 
 
 def first_seen(texts: Mapping[str, str], updated: str, now: datetime) -> ServerSettings:
-    """Return what is known when a server is asked for the first time."""
+    """Return the settings after the first query of a server."""
     return ServerSettings(texts, updated, None, now)
 
 
 def to_utc(text: str, offset: float | None) -> datetime | None:
-    """Return our time (UTC) of a server's text, None where that cannot be known."""
+    """Return a server's time in UTC, or None if it cannot be determined."""
     naive = parse_naive(text)
     if naive is None or offset is None:
         return None
     try:
         return naive.replace(tzinfo=UTC) - timedelta(seconds=offset)
-    except (OverflowError, ValueError):  # beyond every calendar, or no number of seconds
+    except (OverflowError, ValueError):  # out of range, or not a number of seconds
         return None
 
 
 def parse_naive(text: str) -> datetime | None:
-    """Return a server's time as its clocks show it; None for an unreadable text."""
+    """Parse a server's local time; None for an invalid text."""
     try:
         return datetime.fromisoformat(text).replace(tzinfo=None)
     except ValueError:
@@ -167,7 +167,7 @@ def parse_naive(text: str) -> datetime | None:
 
 
 class TimestampStore:
-    """Times that outlive the program, by name; kept in memory only where the disk takes nothing.
+    """Times by name that survive a restart; in memory only if the disk cannot be written.
 
     Safe to call from any thread.
     """
@@ -178,11 +178,11 @@ class TimestampStore:
         self._times = load_record(file, dict[str, datetime]) or {}
 
     def find(self, name: str) -> datetime | None:
-        """Return a time, or None where there is none of this name."""
+        """Return the time with this name, or None."""
         return self._times.get(name)
 
     def keep(self, name: str, moment: datetime | None) -> None:
-        """Remember a time, or forget it."""
+        """Store a time, or remove it."""
         with self._lock:
             if self._times.get(name) == moment:
                 return
@@ -192,7 +192,7 @@ class TimestampStore:
             save_record(self._file, self._times)
 
     def keep_alone(self, name: str, moment: datetime) -> None:
-        """Remember a time and forget all others whose name begins with the same word."""
+        """Store a time and remove all others whose name begins with the same word."""
         word = name.partition(" ")[0]
         with self._lock:
             for other in [other for other in self._times if other.partition(" ")[0] == word]:
@@ -205,7 +205,7 @@ class TimestampStore:
 
 
 class _Deletion(NamedTuple):
-    """What a line of the deletion log says, as far as it is read again."""
+    """The fields of a line of the deletion log that are read again."""
 
     path: str
     deleted: bool
@@ -213,9 +213,9 @@ class _Deletion(NamedTuple):
 
 
 def load_deletions(file: Path) -> frozenset[tuple[str, str]]:
-    """Return path and checksum of every file that was deleted; damaged lines are left out.
+    """Return path and checksum of every deleted file; damaged lines are skipped.
 
-    Raises `RunError` where the log is there and cannot be read.
+    Raises `RunError` if the log exists and cannot be read.
     """
     deleted: dict[str, str] = {}
     try:
@@ -226,7 +226,7 @@ def load_deletions(file: Path) -> frozenset[tuple[str, str]]:
                 deleted.pop(line.path, None)
     except OSError as error:
         raise RunError(
-            f"The log of deletions {file} cannot be read: {error.strerror or error}.",
+            f"The deletion log {file} cannot be read: {error.strerror or error}.",
             hint="Check its permissions.",
             code="free.no-log",
         ) from error
@@ -234,9 +234,9 @@ def load_deletions(file: Path) -> frozenset[tuple[str, str]]:
 
 
 class DeletionLogFile:
-    """Logs every local file that is deleted to free space, before it is deleted.
+    """Logs every local file that is deleted to free space, before its deletion.
 
-    Raises `RunError` where the disk takes nothing: then nothing may be deleted.
+    Raises `RunError` if the disk cannot be written; then nothing may be deleted.
     """
 
     def __init__(self, file: Path, clock: Clock) -> None:
@@ -248,7 +248,7 @@ class DeletionLogFile:
             raise self._failed(error) from error
 
     def note(self, freed: DeletedFile) -> None:
-        """Log that a file is about to be deleted, and where its bytes are."""
+        """Log that a file is about to be deleted, and where its bytes are stored."""
         entry = freed.entry
         self._write(
             freed,
@@ -261,7 +261,7 @@ class DeletionLogFile:
         )
 
     def take_back(self, freed: DeletedFile, problem: Problem) -> None:
-        """Log that a file whose deletion was logged is still there."""
+        """Log that a file whose deletion was logged still exists."""
         self._write(freed, deleted=False, problem=problem.code)
 
     def close(self) -> None:
@@ -289,24 +289,25 @@ class DeletionLogFile:
 
     def _failed(self, error: OSError) -> RunError:
         return RunError(
-            f"The log of deletions {self._path} cannot be written: {error.strerror or error}.",
-            hint="Nothing was deleted. Check that the disk is not full, and its permissions.",
+            f"The deletion log {self._path} cannot be written: {error.strerror or error}.",
+            hint="Nothing was deleted. Check the free space of the disk and the permissions of "
+            "the file.",
             code="free.no-log",
         )
 
 
 class _Visit(NamedTuple):
-    """When something was sent to a folder of the staging area."""
+    """A folder of the staging area, and when something was last sent to it."""
 
     at: datetime
     folder: str
 
 
 class VisitedFolders:
-    """The folders of the staging area into which files were sent, and when last.
+    """The folders of the staging area to which files were sent, with the time of the last one.
 
-    Folders are paths below the location. Losing the file costs only that what was left behind
-    there is never removed. Safe to call from any thread.
+    Folders are paths below the location. If the file is lost, files left behind there are never
+    removed. Safe to call from any thread.
     """
 
     def __init__(self, file: Path, clock: Clock) -> None:
@@ -316,7 +317,7 @@ class VisitedFolders:
         self._noted: set[str] = set()  # since the program started
 
     def note(self, folders: Iterable[str]) -> None:
-        """Remember that something is about to be sent there; a full disk stops nothing."""
+        """Record that something is about to be sent to folders; a full disk stops nothing."""
         with self._lock:
             new = set(folders) - self._noted
             if not new:
@@ -330,11 +331,11 @@ class VisitedFolders:
                 logger.warning("%s cannot be written: %s", self._file, error)
 
     def find(self, before: datetime) -> Mapping[str, datetime]:
-        """Return the folders into which nothing was sent since a moment."""
+        """Return the folders to which nothing was sent since a time."""
         return {folder: at for folder, at in self._load().items() if at <= before}
 
     def forget(self, folders: Collection[str]) -> None:
-        """Remember these no longer."""
+        """Remove folders from the record."""
         with self._lock:
             visits = (_Visit(at, folder) for folder, at in self._load().items())
             rest = [_format_line(visit) for visit in visits if visit.folder not in folders]
@@ -344,7 +345,7 @@ class VisitedFolders:
                 logger.warning("%s", error)
 
     def _load(self) -> dict[str, datetime]:
-        """Return when something was last sent to each folder."""
+        """Return the time of the last transfer to each folder."""
         found: dict[str, datetime] = {}
         try:
             for visit in _iter_lines(self._file, _Visit):
@@ -355,7 +356,7 @@ class VisitedFolders:
 
 
 def add_speed_test(file: Path, record: Mapping[str, object]) -> None:
-    """Add a speed test, or more about the latest; the oldest go when there are too many.
+    """Add a speed test, or update the latest; the oldest ones are removed beyond a limit.
 
     Raises SettingsError.
     """
@@ -367,7 +368,7 @@ def add_speed_test(file: Path, record: Mapping[str, object]) -> None:
 
 
 def read_speed_tests(file: Path) -> list[Mapping[str, Any]]:
-    """Return all speed tests that can be read, the latest last."""
+    """Return all readable speed tests, the latest last."""
     try:
         lines = load_limited(file, _LARGEST_SPEED_TESTS).splitlines()
     except FileNotFoundError:
@@ -382,7 +383,7 @@ def read_speed_tests(file: Path) -> list[Mapping[str, Any]]:
 
 
 def load_record(file: Path, kind: type[T]) -> T | None:
-    """Return the record that a file holds; None where it is missing or damaged."""
+    """Return the record in a file; None if it is missing or damaged."""
     try:
         record: T = parse_plain(load_json(file), kind)
     except FileNotFoundError:
@@ -394,7 +395,7 @@ def load_record(file: Path, kind: type[T]) -> T | None:
 
 
 def save_record(file: Path, record: object) -> None:
-    """Replace what a file holds; a disk that does not take it is no reason to stop."""
+    """Replace the record in a file; errors of the disk are logged only."""
     try:
         write_private(file, json.dumps(to_plain(record), indent=1).encode())
     except SettingsError as error:
@@ -413,19 +414,19 @@ def to_plain(value: Any) -> Any:
 
 
 def parse_plain(value: Any, kind: Any) -> Any:
-    """Return the value of a type that `to_plain` made plain values of.
+    """Return a value of a type from the result of `to_plain`.
 
-    Fields may be missing where they have a default, and others may be there. Raises ValueError or
-    TypeError where the values are others.
+    Fields with a default may be missing, and unknown ones are ignored. Raises ValueError or
+    TypeError for values of other types.
     """
-    if isinstance(kind, UnionType):  # something or None
+    if isinstance(kind, UnionType):  # an optional type
         return None if value is None else parse_plain(value, get_args(kind)[0])
     if kind is datetime:
         return parse_moment(value)
     fields, origin = _fields(kind), get_origin(kind)
     plain: Any = dict if fields else (int, float) if kind is float else origin or kind
     if not isinstance(value, plain):
-        raise TypeError(f"a {type(value).__name__} in the place of {kind}")
+        raise TypeError(f"a {type(value).__name__} instead of {kind}")
     if fields:
         known = {name: parse_plain(value[name], fields[name]) for name in fields if name in value}
         return kind(**known)
@@ -436,12 +437,12 @@ def parse_plain(value: Any, kind: Any) -> Any:
 
 
 def _fields(kind: Any) -> Mapping[str, Any]:
-    """Return the fields of a record's class with their types; of other types none."""
+    """Return the fields of a record's class with their types; empty for other types."""
     return getattr(kind, "__annotations__", {}) if isinstance(kind, type) else {}
 
 
 def _iter_lines(file: Path, kind: type[T]) -> Iterator[T]:
-    """Yield the records of a log; of one that is missing none. Raises OSError."""
+    """Yield the records of a log; nothing if it is missing. Raises OSError."""
     require_plain(file)
     try:
         stream = file.open("rb")
@@ -452,7 +453,7 @@ def _iter_lines(file: Path, kind: type[T]) -> Iterator[T]:
 
 
 def _parse_lines(lines: Iterable[bytes], kind: type[T]) -> Iterator[T]:
-    """Yield the records of lines; one that was cut off, or edited, is left out."""
+    """Yield the records of lines; truncated or edited lines are skipped."""
     for line in lines:
         try:
             record = parse_plain(parse_json(line), kind)
@@ -466,7 +467,7 @@ def _format_line(record: object) -> bytes:
 
 
 def _open_to_append(file: Path) -> BinaryIO:
-    """Open a log; a last line that was cut off is ended, so that it spoils no other.
+    """Open a log to append; first end a truncated last line, which would damage the next one.
 
     Raises as `make_private_file` does.
     """

@@ -3409,36 +3409,384 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Instrument</translation>
     </message>
     <message>
+        <source>The web address of the MyTardis server. It begins with https://.</source>
+        <translation>Die Webadresse des MyTardis-Servers. Sie beginnt mit https://.</translation>
+    </message>
+    <message>
+        <source>The MyTardis account that uploads, usually that of a facility manager. Its API key is stored separately from the settings.</source>
+        <translation>Das MyTardis-Konto, das hochlädt, meist das der Leitung einer Einrichtung. Sein API-Schlüssel wird getrennt von den Einstellungen gespeichert.</translation>
+    </message>
+    <message>
+        <source>A PEM file with the certificate authorities to trust instead of the system&apos;s. Needed if the server&apos;s certificate was issued by a private authority.</source>
+        <translation>Eine PEM-Datei mit den Zertifizierungsstellen, denen statt denen des Systems vertraut wird. Nötig, wenn das Zertifikat des Servers von einer privaten Stelle stammt.</translation>
+    </message>
+    <message>
+        <source>The address of the proxy for the server, such as http://proxy.example.org:3128. Empty uses the system&apos;s proxy; none connects directly. For a proxy with a password, set the environment variable HTTPS_PROXY.</source>
+        <translation>Die Adresse des Proxys für den Server, zum Beispiel http://proxy.example.org:3128. Leer verwendet den Proxy des Systems, none verbindet direkt. Für einen Proxy mit Passwort wird die Umgebungsvariable HTTPS_PROXY gesetzt.</translation>
+    </message>
+    <message>
+        <source>Whether to accept an http:// address for a server on another machine. Anyone on the network can then read the API key.</source>
+        <translation>Ob eine http://-Adresse für einen Server auf einem anderen Rechner zulässig ist. Dann können alle im Netzwerk den API-Schlüssel lesen.</translation>
+    </message>
+    <message>
+        <source>How long to wait for the server to accept a connection. Raise it for slow networks.</source>
+        <translation>Wie lange auf die Annahme einer Verbindung durch den Server gewartet wird. Erhöhen Sie den Wert bei langsamen Netzwerken.</translation>
+    </message>
+    <message>
+        <source>Read timeout</source>
+        <translation>Lese-Zeitlimit</translation>
+    </message>
+    <message>
+        <source>How long to wait for further data from the server during a request.</source>
+        <translation>Wie lange während einer Anfrage auf weitere Daten des Servers gewartet wird.</translation>
+    </message>
+    <message>
+        <source>How long one request may take in total.</source>
+        <translation>Wie lange eine Anfrage insgesamt dauern darf.</translation>
+    </message>
+    <message>
         <source>Change timeout</source>
         <translation>Frist für Änderungen</translation>
-    </message>
-    <message>
-        <source>How long a request that changes something on the server may take. One whose answer was lost is not sent again before that, as the server may still be working on it.</source>
-        <translation>Wie lange eine Anfrage dauern darf, die auf dem Server etwas ändert. Ging die Antwort verloren, wird sie nicht früher noch einmal gesendet, weil der Server noch daran arbeiten kann.</translation>
-    </message>
-    <message>
-        <source>Which implementation of SSH to use; the fastest one that works when automatic.</source>
-        <translation>Welche Implementierung von SSH benutzt wird; automatisch die schnellste, die geht.</translation>
-    </message>
-    <message>
-        <source>Whether an SSH agent may hold the uploader&apos;s key, and keys for the jump hosts; sessions with such keys use paramiko.</source>
-        <translation>Ob ein SSH-Agent den Schlüssel des Uploaders und die für Zwischenrechner verwahren darf; Sitzungen mit solchen Schlüsseln benutzen paramiko.</translation>
-    </message>
-    <message>
-        <source>Fingerprints (SHA256:...) of the keys of staging hosts and jump hosts, as their administrator gives them. A listed key is trusted without asking; where there are any, the keys that the server names for the staging hosts do not count.</source>
-        <translation>Fingerabdrücke (SHA256:...) der Schlüssel von Staging- und Jump-Hosts, wie ihr Administrator sie nennt. Einem genannten Schlüssel wird ohne Nachfrage vertraut; sind welche genannt, zählen die Schlüssel nicht, die der Server für die Staging-Hosts angibt.</translation>
-    </message>
-    <message>
-        <source>After how many hours in which no run ended well, without a problem or a failed file, although one was tried, somebody is told; 0 never.</source>
-        <translation>Nach wie vielen Stunden, in denen Läufe versucht wurden und keiner gut endete (ohne Problem, ohne fehlgeschlagene Datei), jemand benachrichtigt wird; 0 nie.</translation>
     </message>
     <message>
         <source>Full check</source>
         <translation>Volle Prüfung</translation>
     </message>
     <message>
-        <source>After how many days each datafile of the server is compared again with what is known of it here; 0 does so in every run. In between, one question for each dataset shows that none has gone.</source>
-        <translation>Nach wie vielen Tagen jede Datei des Servers erneut mit dem verglichen wird, was hier von ihr bekannt ist; 0 tut es bei jedem Lauf. Dazwischen zeigt eine Frage je Datensatz, dass keine fehlt.</translation>
+        <source>How long a request that changes data on the server may take. If its response is lost, the request is not sent again before this time has passed, because the server may still be processing it.</source>
+        <translation>Wie lange eine Anfrage dauern darf, die Daten auf dem Server ändert. Geht ihre Antwort verloren, wird sie vor Ablauf dieser Zeit nicht erneut gesendet, weil der Server sie noch bearbeiten kann.</translation>
+    </message>
+    <message>
+        <source>How many requests to the server may run concurrently. Lower it for a small server.</source>
+        <translation>Wie viele Anfragen an den Server gleichzeitig laufen dürfen. Senken Sie den Wert für einen kleinen Server.</translation>
+    </message>
+    <message>
+        <source>The name of the instrument as shown on the server.</source>
+        <translation>Der Name des Instruments, wie er auf dem Server angezeigt wird.</translation>
+    </message>
+    <message>
+        <source>The name, on the server, of the facility that operates the instrument.</source>
+        <translation>Der Name der Einrichtung auf dem Server, die das Instrument betreibt.</translation>
+    </message>
+    <message>
+        <source>The person the server&apos;s administrators can contact about this uploader.</source>
+        <translation>Die Kontaktperson zu diesem Uploader für die Administration des Servers.</translation>
+    </message>
+    <message>
+        <source>The identity of this installation on the server. It is created at the first start. Two installations must never share one.</source>
+        <translation>Die Identität dieser Installation auf dem Server. Sie wird beim ersten Start erzeugt. Zwei Installationen dürfen nie dieselbe haben.</translation>
+    </message>
+    <message>
+        <source>The folder that contains the instrument&apos;s data. Nothing in it is ever changed.</source>
+        <translation>Der Ordner mit den Daten des Instruments. Nichts darin wird je verändert.</translation>
+    </message>
+    <message>
+        <source>What each level of folders below the data directory represents.</source>
+        <translation>Wofür jede Ebene von Ordnern unter dem Datenordner steht.</translation>
+    </message>
+    <message>
+        <source>The text put before the name of a user group&apos;s folder to get the group&apos;s name on the server. Only for layouts with user groups.</source>
+        <translation>Der Text vor dem Namen des Ordners einer Benutzergruppe, mit dem sich der Name der Gruppe auf dem Server ergibt. Nur für Aufbauten mit Benutzergruppen.</translation>
+    </message>
+    <message>
+        <source>Whether to upload folders for the facility or skip them if the server does not know their owner.</source>
+        <translation>Ob Ordner für die Einrichtung hochgeladen oder übersprungen werden, wenn der Server ihren Eigentümer nicht kennt.</translation>
+    </message>
+    <message>
+        <source>Upload only owners&apos; folders whose name contains this text; empty uploads all.</source>
+        <translation>Nur Ordner von Eigentümern hochladen, deren Name diesen Text enthält; leer lädt alle hoch.</translation>
+    </message>
+    <message>
+        <source>Upload only experiment folders whose name contains this text; empty uploads all.</source>
+        <translation>Nur Ordner von Experimenten hochladen, deren Name diesen Text enthält; leer lädt alle hoch.</translation>
+    </message>
+    <message>
+        <source>Upload only dataset folders whose name contains this text; empty uploads all.</source>
+        <translation>Nur Ordner von Datensätzen hochladen, deren Name diesen Text enthält; leer lädt alle hoch.</translation>
+    </message>
+    <message>
+        <source>Skip dataset folders older than this age, such as &quot;6 months&quot;; empty skips none.</source>
+        <translation>Ordner von Datensätzen überspringen, die älter sind als dieses Alter, zum Beispiel &quot;6 months&quot;; leer überspringt keine.</translation>
+    </message>
+    <message>
+        <source>Skip dataset folders younger than this age, such as &quot;2 days&quot;; empty skips none.</source>
+        <translation>Ordner von Datensätzen überspringen, die jünger sind als dieses Alter, zum Beispiel &quot;2 days&quot;; leer überspringt keine.</translation>
+    </message>
+    <message>
+        <source>How long a file must remain unchanged before it is uploaded. Raise it for an instrument that pauses while it writes.</source>
+        <translation>Wie lange eine Datei unverändert sein muss, bevor sie hochgeladen wird. Erhöhen Sie den Wert für ein Instrument, das beim Schreiben Pausen macht.</translation>
+    </message>
+    <message>
+        <source>Upload only files that match one of these patterns; empty uploads all.</source>
+        <translation>Nur Dateien hochladen, die zu einem dieser Muster passen; leer lädt alle hoch.</translation>
+    </message>
+    <message>
+        <source>Skip files that match one of these patterns.</source>
+        <translation>Dateien überspringen, die zu einem dieser Muster passen.</translation>
+    </message>
+    <message>
+        <source>A UTF-8 text file with include patterns, one per line.</source>
+        <translation>Eine Textdatei in UTF-8 mit Mustern für Dateien, die hochgeladen werden, eines je Zeile.</translation>
+    </message>
+    <message>
+        <source>A UTF-8 text file with exclude patterns, one per line.</source>
+        <translation>Eine Textdatei in UTF-8 mit Mustern für Dateien, die übersprungen werden, eines je Zeile.</translation>
+    </message>
+    <message>
+        <source>Skip system and temporary files</source>
+        <translation>System- und Zwischendateien überspringen</translation>
+    </message>
+    <message>
+        <source>Whether to skip files that systems and programs leave behind (Thumbs.db, .DS_Store, lock and temporary files).</source>
+        <translation>Ob Dateien übersprungen werden, die Systeme und Programme hinterlassen (Thumbs.db, .DS_Store, Sperr- und Zwischendateien).</translation>
+    </message>
+    <message>
+        <source>Whether to skip links, follow them to files, or follow them to files and folders within the data directory.</source>
+        <translation>Ob Verknüpfungen übersprungen werden, ob ihnen zu Dateien gefolgt wird oder zu Dateien und Ordnern innerhalb des Datenordners.</translation>
+    </message>
+    <message>
+        <source>Which implementation of SSH to use. Automatic uses the fastest one that works.</source>
+        <translation>Welche Implementierung von SSH verwendet wird. Automatisch verwendet die schnellste, die funktioniert.</translation>
+    </message>
+    <message>
+        <source>The hosts through which the staging host is reached, in order, each as user@host:port; user and port are optional.</source>
+        <translation>Die Rechner, über die der Annahmerechner erreicht wird, der Reihe nach, jeder als user@host:port; user und port dürfen fehlen.</translation>
+    </message>
+    <message>
+        <source>Whether to use an SSH agent for the uploader&apos;s key and for keys of the jump hosts. Sessions with such keys use paramiko.</source>
+        <translation>Ob ein SSH-Agent für den Schlüssel des Uploaders und die Schlüssel der Zwischenrechner verwendet wird. Sitzungen mit solchen Schlüsseln verwenden paramiko.</translation>
+    </message>
+    <message>
+        <source>How many transfers run concurrently; 0 finds a good number automatically.</source>
+        <translation>Wie viele Übertragungen gleichzeitig laufen; 0 findet automatisch eine gute Anzahl.</translation>
+    </message>
+    <message>
+        <source>The SSH ciphers to offer, in order of preference; only modern ones are allowed.</source>
+        <translation>Die angebotenen SSH-Chiffren, die bevorzugten zuerst; nur moderne sind erlaubt.</translation>
+    </message>
+    <message>
+        <source>Fingerprints (SHA256:...) of the keys of staging hosts and jump hosts, as given by their administrator. A listed key is trusted without a prompt. If any are listed, keys that the server names for the staging hosts are not trusted.</source>
+        <translation>Fingerabdrücke (SHA256:...) der Schlüssel von Annahmerechnern und Zwischenrechnern, wie ihre Administration sie angibt. Einem genannten Schlüssel wird ohne Nachfrage vertraut. Sind welche genannt, wird den Schlüsseln nicht vertraut, die der Server für die Annahmerechner angibt.</translation>
+    </message>
+    <message>
+        <source>The uploader&apos;s private SSH key, if it is not the one created at the first start.</source>
+        <translation>Der private SSH-Schlüssel des Uploaders, wenn es nicht der beim ersten Start erzeugte ist.</translation>
+    </message>
+    <message>
+        <source>Whether to compress data in transit with zstd. Automatic compresses if the network limits the speed, the staging host has zstd and the data compress well.</source>
+        <translation>Ob Daten bei der Übertragung mit zstd komprimiert werden. Automatisch komprimiert, wenn das Netzwerk die Geschwindigkeit begrenzt, der Annahmerechner zstd hat und sich die Daten gut komprimieren lassen.</translation>
+    </message>
+    <message>
+        <source>Skip zeros</source>
+        <translation>Nullen überspringen</translation>
+    </message>
+    <message>
+        <source>Whether to search files that are sent alone and have no holes for long runs of zeros, and not to send these runs: the file on the server has holes in their place. With a shell on the staging host, a file that is at least half zeros is read twice, and starts again from its beginning after a lost connection.</source>
+        <translation>Ob Dateien, die einzeln gesendet werden und keine Lücken haben, nach langen Folgen von Nullen durchsucht und diese nicht gesendet werden: Die Datei auf dem Server hat an ihrer Stelle Lücken. Mit einer Shell auf dem Annahmerechner wird eine Datei, die mindestens zur Hälfte aus Nullen besteht, zweimal gelesen und beginnt nach einer unterbrochenen Verbindung von vorn.</translation>
+    </message>
+    <message>
+        <source>How long a transfer may make no progress before its connection is closed.</source>
+        <translation>Wie lange eine Übertragung ohne Fortschritt bleiben darf, bevor ihre Verbindung geschlossen wird.</translation>
+    </message>
+    <message>
+        <source>Files smaller than this are sent together; 0 sends each file alone.</source>
+        <translation>Kleinere Dateien werden zusammen gesendet; 0 sendet jede einzeln.</translation>
+    </message>
+    <message>
+        <source>A batch is sent when it has this size.</source>
+        <translation>Ein Bündel wird gesendet, wenn es diese Größe hat.</translation>
+    </message>
+    <message>
+        <source>Files per batch</source>
+        <translation>Dateien je Bündel</translation>
+    </message>
+    <message>
+        <source>A batch is sent when it has this many files.</source>
+        <translation>Ein Bündel wird gesendet, wenn es so viele Dateien enthält.</translation>
+    </message>
+    <message>
+        <source>A batch is sent when its first file has waited this long.</source>
+        <translation>Ein Bündel wird gesendet, wenn seine erste Datei so lange gewartet hat.</translation>
+    </message>
+    <message>
+        <source>Which files are stored in tar archives on the server instead of having one record each, such as &quot;*.dcm below 1 MB from 500 files by dataset&quot;. The first rule that matches applies.</source>
+        <translation>Welche Dateien auf dem Server in tar-Archiven gespeichert werden, statt je einen Eintrag zu haben, zum Beispiel &quot;*.dcm below 1 MB from 500 files by dataset&quot;. Die erste passende Regel gilt.</translation>
+    </message>
+    <message>
+        <source>The largest size of an archive. Further files go into another archive.</source>
+        <translation>Die maximale Größe eines Archivs. Weitere Dateien kommen in ein weiteres Archiv.</translation>
+    </message>
+    <message>
+        <source>When runs start: manually, with the program, when settings are saved, once, daily, weekly, at an interval (timer), or when new files have settled (watch).</source>
+        <translation>Wann Läufe beginnen: von Hand, mit dem Programm, beim Speichern von Einstellungen, einmal, täglich, wöchentlich, in Abständen (timer) oder wenn neue Dateien zur Ruhe gekommen sind (watch).</translation>
+    </message>
+    <message>
+        <source>The date of a run that starts once.</source>
+        <translation>Der Tag eines Laufs, der einmal beginnt.</translation>
+    </message>
+    <message>
+        <source>The local time of day at which single, daily and weekly runs start.</source>
+        <translation>Die Ortszeit, zu der einmalige, tägliche und wöchentliche Läufe beginnen.</translation>
+    </message>
+    <message>
+        <source>The days of the week on which weekly runs start.</source>
+        <translation>Die Wochentage, an denen wöchentliche Läufe beginnen.</translation>
+    </message>
+    <message>
+        <source>The minutes between two starts of the timer. For watch, the longest time between two scans.</source>
+        <translation>Die Minuten zwischen zwei Starts in Abständen. Beim Beobachten die längste Zeit zwischen zwei Durchsuchungen.</translation>
+    </message>
+    <message>
+        <source>The local time of day from which the timer or the watch starts runs.</source>
+        <translation>Die Ortszeit, ab der in Abständen oder beim Beobachten Läufe beginnen.</translation>
+    </message>
+    <message>
+        <source>The local time of day until which the timer or the watch starts runs. If it is earlier than the start, the period ends on the next day.</source>
+        <translation>Die Ortszeit, bis zu der in Abständen oder beim Beobachten Läufe beginnen. Liegt sie vor dem Anfang, endet der Zeitraum am nächsten Tag.</translation>
+    </message>
+    <message>
+        <source>The most that all channels together may send; 0 is no limit.</source>
+        <translation>Wie schnell alle Kanäle zusammen höchstens senden dürfen; 0 ist ohne Grenze.</translation>
+    </message>
+    <message>
+        <source>Periods with their own bandwidth in MB/s, in local time, such as &quot;monday-friday 09:00-17:00 5&quot;. The first one that contains the current time applies.</source>
+        <translation>Zeiträume mit eigener Bandbreite in MB/s, in Ortszeit, zum Beispiel &quot;monday-friday 09:00-17:00 5&quot;. Der erste, der die aktuelle Zeit enthält, gilt.</translation>
+    </message>
+    <message>
+        <source>Periods in local time, such as &quot;monday-friday 09:00-17:00&quot;, in which no new transfers start. Transfers in progress are finished.</source>
+        <translation>Zeiträume in Ortszeit, zum Beispiel &quot;monday-friday 09:00-17:00&quot;, in denen keine neuen Übertragungen beginnen. Laufende Übertragungen werden beendet.</translation>
+    </message>
+    <message>
+        <source>Whether other programs have priority in the use of the processor and the disk.</source>
+        <translation>Ob andere Programme bei der Nutzung von Prozessor und Platte Vorrang haben.</translation>
+    </message>
+    <message>
+        <source>Names or full paths of programs, such as acquire.exe. While one of them runs, no new transfers start.</source>
+        <translation>Namen oder volle Pfade von Programmen, zum Beispiel acquire.exe. Während eines davon läuft, beginnen keine neuen Übertragungen.</translation>
+    </message>
+    <message>
+        <source>The share of time in which other programs wait for disk or memory. Above it, no new transfers start; 0 never pauses.</source>
+        <translation>Der Anteil der Zeit, in dem andere Programme auf Platte oder Speicher warten. Darüber beginnen keine neuen Übertragungen; 0 pausiert nie.</translation>
+    </message>
+    <message>
+        <source>Whether to prevent the computer from going to sleep while files are sent.</source>
+        <translation>Ob der Ruhezustand des Computers verhindert wird, während Dateien gesendet werden.</translation>
+    </message>
+    <message>
+        <source>The day of the weekly notice, which reports whether all is well or no new files came.</source>
+        <translation>Der Tag der wöchentlichen Nachricht, die meldet, ob alles in Ordnung ist oder keine neuen Dateien kamen.</translation>
+    </message>
+    <message>
+        <source>A file that is written after each successful run, for a monitoring system to check.</source>
+        <translation>Eine Datei, die nach jedem erfolgreichen Lauf geschrieben wird, damit eine Überwachung sie prüfen kann.</translation>
+    </message>
+    <message>
+        <source>A web address that is requested after each successful run (a dead man&apos;s switch).</source>
+        <translation>Eine Webadresse, die nach jedem erfolgreichen Lauf aufgerufen wird (Totmannschalter).</translation>
+    </message>
+    <message>
+        <source>The number of hours without a successful run after which the user is notified, if runs were tried. A run succeeds if it ends without a problem or a failed file; 0 never notifies.</source>
+        <translation>Die Anzahl der Stunden ohne erfolgreichen Lauf, nach der eine Meldung erscheint, wenn Läufe versucht wurden. Ein Lauf ist erfolgreich, wenn er ohne Problem und ohne fehlgeschlagene Datei endet; 0 meldet nie.</translation>
+    </message>
+    <message>
+        <source>Whether the program starts in the tray at login.</source>
+        <translation>Ob das Programm bei der Anmeldung im Infobereich startet.</translation>
+    </message>
+    <message>
+        <source>Window at start</source>
+        <translation>Fenster beim Start</translation>
+    </message>
+    <message>
+        <source>How the window appears when the program starts.</source>
+        <translation>Wie das Fenster beim Start des Programms erscheint.</translation>
+    </message>
+    <message>
+        <source>The language of the window, from its next start on. Messages of the engine and the server remain in English.</source>
+        <translation>Die Sprache des Fensters ab seinem nächsten Start. Meldungen des Übertragungsprogramms und des Servers bleiben englisch.</translation>
+    </message>
+    <message>
+        <source>Continue when the window is closed</source>
+        <translation>Nach dem Schließen des Fensters weiterlaufen</translation>
+    </message>
+    <message>
+        <source>Whether the program continues when its window is closed: in the tray, or as a small window on systems without a tray. Otherwise, closing the window quits the program.</source>
+        <translation>Ob das Programm nach dem Schließen seines Fensters weiterläuft: im Infobereich oder, wenn das System keinen hat, als kleines Fenster. Sonst beendet das Schließen das Programm.</translation>
+    </message>
+    <message>
+        <source>Notify of uploads</source>
+        <translation>Uploads melden</translation>
+    </message>
+    <message>
+        <source>Whether to show a notification when files were uploaded.</source>
+        <translation>Ob eine Meldung erscheint, wenn Dateien hochgeladen wurden.</translation>
+    </message>
+    <message>
+        <source>Notify of problems</source>
+        <translation>Probleme melden</translation>
+    </message>
+    <message>
+        <source>Whether to show a notification for problems that need attention.</source>
+        <translation>Ob eine Meldung bei Problemen erscheint, um die sich jemand kümmern muss.</translation>
+    </message>
+    <message>
+        <source>Notify of the approval</source>
+        <translation>Freigabe melden</translation>
+    </message>
+    <message>
+        <source>Whether to show a notification when the uploader awaits approval and when it is approved.</source>
+        <translation>Ob eine Meldung erscheint, wenn der Uploader auf seine Freigabe wartet und wenn er freigegeben ist.</translation>
+    </message>
+    <message>
+        <source>Notify of inactivity</source>
+        <translation>Ausbleibende Läufe melden</translation>
+    </message>
+    <message>
+        <source>Whether to show a notification when no run has succeeded for monitor.silent_hours.</source>
+        <translation>Ob eine Meldung erscheint, wenn seit monitor.silent_hours kein Lauf erfolgreich war.</translation>
+    </message>
+    <message>
+        <source>The folder for the ledger and other state; empty uses the system&apos;s default.</source>
+        <translation>Der Ordner für das Hauptbuch und andere Zustandsdateien; leer verwendet den üblichen Ort des Systems.</translation>
+    </message>
+    <message>
+        <source>How detailed the log is; DEBUG helps to diagnose a problem.</source>
+        <translation>Wie ausführlich das Protokoll ist; DEBUG hilft bei der Fehlersuche.</translation>
+    </message>
+    <message>
+        <source>Records per request</source>
+        <translation>Einträge je Anfrage</translation>
+    </message>
+    <message>
+        <source>How many records one request creates at first.</source>
+        <translation>Wie viele Einträge eine Anfrage zunächst anlegt.</translation>
+    </message>
+    <message>
+        <source>How many requests that create records run concurrently.</source>
+        <translation>Wie viele Anfragen, die Einträge anlegen, gleichzeitig laufen.</translation>
+    </message>
+    <message>
+        <source>How long to wait before the first query whether the server has verified files.</source>
+        <translation>Wie lange vor der ersten Abfrage gewartet wird, ob der Server Dateien geprüft hat.</translation>
+    </message>
+    <message>
+        <source>Verification timeout</source>
+        <translation>Zeitlimit der Prüfung</translation>
+    </message>
+    <message>
+        <source>How long a run waits for the server&apos;s verification. The next run continues to wait for the remaining files.</source>
+        <translation>Wie lange ein Lauf auf die Prüfung durch den Server wartet. Auf die übrigen Dateien wartet der nächste Lauf.</translation>
+    </message>
+    <message>
+        <source>Pause timeout</source>
+        <translation>Zeitlimit für Pausen</translation>
+    </message>
+    <message>
+        <source>How long a run waits while the server is unavailable or the staging area is full, before it ends.</source>
+        <translation>Wie lange ein Lauf wartet, während der Server nicht verfügbar oder der Annahmebereich voll ist, bevor er endet.</translation>
+    </message>
+    <message>
+        <source>The number of days after which every datafile on the server is compared with the ledger again; 0 compares in every run. In between, one query for each dataset shows whether any are missing.</source>
+        <translation>Die Anzahl der Tage, nach der jede Datei auf dem Server erneut mit dem Hauptbuch verglichen wird; 0 vergleicht bei jedem Lauf. Dazwischen zeigt eine Abfrage je Datensatz, ob Dateien fehlen.</translation>
     </message>
     <message>
         <source>days</source>
@@ -3661,96 +4009,44 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Adresse des Servers</translation>
     </message>
     <message>
-        <source>The web address of the MyTardis server, beginning with https://.</source>
-        <translation>Die Webadresse des MyTardis-Servers; sie beginnt mit https://.</translation>
-    </message>
-    <message>
         <source>Account</source>
         <translation>Konto</translation>
-    </message>
-    <message>
-        <source>The MyTardis account that uploads, usually a facility manager&apos;s; its API key is kept apart from the settings.</source>
-        <translation>Das MyTardis-Konto, das hochlädt, meist das der Leitung einer Einrichtung; sein API-Schlüssel liegt getrennt von den Einstellungen.</translation>
     </message>
     <message>
         <source>Certificate authorities</source>
         <translation>Zertifizierungsstellen</translation>
     </message>
     <message>
-        <source>A PEM file with the certificate authorities to trust instead of the system&apos;s; needed where the server&apos;s certificate comes from an authority of your own.</source>
-        <translation>Eine PEM-Datei mit den Zertifizierungsstellen, denen statt derer des Systems vertraut wird; nötig, wenn das Zertifikat des Servers von einer eigenen Stelle kommt.</translation>
-    </message>
-    <message>
         <source>Proxy</source>
         <translation>Proxy</translation>
-    </message>
-    <message>
-        <source>The address of the proxy on the way to the server, as in http://proxy.example.org:3128; empty takes the system&apos;s, none goes directly. One that wants a password is set in the environment (HTTPS_PROXY).</source>
-        <translation>Die Adresse des Proxys auf dem Weg zum Server, wie http://proxy.example.org:3128; leer nimmt den des Systems, none geht direkt. Einer mit Passwort wird in der Umgebung festgelegt (HTTPS_PROXY).</translation>
     </message>
     <message>
         <source>Allow unencrypted http</source>
         <translation>Unverschlüsseltes http erlauben</translation>
     </message>
     <message>
-        <source>Whether an http:// address is accepted for a server on another machine; everybody on the way can then read the API key.</source>
-        <translation>Ob eine http://-Adresse für einen Server auf einem anderen Rechner gelten darf; alle auf dem Weg können dann den API-Schlüssel lesen.</translation>
-    </message>
-    <message>
         <source>Connection timeout</source>
         <translation>Frist für die Verbindung</translation>
-    </message>
-    <message>
-        <source>How long to wait for the server to accept a connection; raise it on poor links.</source>
-        <translation>Wie lange auf die Annahme einer Verbindung durch den Server gewartet wird; erhöhen Sie den Wert bei schlechten Leitungen.</translation>
     </message>
     <message>
         <source>s</source>
         <translation>s</translation>
     </message>
     <message>
-        <source>Silence timeout</source>
-        <translation>Frist für Stille</translation>
-    </message>
-    <message>
-        <source>How long the server may say nothing in the middle of a request.</source>
-        <translation>Wie lange der Server mitten in einer Anfrage nichts sagen darf.</translation>
-    </message>
-    <message>
         <source>Request deadline</source>
         <translation>Frist für Anfragen</translation>
-    </message>
-    <message>
-        <source>How long one request may take altogether.</source>
-        <translation>Wie lange eine Anfrage insgesamt dauern darf.</translation>
     </message>
     <message>
         <source>Parallel requests</source>
         <translation>Gleichzeitige Anfragen</translation>
     </message>
     <message>
-        <source>How many requests to the server may run at once; lower it to spare a small server.</source>
-        <translation>Wie viele Anfragen an den Server zugleich laufen dürfen; senken Sie den Wert, um einen kleinen Server zu schonen.</translation>
-    </message>
-    <message>
-        <source>The name of the instrument as it shall appear on the server.</source>
-        <translation>Der Name des Instruments, wie er auf dem Server erscheinen soll.</translation>
-    </message>
-    <message>
         <source>Facility</source>
         <translation>Einrichtung</translation>
     </message>
     <message>
-        <source>The name of the facility on the server that runs the instrument.</source>
-        <translation>Der Name der Einrichtung auf dem Server, die das Instrument betreibt.</translation>
-    </message>
-    <message>
         <source>Contact name</source>
         <translation>Name der Kontaktperson</translation>
-    </message>
-    <message>
-        <source>The person whom the server&apos;s administrators may ask about this uploader.</source>
-        <translation>Die Person, die von der Administration des Servers zu diesem Uploader gefragt werden kann.</translation>
     </message>
     <message>
         <source>Contact e-mail</source>
@@ -3765,136 +4061,64 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Identität des Uploaders</translation>
     </message>
     <message>
-        <source>The identity of this installation on the server; it is made at the first start, and two installations must never share one.</source>
-        <translation>Die Identität dieser Installation auf dem Server; sie entsteht beim ersten Start, und zwei Installationen dürfen nie dieselbe haben.</translation>
-    </message>
-    <message>
         <source>Data directory</source>
         <translation>Datenordner</translation>
-    </message>
-    <message>
-        <source>The folder below which the instrument&apos;s data lie; nothing in it is ever changed.</source>
-        <translation>Der Ordner, unter dem die Daten des Instruments liegen; nichts darin wird je verändert.</translation>
     </message>
     <message>
         <source>Layout</source>
         <translation>Aufbau</translation>
     </message>
     <message>
-        <source>What each level of folders below the data directory stands for.</source>
-        <translation>Wofür jede Ebene von Ordnern unter dem Datenordner steht.</translation>
-    </message>
-    <message>
         <source>Group prefix</source>
         <translation>Vorsilbe von Gruppen</translation>
-    </message>
-    <message>
-        <source>Text put before the name of a user group&apos;s folder to get the group&apos;s name on the server; only for layouts with user groups.</source>
-        <translation>Text vor dem Namen des Ordners einer Benutzergruppe, um den Namen der Gruppe auf dem Server zu erhalten; nur für Aufbauten mit Benutzergruppen.</translation>
     </message>
     <message>
         <source>Folders of unknown owners</source>
         <translation>Ordner unbekannter Eigentümer</translation>
     </message>
     <message>
-        <source>Whether folders whose owner the server does not know are uploaded for the facility or skipped.</source>
-        <translation>Ob Ordner, deren Eigentümer der Server nicht kennt, für die Einrichtung hochgeladen oder übersprungen werden.</translation>
-    </message>
-    <message>
         <source>Owner contains</source>
         <translation>Eigentümer enthält</translation>
-    </message>
-    <message>
-        <source>Take only owners&apos; folders whose name contains this text; empty takes all.</source>
-        <translation>Nur Ordner von Eigentümern nehmen, deren Name diesen Text enthält; leer nimmt alle.</translation>
     </message>
     <message>
         <source>Experiment contains</source>
         <translation>Experiment enthält</translation>
     </message>
     <message>
-        <source>Take only experiment folders whose name contains this text; empty takes all.</source>
-        <translation>Nur Ordner von Experimenten nehmen, deren Name diesen Text enthält; leer nimmt alle.</translation>
-    </message>
-    <message>
         <source>Dataset contains</source>
         <translation>Datensatz enthält</translation>
-    </message>
-    <message>
-        <source>Take only dataset folders whose name contains this text; empty takes all.</source>
-        <translation>Nur Ordner von Datensätzen nehmen, deren Name diesen Text enthält; leer nimmt alle.</translation>
     </message>
     <message>
         <source>Skip datasets older than</source>
         <translation>Datensätze überspringen, älter als</translation>
     </message>
     <message>
-        <source>Skip dataset folders older than this age, such as &quot;6 months&quot;; empty takes all.</source>
-        <translation>Ordner von Datensätzen überspringen, die älter sind, etwa als &quot;6 months&quot;; leer nimmt alle.</translation>
-    </message>
-    <message>
         <source>Skip datasets newer than</source>
         <translation>Datensätze überspringen, jünger als</translation>
-    </message>
-    <message>
-        <source>Skip dataset folders younger than this age, such as &quot;2 days&quot;; empty takes all.</source>
-        <translation>Ordner von Datensätzen überspringen, die jünger sind, etwa als &quot;2 days&quot;; leer nimmt alle.</translation>
     </message>
     <message>
         <source>Settling time</source>
         <translation>Ruhezeit</translation>
     </message>
     <message>
-        <source>How long a file must not have changed before it is taken; raise it for an instrument that pauses while it writes.</source>
-        <translation>Wie lange sich eine Datei nicht geändert haben darf, bevor sie genommen wird; erhöhen Sie den Wert für ein Instrument, das beim Schreiben Pausen macht.</translation>
-    </message>
-    <message>
         <source>Include patterns</source>
         <translation>Muster, die gelten</translation>
-    </message>
-    <message>
-        <source>Take only files that match one of these; empty takes all.</source>
-        <translation>Nur Dateien nehmen, die zu einem dieser Muster passen; leer nimmt alle.</translation>
     </message>
     <message>
         <source>Exclude patterns</source>
         <translation>Muster, die ausschließen</translation>
     </message>
     <message>
-        <source>Leave out files that match one of these patterns.</source>
-        <translation>Dateien auslassen, die zu einem dieser Muster passen.</translation>
-    </message>
-    <message>
         <source>File of include patterns</source>
         <translation>Datei mit geltenden Mustern</translation>
-    </message>
-    <message>
-        <source>A UTF-8 text file with include patterns, one a line.</source>
-        <translation>Eine Textdatei in UTF-8 mit Mustern, die gelten, eines je Zeile.</translation>
     </message>
     <message>
         <source>File of exclude patterns</source>
         <translation>Datei mit ausschließenden Mustern</translation>
     </message>
     <message>
-        <source>A UTF-8 text file with exclude patterns, one a line.</source>
-        <translation>Eine Textdatei in UTF-8 mit Mustern, die ausschließen, eines je Zeile.</translation>
-    </message>
-    <message>
-        <source>Leave out system litter</source>
-        <translation>Reste des Systems auslassen</translation>
-    </message>
-    <message>
-        <source>Whether files that systems and programs leave behind (Thumbs.db, .DS_Store, lock and temporary files) are left out.</source>
-        <translation>Ob Dateien ausgelassen werden, die Systeme und Programme hinterlassen (Thumbs.db, .DS_Store, Sperr- und Zwischendateien).</translation>
-    </message>
-    <message>
         <source>Symbolic links</source>
         <translation>Symbolische Verknüpfungen</translation>
-    </message>
-    <message>
-        <source>Whether links are skipped, followed to files, or followed to files and folders within the data directory.</source>
-        <translation>Ob Verknüpfungen übersprungen werden, ob ihnen zu Dateien gefolgt wird oder zu Dateien und Ordnern innerhalb des Datenordners.</translation>
     </message>
     <message>
         <source>Upload method</source>
@@ -3913,10 +4137,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Zwischenrechner</translation>
     </message>
     <message>
-        <source>The hosts through which the staging host is reached, first one first, each as user@host:port; user and port may be left out.</source>
-        <translation>Die Rechner, über die der Annahmerechner erreicht wird, der erste zuerst, jeder als user@host:port; user und port dürfen fehlen.</translation>
-    </message>
-    <message>
         <source>SSH agent</source>
         <translation>SSH-Agent</translation>
     </message>
@@ -3925,16 +4145,8 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Kanäle</translation>
     </message>
     <message>
-        <source>How many transfers run at once; 0 finds a good number by itself.</source>
-        <translation>Wie viele Übertragungen zugleich laufen; 0 findet selbst eine gute Zahl.</translation>
-    </message>
-    <message>
         <source>Ciphers</source>
         <translation>Chiffren</translation>
-    </message>
-    <message>
-        <source>The SSH ciphers to offer, best first; only modern ones are allowed.</source>
-        <translation>Die angebotenen SSH-Chiffren, die beste zuerst; nur moderne sind erlaubt.</translation>
     </message>
     <message>
         <source>Trusted host keys</source>
@@ -3945,24 +4157,8 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Privater Schlüssel</translation>
     </message>
     <message>
-        <source>The uploader&apos;s private SSH key when it is not the one made at the first start.</source>
-        <translation>Der private SSH-Schlüssel des Uploaders, wenn es nicht der beim ersten Start erzeugte ist.</translation>
-    </message>
-    <message>
         <source>Compression</source>
         <translation>Komprimierung</translation>
-    </message>
-    <message>
-        <source>Whether to compress on the way, by zstd: by itself where the connection is what limits the speed, the staging host has zstd and the data shrink, or never.</source>
-        <translation>Ob unterwegs mit zstd komprimiert wird: von selbst dort, wo die Verbindung die Geschwindigkeit begrenzt, der Annahmerechner zstd hat und die Daten kleiner werden, oder nie.</translation>
-    </message>
-    <message>
-        <source>Leave out zeros</source>
-        <translation>Nullen auslassen</translation>
-    </message>
-    <message>
-        <source>Whether to look for long runs of zeros in files that travel alone and have no holes, and to leave them out, as holes are: the file on the server has holes in their place. With a shell, a file that is half zeros or more is read twice for it, and begins anew after a broken connection.</source>
-        <translation>Ob in Dateien, die allein reisen und keine Lücken haben, nach langen Folgen von Nullen gesucht wird und diese wie Lücken ausgelassen werden: Die Datei auf dem Server hat an ihrer Stelle Lücken. Mit einer Shell wird eine Datei, die mindestens zur Hälfte aus Nullen besteht, dafür zweimal gelesen und beginnt nach einer unterbrochenen Verbindung von vorn.</translation>
     </message>
     <message>
         <source>How long to wait for a staging host to accept a connection.</source>
@@ -3971,10 +4167,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Stall timeout</source>
         <translation>Frist für Stillstand</translation>
-    </message>
-    <message>
-        <source>How long a transfer may make no progress before its connection is given up.</source>
-        <translation>Wie lange eine Übertragung stillstehen darf, bevor ihre Verbindung aufgegeben wird.</translation>
     </message>
     <message>
         <source>Attempts</source>
@@ -3989,10 +4181,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Dateien bündeln unter</translation>
     </message>
     <message>
-        <source>Files smaller than this travel together; 0 sends each file alone.</source>
-        <translation>Kleinere Dateien als diese reisen zusammen; 0 sendet jede allein.</translation>
-    </message>
-    <message>
         <source>bytes</source>
         <translation>Bytes</translation>
     </message>
@@ -4001,80 +4189,36 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Größe eines Bündels</translation>
     </message>
     <message>
-        <source>A batch is sent off when it holds this much.</source>
-        <translation>Ein Bündel wird abgeschickt, wenn es so viel enthält.</translation>
-    </message>
-    <message>
-        <source>Files in a batch</source>
-        <translation>Dateien in einem Bündel</translation>
-    </message>
-    <message>
-        <source>A batch is sent off when it holds this many files.</source>
-        <translation>Ein Bündel wird abgeschickt, wenn es so viele Dateien enthält.</translation>
-    </message>
-    <message>
         <source>Batch age</source>
         <translation>Alter eines Bündels</translation>
-    </message>
-    <message>
-        <source>A batch is sent off when its first file has waited so long.</source>
-        <translation>Ein Bündel wird abgeschickt, wenn seine erste Datei so lange gewartet hat.</translation>
     </message>
     <message>
         <source>Archive rules</source>
         <translation>Regeln für Archive</translation>
     </message>
     <message>
-        <source>Which files stay in tar archives on the server instead of having a record each, as in &quot;*.dcm below 1 MB from 500 files by dataset&quot;; the first rule that fits counts.</source>
-        <translation>Welche Dateien auf dem Server in tar-Archiven bleiben, statt je einen Eintrag zu haben, wie in &quot;*.dcm below 1 MB from 500 files by dataset&quot;; die erste passende Regel gilt.</translation>
-    </message>
-    <message>
         <source>Archive size</source>
         <translation>Größe eines Archivs</translation>
-    </message>
-    <message>
-        <source>How large one archive may become; further files go into a further archive.</source>
-        <translation>Wie groß ein Archiv werden darf; weitere Dateien kommen in ein weiteres.</translation>
     </message>
     <message>
         <source>Start runs</source>
         <translation>Läufe beginnen</translation>
     </message>
     <message>
-        <source>When runs start: by hand, with the program, when settings are saved, once, daily, weekly, every so many minutes, or (watch) when new files have settled.</source>
-        <translation>Wann Läufe beginnen: von Hand, mit dem Programm, beim Speichern von Einstellungen, einmal, täglich, wöchentlich, alle paar Minuten oder (watch) wenn neue Dateien zur Ruhe gekommen sind.</translation>
-    </message>
-    <message>
         <source>Date</source>
         <translation>Datum</translation>
-    </message>
-    <message>
-        <source>The day of a run that starts once.</source>
-        <translation>Der Tag eines Laufs, der einmal beginnt.</translation>
     </message>
     <message>
         <source>Time</source>
         <translation>Uhrzeit</translation>
     </message>
     <message>
-        <source>The local time of day at which runs start once, daily or weekly.</source>
-        <translation>Die Ortszeit, zu der einmalige, tägliche und wöchentliche Läufe beginnen.</translation>
-    </message>
-    <message>
         <source>Days</source>
         <translation>Tage</translation>
     </message>
     <message>
-        <source>The days of the week of weekly runs.</source>
-        <translation>Die Wochentage wöchentlicher Läufe.</translation>
-    </message>
-    <message>
         <source>Every</source>
         <translation>Alle</translation>
-    </message>
-    <message>
-        <source>The minutes from one start of the timer to the next; when watching, the longest time between two scans.</source>
-        <translation>Die Minuten von einem Start bis zum nächsten; beim Beobachten die längste Zeit zwischen zwei Durchsuchungen.</translation>
     </message>
     <message>
         <source>min</source>
@@ -4085,24 +4229,12 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Von</translation>
     </message>
     <message>
-        <source>The local time of day from which the timer, or the watch, starts runs.</source>
-        <translation>Die Ortszeit, ab der in Abständen oder beim Beobachten Läufe beginnen.</translation>
-    </message>
-    <message>
         <source>To</source>
         <translation>Bis</translation>
     </message>
     <message>
-        <source>The local time of day until which the timer, or the watch, starts runs; earlier than the start means past midnight.</source>
-        <translation>Die Ortszeit, bis zu der in Abständen oder beim Beobachten Läufe beginnen; früher als der Anfang heißt über Mitternacht hinaus.</translation>
-    </message>
-    <message>
         <source>Bandwidth</source>
         <translation>Bandbreite</translation>
-    </message>
-    <message>
-        <source>How fast all channels together may send; 0 is without a limit.</source>
-        <translation>Wie schnell alle Kanäle zusammen senden dürfen; 0 ist ohne Grenze.</translation>
     </message>
     <message>
         <source>MB/s</source>
@@ -4113,40 +4245,20 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Fahrplan der Bandbreite</translation>
     </message>
     <message>
-        <source>Periods with a bandwidth of their own in MB/s, in local time, such as &quot;monday-friday 09:00-17:00 5&quot;; the first one that covers the time counts.</source>
-        <translation>Zeiträume mit eigener Bandbreite in MB/s, in Ortszeit, etwa &quot;monday-friday 09:00-17:00 5&quot;; der erste, der die Zeit einschließt, gilt.</translation>
-    </message>
-    <message>
         <source>Quiet hours</source>
         <translation>Ruhige Stunden</translation>
-    </message>
-    <message>
-        <source>Periods, in local time, in which nothing new is sent, such as &quot;monday-friday 09:00-17:00&quot;; what is under way is finished.</source>
-        <translation>Zeiträume in Ortszeit, in denen nichts Neues gesendet wird, etwa &quot;monday-friday 09:00-17:00&quot;; Begonnenes wird beendet.</translation>
     </message>
     <message>
         <source>Low priority</source>
         <translation>Niedriger Vorrang</translation>
     </message>
     <message>
-        <source>Whether to leave processor and disk to other programs first.</source>
-        <translation>Ob Prozessor und Platte zuerst anderen Programmen überlassen werden.</translation>
-    </message>
-    <message>
         <source>Pause while running</source>
         <translation>Pausieren, solange läuft</translation>
     </message>
     <message>
-        <source>Names or full paths of programs, such as acquire.exe, during which nothing new is sent.</source>
-        <translation>Namen oder volle Pfade von Programmen, etwa acquire.exe, während deren Lauf nichts Neues gesendet wird.</translation>
-    </message>
-    <message>
         <source>Pause under pressure</source>
         <translation>Pausieren bei Andrang</translation>
-    </message>
-    <message>
-        <source>The share of time in which other programs wait for disk or memory above which nothing new is sent; 0 never pauses.</source>
-        <translation>Der Anteil der Zeit, in dem andere Programme auf Platte oder Speicher warten, über dem nichts Neues gesendet wird; 0 pausiert nie.</translation>
     </message>
     <message>
         <source>%</source>
@@ -4157,32 +4269,16 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Wach halten</translation>
     </message>
     <message>
-        <source>Whether to keep the computer from going to sleep while files are being sent.</source>
-        <translation>Ob der Computer vom Einschlafen abgehalten wird, während Dateien gesendet werden.</translation>
-    </message>
-    <message>
         <source>Weekly notice</source>
         <translation>Wöchentliche Nachricht</translation>
-    </message>
-    <message>
-        <source>The day of the weekly notice &quot;all is well&quot; or &quot;nothing came&quot;.</source>
-        <translation>Der Tag der wöchentlichen Nachricht „alles in Ordnung“ oder „nichts kam“.</translation>
     </message>
     <message>
         <source>Signal file</source>
         <translation>Signaldatei</translation>
     </message>
     <message>
-        <source>A file that is written after each run that ended well, for a monitor to look at.</source>
-        <translation>Eine Datei, die nach jedem gut beendeten Lauf geschrieben wird, damit eine Überwachung nach ihr sehen kann.</translation>
-    </message>
-    <message>
         <source>Signal address</source>
         <translation>Signaladresse</translation>
-    </message>
-    <message>
-        <source>A web address that is called after each run that ended well (a dead man&apos;s switch).</source>
-        <translation>Eine Webadresse, die nach jedem gut beendeten Lauf aufgerufen wird (Totmannschalter).</translation>
     </message>
     <message>
         <source>Silence</source>
@@ -4197,18 +4293,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Start bei der Anmeldung</translation>
     </message>
     <message>
-        <source>Whether the program starts, in the tray, when somebody logs in.</source>
-        <translation>Ob das Programm im Infobereich startet, wenn sich jemand anmeldet.</translation>
-    </message>
-    <message>
-        <source>Window at the start</source>
-        <translation>Fenster beim Start</translation>
-    </message>
-    <message>
-        <source>How the window shows itself when the program starts.</source>
-        <translation>Wie sich das Fenster zeigt, wenn das Programm startet.</translation>
-    </message>
-    <message>
         <source>Colours</source>
         <translation>Farben</translation>
     </message>
@@ -4221,104 +4305,20 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Sprache</translation>
     </message>
     <message>
-        <source>The language of the window, from its next start on; messages of the engine and the server stay English.</source>
-        <translation>Die Sprache des Fensters ab seinem nächsten Start; Meldungen des Übertragungsprogramms und des Servers bleiben englisch.</translation>
-    </message>
-    <message>
-        <source>Go on when the window is closed</source>
-        <translation>Nach dem Schließen des Fensters weiterlaufen</translation>
-    </message>
-    <message>
-        <source>Whether the program goes on in the tray, or as a small window where there is none, when its window is closed; if not, closing quits.</source>
-        <translation>Ob das Programm im Infobereich weiterläuft, oder als kleines Fenster, wo es keinen gibt, wenn sein Fenster geschlossen wird; sonst beendet das Schließen es.</translation>
-    </message>
-    <message>
-        <source>Tell of uploads</source>
-        <translation>Uploads melden</translation>
-    </message>
-    <message>
-        <source>Whether a message tells that files were uploaded.</source>
-        <translation>Ob eine Meldung sagt, dass Dateien hochgeladen wurden.</translation>
-    </message>
-    <message>
-        <source>Tell of problems</source>
-        <translation>Probleme melden</translation>
-    </message>
-    <message>
-        <source>Whether a message tells of problems that need somebody.</source>
-        <translation>Ob eine Meldung von Problemen berichtet, die jemanden brauchen.</translation>
-    </message>
-    <message>
-        <source>Tell of the approval</source>
-        <translation>Freigabe melden</translation>
-    </message>
-    <message>
-        <source>Whether a message tells that the uploader awaits its approval, and that it has it.</source>
-        <translation>Ob eine Meldung sagt, dass der Uploader auf seine Freigabe wartet und dass er sie hat.</translation>
-    </message>
-    <message>
-        <source>Tell of silence</source>
-        <translation>Stille melden</translation>
-    </message>
-    <message>
-        <source>Whether a message tells that no run has ended well for monitor.silent_hours.</source>
-        <translation>Ob eine Meldung sagt, dass seit monitor.silent_hours kein Lauf gut geendet hat.</translation>
-    </message>
-    <message>
         <source>State directory</source>
         <translation>Ordner des Zustands</translation>
-    </message>
-    <message>
-        <source>The folder for the ledger and other state; empty takes the system&apos;s usual place.</source>
-        <translation>Der Ordner für das Hauptbuch und anderen Zustand; leer nimmt den üblichen Ort des Systems.</translation>
     </message>
     <message>
         <source>Log level</source>
         <translation>Umfang des Protokolls</translation>
     </message>
     <message>
-        <source>How much the log says; DEBUG helps to find a fault.</source>
-        <translation>Wie viel das Protokoll sagt; DEBUG hilft, einen Fehler zu finden.</translation>
-    </message>
-    <message>
-        <source>Records in a request</source>
-        <translation>Einträge in einer Anfrage</translation>
-    </message>
-    <message>
-        <source>How many records are made in one request at first.</source>
-        <translation>Wie viele Einträge zunächst in einer Anfrage angelegt werden.</translation>
-    </message>
-    <message>
         <source>Parallel registrations</source>
         <translation>Gleichzeitige Einträge</translation>
     </message>
     <message>
-        <source>How many requests that make records run at once.</source>
-        <translation>Wie viele Anfragen, die Einträge anlegen, zugleich laufen.</translation>
-    </message>
-    <message>
         <source>Verification interval</source>
         <translation>Abstand der Prüfung</translation>
-    </message>
-    <message>
-        <source>How long to wait at first before asking whether the server has verified files.</source>
-        <translation>Wie lange zunächst gewartet wird, bevor gefragt wird, ob der Server Dateien geprüft hat.</translation>
-    </message>
-    <message>
-        <source>Verification patience</source>
-        <translation>Geduld bei der Prüfung</translation>
-    </message>
-    <message>
-        <source>How long a run waits for the server&apos;s verification; the next run asks again for what is left.</source>
-        <translation>Wie lange ein Lauf auf die Prüfung durch den Server wartet; nach dem Rest fragt der nächste Lauf.</translation>
-    </message>
-    <message>
-        <source>Pause patience</source>
-        <translation>Geduld bei Pausen</translation>
-    </message>
-    <message>
-        <source>How long a run waits while the server is away or the staging area is full, before it ends.</source>
-        <translation>Wie lange ein Lauf wartet, während der Server fort oder der Annahmebereich voll ist, bevor er endet.</translation>
     </message>
 </context>
 <context>

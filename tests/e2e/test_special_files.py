@@ -79,7 +79,7 @@ def test_in_the_ledgers_place(site, kind, words):
     ended = run(site, *words)
 
     assert ended.code == 2, ended.output + ended.complaints
-    assert f"{path} is a {kind}, where the program needs a plain file." in ended.complaints
+    assert f"{path} is a {kind}, but the program needs a regular file." in ended.complaints
     assert "Move it away" in ended.complaints
     assert path.lstat()  # it is still there
     assert "Traceback" not in ended.complaints

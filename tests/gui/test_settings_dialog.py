@@ -163,6 +163,8 @@ def test_the_search_shows_what_fits_from_all_tabs(qtbot, dialog):
         "server.write_timeout",
         "transfer.connect_timeout",
         "transfer.stall_timeout",
+        "advanced.verify_patience",
+        "advanced.pause_patience",
     )
     dialog.panes.search("max_upload_threads")  # as MyData called it
     assert dialog.panes.found == ("transfer.channels",)
@@ -250,7 +252,7 @@ def test_a_stored_api_key_is_told_and_can_be_forgotten(qtbot, config, open_dialo
 def test_what_is_no_api_key_is_refused_in_words(qtbot, dialog, config):
     qtbot.keyClicks(dialog.key_row.focusProxy(), "k" * 2000)
     dialog.accept()
-    qtbot.waitUntil(lambda: "That is no API key" in dialog.notice.text, timeout=DEADLINE)
+    qtbot.waitUntil(lambda: "This is not an API key" in dialog.notice.text, timeout=DEADLINE)
 
     assert dialog.isVisible()
 

@@ -22,7 +22,7 @@ def test_the_command_tells_what_happened_and_what_to_do():
     ended = CliRunner().invoke(app, ["explain", "lock.failed"])
 
     assert ended.exit_code == 0
-    assert "No lock can be made" in ended.output
+    assert "The lock file cannot be created" in ended.output
     assert "must be on a local disk" in ended.output
 
 

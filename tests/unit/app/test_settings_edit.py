@@ -107,7 +107,7 @@ def test_a_key_without_a_server_and_an_account_is_not_kept(tmp_path):
 def test_an_empty_key_is_refused_and_deletes_nothing(config):
     save_edit(config, edition(config, {}, ApiKeyChange("a" * 40, "file")))
 
-    with pytest.raises(SettingsError, match="no API key"):
+    with pytest.raises(SettingsError, match="not an API key"):
         save_edit(config, edition(config, {}, ApiKeyChange("", "file")))
 
     settings = load_settings(config).settings

@@ -229,7 +229,7 @@ def test_what_nobody_understands_is_told_and_the_rest_is_taken(old, take_over, v
     [
         ((), "No MyData.cfg was found in"),
         (("/nowhere/MyData.cfg",), "There is no file /nowhere/MyData.cfg"),
-        ((__file__,), "is no MyData.cfg"),
+        ((__file__,), "is not a MyData.cfg"),
     ],
 )
 def test_without_such_a_file_there_is_nothing_to_take_over(home, take_over, words, message):

@@ -88,7 +88,7 @@ def test_lists_are_set_with_commas(home, call):
         (("set", "server.requests", "99"), "server.requests must be at most 16"),
         (("set", "server.urll", "x"), "did you mean server.url?"),
         (("get", "server.urll"), "did you mean server.url?"),
-        (("explain", "nonsense"), "nonsense is no setting"),
+        (("explain", "nonsense"), "nonsense is not a setting"),
         (("set", "schedule.kind", "weekly"), "schedule.days must name a day"),
         (("show", "--set", "server.requests=0"), "server.requests must be at least 1"),
         (("show", "--config", "/nowhere/x.toml"), "/nowhere/x.toml does not exist"),
@@ -133,7 +133,7 @@ def test_check_tells_all_that_is_wrong_with_its_line(home, call):
 
     assert result.exit_code == 2
     assert f"{path}, line 2: server.url must begin with https://" in result.stderr
-    assert f"{path}, line 3: server.urll is no setting; did you mean" in result.stderr
+    assert f"{path}, line 3: server.urll is not a setting; did you mean" in result.stderr
     assert f"{path}, line 5: data.layout must be one of" in result.stderr
 
 
@@ -181,8 +181,8 @@ def test_explain_tells_meaning_limits_and_every_layer(home, call):
 
     assert result.stdout == (
         "server.requests: Parallel requests\n"
-        "  How many requests to the server may run at once; "
-        "lower it to spare a small server.\n"
+        "  How many requests to the server may run concurrently. "
+        "Lower it for a small server.\n"
         "  from: 1 to 16\n"
         "  in MyData.cfg: max_verification_threads\n"
         "Values, the last one counts:\n"

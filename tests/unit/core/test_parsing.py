@@ -22,7 +22,7 @@ BAD = {
     "half a character as bytes": b'"\xed\xa0\x80"',
     "not a number": b"[NaN]",
     "infinity": b"[Infinity]",
-    "a number without end": b"[1e999]",
+    "a number that is not finite": b"[1e999]",
     "5000 digits": b"1" * 5000,
     "too long": b'"' + b"a" * 2_000_000 + b'"',
 }

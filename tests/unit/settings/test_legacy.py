@@ -149,7 +149,7 @@ def test_a_key_mydata_does_not_have_is_told_with_the_one_that_was_meant():
     (old,) = translate({"instrument_nmae": "x"}).keys
 
     assert old.becoming is Conversion.UNKNOWN
-    assert "instrument_name was perhaps meant" in old.reason
+    assert "did you mean instrument_name?" in old.reason
 
 
 def test_a_run_that_starts_once_has_its_date():

@@ -95,12 +95,12 @@ def test_lists_are_given_with_commas_or_as_toml(sources, text, value):
 @pytest.mark.parametrize(
     ("assignment", "problem"),
     [
-        ("server.urll=x", "--set: server.urll is no setting; did you mean server.url?"),
+        ("server.urll=x", "--set: server.urll is not a setting; did you mean server.url?"),
         ("server.url", "--set: server.url needs a value: --set section.key=value"),
         ("server.requests=many", "--set: server.requests must be a whole number"),
         ("server.allow_http=maybe", "--set: server.allow_http must be true or false"),
-        ("filters.includes=[", "--set: filters.includes must be a list, as in ['a', 'b']"),
-        ("=", "--set:  is no setting"),
+        ("filters.includes=[", "--set: filters.includes must be a list, such as ['a', 'b']"),
+        ("=", "--set:  is not a setting"),
     ],
 )
 def test_a_wrong_option_is_told(sources, assignment, problem):
@@ -154,8 +154,8 @@ def test_a_locked_setting_keeps_the_managed_value_with_a_warning(sources, tmp_pa
     assert loaded.explain("transfer.channels").locked_by == locker
     assert loaded.explain("server.username").locked_by == ""
     assert loaded.warnings == (
-        f"server.url of {tmp_path / 'settings.toml'}, line 2 is ignored: it is locked by {locker}.",
-        f"transfer.channels of MYDATA_LIKE_TRANSFER_CHANNELS is ignored: it is locked by {locker}.",
+        f"server.url in {tmp_path / 'settings.toml'}, line 2 is ignored: it is locked by {locker}.",
+        f"transfer.channels in MYDATA_LIKE_TRANSFER_CHANNELS is ignored: it is locked by {locker}.",
     )
 
 
@@ -202,7 +202,7 @@ def test_a_mistyped_variable_is_told_and_others_are_left_alone(sources):
     }
 
     assert load_settings(sources(environment=environment)).warnings == (
-        "MYDATA_LIKE_SEVER_URL sets nothing; did you mean MYDATA_LIKE_SERVER_URL?",
+        "MYDATA_LIKE_SEVER_URL is not a setting; did you mean MYDATA_LIKE_SERVER_URL?",
     )
 
 

@@ -47,7 +47,7 @@ def test_keys_of_mydata_and_our_own_are_understood():
     ("key", "text", "why"),
     [
         ("no_such_key", "1", "MyData has no such key"),
-        ("no.such_key", "1", "there is no such setting"),
+        ("no.such_key", "1", "it is not a setting"),
         ("transfer.channels", "many", "must be a whole number"),
         ("timer_minutes", "often", ""),
         ("k" * 500, "1", "MyData has no such key"),
@@ -79,7 +79,7 @@ def test_the_server_cannot_send_us_elsewhere(key, text):
     found = layer({key: text})
 
     assert not found.values
-    assert "only this computer may decide on it" in found.warnings[0]
+    assert "only this computer may set it" in found.warnings[0]
 
 
 def test_what_the_server_repeats_of_ours_is_not_worth_a_word():
@@ -146,7 +146,7 @@ def test_what_does_not_go_together_with_ours_stops_nothing(tmp_path):
 
     assert loaded.settings.schedule.kind == "manual"
     assert loaded.settings.schedule.minutes == 9
-    assert any("do not go together" in warning for warning in loaded.warnings)
+    assert any("conflict with those" in warning for warning in loaded.warnings)
 
 
 def test_the_server_may_set_refused_shown_or_quiet_settings_and_each_is_one_of_them():
@@ -178,7 +178,7 @@ def test_the_server_can_neither_give_folders_a_meaning_nor_silence_what_watches(
     found = layer({key: text})
 
     assert not found.values
-    assert "only this computer may decide on it" in found.warnings[0]
+    assert "only this computer may set it" in found.warnings[0]
 
 
 @pytest.mark.parametrize("kind", ["manual", "once"])

@@ -51,15 +51,15 @@ def test_all_unknown_keys_are_told_with_the_nearest_known_one(path):
     )
 
     assert words(found) == [
-        ("colour", 1, "is no section"),
-        ("server.urll", 3, "is no setting; did you mean server.url?"),
+        ("colour", 1, "is not a section"),
+        ("server.urll", 3, "is not a setting; did you mean server.url?"),
         (
             "server.api_key",
             4,
-            "is a secret and not a setting: store it with `mydata-like settings set-key`",
+            "is a secret, not a setting: store it with `mydata-like settings set-key`",
         ),
-        ("transfr", 5, "is no section; did you mean transfer?"),
-        ("data.zzz", 8, "is no setting"),
+        ("transfr", 5, "is not a section; did you mean transfer?"),
+        ("data.zzz", 8, "is not a setting"),
     ]
     assert "hidden-key" not in str(found.problems)
 
@@ -123,13 +123,13 @@ def test_byte_order_mark_and_carriage_returns_do_not_matter(path):
 
     assert found.values == {"server.url": "https://a.org"}
     assert found.lines == {"server.url": 2}
-    assert words(found) == [("x", 3, "is no section")]
+    assert words(found) == [("x", 3, "is not a section")]
 
 
 def test_only_a_managed_file_locks(path):
     content = '[locked]\nkeys = ["server.*"]\nby = "IT"\n'
 
-    assert words(read(path, content)) == [("locked", 1, "is no section")]
+    assert words(read(path, content)) == [("locked", 1, "is not a section")]
     managed = read(path, content, managed=True)
     assert (managed.locks, managed.locked_by) == (("server.*",), "IT")
 

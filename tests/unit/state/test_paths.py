@@ -63,9 +63,9 @@ def test_folders_are_made_for_the_owner_only(tmp_path):
 def test_a_folder_that_cannot_be_made_is_told(tmp_path):
     (tmp_path / "file").touch()
 
-    with pytest.raises(SettingsError, match="cannot be made"):
+    with pytest.raises(SettingsError, match="cannot be created"):
         make_private_folder(tmp_path / "file" / "state")
-    with pytest.raises(SettingsError, match="cannot be made"):
+    with pytest.raises(SettingsError, match="cannot be created"):
         make_private_folder(tmp_path / "file")
 
 

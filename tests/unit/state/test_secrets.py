@@ -51,7 +51,7 @@ def test_a_secret_is_not_pickled_by_accident():
 
 @pytest.mark.parametrize("text", ["", " ", "a\nb", "k\u00e9y", "x" * 2000, "a\0"])
 def test_what_is_no_key_is_refused_without_being_shown(text):
-    with pytest.raises(SettingsError, match="no API key") as raised:
+    with pytest.raises(SettingsError, match="not an API key") as raised:
         Secret(text)
 
     assert not text.strip() or text not in str(raised.value)
@@ -94,7 +94,7 @@ def test_a_secrets_file_that_others_can_read_is_refused(path, mode):
     FileSecrets(path).save(OWNER, Secret(KEY))
     path.chmod(mode)
 
-    with pytest.raises(SettingsError, match="can be read by others"):
+    with pytest.raises(SettingsError, match="can be read by other accounts"):
         FileSecrets(path).find(OWNER)
 
 
@@ -103,7 +103,7 @@ def test_a_secrets_file_of_somebody_else_is_refused(path):
     FileSecrets(path).save(OWNER, Secret(KEY))
     os.chown(path, 65534, 65534)
 
-    with pytest.raises(SettingsError, match="is not yours"):
+    with pytest.raises(SettingsError, match="belongs to another account"):
         FileSecrets(path).find(OWNER)
 
 

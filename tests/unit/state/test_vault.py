@@ -67,7 +67,7 @@ class Chain(ChainerBackend):
     "backend", [FailKeyring(), NullKeyring(), MemoryVault(), Chain(NullKeyring(), FailKeyring())]
 )
 def test_a_keyring_that_does_not_keep_secrets_safe_is_refused(backend):
-    with pytest.raises(SettingsError, match="no keyring that keeps secrets safe") as raised:
+    with pytest.raises(SettingsError, match="no keyring that stores secrets safely") as raised:
         choose_vault(backend)
 
     assert "--store=file" in raised.value.hint
@@ -106,7 +106,7 @@ def test_a_forgotten_key_is_gone():
 
 
 def test_a_keyring_that_keeps_nothing_is_told():
-    with pytest.raises(SettingsError, match="did not keep the key"):
+    with pytest.raises(SettingsError, match="did not store the key"):
         KeyringSecrets(ForgetfulVault).save(OWNER, KEY)
 
 
@@ -126,9 +126,9 @@ def test_a_keyring_that_does_not_answer_is_given_up_at_the_deadline_and_not_aske
     vault = SilentVault()
     secrets = KeyringSecrets(lambda: vault, deadline=0.05)
 
-    with pytest.raises(SettingsError, match=r"did not answer within 0\.05 seconds"):
+    with pytest.raises(SettingsError, match=r"did not respond within 0\.05 seconds"):
         secrets.find(OWNER)
-    with pytest.raises(SettingsError, match="does not answer"):
+    with pytest.raises(SettingsError, match="does not respond"):
         secrets.find(OWNER)
 
     vault.unlocked.set()

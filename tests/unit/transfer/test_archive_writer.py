@@ -382,7 +382,7 @@ HOSTILE = {
     "half a character": with_index(index_text(name="d/a\ud800")),
     "no checksum but a number": with_index(index_text(md5=0)),
     "no member": with_index(index_of(b"null")),
-    "a number without end": with_index(index_of(index_line().replace(b"512", b"1e999"))),
+    "a number that is not finite": with_index(index_of(index_line().replace(b"512", b"1e999"))),
     "a number of 5000 digits": with_index(index_of(index_line().replace(b"512", b"5" * 5000))),
     "a member more": with_index(index_of(index_line(), index_line(name="d/b", offset=1024))),
     "a member less": with_index(index_of()),
