@@ -150,7 +150,7 @@ def test_what_was_never_sent_is_told_with_the_reason(page, site, qtbot):
     wait(qtbot, page, "It does not lie in the data folder")
 
     page.look_for("no such name")
-    wait(qtbot, page, "No run has come across a file of this name.")
+    wait(qtbot, page, "No run has found a file with this name.")
 
 
 def test_a_changed_file_and_a_deleted_one_are_told(page, site, qtbot):
