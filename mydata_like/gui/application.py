@@ -34,11 +34,11 @@ from mydata_like.gui.window import MainWindow
 from mydata_like.gui.window_state import WindowState
 from mydata_like.settings.schema import Settings
 
-ASK_AFTER = 60_000  # milliseconds after which it is asked again
+ASK_AFTER = 60_000  # milliseconds between two requests
 
 
 class ApprovalWatcher(QObject):
-    """Asks where no run does, and the wizard may be closed; the controller sees the answer."""
+    """Asks the server for the approval while no run does; the controller sees the answer."""
 
     def __init__(self, desk: AppContext, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -51,7 +51,7 @@ class ApprovalWatcher(QObject):
 
     @Slot(object)
     def _follow(self, state: RunState) -> None:
-        # Of a key that is approved, and yet refused by the staging host, the server knows nothing.
+        # The server cannot answer for a key that it approved and the staging host refuses.
         awaited = state.awaited is not None and state.awaited.code == NotApprovedError.code
         if not awaited or state.at_work:
             self.timer.stop()
@@ -70,7 +70,7 @@ class ApprovalWatcher(QObject):
 
 
 def _ask_server(settings: Settings, config: Path | None, cancel: CancelFlag) -> None:
-    """Return once the key is approved, of which the standing tells from then on."""
+    """Return once the key is approved; the stored approval says so from then on."""
     from mydata_like.app.registration import register
     from mydata_like.app.run_request import RunObserver, RunRequest
 
@@ -82,7 +82,7 @@ EVERY = 5000  # milliseconds
 
 
 class Collector(QObject):
-    """Collects what automatic collection would have, from a timer."""
+    """Runs the garbage collection from a timer, in place of the automatic one."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -92,7 +92,7 @@ class Collector(QObject):
 
     @Slot()
     def _collect(self) -> None:
-        """Collect the oldest generation that is due, and with it the younger ones."""
+        """Collect the oldest generation that is due, and the younger ones with it."""
         states = zip(gc.get_count(), gc.get_threshold(), strict=True)
         due = [number for number, (count, threshold) in enumerate(states) if count > threshold]
         if due:
@@ -101,7 +101,7 @@ class Collector(QObject):
 
 @contextmanager
 def collected_here(parent: QObject | None = None) -> Iterator[None]:
-    """Collect only in this thread while this lasts."""
+    """Collect garbage only in this thread while the context is open."""
     gc.disable()
     collector = Collector(parent)
     try:
@@ -113,11 +113,11 @@ def collected_here(parent: QObject | None = None) -> Iterator[None]:
 
 logger = logging.getLogger(__name__)
 
-SWITCH_INTERVAL = 0.0005  # seconds a thread may keep the GUI thread waiting
+SWITCH_INTERVAL = 0.0005  # seconds that a thread may block the GUI thread
 
 
 class Program(QObject):
-    """The window with all that belongs to it."""
+    """The window and all its parts."""
 
     def __init__(self, start: LaunchOptions, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -146,18 +146,18 @@ class Program(QObject):
         self.window.demo_wanted.connect(self.demonstration.open)
 
     def open(self) -> None:
-        """Begin to work; the window shows itself when the settings are read."""
+        """Start; the window is shown once the settings are read."""
         self.presence.leaving.obey_signals()
         self.controller.open()
 
     def close(self) -> None:
-        """End what goes on beside the GUI thread."""
+        """Stop all background work."""
         self.controller.close()
         self.tasks.close()
 
     @Slot()
     def _set_up(self) -> None:
-        from mydata_like.gui.wizard import SetupWizard  # here: few starts need it
+        from mydata_like.gui.wizard import SetupWizard  # imported here, since few starts need it
 
         wizard = SetupWizard(self.desk, self.window)
         wizard.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -167,7 +167,7 @@ class Program(QObject):
     @Slot()
     def _tell_unsaved(self) -> None:
         title = self.tr("The settings were not saved")
-        text = self.tr("What you changed can be brought back.")
+        text = self.tr("Your changes can be restored.")
         self.presence.banner.tell(Notification(None, title, text, SETTINGS))
 
     @Slot(object)
@@ -195,7 +195,7 @@ class Program(QObject):
 
 
 def run_window(start: LaunchOptions, address: str) -> int:
-    """Run the program until somebody quits it; return the exit code."""
+    """Run the program until the user quits it, and return the exit code."""
     sys.setswitchinterval(SWITCH_INTERVAL)
     app = QApplication(sys.argv[:1])
     app.setApplicationName("mydata-like")
@@ -207,7 +207,7 @@ def run_window(start: LaunchOptions, address: str) -> int:
     program = Program(start)
     last_resort.problem_raised.connect(program.controller.problem_raised)
     door.rung.connect(program.presence.answer)
-    # A signal may come before the event loop runs, when there is nothing to quit yet.
+    # A signal may arrive before the event loop runs, when there is nothing to quit yet.
     program.presence.leaving.left.connect(app.quit, Qt.ConnectionType.QueuedConnection)
     with collected_here(app):
         program.open()

@@ -11,7 +11,7 @@ from mydata_like.gui.window_state import WindowState
 
 
 class AppContext(NamedTuple):
-    """What pages and dialogs work with."""
+    """The objects that pages and dialogs share."""
 
     controller: WindowController
     tasks: Tasks
@@ -19,22 +19,22 @@ class AppContext(NamedTuple):
 
 
 class Page(QWidget):
-    """One page of the window. It works only while it is shown."""
+    """A page of the window. It is active only while it is shown."""
 
-    wanted = Signal(object)  # a Wish: another page, to show something
+    wanted = Signal(object)  # a NavigationRequest
 
     def show_page(self) -> None:
-        """Begin to work: the page has become visible."""
+        """Start the page's work, now that it is visible."""
 
     def hide_page(self) -> None:
-        """Stop what only matters to somebody who looks."""
+        """Stop the work that is only needed while the page is visible."""
 
     def look_for(self, what: str) -> None:
-        """Show what another page asks for: a filter, a path, a key; empty for nothing special."""
+        """Show what another page requests: a filter, a path or a key; empty for the default."""
 
 
 class NavigationRequest(NamedTuple):
-    """A page's name, and what it should show; also "settings" (at a key) and "set-up"."""
+    """The name of a page and what it should show; also "settings" (at a key) and "set-up"."""
 
     page: str
     what: str = ""

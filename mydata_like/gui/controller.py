@@ -37,13 +37,13 @@ from mydata_like.settings.schema import Settings
 
 logger = logging.getLogger(__name__)
 
-LOOK_AFTER = 5000  # milliseconds after which it is looked again whether a run goes on elsewhere
-SHOW_AFTER = 250  # milliseconds after which the window is shown what goes on
-LEDGER_AFTER = 4  # so many times later it is told that the ledger has changed
-SHORT_LIFE = 10.0  # seconds; an engine that ends so soon is not simply started again
-CLEARS_UP = 5.0  # seconds for which the lock that is held may be that of our last run
+LOOK_AFTER = 5000  # milliseconds between two checks for runs of other programs
+SHOW_AFTER = 250  # milliseconds between two updates of the window
+LEDGER_AFTER = 4  # updates of the window for each report of a changed ledger
+SHORT_LIFE = 10.0  # seconds; an engine that ends sooner is restarted only after a delay
+CLEARS_UP = 5.0  # seconds for which our last run may still hold the lock
 ALREADY_RUNNING = "run.already-running"
-STOPPED_BY_PERSON = "run.interrupted"
+STOPPED_BY_USER = "run.interrupted"
 NO_RUN = "command.no-run"
 WAITS = Problem(
     ALREADY_RUNNING, "Another upload is under way.", "What was added is sent when that has ended."
@@ -51,14 +51,14 @@ WAITS = Problem(
 
 
 class WindowController(QObject):
-    """Starts and commands the engine, follows its events, and knows the settings."""
+    """Starts and commands the engine, follows its events, and holds the settings."""
 
     settings_changed = Signal()
     run_changed = Signal(object)  # a RunState
     live_changed = Signal(object)  # a LiveView
     ledger_changed = Signal()
-    problem_raised = Signal(object)  # a Problem that a person should know of
-    command_refused = Signal(object)  # a Problem: why what was asked for was not done
+    problem_raised = Signal(object)  # a Problem to show to the user
+    command_refused = Signal(object)  # a Problem: why a command was not carried out
 
     def __init__(self, config: Path | None, tasks: Tasks, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -69,15 +69,15 @@ class WindowController(QObject):
         self._tasks = tasks
         self._engine: Engine | None = None
         self._live = LiveRun(SystemClock())
-        self._wanted: list[Order] = []  # when an engine has begun
+        self._wanted: list[Order] = []  # once an engine has started
         self._added = PendingSources()
         self._patience = RestartBackoff()
         self._refused: Problem | None = None  # why the settings cannot be read
-        # The engine carries out one run only, beside a service; that has ended.
+        # The engine carries out a single run next to a service; that run has ended.
         self._single = self._spent = False
-        self._last_words: Problem | None = None  # why the engine ended, if it said so
-        self._begun = 0.0  # when the engine did
-        self._finished = -CLEARS_UP  # when its last run did, or a speed test
+        self._last_words: Problem | None = None  # why the engine ended, if it reported that
+        self._begun = 0.0  # when the engine started
+        self._finished = -CLEARS_UP  # when its last run or a speed test ended
         self._watched = False  # by another program: a service
         self._testing = False  # a speed test of this window is under way
         self._asking = False
@@ -92,12 +92,12 @@ class WindowController(QObject):
         self._look_timer.timeout.connect(self._look)
 
     def open(self) -> None:
-        """Read the settings and begin to watch; returns at once."""
+        """Start to read the settings and to watch, without blocking."""
         self._look_timer.start()
         self.reload_settings()
 
     def close(self) -> None:
-        """Let the engine go: its run goes on to its end without us."""
+        """Detach from the engine, which finishes its run on its own."""
         self._show_timer.stop()
         self._look_timer.stop()
         if self._engine is not None:
@@ -105,23 +105,23 @@ class WindowController(QObject):
 
     @property
     def engine(self) -> Engine | None:
-        """The engine that obeys this window, while there is one."""
+        """The engine that this window controls, if any."""
         return self._engine
 
     @Slot()
     def reload_settings(self) -> None:
-        """Read the settings again; `settings_changed` tells when that is done."""
+        """Read the settings again; emits `settings_changed` when done."""
         self._tasks.run(
             partial(status_service.load, self.config), self._take_settings, self._refuse_settings
         )
 
     @Slot()
     def start(self) -> None:
-        """Begin a run now."""
+        """Start a run now."""
         self._start()
 
     def start_only(self, folder: bytes) -> None:
-        """Begin a run over one folder of the data directory now."""
+        """Start a run over one folder of the data directory now."""
         self._start(only=format_path(folder))
 
     def _start(self, **fields: object) -> None:
@@ -137,22 +137,22 @@ class WindowController(QObject):
 
     @property
     def can_retry(self) -> bool:
-        """Whether what failed can be tried again now, by the run at work or by a new one."""
+        """Whether failed files can be retried now, by the active run or a new one."""
         return self.state.phase in (Phase.RUNNING, Phase.PAUSED) or self.state.can_start
 
     @Slot()
     def resume(self) -> None:
-        """Go on after `pause`, and look at once whether another reason to wait is gone."""
+        """Continue after `pause`, and check at once whether other reasons to wait are gone."""
         self._order("resume")
 
     @Slot()
     def stop(self) -> None:
-        """End the run; the next one carries on."""
+        """End the run; the next one continues."""
         self._set(phase=Phase.STOPPING)
         self._order("stop_run")
 
     def cancel(self, path: bytes) -> None:
-        """Leave a file, or all in a folder, for the next run."""
+        """Leave a file, or all files in a folder, for the next run."""
         self._order("cancel", path=format_path(path))
 
     def cancel_transfer(self, number: int) -> None:
@@ -160,10 +160,12 @@ class WindowController(QObject):
         self._order("cancel_transfer", transfer=number)
 
     def retry(self, path: bytes) -> None:
-        """Send again what failed at or below a path; where no run goes on, a new one does it."""
+        """Retry failed files at or below a path, in a new run if none is active."""
         if self.state.ours:
             self._order("retry", path=format_path(path))
-        elif Path(os.fsdecode(path)).is_absolute():  # which no run over the data directory looks at
+        elif Path(
+            os.fsdecode(path)
+        ).is_absolute():  # a run over the data directory does not scan it
             ask = partial(status_service.find_source_of, self.settings, self.config, path)
             self._tasks.run(ask, self._carry_again)
         else:
@@ -171,19 +173,19 @@ class WindowController(QObject):
 
     @Slot(object)
     def _carry_again(self, source: bytes | None) -> None:
-        """Carry an added folder once more, as what it was."""
+        """Upload an added folder again, with the same options."""
         if source is not None:
             self._order("add_source", path=os.fsdecode(source))
 
     def add_source(self, path: bytes, owner: str, experiment: str, dataset: str) -> None:
-        """Upload a folder or file from outside the data directory, to this place."""
-        # Exactly as the system has it: what is no text travels as lone surrogates.
+        """Upload an external folder or file to this experiment and dataset."""
+        # Exactly as the system has it: undecodable bytes become lone surrogates.
         names = [owner, experiment, dataset]
         self._order("add_source", path=os.fsdecode(path), **{"as": names})
 
     @Slot(object)
     def remove_source(self, source: KnownSource) -> None:
-        """Forget an added folder that is not finished: no run continues with it."""
+        """Forget an added folder that is not finished; no run continues it."""
         remove = partial(status_service.remove_source, self.settings, self.config, source.path)
         done = partial(self._drop_source, source)
         self._tasks.run(remove, done, self._refuse_removal, writes=True)
@@ -199,7 +201,7 @@ class WindowController(QObject):
         self.command_refused.emit(error.problem)
 
     def show_test(self, *, under_way: bool) -> None:
-        """Say that a speed test of this window has begun or ended: no run goes on beside it."""
+        """Note that a speed test of this window has started or ended; no run starts during one."""
         self._testing, self._finished = under_way, monotonic()
         if not self.state.ours:
             self._set(phase=Phase.TESTING if under_way else Phase.IDLE)
@@ -215,9 +217,9 @@ class WindowController(QObject):
             QDesktopServices.openUrl(url)
 
     def _order(self, name: str, **fields: object) -> None:
-        """Give the engine a command; where there is none, one is started for it.
+        """Send the engine a command, and start an engine if there is none.
 
-        Beside a run of another program none is: the command waits until that has ended.
+        During a run of another program, the command waits until that run has ended.
         """
         if self._engine is not None and not self._spent:
             self._tell(self._engine, (name, fields))
@@ -228,11 +230,11 @@ class WindowController(QObject):
             self._begin()
 
     def _begin(self) -> None:
-        """Start the engine, and give it what is wanted."""
+        """Start the engine, and send it the waiting commands."""
         orders, self._wanted = self._wanted, []
         self._single = self._watched
         words = status_service.engine_words("watch", self.config, "--attended")
-        if self._single:  # where a service watches, only a run of its own can be started
+        if self._single:  # while a service watches, only a single run can be started
             options, said, orders = split_orders(orders)
             words = status_service.engine_words("run", self.config, *options)
             self._added.keep(said)
@@ -254,26 +256,26 @@ class WindowController(QObject):
     @Slot(object)
     def _take_settings(self, loaded: Loaded) -> None:
         if loaded.settings.data != self.settings.data:
-            self._set(last=None, whole=None, interrupted=None)  # they were about other data
+            self._set(last=None, whole=None, interrupted=None)  # they concerned other data
         self.loaded, self.settings = loaded, loaded.settings
         refused, self._refused = self._refused, None
         mended = refused is not None and self.state.problem == refused
         if self.state.phase is Phase.BROKEN and (mended or self._engine is None):
             self._patience.forget()
-            self._set(phase=Phase.LOADING, problem=None)  # until it is known how things stand
+            self._set(phase=Phase.LOADING, problem=None)  # until the status is known
         self.settings_changed.emit()
         self._look()
 
     @Slot(object)
     def _refuse_settings(self, error: UploaderError) -> None:
         self._refused = error.problem
-        if not self.state.ours:  # which goes on with the settings that it has
+        if not self.state.ours:  # which keeps its settings
             self._set(phase=Phase.BROKEN, problem=error.problem)
         self.problem_raised.emit(error.problem)
 
     @Slot()
     def _look(self) -> None:
-        """Look at what others do, and at what the ledger knows, beside the GUI thread."""
+        """Read the ledger and the state of other programs in the background."""
         if not self._asking and self.loaded is not None:
             self._asking = True
             ask = partial(status_service.look, self.settings, self.config)
@@ -282,7 +284,7 @@ class WindowController(QObject):
     @Slot(object)
     def _miss_standing(self, error: UploaderError) -> None:
         self._asking = False
-        logger.warning("How things stand cannot be told: %s", error.problem)
+        logger.warning("The status cannot be read: %s", error.problem)
 
     @Slot(object)
     def _take_standing(self, found: StatusSnapshot) -> None:
@@ -310,9 +312,9 @@ class WindowController(QObject):
             self._begin()
 
     def _is_wanted(self, found: StatusSnapshot) -> bool:
-        """Return whether an engine is to be started: to watch, or for what waits for its turn.
+        """Return whether an engine should be started, to watch or for waiting commands.
 
-        One that ended unexpectedly is followed by another, so that the schedule is kept.
+        An engine that ended unexpectedly is restarted, so that the schedule is kept.
         """
         broken = self.state.phase is Phase.BROKEN
         if broken and (self._refused or not self._patience.is_over):
@@ -321,7 +323,7 @@ class WindowController(QObject):
         return (broken or self.state.phase is Phase.IDLE) and (waits or not found.watched)
 
     def _judge(self, found: StatusSnapshot) -> Phase:
-        """Return what goes on where no run of ours does."""
+        """Return the phase while no run of this window is active."""
         if found.missing:
             return Phase.UNSET
         if self._testing:
@@ -341,7 +343,7 @@ class WindowController(QObject):
             self._show_timer.start()
 
     def _follow(self, event: Event) -> None:
-        """Take an event that is about the run as a whole."""
+        """Handle an event that concerns the run as a whole."""
         match event:
             case RunStarted():
                 self._live = LiveRun(SystemClock())
@@ -371,7 +373,7 @@ class WindowController(QObject):
 
     def _finish(self, event: RunFinished) -> None:
         self._spent = self._single
-        if not event.run:  # the run could not begin, or not even the engine
+        if not event.run:  # the run or the engine could not start
             self._miss_run(event.problem)
             return
         self._patience.forget()
@@ -379,18 +381,18 @@ class WindowController(QObject):
         past = PastRunState.of(event, self.state.reason, self._live.progress.reported.seconds)
         whole = self.state.whole if past.partial else past
         self._set(phase=Phase.IDLE, problem=None, last=past, whole=whole)
-        self._look()  # what is left only on this computer
+        self._look()  # for the files that are only on this computer
         self.ledger_changed.emit()
-        if past.problem is not None and past.problem.code != STOPPED_BY_PERSON:
+        if past.problem is not None and past.problem.code != STOPPED_BY_USER:
             self.problem_raised.emit(past.problem)
 
     def _miss_run(self, problem: Problem | None) -> None:
-        """Take note of a run that did not begin, and why."""
+        """Record why a run did not start."""
         self._last_words = problem
         elsewhere = problem is not None and problem.code == ALREADY_RUNNING
         if elsewhere and self._added.waiting and self.state.phase is not Phase.ELSEWHERE:
             self.command_refused.emit(WAITS)
-        if self._testing:  # beside which no run can begin
+        if self._testing:  # no run can start during it
             return
         if _is_harmless(problem):
             self._set(phase=Phase.IDLE, problem=None)
@@ -400,7 +402,7 @@ class WindowController(QObject):
 
     def _take_refusal(self, problem: Problem) -> None:
         if problem.code == NO_RUN:
-            if self.state.phase is Phase.STOPPING:  # nothing goes on, as was wanted
+            if self.state.phase is Phase.STOPPING:  # idle, as intended
                 self._set(phase=Phase.IDLE, problem=None)
                 self._look()
             return
@@ -417,23 +419,23 @@ class WindowController(QObject):
         if problem is None and (self.state.at_work or monotonic() - self._begun < SHORT_LIFE):
             problem = _explain_end(code, said)
         left = self._added.take_back()
-        if problem is None or problem.code != STOPPED_BY_PERSON:
+        if problem is None or problem.code != STOPPED_BY_USER:
             self._wanted[:0] = left
         if _is_harmless(problem):
-            self._set(phase=Phase.IDLE)  # `_look` tells what others do, and begins anew
+            self._set(phase=Phase.IDLE)  # `_look` finds what other programs do, and starts again
             return
         self._patience.begin()
         self._set(phase=Phase.BROKEN, problem=problem)
-        self._look()  # what it left only on this computer
+        self._look()  # for the files that it left only on this computer
         self.problem_raised.emit(problem)
         self.ledger_changed.emit()
 
     @Slot()
     def _show(self) -> None:
-        """Pass on what has changed, at a pace that suits eyes."""
+        """Report changes to the window, at a rate that a user can follow."""
         self._turns += 1
         if not self.state.ours and not self._changed:
-            self._show_timer.stop()  # a program at rest does not wake the computer
+            self._show_timer.stop()  # an idle program does not wake the computer
             return
         self._changed = False
         self._live.sample()
@@ -452,7 +454,7 @@ class WindowController(QObject):
 
 
 def _later(told: PastRunState | None, found: PastRunState | None) -> PastRunState | None:
-    """Return the later one of two runs: the ledger learns of an end a moment after we do."""
+    """Return the later of two runs: the ledger records an end a moment after its event."""
     if told is None or found is None:
         return found or told
     ends = told.finished, found.finished
@@ -460,15 +462,15 @@ def _later(told: PastRunState | None, found: PastRunState | None) -> PastRunStat
 
 
 def _is_harmless(problem: Problem | None) -> bool:
-    """Return whether nothing is wrong where a run did not begin, or an engine has ended."""
-    return problem is None or problem.code in (ALREADY_RUNNING, STOPPED_BY_PERSON)
+    """Return whether it is normal that a run did not start or an engine ended."""
+    return problem is None or problem.code in (ALREADY_RUNNING, STOPPED_BY_USER)
 
 
 def _explain_end(code: int | None, said: str) -> Problem:
-    """Return in words what ended the engine without any."""
+    """Return the problem of an engine that ended without reporting why."""
     return Problem(
         "window.engine-ended",
         f"The engine ended unexpectedly ({describe_end(code, said)}).",
-        "Nothing is lost: it is started again by itself and keeps the schedule; Start goes on at "
-        "once where it was. If it happens again, see the log.",
+        "Nothing is lost: it restarts automatically and keeps the schedule; Start continues at "
+        "once where it stopped. If it happens again, see the log.",
     )

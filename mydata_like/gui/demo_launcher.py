@@ -9,7 +9,7 @@ from mydata_like.core.errors import UploaderError
 from mydata_like.gui.tasks import Tasks
 from mydata_like.gui.theme import texts
 
-_NEEDED = "flask"  # by the embedded server; only the extra `demo` brings it
+_NEEDED = "flask"  # used by the embedded server; only the extra `demo` installs it
 
 
 def is_installed() -> bool:
@@ -26,7 +26,7 @@ class DemoLauncher(QObject):
 
     @Slot()
     def open(self) -> None:
-        """Start a program of its own, which takes everything away when it is quit."""
+        """Start a separate process, which removes all its data when it ends."""
         self._tasks.run(_find_command, self._start, self._fail)
 
     @Slot(object)
@@ -40,18 +40,18 @@ class DemoLauncher(QObject):
         self._tell(texts.told(error))
 
     def _tell(self, why: str) -> None:
-        """Say that there is no demonstration, above the window or dialog that it was asked for."""
+        """Report above the active window or dialog that the demonstration cannot start."""
         box = QMessageBox(QApplication.activeWindow())
         box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         box.setIcon(QMessageBox.Icon.Warning)
         box.setTextFormat(Qt.TextFormat.PlainText)
         box.setText(f"{self.tr('The demo could not be started.')}\n\n{why}")
         box.open()
-        self._box = box  # which nothing else holds where no window is active
+        self._box = box  # no window holds a reference to it if none is active
 
 
 def _find_command() -> tuple[str, ...]:
-    """Return the words that start the demonstration."""
+    """Return the command line that starts the demonstration."""
     from mydata_like.hostos.process import find_program
 
     return (*find_program(), "demo", "--window")

@@ -62,7 +62,7 @@ STATE_BY_EVENT = {
 
 @dataclass(slots=True)
 class PlannedFolder:
-    """A dataset folder, and how many of its files the server has."""
+    """A dataset folder, with the number of its files that are on the server."""
 
     path: str
     owner: str
@@ -73,7 +73,7 @@ class PlannedFolder:
 
 
 class PlanModel(QAbstractTableModel):
-    """The folders that a dry run finds, in their order."""
+    """The folders that a dry run finds, in order."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -90,7 +90,7 @@ class PlanModel(QAbstractTableModel):
         }
 
     def add(self, events: list[Event]) -> None:
-        """Take events of the dry run into account."""
+        """Add events of the dry run."""
         found = [event for event in events if isinstance(event, FolderFound)]
         if found:
             first = len(self._folders)
@@ -158,7 +158,7 @@ class PlanModel(QAbstractTableModel):
 
 
 class LeftModel(QAbstractTableModel):
-    """The files and folders that a run would not bring to the server now, and why."""
+    """The files and folders that a run would not upload now, with the reasons."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -167,11 +167,11 @@ class LeftModel(QAbstractTableModel):
 
     @property
     def files(self) -> int:
-        """How many of the rows are files."""
+        """The number of rows that are files."""
         return sum(isinstance(event, LeftFile) for event in self._left)
 
     def add(self, events: list[Event]) -> None:
-        """Take events of the dry run into account."""
+        """Add events of the dry run."""
         left = [event for event in events if isinstance(event, Left)]
         if left:
             first = len(self._left)
@@ -211,7 +211,7 @@ class LeftModel(QAbstractTableModel):
 
 
 class DryRunDialog(QDialog):
-    """Looks through the data directory and at the server, and shows what a run would do."""
+    """A dialog that scans the data directory, checks the server and shows what a run would do."""
 
     upload_wanted = Signal()
 
@@ -222,7 +222,7 @@ class DryRunDialog(QDialog):
         self._controller = desk.controller
         self._progress = RunProgress(SystemClock())
         self._summed = self._wanted = False
-        self._said = PlainLabel(self.tr("Looking through the folders…"), self)
+        self._said = PlainLabel(self.tr("Scanning the folders…"), self)
         self._said.setWordWrap(True)
         self._busy = QProgressBar(self)
         self._busy.setRange(0, 0)
@@ -245,7 +245,7 @@ class DryRunDialog(QDialog):
 
     @property
     def ended(self) -> bool:
-        """Whether the dry run has ended, well or not."""
+        """Whether the dry run has ended, successfully or not."""
         return self._busy.isHidden()
 
     def done(self, result: int) -> None:
@@ -266,7 +266,9 @@ class DryRunDialog(QDialog):
         header = table.horizontalHeader()
         header.resizeSection(0, table.fontMetrics().averageCharWidth() * 50)
         header.setStretchLastSection(True)
-        table.setTextElideMode(Qt.TextElideMode.ElideRight)  # a reason begins with what matters
+        table.setTextElideMode(
+            Qt.TextElideMode.ElideRight
+        )  # a reason starts with the important part
         table.hide()
         return table
 
@@ -316,7 +318,7 @@ class DryRunDialog(QDialog):
 
     @Slot()
     def _enable_upload(self) -> None:
-        """Offer the upload where there is something to send, and nothing else goes on."""
+        """Enable the upload if there are files to send and nothing else is active."""
         self._upload.setEnabled(self._wanted and self._controller.state.can_start)
 
     def _show_end(self, problem: Problem | None) -> None:
@@ -346,7 +348,7 @@ class DryRunDialog(QDialog):
 
 
 def _tell_wanted(sums: RunProgressed) -> str:
-    """Return what a run would send; that all is there is said only where all of it is."""
+    """Return what a run would send; it says that all is uploaded only if every file is."""
     if sums.wanted:
         text = translate("dry run", "%Ln file(s), %1, would be uploaded.", None, sums.wanted)
         return text.replace("%1", texts.size(sums.wanted_bytes))
@@ -366,7 +368,7 @@ def _tell_wanted(sums: RunProgressed) -> str:
 
 
 def _tell_rest(sums: RunProgressed) -> str:
-    """Return what becomes of the other files, as far as there are any."""
+    """Return what would happen to the other files, if any."""
     settled = sums.verified + sums.wanted + sums.waiting + sums.skipped + sums.failed
     parts = (
         (sums.verified, translate("dry run", "%1 on the server")),

@@ -16,25 +16,25 @@ from mydata_like.gui.theme import texts
 
 logger = logging.getLogger(__name__)
 
-Record = dict[str, Any]  # an event as docs/events.md describes it
+Record = dict[str, Any]  # an event as described in docs/events.md
 Parse = Callable[[Record], object | None]  # raises ValueError
 # Qt kills a process when its QProcess is destroyed, so these never are (see `gui.start`).
 _LET_GO: list[QProcess] = []
-# It also waits until the process has ended: half a minute, where a dead mount holds it.
+# It also waits until the process has ended: half a minute if a dead mount blocks it.
 _GIVEN_UP: list["Engine"] = []
-LONGEST_EVENT = 16 * 1024 * 1024  # bytes of a line; one of a speed test has some 10 kB
-SAID_AT_MOST = 4000  # characters that are kept of what it wrote to standard error
+LONGEST_EVENT = 16 * 1024 * 1024  # bytes of a line; a line of a speed test has about 10 kB
+SAID_AT_MOST = 4000  # characters of standard error that are kept
 
 
 class Engine(QObject):
     """One process of `mydata-like`, from its start to its end.
 
-    It outlives this object where it has to: an attended watch ends by itself, after the run
-    under way, when its standard input closes.
+    The process may outlive this object: an attended watch ends after the active run when its
+    standard input closes.
     """
 
-    events_received = Signal(object)  # a list of Events, or of what else `parse` returns
-    ended = Signal(object)  # its exit code; None where it died or could not be started
+    events_received = Signal(object)  # a list of Events, or of other results of `parse`
+    ended = Signal(object)  # its exit code; None if it crashed or could not be started
 
     def __init__(
         self,
@@ -56,22 +56,22 @@ class Engine(QObject):
         self._process.readyReadStandardOutput.connect(self._read_events)
         self._process.readyReadStandardError.connect(self._read_words)
         self._process.finished.connect(self._tell_end)
-        # Some failures to start are known within `start`: they are told after it, like all others.
+        # Some failures to start are known within `start`; they are reported afterwards like others.
         queued = Qt.ConnectionType.QueuedConnection
         self._process.errorOccurred.connect(self._tell_failure, queued)
 
     @property
     def said(self) -> str:
-        """What it wrote to standard error, the latest of it."""
+        """The end of what the process wrote to standard error."""
         return self._said
 
     @property
     def number(self) -> int:
-        """The number of its process, 0 where there is none."""
+        """The process ID, 0 if there is no process."""
         return self._process.processId()
 
     def start(self) -> None:
-        """Start the process; an API key from our environment is the first line that it reads."""
+        """Start the process; an API key from the environment is the first line of its input."""
         variables, key = hand_over()
         if variables:
             surroundings = QProcessEnvironment.systemEnvironment()
@@ -83,29 +83,29 @@ class Engine(QObject):
             self._process.write(key)
 
     def command(self, name: str, **fields: object) -> int:
-        """Ask for something; the answer comes as an event with the number that is returned."""
+        """Send a command and return its number; the answer is an event with that number."""
         self._commands += 1
         line = json.dumps({"command": name, "id": self._commands} | fields)
         self._process.write(line.encode() + b"\n")
         return self._commands
 
     def close_input(self) -> None:
-        """Tell it that nobody gives commands any more; what is attended ends by that."""
+        """Close its standard input, which ends an attended process."""
         self._process.closeWriteChannel()
 
     def let_go(self) -> None:
-        """Close its input: it goes on without us, and ends when its run has ended."""
+        """Close its input and detach: the process ends when its run has ended."""
         self.close_input()
         self._process.waitForBytesWritten(1000)
         self._process.setParent(None)
         _LET_GO.append(self._process)
 
     def kill(self) -> None:
-        """End it at once; the next run mends what was cut off."""
+        """Kill the process; the next run repairs what was cut off."""
         self._process.kill()
 
     def give_up(self) -> None:
-        """End it at once, and wait for nothing: this object goes when its process has ended."""
+        """Kill the process without waiting; this object is deleted when the process has ended."""
         self._process.kill()
         if self._process.state() != QProcess.ProcessState.NotRunning and self not in _GIVEN_UP:
             self.setParent(None)
@@ -120,7 +120,7 @@ class Engine(QObject):
     @Slot()
     def _read_events(self) -> None:
         lines = (self._rest + self._process.readAllStandardOutput().data()).split(b"\n")
-        # Of a line without end one byte too many is kept, so that it is refused as too long.
+        # One byte too many is kept of an endless line, so that it is refused as too long.
         self._rest = lines.pop()[: LONGEST_EVENT + 1]
         parsed = (parse_line(line, self._parse) for line in lines)
         events = [event for event in parsed if event is not None]
@@ -137,7 +137,7 @@ class Engine(QObject):
         self._read_events()
         self._read_words()
         if self._said:
-            logger.warning("The engine said: %s", texts.plain(self._said))
+            logger.warning("Output of the engine: %s", texts.plain(self._said))
         self.ended.emit(code if status is QProcess.ExitStatus.NormalExit else None)
 
     @Slot(QProcess.ProcessError)
@@ -148,17 +148,17 @@ class Engine(QObject):
 
 
 def parse_line(line: bytes, parse: Parse = parse_event) -> object | None:
-    """Return the event of a line; None for what is none, or is unknown to this version."""
+    """Return the event of a line, or None if it is invalid or unknown to this version."""
     try:
         record = parse_json(line, longest=LONGEST_EVENT)
         return parse(record) if isinstance(record, dict) else None
     except ValueError:
-        logger.warning("The engine wrote a line that is no event: %s", texts.plain(line[:200]))
+        logger.warning("The engine wrote a line that is not an event: %s", texts.plain(line[:200]))
         return None
 
 
 def describe_end(code: int | None, said: str) -> str:
-    """Return the last words of a process that ended without any event, or how it ended."""
+    """Return the last output of a process that ended without an event, or how it ended."""
     how = "a crash" if code is None else f"exit code {code}"
     return next(reversed(said.strip().splitlines()), how)
 
@@ -168,7 +168,7 @@ LONGEST: Final = 1800.0
 
 
 class RestartBackoff:
-    """Longer after each end, until an engine has done some work."""
+    """A delay that grows after each unexpected end, until an engine has worked."""
 
     def __init__(self, now: Callable[[], float] = monotonic) -> None:
         self._now = now
@@ -177,14 +177,14 @@ class RestartBackoff:
 
     @property
     def is_over(self) -> bool:
-        """Whether an engine may be started by itself now."""
+        """Whether an engine may be started automatically now."""
         return self._now() >= self._due
 
     def begin(self) -> None:
-        """An engine has ended unexpectedly."""
+        """Start the delay after an unexpected end."""
         self._delay = min(self._delay * 2, LONGEST) or FIRST
         self._due = self._now() + self._delay
 
     def forget(self) -> None:
-        """An engine has worked, or what kept it from that is mended."""
+        """Reset the delay: an engine has worked, or the cause is fixed."""
         self._delay, self._due = 0.0, -inf

@@ -24,7 +24,7 @@ from mydata_like.hostos.dependencies import PROGRAM, Component, describe_version
 
 
 class HelpDialog(QDialog):
-    """Two pages: the keys of the window's actions; the program, its version and its licences."""
+    """Two pages: the keyboard shortcuts, and the program with its version and licences."""
 
     def __init__(self, tasks: Tasks, actions: list[QAction], parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -76,7 +76,7 @@ class HelpDialog(QDialog):
         return page
 
     def _make_versions(self, page: QWidget) -> QHBoxLayout:
-        """Return the line above the versions, with the button that copies them for a report."""
+        """Return the row above the versions, with the button that copies them for a report."""
         self._copy = QPushButton(icon("copy"), self.tr("&Copy"), page)
         self._copy.setToolTip(self.tr("Copy the versions as text, for a report"))
         self._copy.setAutoDefault(False)
@@ -98,12 +98,12 @@ class HelpDialog(QDialog):
 
     @Slot(object)
     def _show_components(self, components: Sequence[Component]) -> None:
-        """Show what the program is built on, with version and licence as installed."""
+        """Show the installed components with their versions and licences."""
         rows = ((f"{one.name} {one.version}", one.licence) for one in components)
         self._licences.setHtml(_tabulate(rows))
 
     def _make_text(self, name: str) -> QTextBrowser:
-        """Return room for a table that can be read and copied."""
+        """Return a read-only text view whose table can be copied."""
         text = QTextBrowser(self)
         text.setAccessibleName(name)
         text.setTabChangesFocus(True)

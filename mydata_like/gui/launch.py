@@ -12,7 +12,7 @@ from mydata_like.gui.launch_options import LaunchOptions
 
 
 def start(wanted: LaunchOptions) -> int:
-    """Open the window, or ring at the one that is open; return the exit code."""
+    """Open the window, or raise the one that is open, and return the exit code."""
     from mydata_like.gui.startup_errors import describe_obstacle, find_missing, tell
 
     try:
@@ -51,14 +51,14 @@ def _start(wanted: LaunchOptions) -> int:
             code = run_window(wanted, instance.address)
         finally:
             instance.release()
-    # Without the interpreter's own end, which would destroy the engines that were let go, and
+    # Skip the shutdown of the interpreter, which would destroy the detached engines, and
     # so kill them; it would also wait for threads that hang.
     logging.shutdown()
     os._exit(code)
 
 
 def _show(error: UploaderError) -> None:
-    """Show what went wrong to a person who started the program without a terminal."""
+    """Show the problem to a user who started the program without a terminal."""
     from PySide6.QtCore import Qt
     from PySide6.QtWidgets import QApplication, QMessageBox
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 
 class LaunchOptions(NamedTuple):
-    """The settings file, as given and as used, and what the window offers for upload.
+    """The settings file, as given and as used, and the paths that the window offers for upload.
 
     `state` and `logs` are folders of the program.
     """

@@ -7,11 +7,11 @@ from mydata_like.core.ports import Clock
 from mydata_like.engine.progress import ActiveTransfer, RunProgress
 
 HISTORY_SECONDS: Final = 600.0
-SAMPLE_SECONDS: Final = 0.45  # that a sample is about, at least
+SAMPLE_SECONDS: Final = 0.45  # the minimum length of a sample
 
 
 class ChannelRates(NamedTuple):
-    """How many bytes a second each channel carried at a moment."""
+    """The throughput of each channel at one moment, in bytes per second."""
 
     at: float
     rates: dict[int, float]
@@ -25,7 +25,7 @@ class LiveView(NamedTuple):
 
 
 class LiveRun:
-    """One run; `progress` takes its events."""
+    """One active run; `progress` consumes its events."""
 
     def __init__(self, clock: Clock) -> None:
         self.progress = RunProgress(clock)
@@ -36,7 +36,7 @@ class LiveRun:
         self._rates: dict[int, float] = {}  # smoothed, by transfer
 
     def sample(self) -> None:
-        """Measure the channels since the previous sample, unless that was just now."""
+        """Measure the channels since the previous sample, unless that is too recent."""
         now = self._clock.monotonic()
         passed = now - self._sampled_at
         if passed < SAMPLE_SECONDS:
@@ -55,7 +55,7 @@ class LiveRun:
         }
 
     def view(self) -> LiveView:
-        """Return what is shown of this moment."""
+        """Return the current view."""
         transfers = (
             each._replace(rate=self._rates.get(each.number, 0.0))
             for each in self.progress.transfers

@@ -14,34 +14,34 @@ from mydata_like.core.events import (
 Order = tuple[str, dict[str, object]]  # the name of a command, and its fields
 
 ADD: Final = "add_source"
-# Why a run does not take what the next one can.
+# Why a run refuses a source that the next one can accept.
 _LATER: Final = ("source.later", "command.too-late")
 
 
 class PendingSources:
-    """Follows what was added from the moment when an engine is told until a run has taken it."""
+    """Tracks added sources from the command to the engine until a run has accepted them."""
 
     def __init__(self) -> None:
         self._told: dict[int, Order] = {}  # by the number of the command, not answered yet
-        self._kept: list[Order] = []  # which the engine has for its next run
-        self._refused: list[Order] = []  # by a run that takes no more
+        self._kept: list[Order] = []  # the engine keeps them for its next run
+        self._refused: list[Order] = []  # by a run that accepts no more
         self._running = False
 
     @property
     def waiting(self) -> bool:
-        """Whether the engine has something for a run that has not begun."""
+        """Whether the engine keeps sources for a run that has not started."""
         return bool(self._kept)
 
     def tell(self, number: int, order: Order) -> None:
-        """Follow what the engine is told by a command."""
+        """Track a command that was sent to the engine."""
         self._told[number] = order
 
     def keep(self, orders: Sequence[Order]) -> None:
-        """Follow what the engine was told when it was started."""
+        """Track the orders with which the engine was started."""
         self._kept.extend(orders)
 
     def follow(self, event: Event) -> None:
-        """Take an event of the engine into account."""
+        """Update from an event of the engine."""
         match event:
             case RunStarted():
                 self._running = True
@@ -54,7 +54,7 @@ class PendingSources:
                 pass
 
     def take_back(self) -> list[Order]:
-        """Return what the engine that has ended leaves without a run."""
+        """Return the orders that an ended engine has left without a run."""
         left = [*self._kept, *self._told.values(), *self._refused]
         self._kept, self._told, self._refused, self._running = [], {}, [], False
         return left
@@ -71,18 +71,18 @@ class PendingSources:
 
 
 def split_orders(orders: Sequence[Order]) -> tuple[list[str], list[Order], list[Order]]:
-    """Return the options of a run of its own, what they say, and what it is to be told besides.
+    """Return the options of a single run, the orders in them, and the orders to send as commands.
 
-    Where nothing but added folders, or one folder of the data directory, is wanted, it looks at
-    nothing else. What no option can say (a path that is no text, a name with a slash) is told to a
-    run over the data directory, too.
+    If only added folders, or one folder of the data directory, are wanted, the run scans nothing
+    else. Orders that no option can express (a path that is not text, a name with a slash) are
+    sent as commands to a run over the data directory.
     """
     if len(orders) == 1 and "only" in orders[0][1]:
         return [f"--only={orders[0][1]['only']}"], [], []
     if any(name != ADD for name, _ in orders):
         return [], [], [order for order in orders if order[0] != "start"]
     said = [order for order in orders if _can_be_said(order)]
-    # Of several either all are to become what they are called, or none is.
+    # The options apply to all sources: either all have a kind (`as`), or none has.
     said = [order for order in said if ("as" in order[1]) == ("as" in said[0][1])]
     return (
         [option for _, fields in said for option in _options(fields)],

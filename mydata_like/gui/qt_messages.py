@@ -9,7 +9,7 @@ from PySide6.QtCore import QMessageLogContext, QtMsgType, qInstallMessageHandler
 from mydata_like.gui.startup_errors import describe_obstacle, find_missing, tell
 
 logger = logging.getLogger("qt")
-logger.addHandler(logging.NullHandler())  # before there is a log, nothing goes to the terminal
+logger.addHandler(logging.NullHandler())  # nothing is written to the terminal before there is a log
 
 _LEVELS: Final = {
     QtMsgType.QtDebugMsg: logging.DEBUG,
@@ -21,7 +21,7 @@ _LEVELS: Final = {
 
 
 def explain_ends() -> None:
-    """From now on log what Qt says, and say plainly why it ends the program where it does."""
+    """Log the messages of Qt from now on, and explain those with which it ends the program."""
     qInstallMessageHandler(_hear)
 
 
@@ -30,4 +30,4 @@ def _hear(kind: QtMsgType, _context: QMessageLogContext, message: str) -> None:
     if kind is QtMsgType.QtFatalMsg:
         error = describe_obstacle(message.strip(), tuple(find_missing()), os.environ)
         tell(error)
-        os._exit(error.exit_code)  # else Qt ends the process as if it had crashed
+        os._exit(error.exit_code)  # otherwise Qt ends the process as if it had crashed

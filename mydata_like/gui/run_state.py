@@ -15,18 +15,18 @@ from mydata_like.settings.layers import ServerDecision
 
 
 class Phase(StrEnum):
-    """What goes on."""
+    """What the program is doing."""
 
     LOADING = "loading"  # the settings are being read
     UNSET = "unset"  # the set-up is not complete
     IDLE = "idle"
-    STARTING = "starting"  # a run was asked for
+    STARTING = "starting"  # a run was requested
     RUNNING = "running"
     PAUSED = "paused"
     STOPPING = "stopping"
     ELSEWHERE = "elsewhere"  # a run that another program started
-    TESTING = "testing"  # a speed test of this window, beside which no run begins
-    BROKEN = "broken"  # the engine ended unexpectedly, or could not begin
+    TESTING = "testing"  # a speed test of this window; no run starts during it
+    BROKEN = "broken"  # the engine ended unexpectedly, or could not start
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ class PastRunState:
 
     @classmethod
     def of(cls, event: RunFinished, reason: str, seconds: float) -> Self:
-        """Return a run that has just ended; it took so many seconds."""
+        """Return the state of a run that has just ended; the duration is in seconds."""
         return cls(
             started=event.at - timedelta(seconds=seconds),
             finished=event.at,
@@ -68,17 +68,17 @@ class PastRunState:
 
     @property
     def safe(self) -> bool:
-        """Whether all that was found, but for what is left out on purpose, is safe."""
+        """Whether all files that were found are safe, except those left out on purpose."""
         return self.sums.safe
 
     @property
     def partial(self) -> bool:
-        """Whether it looked at added sources or at one folder only: of the rest it says nothing."""
+        """Whether the run covered only added sources or one folder."""
         return self.reason in PARTIAL_REASONS
 
     @property
     def sums(self) -> RunSums:
-        """What it brought."""
+        """The totals of the run."""
         return RunSums(
             self.found,
             self.verified,
@@ -91,19 +91,19 @@ class PastRunState:
 
     @property
     def unsafe(self) -> int:
-        """How many of its files are not on the server, but for those that were left out."""
+        """The number of its files that are not on the server, except those that were left out."""
         return max(0, self.found - self.verified - self.skipped)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunState:
-    """How things stand.
+    """The state of program and run.
 
-    `run`, `reason` and `sums` are those of the run at work, `measured` is what holds it up, if that
-    is known; `problem` says why it is paused, or why the engine is broken. `awaited` is why the
-    server does not let us in yet. `last` is the newest run that has ended, `whole` the newest that
-    looked at everything, `interrupted` one that was cut off since. `sources` are the added folders
-    that are not finished. `set_by_server` is what the server's settings decide otherwise than ours.
+    `run`, `reason` and `sums` describe the active run. `measured` is its bottleneck, if known.
+    `problem` is why the run is paused, or why the engine is broken. `awaited` is why the server
+    does not admit this uploader yet. `last` is the newest run that has ended, `whole` the newest
+    that covered everything, `interrupted` one that was cut off since. `sources` are the added
+    folders that are not finished. `set_by_server` are the settings that the server overrides.
     `data_problem` is why the data directory cannot be read. `missing` are keys of settings.
     """
 
@@ -127,7 +127,7 @@ class RunState:
 
     @property
     def safety(self) -> Safety:
-        """How safe the data is, as far as is known; what the run at work does comes on top."""
+        """How safe the data is, as far as known, without the effects of the active run."""
         whole = self.newest_whole
         return judge_safety(
             SafetyEvidence(
@@ -142,16 +142,16 @@ class RunState:
 
     @property
     def newest_whole(self) -> PastRunState | None:
-        """The newest run that looked at everything and has ended."""
+        """The newest ended run that covered everything."""
         return self.last if self.last is not None and not self.last.partial else self.whole
 
     def is_under_way(self, run: str) -> bool:
-        """Return whether a run is the one at work."""
+        """Return whether a run is the active one."""
         return self.at_work and run == self.run
 
     @property
     def at_work(self) -> bool:
-        """Whether a run goes on, here or elsewhere."""
+        """Whether a run is active, here or in another program."""
         return self.phase in (
             Phase.STARTING,
             Phase.RUNNING,
@@ -162,10 +162,10 @@ class RunState:
 
     @property
     def can_start(self) -> bool:
-        """Whether a run may be asked for now."""
+        """Whether a run may be requested now."""
         return not (self.at_work or self.missing or self.phase is Phase.TESTING)
 
     @property
     def ours(self) -> bool:
-        """Whether the run at work obeys this window."""
+        """Whether this window controls the active run."""
         return self.at_work and self.phase is not Phase.ELSEWHERE

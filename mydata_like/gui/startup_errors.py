@@ -10,7 +10,7 @@ from typing import Final
 
 from mydata_like.core.errors import UploaderError
 
-# What Qt loads on Linux, and the packages of Debian and Ubuntu that bring it.
+# The libraries that Qt loads on Linux, and their packages in Debian and Ubuntu.
 PACKAGES: Final = {
     "libGL.so.1": "libgl1",
     "libEGL.so.1": "libegl1",
@@ -41,7 +41,7 @@ class NoWindowError(UploaderError):
 def describe_obstacle(
     reason: str, missing: tuple[str, ...], environment: Mapping[str, str]
 ) -> NoWindowError:
-    """Return why no window opens: for want of libraries or of a display, or as Qt puts it."""
+    """Return why no window opens: missing libraries, no display, or the message of Qt."""
     if missing:
         packages = " ".join(PACKAGES[library] for library in missing)
         return NoWindowError(
@@ -59,12 +59,12 @@ def describe_obstacle(
         )
     return NoWindowError(
         f"The window cannot open: the display {display} cannot be reached, or refuses us.",
-        hint=f"Start it as the person whose desktop that is.\n{_WITHOUT}",
+        hint=f"Start it as the user of that desktop.\n{_WITHOUT}",
     )
 
 
 def find_missing() -> Iterator[str]:
-    """Return the libraries that Qt wants of this system and does not find."""
+    """Return the system libraries that Qt needs and that are missing."""
     for library in PACKAGES if sys.platform == "linux" else ():
         try:
             ctypes.CDLL(library)
@@ -73,7 +73,7 @@ def find_missing() -> Iterator[str]:
 
 
 def tell(error: UploaderError) -> None:
-    """Write to standard error, where there is one, what happened and what to do."""
+    """Write to standard error, if there is one, what happened and what to do."""
     if sys.stderr:
         sys.stderr.write(f"{error.message}\n{error.hint}\n")
         sys.stderr.flush()

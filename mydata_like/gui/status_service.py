@@ -17,10 +17,10 @@ from mydata_like.settings.schema import Settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatusSnapshot:
-    """What the ledger, the locks, the data directory and the small files of the state say.
+    """The status as read from the ledger, the locks, the data directory and the state files.
 
-    `watched` says that another program watches here: a service. `run` and `reason` are those of
-    the run at work, where one is. The rest is as in `RunState`.
+    `watched` means that another program, a service, watches here. `run` and `reason` describe the
+    active run, if any. The rest is as in `RunState`.
     """
 
     missing: tuple[str, ...]
@@ -47,12 +47,12 @@ def load(config: Path | None) -> Loaded:
 
 
 def engine_words(command: str, config: Path | None, *options: str) -> tuple[str, ...]:
-    """Return the words that start the engine for a command of the command line."""
+    """Return the command line that starts the engine with a command."""
     return program_words(command, config, "--events", "--brief", *options)
 
 
 def program_words(command: str, config: Path | None, *options: str) -> tuple[str, ...]:
-    """Return the words that start a command of the command line in a process of its own."""
+    """Return the command line that starts a command in a separate process."""
     from mydata_like.hostos.process import find_program
 
     settings = () if config is None else ("--config", str(config))
@@ -60,21 +60,21 @@ def program_words(command: str, config: Path | None, *options: str) -> tuple[str
 
 
 def find_source_of(settings: Settings, config: Path | None, path: bytes) -> bytes | None:
-    """Return the added folder in which something lies."""
+    """Return the added folder that contains a path."""
     from mydata_like.app import source_service
 
     return source_service.find_source_of(settings, config, path)
 
 
 def remove_source(settings: Settings, config: Path | None, path: bytes) -> None:
-    """Forget an added folder; raises `UploaderError` where that cannot be."""
+    """Forget an added folder; raises `UploaderError` if that is not possible."""
     from mydata_like.app import source_service
 
     source_service.remove_source(settings, config, path)
 
 
 def look(settings: Settings, config: Path | None) -> StatusSnapshot:
-    """Return how things stand; raises `UploaderError` where the ledger cannot be read."""
+    """Return the current status; raises `UploaderError` if the ledger cannot be read."""
     from mydata_like.app.status_report import look_at_state
 
     state = look_at_state(settings, config)
@@ -99,7 +99,7 @@ def look(settings: Settings, config: Path | None) -> StatusSnapshot:
 
 
 def read_past(past: Any) -> PastRunState:
-    """Return a run as the ledger has it."""
+    """Return a run as recorded in the ledger."""
     summary = past.summary
     names = {field.name for field in fields(PastRunState)} - {"started", "finished", "problem"}
     known = {name: summary[name] for name in names if name in summary}
@@ -108,7 +108,7 @@ def read_past(past: Any) -> PastRunState:
 
 
 def _read_sums(summary: Mapping[str, object]) -> RunProgressed:
-    """Return the sums of a run at work, zeros if another version wrote something else."""
+    """Return the totals of an active run, zeros if another version wrote another format."""
     try:
         event = parse_event(summary)
     except ValueError:

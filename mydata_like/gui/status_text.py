@@ -12,7 +12,7 @@ translate = QCoreApplication.translate
 
 
 def overview_sentence(state: RunState) -> str:
-    """Return how things stand, in one sentence."""
+    """Return the state in one sentence."""
     said = {
         Phase.LOADING: translate("sentences", "Reading the settings"),
         Phase.UNSET: translate("sentences", "Not set up yet"),
@@ -28,7 +28,7 @@ def overview_sentence(state: RunState) -> str:
 
 
 def limit_sentence(measured: StagesMeasured | None) -> str:
-    """Return what holds a run up, and how fast it goes; empty if it is not known."""
+    """Return what limits a run, and its speed; empty if unknown."""
     if measured is None or not measured.limit:
         return ""
     name = limit_name(measured.limit)
@@ -74,7 +74,7 @@ def _tell_rest(state: RunState) -> str:
 
 
 def _tell_unsent(state: RunState) -> str:
-    """Return why no run has sent everything, and what exists only here because of that."""
+    """Return why no run has sent everything, and which files exist only here as a result."""
     why = translate("sentences", "Ready to start")
     if state.interrupted is not None:
         why = translate("sentences", "The last run was cut off")
@@ -89,9 +89,9 @@ def _tell_unsent(state: RunState) -> str:
 
 
 def _tell_failed(last: PastRunState) -> str:
-    """Return what of the last run somebody has to see to; empty where there is nothing."""
+    """Return what needs the user's attention after the last run; empty if nothing does."""
     if last.failed:
-        return translate("sentences", "%Ln file(s) need you", None, last.failed)
+        return translate("sentences", "%Ln file(s) need your attention", None, last.failed)
     if last.left_behind:
         return translate(
             "sentences",
@@ -103,7 +103,7 @@ def _tell_failed(last: PastRunState) -> str:
 
 
 def _tell_open(state: RunState, last: PastRunState) -> str:
-    """Return what the next run has to do; empty where nothing is known."""
+    """Return what remains for the next run; empty if unknown."""
     if last.waiting:
         return translate("sentences", "%Ln file(s) wait for the next run", None, last.waiting)
     if state.sources:
@@ -121,7 +121,7 @@ def _tell_safe(state: RunState, last: PastRunState) -> str:
     if not last.found:
         return translate("sentences", "No files were found")
     if not last.verified:
-        return translate("sentences", "No files were found that are to be sent")
+        return translate("sentences", "No files to send were found")
     if last.partial or state.safety is not Safety.SAFE:
         return translate(
             "sentences", "%Ln file(s) of the last upload are safe", None, last.verified

@@ -17,9 +17,9 @@ from mydata_like.engine.pipeline import CancelFlag
 
 logger = logging.getLogger(__name__)
 
-LEAVE_AFTER = 1.0  # seconds that the end of the program waits for tasks that only read
+LEAVE_AFTER = 1.0  # seconds that the program waits at its end for tasks that only read
 WRITE_AFTER = 10.0  # seconds that it waits for tasks that write
-TYPING = 400  # milliseconds after the last key: the usual `delay` of a check while typing
+TYPING = 400  # milliseconds after the last key: the usual `delay` of a check during typing
 
 
 class BackgroundTask:
@@ -27,21 +27,21 @@ class BackgroundTask:
 
     def __init__(self) -> None:
         self.cancel_flag = CancelFlag()
-        self.running = False  # its result is still awaited
+        self.running = False  # its result has not been delivered yet
         self.failed = False
 
     def stop(self) -> None:
-        """Ask the function to end early; its result is still delivered."""
+        """Request that the function ends early; its result is still delivered."""
         self.cancel_flag.set("stopped in the window")
 
     def cancel(self) -> None:
-        """Ask the function to end early, and ignore whatever it reports from now on."""
+        """Request that the function ends early, and ignore all further results and reports."""
         self.running = self.failed = False
         self.stop()
 
 
 class _Call(NamedTuple):
-    """A function, and what is to receive its result."""
+    """A function and the receivers of its result."""
 
     task: BackgroundTask
     function: Callable[..., Any]
@@ -60,12 +60,12 @@ class _Outcome(NamedTuple):
 
 
 class Tasks(QObject):
-    """Runs functions in a few threads, in the order in which they came.
+    """Runs functions in a few threads, in the order of the calls.
 
     Results, errors and progress are delivered in the GUI thread, unless the QObject whose method
-    is to receive them has been deleted. Qt's own pool is not used: it accesses a job again after
-    Python may have freed it. A thread holds no reference to a call once that has ended: the last
-    one to drop a widget destroys it, and that must be the GUI thread.
+    receives them has been deleted. Qt's own pool is not used: it accesses a job again after
+    Python may have freed it. A thread drops its reference to a call when the call ends: a widget
+    is destroyed by the thread that drops the last reference, which must be the GUI thread.
     """
 
     _ended = Signal(object)  # the number of a call, from any thread
@@ -84,7 +84,7 @@ class Tasks(QObject):
         self._ended.connect(self._deliver, Qt.ConnectionType.QueuedConnection)
         self._reported.connect(self._deliver_progress, Qt.ConnectionType.QueuedConnection)
 
-    def run(  # noqa: PLR0913 - the one place where all work off the GUI thread begins
+    def run(  # noqa: PLR0913 - the one place that starts all background work
         self,
         function: Callable[..., Any],
         done: Callable[[Any], object] | None = None,
@@ -96,14 +96,14 @@ class Tasks(QObject):
         writes: bool = False,
         delay: int = 0,
     ) -> BackgroundTask:
-        """Call `done` with what the function returns, or `failed` with what it raises.
+        """Run a function and call `done` with its result, or `failed` with its error.
 
-        These are bound methods, or such with their first arguments (`partial`). With `progress`,
-        the function gets `report=`, and what it reports goes to `progress`. With `cancel`, it gets
-        `cancel=`, the task's `CancelFlag`. `latest` cancels earlier tasks with the same `done`.
-        `writes` marks what the end of the program waits for. `delay` is in milliseconds; a task
-        that is cancelled before it has begun is never begun. An unexpected exception is a bug: it
-        is logged, and `failed` gets an error that says so. Nothing is run after `close`.
+        Both are bound methods, or a `partial` of one. With `progress`, the function receives
+        `report=`, and its reports go to `progress`. With `cancel`, it receives `cancel=`, the
+        task's `CancelFlag`. `latest` cancels earlier tasks with the same `done`. The program waits
+        at its end for tasks with `writes`. `delay` is in milliseconds; a task that is cancelled
+        during the delay never starts. An unexpected exception is a bug: it is logged, and `failed`
+        receives an error that says so. Nothing runs after `close`.
         """
         task = BackgroundTask()
         if self._closed:
@@ -126,7 +126,7 @@ class Tasks(QObject):
         return task
 
     def close(self) -> None:
-        """Deliver nothing any more; wait for tasks that write, leave behind what hangs."""
+        """Stop all delivery; wait for tasks that write, and abandon those that hang."""
         self._closed = True
         for number in self._delayed.values():
             del self._calls[number]
@@ -144,7 +144,7 @@ class Tasks(QObject):
 
     @property
     def busy(self) -> bool:
-        """Whether any function has begun, or is about to, and has not come back yet."""
+        """Whether any function is running or scheduled."""
         return len(self._calls) > len(self._delayed)
 
     def timerEvent(self, event: QTimerEvent) -> None:
@@ -218,6 +218,6 @@ def _call(function: Callable[[], Any]) -> _Outcome:
         return _Outcome(cancelled=True)
     except Exception as error:
         logger.exception("A background task failed")
-        message = f"The program made a mistake: {error}."
-        hint = "Please send the log to those who maintain it."
+        message = f"Internal error: {error}."
+        hint = "Please send the log to the maintainers."
         return _Outcome(error=UploaderError(message, hint=hint, code="window.failed"))

@@ -1,7 +1,7 @@
 """Applies the colour scheme and the language of the settings.
 
-The settings are read beside the GUI thread and come after the first window. So what they said is
-remembered, and the next start looks right from its first moment on.
+The settings are read in the background, after the first window has opened. Their choices are
+therefore remembered, and the next start applies them from its first moment.
 """
 
 from typing import Literal, cast, get_args
@@ -20,9 +20,9 @@ LANGUAGES = ("en", "de")
 
 
 def speak(app: QCoreApplication, language: Language) -> str:
-    """Let the program speak a language from now on and return which; call it before any window.
+    """Set the language of the program and return it; call this before any window.
 
-    Texts that are on the screen already stay as they are.
+    Texts that are already on the screen stay as they are.
     """
     spoken = _find_spoken(QLocale.system().uiLanguages()) if language == "system" else language
     QLocale.setDefault(_choose_locale(spoken))
@@ -37,13 +37,13 @@ def speak(app: QCoreApplication, language: Language) -> str:
 
 
 def _find_spoken(wanted: list[str]) -> str:
-    """Return the first of the languages a person prefers (as in `de-AT`) that we speak."""
+    """Return the first of the preferred languages (such as `de-AT`) that has a translation."""
     languages = (name.replace("_", "-").split("-")[0] for name in wanted)
     return next((name for name in languages if name in LANGUAGES), "en")
 
 
 def _choose_locale(spoken: str) -> QLocale:
-    """Return the system's ways with numbers and dates, if they go with the language."""
+    """Return the system's formats of numbers and dates, if they match the language."""
     system = QLocale.system()
     language = QLocale(spoken)
     return system if system.language() == language.language() else language
@@ -54,14 +54,14 @@ LANGUAGE = "look/language"
 
 
 def dress(app: QApplication, memory: WindowState) -> None:
-    """Give the program the colours and the language it had last; call it before any window."""
+    """Apply the last colours and language; call this before any window."""
     speak(app, cast(Language, _recall(memory, LANGUAGE, get_args(Language))))
     apply(app, cast(Theme, _recall(memory, THEME, get_args(Theme))))
     app.setWindowIcon(app_icon())
 
 
 class ThemeSettings(QObject):
-    """Keeps the program's looks in step with the settings."""
+    """Keeps the colours and the language in step with the settings."""
 
     def __init__(self, controller: WindowController, memory: WindowState, parent: QObject) -> None:
         super().__init__(parent)
@@ -71,7 +71,7 @@ class ThemeSettings(QObject):
 
     @Slot()
     def follow_settings(self) -> None:
-        """Change the colours now, and the language from the next start on."""
+        """Change the colours now, and the language at the next start."""
         window = self._controller.settings.window
         self._memory.setValue(THEME, window.theme)
         self._memory.setValue(LANGUAGE, window.language)
@@ -81,6 +81,6 @@ class ThemeSettings(QObject):
 
 
 def _recall(memory: WindowState, name: str, choices: tuple[str, ...]) -> str:
-    """Return what is remembered, if it still is a choice, else the first choice."""
+    """Return the remembered choice if it is still offered, else the first choice."""
     found = memory.value(name)
     return found if found in choices else choices[0]

@@ -53,7 +53,7 @@ Index = QModelIndex | QPersistentModelIndex
 
 
 class Navigation(QListWidget):
-    """One row a page; it stands on the window's own ground, only the chosen row stands out."""
+    """One row per page, on the window's own background; only the chosen row is marked."""
 
     def __init__(self, leaves: Iterable[PageSpec], parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -70,7 +70,7 @@ class Navigation(QListWidget):
 
 
 class _Row(QStyledItemDelegate):
-    """A row with room around it, rounded where it is chosen."""
+    """A row with a margin; the chosen row has round corners."""
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         wanted = super().sizeHint(option, index)
@@ -97,7 +97,7 @@ class _Row(QStyledItemDelegate):
         painter.restore()
 
     def _paint_ground(self, painter: QPainter, option: QStyleOptionViewItem, area: QRect) -> None:
-        """Mark the chosen row and the one below the mouse; a frame tells where the keys go."""
+        """Mark the chosen row and the one below the mouse; a frame shows the keyboard focus."""
         role = QPalette.ColorRole
         flags = QStyle.StateFlag
         painter.setPen(Qt.PenStyle.NoPen)
@@ -113,7 +113,7 @@ class _Row(QStyledItemDelegate):
 
 translate = QCoreApplication.translate
 
-# What is at the address, if anything, is not the server, or cannot be talked to.
+# Codes for an address with no server, another server or one that cannot be used.
 _AWAY: Final = (
     "server.unreachable",
     "server.unavailable",
@@ -131,16 +131,16 @@ _AWAITED: Final = ("uploader.not-approved", "uploader.not-admitted")
 
 
 class ServerIndicator(Enum):
-    """What was heard of the server last."""
+    """The last known state of the server."""
 
     UNKNOWN = "unknown"  # nothing yet
     ANSWERS = "answers"
     AWAY = "away"
-    AWAITED = "awaited"  # it answers, and an administrator's approval is awaited
+    AWAITED = "awaited"  # it answers, and the approval is pending
 
 
 def follow(before: ServerIndicator, was: RunState, now: RunState) -> ServerIndicator:
-    """Return what is known of the server after this change."""
+    """Return the state of the server after this change."""
     if now.awaited is not None:
         return ServerIndicator.AWAITED
     problem = now.problem
@@ -148,13 +148,13 @@ def follow(before: ServerIndicator, was: RunState, now: RunState) -> ServerIndic
         problem = problem or now.last.problem
     if problem is not None:
         return _judge(problem, before)
-    # A run begins once the server has answered; an approval that is no longer awaited was given.
+    # A run starts once the server has answered; an approval no longer pending was given.
     answered = now.phase is Phase.RUNNING or before is ServerIndicator.AWAITED
     return ServerIndicator.ANSWERS if answered else before
 
 
 def _judge(problem: Problem, before: ServerIndicator) -> ServerIndicator:
-    """Return what a problem says of the server; most say nothing."""
+    """Return what a problem says about the server; most problems say nothing."""
     if problem.code in _AWAITED:
         return ServerIndicator.AWAITED
     if problem.code in _AWAY:
@@ -163,7 +163,7 @@ def _judge(problem: Problem, before: ServerIndicator) -> ServerIndicator:
 
 
 def mark_of_contact(contact: ServerIndicator) -> RowIcon:
-    """Return how it is told: a word, a shape, and only then a colour."""
+    """Return the indicator's text, icon and colour."""
     match contact:
         case ServerIndicator.ANSWERS:
             return RowIcon(translate("contact", "Server reachable"), "check", "good")
@@ -172,11 +172,11 @@ def mark_of_contact(contact: ServerIndicator) -> RowIcon:
         case ServerIndicator.AWAITED:
             return RowIcon(translate("contact", "Waiting for approval"), "waiting", "waiting")
         case ServerIndicator.UNKNOWN:
-            return RowIcon(translate("contact", "Server not asked yet"), "server", "skipped")
+            return RowIcon(translate("contact", "Server not contacted yet"), "server", "skipped")
 
 
 class ServerIndicatorLabel(QWidget):
-    """The server's state in the status line; its tool tip is the server's address."""
+    """The server's state in the status line, with the server's address as tool tip."""
 
     def __init__(self, controller: WindowController, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -210,7 +210,7 @@ class ServerIndicatorLabel(QWidget):
     @Slot()
     def _follow_settings(self) -> None:
         address = texts.plain(self._controller.settings.server.url)
-        if address != self._address:  # of another server nothing is known
+        if address != self._address:  # nothing is known about another server
             self._address, self.contact = address, ServerIndicator.UNKNOWN
         self.setToolTip(texts.tip(address))
         self.setVisible(bool(address))
@@ -223,19 +223,19 @@ class ServerIndicatorLabel(QWidget):
 
 
 FIRST_SIZE = QSize(1100, 720)
-PAGE = "window/page"  # the name of the last page in the memory
+PAGE = "window/page"  # the key of the last page in the window state
 
 
 class MainWindow(QMainWindow):
-    """The window; it shows what the controller knows and passes on what a person wants."""
+    """The main window; it shows the controller's state and forwards the user's commands."""
 
     settings_wanted = Signal(object)  # the key of the setting to show first, or ""
     set_up_wanted = Signal()
     demo_wanted = Signal()
-    folders_wanted = Signal()  # a person wants to choose folders to upload
+    folders_wanted = Signal()  # the user wants to choose folders to upload
     dry_run_wanted = Signal()
     help_wanted = Signal()
-    closing = Signal(object)  # the QCloseEvent, which whoever keeps the tray may ignore
+    closing = Signal(object)  # the QCloseEvent, which the tray may ignore
 
     def __init__(self, desk: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -246,8 +246,8 @@ class MainWindow(QMainWindow):
         self._navigation = Navigation(self._leaves, self)
         self._stack = QStackedWidget(self)
         self._search = PathLineEdit(self)
-        self._seek = QAction(self.tr("Look for a file or folder"), self)
-        # Its menu could only hide the tool bar, which nothing would bring back.
+        self._seek = QAction(self.tr("Find a file or folder"), self)
+        # Its menu could only hide the tool bar, with no way to show it again.
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.NoContextMenu)
         self._make_actions()
         self._make_tool_bar()
@@ -264,7 +264,7 @@ class MainWindow(QMainWindow):
         return page if isinstance(page, Page) else None
 
     def find_page(self, name: str) -> Page:
-        """Return a page by its name, made now where it was not needed before."""
+        """Return a page by name, created on first use."""
         if name not in self._pages:
             leaf = next(leaf for leaf in self._leaves if leaf.name == name)
             page = leaf.make(self._desk, self._stack)
@@ -275,7 +275,7 @@ class MainWindow(QMainWindow):
 
     @Slot(object)
     def show_page(self, wish: NavigationRequest) -> None:
-        """Show a page, and on it what is wished for."""
+        """Show a page, with the requested content."""
         if wish.page in ("settings", "set-up", "demo"):
             self._show_dialog(wish)
             return
@@ -294,7 +294,7 @@ class MainWindow(QMainWindow):
 
     @Slot()
     def raise_up(self) -> None:
-        """Bring the window before the person's eyes."""
+        """Raise the window to the front."""
         self.setWindowState(self.windowState() & ~Qt.WindowState.WindowMinimized)
         self.show()
         self.raise_()
@@ -315,7 +315,7 @@ class MainWindow(QMainWindow):
         self._stop.setShortcut(QKeySequence(Qt.Modifier.CTRL | Qt.Key.Key_Period))
         self._dry_run = QAction(icon("dry-run"), self.tr("&Dry run"), self)
         self._dry_run.setShortcut(QKeySequence(Qt.Modifier.CTRL | Qt.Key.Key_D))
-        self._dry_run.setToolTip(self.tr("Tell what would be uploaded; nothing is sent"))
+        self._dry_run.setToolTip(self.tr("Show what would be uploaded; nothing is sent"))
         self._add = QAction(icon("add-folders"), self.tr("&Add folders…"), self)
         self._add.setShortcut(QKeySequence.StandardKey.Open)
         self._settings = QAction(icon("settings"), self.tr("S&ettings…"), self)
@@ -333,7 +333,7 @@ class MainWindow(QMainWindow):
             self._navigation.addAction(turn)
 
     def list_actions(self) -> list[QAction]:
-        """Return all actions that have a key."""
+        """Return all actions with a keyboard shortcut."""
         return [action for action in self.findChildren(QAction) if not action.shortcut().isEmpty()]
 
     def _make_tool_bar(self) -> None:
@@ -349,7 +349,7 @@ class MainWindow(QMainWindow):
         space.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         bar.addWidget(space)
         self._search.setPlaceholderText(self.tr("Where is…"))
-        self._search.setAccessibleName(self.tr("Look for a file or folder"))
+        self._search.setAccessibleName(self.tr("Find a file or folder"))
         key = self._seek.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
         self._search.setToolTip(f"{self._seek.text()} ({key})")
         self._search.setClearButtonEnabled(True)

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QHeaderView, QSplitter
 from mydata_like.core.errors import SettingsError
 from mydata_like.settings.atomic_write import make_private_file
 
-HOME = "MYDATA_LIKE_HOME"  # as of `app`, which is too heavy for the window's first moment
+HOME = "MYDATA_LIKE_HOME"  # as in `app`, which takes too long to import before the window is shown
 
 
 class WindowState(QSettings):
@@ -19,15 +19,15 @@ class WindowState(QSettings):
 
     def __init__(self, parent: QObject | None = None) -> None:
         file = _find_file()
-        with suppress(OSError, SettingsError):  # it remembers nothing then
-            make_private_file(file)  # Qt keeps the mode of a file that is there
+        with suppress(OSError, SettingsError):  # then nothing is remembered
+            make_private_file(file)  # Qt keeps the mode of an existing file
         super().__init__(str(file), QSettings.Format.IniFormat, parent)
 
 
 class KeptColumns(QObject):
     """Remembers by name how the columns of a header are arranged.
 
-    A header that is not seen arranges itself for a size that nobody chose: that is not kept.
+    The arrangement of a hidden header is not kept, since the user has not chosen its size.
     """
 
     def __init__(self, name: str, header: QHeaderView, memory: WindowState) -> None:
@@ -35,19 +35,19 @@ class KeptColumns(QObject):
         self._name = f"{name}/columns"
         self._header = header
         self._memory = memory
-        # A header tells of a new size before it has it.
+        # A header reports a new size before it has it.
         self._saving = QTimer(self, singleShot=True, interval=0)
         header.sectionMoved.connect(self._saving.start)
         header.sectionResized.connect(self._saving.start)
         self._saving.timeout.connect(self._save_if_seen)
 
     def restore(self) -> bool:
-        """Arrange the columns as the person left them; return whether anything is known of it."""
+        """Restore the columns as the user left them; return whether a state was stored."""
         kept = self._memory.value(self._name)
         return isinstance(kept, QByteArray) and self._header.restoreState(kept)
 
     def save(self) -> None:
-        """Remember how the columns are arranged."""
+        """Store how the columns are arranged."""
         self._memory.setValue(self._name, self._header.saveState())
 
     @Slot()
@@ -57,7 +57,7 @@ class KeptColumns(QObject):
 
 
 class KeptHalves(QObject):
-    """Remembers by name how a splitter shares out its room."""
+    """Remembers by name the sizes of the parts of a splitter."""
 
     def __init__(self, name: str, splitter: QSplitter, memory: WindowState) -> None:
         super().__init__(splitter)

@@ -438,8 +438,8 @@
         <translation>Probelauf</translation>
     </message>
     <message>
-        <source>Looking through the folders…</source>
-        <translation>Die Ordner werden durchgesehen …</translation>
+        <source>Scanning the folders…</source>
+        <translation>Die Ordner werden durchsucht …</translation>
     </message>
     <message>
         <source>The dry run is under way</source>
@@ -588,12 +588,12 @@
         <translation>Ordner</translation>
     </message>
     <message>
-        <source>Send nothing more of this folder in this run</source>
-        <translation>In diesem Lauf nichts mehr aus diesem Ordner senden</translation>
+        <source>Send no more files of this folder in this run</source>
+        <translation>In diesem Lauf keine weiteren Dateien aus diesem Ordner senden</translation>
     </message>
     <message>
-        <source>Send in this run what was left or has failed</source>
-        <translation>In diesem Lauf senden, was liegen blieb oder fehlschlug</translation>
+        <source>Send files that were left or failed in this run after all</source>
+        <translation>Zurückgestellte und fehlgeschlagene Dateien doch noch in diesem Lauf senden</translation>
     </message>
     <message>
         <source>The folders appear here after the first run.</source>
@@ -855,7 +855,7 @@
         <translation>Läufe</translation>
     </message>
     <message>
-        <source>No run has been made yet.</source>
+        <source>There are no runs yet.</source>
         <translation>Es gab noch keinen Lauf.</translation>
     </message>
     <message>
@@ -863,8 +863,8 @@
         <translation>Dateien des Laufs</translation>
     </message>
     <message>
-        <source>No file was brought further by this run.</source>
-        <translation>Dieser Lauf hat keine Datei weitergebracht.</translation>
+        <source>This run did not change the status of any file.</source>
+        <translation>Dieser Lauf hat den Status keiner Datei geändert.</translation>
     </message>
     <message>
         <source>Files of the run of %1</source>
@@ -1140,8 +1140,8 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Alles</translation>
     </message>
     <message>
-        <source>Information and worse</source>
-        <translation>Auskünfte und Schlimmeres</translation>
+        <source>Information and above</source>
+        <translation>Informationen und höher</translation>
     </message>
     <message>
         <source>Warnings and errors</source>
@@ -1168,8 +1168,8 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Zeilen des Protokolls</translation>
     </message>
     <message>
-        <source>No line is like this.</source>
-        <translation>Keine Zeile ist so.</translation>
+        <source>No lines match.</source>
+        <translation>Keine passenden Zeilen.</translation>
     </message>
 </context>
 <context>
@@ -1195,7 +1195,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>P&amp;robelauf</translation>
     </message>
     <message>
-        <source>Tell what would be uploaded; nothing is sent</source>
+        <source>Show what would be uploaded; nothing is sent</source>
         <translation>Zeigen, was hochgeladen würde; nichts wird gesendet</translation>
     </message>
     <message>
@@ -1219,7 +1219,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Wo ist …</translation>
     </message>
     <message>
-        <source>Look for a file or folder</source>
+        <source>Find a file or folder</source>
         <translation>Nach einer Datei oder einem Ordner suchen</translation>
     </message>
     <message>
@@ -1478,8 +1478,8 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Abgebrochen</translation>
     </message>
     <message>
-        <source>The last run did not come to its end.</source>
-        <translation>Der letzte Lauf kam nicht an sein Ende.</translation>
+        <source>The last run did not finish.</source>
+        <translation>Der letzte Lauf wurde nicht beendet.</translation>
     </message>
     <message>
         <source>Failed</source>
@@ -1494,7 +1494,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Der letzte Lauf endete vorzeitig.</translation>
     </message>
     <message>
-        <source>The last run was cut off: the program or the computer was ended.</source>
+        <source>The last run was cut off: the program or the computer stopped.</source>
         <translation>Der letzte Lauf brach ab: Das Programm oder der Computer wurde beendet.</translation>
     </message>
     <message>
@@ -1513,8 +1513,8 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Die Einstellungen wurden nicht gespeichert</translation>
     </message>
     <message>
-        <source>What you changed can be brought back.</source>
-        <translation>Ihre Änderungen können zurückgeholt werden.</translation>
+        <source>Your changes can be restored.</source>
+        <translation>Ihre Änderungen können wiederhergestellt werden.</translation>
     </message>
 </context>
 <context>
@@ -1551,7 +1551,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Aus der Liste entfernen</translation>
     </message>
     <message>
-        <source>Do not upload %1 any further?</source>
+        <source>Stop uploading %1?</source>
         <translation>%1 nicht weiter hochladen?</translation>
     </message>
     <message>
@@ -1688,8 +1688,8 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Der Server bestimmt einige Einstellungen</translation>
     </message>
     <message>
-        <source>Ask the facility&apos;s administrator whether that is meant. What you save in the settings counts instead, until the server&apos;s settings are changed again.</source>
-        <translation>Fragen Sie bei der Administration der Einrichtung nach, ob das so gedacht ist. Was Sie in den Einstellungen speichern, gilt stattdessen, bis die Einstellungen auf dem Server wieder geändert werden.</translation>
+        <source>Ask the facility&apos;s administrator whether this is intended. What you save in the settings takes precedence until the server&apos;s settings change again.</source>
+        <translation>Fragen Sie bei der Administration der Einrichtung nach, ob das beabsichtigt ist. Was Sie in den Einstellungen speichern, hat Vorrang, bis die Einstellungen auf dem Server wieder geändert werden.</translation>
     </message>
     <message>
         <source>%1: %2 instead of %3</source>
@@ -1953,8 +1953,8 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>A&amp;bbrechen</translation>
     </message>
     <message>
-        <source>About 15 seconds; figures are less sure</source>
-        <translation>Etwa 15 Sekunden; die Zahlen sind weniger sicher</translation>
+        <source>About 15 seconds; less accurate</source>
+        <translation>Etwa 15 Sekunden; weniger genau</translation>
     </message>
     <message>
         <source>The speed test is under way</source>
@@ -1980,11 +1980,11 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         </translation>
     </message>
     <message>
-        <source>%1 so far: first as it was, then as it is advised</source>
-        <translation>Bisher %1: erst, wie es war, dann, wie es empfohlen ist</translation>
+        <source>%1 so far: first with the old settings, then with the recommended ones</source>
+        <translation>Bisher %1: erst mit den alten, dann mit den empfohlenen Einstellungen</translation>
     </message>
     <message>
-        <source>Before a speed test, the program has to be set up.</source>
+        <source>Set up the program before you run a speed test.</source>
         <translation>Vor einem Geschwindigkeitstest muss das Programm eingerichtet werden.</translation>
     </message>
     <message>
@@ -2167,7 +2167,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Der erste Lauf stellt es fest.</translation>
     </message>
     <message numerus="yes">
-        <source>But for %Ln file(s) left out on purpose.</source>
+        <source>Except for %Ln file(s) left out on purpose.</source>
         <translation>
             <numerusform>Bis auf %Ln Datei, die absichtlich ausgelassen wurde.</numerusform>
             <numerusform>Bis auf %Ln Dateien, die absichtlich ausgelassen wurden.</numerusform>
@@ -2262,8 +2262,8 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Ein Lauf beginnt, wenn sie sich nicht mehr ändern.</translation>
     </message>
     <message>
-        <source>Start, or the settings&apos; schedule, begins one.</source>
-        <translation>Er beginnt mit „Start“ oder nach dem Zeitplan der Einstellungen.</translation>
+        <source>A run begins with Start, or by a schedule in the settings.</source>
+        <translation>Ein Lauf beginnt mit „Start“ oder nach einem Zeitplan in den Einstellungen.</translation>
     </message>
     <message>
         <source>Not planned</source>
@@ -2315,12 +2315,12 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>wird gezählt …</translation>
     </message>
     <message>
-        <source>Nothing here has “%1” in its name.</source>
-        <translation>Nichts hier hat „%1“ im Namen.</translation>
+        <source>No name here contains “%1”.</source>
+        <translation>Kein Name hier enthält „%1“.</translation>
     </message>
     <message>
-        <source>Nothing of this kind.</source>
-        <translation>Nichts von dieser Art.</translation>
+        <source>No matching rows.</source>
+        <translation>Keine passenden Zeilen.</translation>
     </message>
 </context>
 <context>
@@ -2489,8 +2489,8 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Nur in %1</translation>
     </message>
     <message>
-        <source>Nothing travels now.</source>
-        <translation>Gerade ist nichts unterwegs.</translation>
+        <source>No active transfers.</source>
+        <translation>Keine aktiven Übertragungen.</translation>
     </message>
     <message>
         <source>Another program is uploading; its files appear below.</source>
@@ -2572,8 +2572,8 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>wird zu %1</translation>
     </message>
     <message>
-        <source>no run has looked at it yet</source>
-        <translation>noch kein Lauf hat ihn angesehen</translation>
+        <source>not scanned yet</source>
+        <translation>noch nicht durchsucht</translation>
     </message>
     <message>
         <source>the next run checks whether everything is on the server</source>
@@ -2598,11 +2598,11 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Ordner auswählen …</translation>
     </message>
     <message>
-        <source>Type a part of a name, or drop a file or folder here.</source>
+        <source>Type part of a name, or drop a file or folder here.</source>
         <translation>Geben Sie einen Teil eines Namens ein, oder legen Sie hier eine Datei oder einen Ordner ab.</translation>
     </message>
     <message>
-        <source>A part of a name, or a whole path</source>
+        <source>Part of a name, or a whole path</source>
         <translation>Ein Teil eines Namens oder ein ganzer Pfad</translation>
     </message>
     <message>
@@ -2614,12 +2614,12 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Dateien und Ordner dieses Namens</translation>
     </message>
     <message>
-        <source>Several files have this in their path. Choose one.</source>
-        <translation>Mehrere Dateien haben das in ihrem Pfad. Wählen Sie eine aus.</translation>
+        <source>Several paths contain this text. Choose one.</source>
+        <translation>Mehrere Pfade enthalten diesen Text. Wählen Sie einen aus.</translation>
     </message>
     <message>
-        <source>No run has come across a file of this name.</source>
-        <translation>Kein Lauf ist einer Datei dieses Namens begegnet.</translation>
+        <source>No run has found a file with this name.</source>
+        <translation>Kein Lauf hat eine Datei dieses Namens gefunden.</translation>
     </message>
     <message>
         <source>Asking the server</source>
@@ -2648,7 +2648,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>&amp;Jetzt testen</translation>
     </message>
     <message>
-        <source>Find out what keeps your uploads from being faster, and what would help. A test takes a minute at most, and leaves nothing on the server.</source>
+        <source>Find out what limits the speed of your uploads, and what would help. A test takes a minute at most, and leaves nothing on the server.</source>
         <translation>Finden Sie heraus, was Ihre Uploads bremst und was helfen würde. Ein Test dauert höchstens eine Minute und lässt nichts auf dem Server zurück.</translation>
     </message>
 </context>
@@ -2711,8 +2711,8 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Wartet auf Freigabe</translation>
     </message>
     <message>
-        <source>Server not asked yet</source>
-        <translation>Server noch nicht gefragt</translation>
+        <source>Server not contacted yet</source>
+        <translation>Server noch nicht kontaktiert</translation>
     </message>
 </context>
 <context>
@@ -3317,10 +3317,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         </translation>
     </message>
     <message numerus="yes">
-        <source>%Ln file(s) need you</source>
+        <source>%Ln file(s) need your attention</source>
         <translation>
-            <numerusform>%Ln Datei braucht Sie</numerusform>
-            <numerusform>%Ln Dateien brauchen Sie</numerusform>
+            <numerusform>%Ln Datei erfordert Ihre Aufmerksamkeit</numerusform>
+            <numerusform>%Ln Dateien erfordern Ihre Aufmerksamkeit</numerusform>
         </translation>
     </message>
     <message numerus="yes">
@@ -3356,8 +3356,8 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Es wurden keine Dateien gefunden</translation>
     </message>
     <message>
-        <source>No files were found that are to be sent</source>
-        <translation>Es wurden keine Dateien gefunden, die zu senden sind</translation>
+        <source>No files to send were found</source>
+        <translation>Es wurden keine zu sendenden Dateien gefunden</translation>
     </message>
     <message numerus="yes">
         <source>%Ln file(s) of the last upload are safe</source>

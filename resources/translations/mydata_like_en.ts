@@ -267,10 +267,10 @@
         </translation>
     </message>
     <message numerus="yes">
-        <source>But for %Ln file(s) left out on purpose.</source>
+        <source>Except for %Ln file(s) left out on purpose.</source>
         <translation>
-            <numerusform>But for %Ln file left out on purpose.</numerusform>
-            <numerusform>But for %Ln files left out on purpose.</numerusform>
+            <numerusform>Except for %Ln file left out on purpose.</numerusform>
+            <numerusform>Except for %Ln files left out on purpose.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
@@ -511,10 +511,10 @@
         </translation>
     </message>
     <message numerus="yes">
-        <source>%Ln file(s) need you</source>
+        <source>%Ln file(s) need your attention</source>
         <translation>
-            <numerusform>%Ln file needs you</numerusform>
-            <numerusform>%Ln files need you</numerusform>
+            <numerusform>%Ln file needs your attention</numerusform>
+            <numerusform>%Ln files need your attention</numerusform>
         </translation>
     </message>
     <message numerus="yes">

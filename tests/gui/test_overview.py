@@ -218,7 +218,7 @@ def test_a_file_that_is_no_data_is_told_calmly(desk, site, qtbot):
 def test_where_nothing_was_wanted_nothing_is_called_safe():
     state = RunState(phase=Phase.IDLE, last=run_that(found=2, skipped=2, verified=0))
 
-    assert overview_sentence(state) == "No files were found that are to be sent"
+    assert overview_sentence(state) == "No files to send were found"
 
 
 def test_a_folder_that_was_not_read_is_only_here(qtbot):

@@ -172,7 +172,7 @@ def test_files_that_the_server_refused_are_sent_again_by_the_button(use, site):
     with use(site.config) as person:
         person.waits_for("Ready to start")
         person.presses("F5")
-        person.waits_for("need you")
+        person.waits_for("need your attention")
         assert site.find_wrongs() != []
         person.presses("alt+b")
         person.waits_for("Try again")

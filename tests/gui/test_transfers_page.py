@@ -107,7 +107,7 @@ def test_what_leaves_nothing_says_so_and_can_be_lifted(qtbot, still_desk, writte
     page = open_page(still_desk)
     page.look_for("folder:nowhere")
     qtbot.waitUntil(lambda: names(page) == [])
-    assert page._files._empty.text() == "Nothing of this kind."
+    assert page._files._empty.text() == "No matching rows."
 
     qtbot.mouseClick(page._files._all, Qt.MouseButton.LeftButton)
 

@@ -100,7 +100,7 @@ def test_a_folder_that_is_removed_is_asked_about_once_and_forgotten(desk, site, 
 @pytest.mark.parametrize(
     ("source", "told"),
     [
-        (a_source(), "no run has looked at it yet"),
+        (a_source(), "not scanned yet"),
         (a_source(files=0, size=0), "the next run checks whether everything is on the server"),
         (a_source(files=12, size=34_000_000), "12 file(s), 34.0 MB, not verified yet"),
     ],

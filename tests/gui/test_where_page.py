@@ -147,10 +147,10 @@ def test_what_was_never_sent_is_told_with_the_reason(page, site, qtbot):
 
     outside = a_file(site.data.parent / "elsewhere.tif", 5, LONG_AGO)
     page.look_for(str(outside))
-    wait(qtbot, page, "It does not lie in the data folder")
+    wait(qtbot, page, "It is not in the data folder")
 
     page.look_for("no such name")
-    wait(qtbot, page, "No run has come across a file of this name.")
+    wait(qtbot, page, "No run has found a file with this name.")
 
 
 def test_a_changed_file_and_a_deleted_one_are_told(page, site, qtbot):

@@ -97,7 +97,7 @@ def test_at_rest_the_status_line_tells_the_next_run_and_of_no_speed(window, stil
 
     assert window._next.text().startswith("Next run ")
     assert window._speed.text() == ""
-    assert window.findChild(ServerIndicatorLabel).said == "Server not asked yet"
+    assert window.findChild(ServerIndicatorLabel).said == "Server not contacted yet"
 
 
 def test_of_another_server_nothing_is_known_yet(desk, site, qtbot):
@@ -120,7 +120,7 @@ def test_after_a_run_the_server_is_known_to_answer(desk, qtbot):
     window = MainWindow(desk)
     qtbot.addWidget(window)
     sign = window.findChild(ServerIndicatorLabel)
-    assert sign.said == "Server not asked yet"
+    assert sign.said == "Server not contacted yet"
 
     desk.controller.start()
 

@@ -31,7 +31,7 @@ class StatusCounts(NamedTuple):
 
 
 class StageCount(NamedTuple):
-    """One stage of the pipeline: files that are through, and files that wait before it."""
+    """One stage of the pipeline: files that have passed it, and files that wait for it."""
 
     name: str
     done: int
@@ -39,7 +39,7 @@ class StageCount(NamedTuple):
 
 
 def parts_of_progress(sums: RunProgressed) -> StatusCounts:
-    """Return the parts of a run at work."""
+    """Return the parts of an active run."""
     settled = sums.verified + sums.waiting + sums.skipped + sums.failed
     return StatusCounts(
         sums.found,
@@ -52,9 +52,9 @@ def parts_of_progress(sums: RunProgressed) -> StatusCounts:
 
 
 def parts_of_past(past: PastRunState, at_risk: int = 0) -> StatusCounts:
-    """Return the parts of a run that has ended or was cut off: nothing is under way, it waits.
+    """Return the parts of a run that has ended or was cut off; unfinished files count as waiting.
 
-    One that was cut off may have counted fewer files than the ledger knows to be `at_risk`.
+    A run that was cut off may have counted fewer files than the ledger has as `at_risk`.
     """
     waiting = max(past.waiting, past.unsafe - past.failed)
     if past.finished is None:
@@ -63,7 +63,7 @@ def parts_of_past(past: PastRunState, at_risk: int = 0) -> StatusCounts:
 
 
 def stages_of(sums: RunProgressed) -> list[StageCount]:
-    """Return the stages in their order."""
+    """Return the stages in order."""
     known = max(0, sums.checked - sums.wanted - sums.waiting - sums.skipped)
     proven = max(0, sums.verified - known)
     registered = max(sums.registered, proven)  # the HTTP fallback registers as it sends
@@ -77,7 +77,7 @@ def stages_of(sums: RunProgressed) -> list[StageCount]:
     ]
 
 
-NARROWEST = 12.0  # pixels of a part that is there at all
+NARROWEST = 12.0  # minimum width in pixels of a part that is not empty
 
 
 class _Kind(NamedTuple):
@@ -96,7 +96,7 @@ KINDS = (
 
 
 class StatusBreakdownBar(QWidget):
-    """All files that were found, as one bar, and each part of it as a button."""
+    """A bar of all files that were found, with each part as a button."""
 
     chosen = Signal(object)  # the name of a part
 
@@ -174,7 +174,7 @@ class _Bar(QWidget):
             left += width
 
     def _widths(self, whole: float) -> list[float]:
-        """Return each part's share; a single file among a million can still be seen."""
+        """Return the width of each part; a single file among a million stays visible."""
         numbers = [getattr(self._parts, kind.name) for kind in KINDS]
         total = sum(numbers)
         if not total:
@@ -189,11 +189,11 @@ TICK = 10  # seconds
 MOST_BANDS = 8  # further channels share the last one
 MEGABYTE = 1e6
 _LINES = 5  # at most, across the chart
-_MARGIN = 6.0  # pixels between a label and what is beside it
+_MARGIN = 6.0  # pixels between a label and its neighbour
 
 
 class Stack(NamedTuple):
-    """What the channels carried: each layer is the sum of its channel and those below."""
+    """The stacked throughput of the channels: each layer includes those below it."""
 
     span: float  # seconds that are shown
     ages: list[float]  # seconds since each sample
@@ -207,7 +207,7 @@ class Stack(NamedTuple):
 
 
 def stack_samples(samples: Sequence[ChannelRates]) -> Stack:
-    """Return what is to be drawn of these samples, the latest of which is now."""
+    """Return the stack to draw for these samples; the latest sample is now."""
     if not samples:
         return Stack(SHORTEST, [], [])
     now = samples[-1].at
@@ -227,13 +227,13 @@ def stack_samples(samples: Sequence[ChannelRates]) -> Stack:
 
 
 def choose_step(top: float) -> float:
-    """Return the distance of lines that are round numbers, and few enough to be read."""
+    """Return a round distance between grid lines that keeps them few enough to read."""
     power: float = 10.0 ** floor(log10(top / _LINES))
     return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= top / _LINES)
 
 
 class ThroughputChart(QWidget):
-    """Draws samples."""
+    """A chart of the throughput of each channel."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -242,7 +242,7 @@ class ThroughputChart(QWidget):
         self.setMinimumHeight(self.fontMetrics().height() * 8)
 
     def show_samples(self, samples: Sequence[ChannelRates]) -> None:
-        """Draw what the channels carried of late."""
+        """Draw the recent throughput of the channels."""
         self._stack = stack_samples(samples)
         self.update()
 
@@ -253,7 +253,7 @@ class ThroughputChart(QWidget):
             self._draw(painter, self._find_area())
 
     def _find_area(self) -> QRectF:
-        """Return where the bands go: the rest are labels."""
+        """Return the area of the bands; labels take the rest."""
         metrics = self.fontMetrics()
         widest = max(metrics.horizontalAdvance(label) for _, label in self._heights())
         side = widest + metrics.height() + 3 * _MARGIN
@@ -265,7 +265,7 @@ class ThroughputChart(QWidget):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(Qt.PenStyle.NoPen)
         layers = self._stack.layers
-        for number in reversed(range(len(layers))):  # the upper ones lie behind the lower ones
+        for number in reversed(range(len(layers))):  # draw the upper bands behind the lower ones
             painter.setBrush(_colour(number))
             painter.drawPolygon(self._outline(area, layers[number]))
         painter.setPen(quiet())
@@ -289,7 +289,7 @@ class ThroughputChart(QWidget):
             painter.drawText(QPointF(left, area.bottom() + metrics.ascent() + _MARGIN), label)
 
     def _draw_names(self, painter: QPainter, area: QRectF) -> None:
-        """Say what the axes are."""
+        """Draw the names of the axes."""
         centre = Qt.AlignmentFlag.AlignHCenter
         line = self.fontMetrics().height()
         below = QRectF(area.left(), self.height() - line - _MARGIN, area.width(), line)
@@ -298,7 +298,7 @@ class ThroughputChart(QWidget):
         painter.drawText(QRectF(0, 0, area.height(), line), centre, self.tr("MB/s"))
 
     def _heights(self) -> Iterator[tuple[float, str]]:
-        """Yield where lines go across the chart, and what they are called."""
+        """Yield the height and the label of each grid line."""
         step = choose_step(self._stack.top)
         for number in range(int(self._stack.top / step) + 1):
             yield number * step, texts.decimal(number * step)
@@ -321,15 +321,15 @@ def _rate(sample: ChannelRates, number: int, *, onwards: bool) -> float:
 
 
 def _colour(number: int) -> QColor:
-    """Return a shade of the accent for a band; neighbours differ."""
+    """Return a shade of the accent colour for a band; neighbours differ."""
     return accent().lighter(100 + 18 * (number % 4))
 
 
-RECENT = 5.0  # seconds of the past that rates are taken from
+RECENT = 5.0  # seconds over which rates are measured
 
 
 class PipelineStrip(QWidget):
-    """Five stages side by side, and in words what the limit is."""
+    """Five stages side by side, and a text that names the bottleneck."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -350,16 +350,16 @@ class PipelineStrip(QWidget):
         layout.addWidget(self._said)
 
     def show_sums(self, sums: RunProgressed, measured: StagesMeasured | None) -> None:
-        """Show how far a run has come, and what holds it up."""
+        """Show the progress of a run and its bottleneck."""
         limit = measured.stage if measured else ""
         for stage in stages_of(sums):
             self._cards[stage.name].show_stage(stage, limit=stage.name == limit)
-        # A label that comes and goes would move the page.
+        # A label that appears and disappears would move the page.
         self._said.setText(limit_sentence(measured) or " ")
 
 
 class StageCard(QFrame):
-    """One stage: its count, its rate, what waits before it."""
+    """One stage: its count, its rate, and the files that wait for it."""
 
     def __init__(self, title: str, icon_name: str, parent: QWidget) -> None:
         super().__init__(parent)
@@ -382,7 +382,7 @@ class StageCard(QFrame):
             layout.addWidget(label)
 
     def show_stage(self, stage: StageCount, *, limit: bool) -> None:
-        """Show these numbers; the limit is told by a word and a frame."""
+        """Show these numbers; a word and a frame mark the bottleneck."""
         self._count.setText(texts.count(stage.done))
         rate = self._follow(stage.done)
         self._rate.setText(self.tr("%1 files/s").replace("%1", texts.count(round(rate))))
@@ -408,7 +408,7 @@ class StageCard(QFrame):
         painter.drawRoundedRect(self.rect().adjusted(1, 1, -2, -2), 6, 6)
 
     def _follow(self, done: int) -> float:
-        """Return how many files a second came through of late."""
+        """Return the recent rate in files per second."""
         now = monotonic()
         if self._past and done < self._past[-1][1]:
             self._past.clear()  # another run

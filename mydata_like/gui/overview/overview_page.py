@@ -41,7 +41,7 @@ from mydata_like.settings.schema import CONTEXT
 
 
 class EmptyState(QWidget):
-    """One sentence, and two ways to begin."""
+    """A sentence and two ways to start, before the set-up."""
 
     set_up = Signal()
     demo = Signal()
@@ -64,7 +64,7 @@ class EmptyState(QWidget):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        if not self._met:  # later it would take the keys from whoever turns pages with them
+        if not self._met:  # later it would take the focus from a user who changes pages by keyboard
             self._met = True
             self._begin.setFocus()
 
@@ -105,7 +105,7 @@ class EmptyState(QWidget):
 
 
 class DropHint(QWidget):
-    """A dashed frame with a sentence in it; the whole window takes what is dropped."""
+    """A dashed frame with a hint; the whole window accepts drops."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -133,7 +133,7 @@ look_up = QCoreApplication.translate  # for the schema's texts: see settings/sch
 
 
 class SetByServer(QFrame):
-    """Lists the settings that the server decides; hidden where there are none."""
+    """A list of the settings that the server decides; hidden if there are none."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -144,8 +144,8 @@ class SetByServer(QFrame):
         self._lines = PlainLabel("", self)
         advice = PlainLabel(
             self.tr(
-                "Ask the facility's administrator whether that is meant. What you save in the "
-                "settings counts instead, until the server's settings are changed again."
+                "Ask the facility's administrator whether this is intended. What you save in the "
+                "settings takes precedence until the server's settings change again."
             ),
             self,
         )
@@ -157,7 +157,7 @@ class SetByServer(QFrame):
         self.hide()
 
     def show_state(self, state: RunState) -> None:
-        """Show what the server decides."""
+        """Show the settings that the server decides."""
         if state.set_by_server != self._decisions:
             self._decisions = state.set_by_server
             self._lines.setText("\n".join(map(self._describe, self._decisions)))
@@ -191,7 +191,7 @@ PAGE_OF_PART = {
 
 
 class OverviewPage(Page):
-    """One sentence, the conservation bar, the pipeline, the throughput, the data at risk."""
+    """A summary, the bar of all files, the pipeline, the throughput and the data at risk."""
 
     def __init__(self, desk: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -232,7 +232,7 @@ class OverviewPage(Page):
 
 
 class _OverviewContent(QWidget):
-    """How things stand, once everything is set up."""
+    """The content of the page once the program is set up."""
 
     wanted = Signal(object)
 
@@ -260,7 +260,7 @@ class _OverviewContent(QWidget):
         self._unfinished.remove_wanted.connect(self._ask_to_remove)
 
     def show_state(self, state: RunState) -> None:
-        """Show how things stand."""
+        """Show the current state."""
         self._picture.show_icon(icon(*_picture_of(state)))
         self._sentence.setText(overview_sentence(state))
         self._more.setText(self._explain(state))
@@ -278,7 +278,7 @@ class _OverviewContent(QWidget):
 
     @Slot(object)
     def show_live(self, live: LiveView) -> None:
-        """Show what the channels carry."""
+        """Show the throughput of the channels."""
         if self._chart.isVisible():
             self._chart.show_samples(live.samples)
 
@@ -305,7 +305,7 @@ class _OverviewContent(QWidget):
         layout.addWidget(self._hint, 1)
 
     def _explain(self, state: RunState) -> str:
-        """Return the second sentence: what to do, or what else is worth knowing."""
+        """Return the second sentence: what to do, or further information."""
         if state.phase is Phase.ELSEWHERE:
             return self.tr("Another program or the service executes this run.")
         if state.phase is Phase.IDLE:
@@ -324,7 +324,7 @@ class _OverviewContent(QWidget):
         return self._tell_others(last)
 
     def _tell_oldest(self, state: RunState) -> str:
-        """Return since when files exist only here after a run was cut off, and what to do."""
+        """Return the age of the oldest file that a cut-off run left only here, and what to do."""
         on = self.tr("Start continues where it stopped.")
         if state.at_risk.oldest is None:
             return on
@@ -332,7 +332,7 @@ class _OverviewContent(QWidget):
         return f"{oldest.replace('%1', texts.moment(state.at_risk.oldest))} {on}"
 
     def _tell_others(self, last: PastRunState | None) -> str:
-        """Return what became of the files that the first sentence says nothing of."""
+        """Return what happened to the files that the first sentence does not cover."""
         if last is None or last.failed:
             return ""
         if last.left_behind and last.verified:
@@ -342,7 +342,7 @@ class _OverviewContent(QWidget):
         return ""
 
     def _name_act(self, state: RunState) -> str:
-        """Return what the button says; empty where there is nothing to be done."""
+        """Return the text of the button; empty if there is nothing to do."""
         if state.phase in (Phase.BROKEN, Phase.PAUSED):
             return self.tr("&Go on")
         return self.tr("Show pro&blems") if _worst_part(state) else ""
@@ -372,7 +372,7 @@ class _OverviewContent(QWidget):
 
 
 def _parts_of(state: RunState) -> StatusCounts:
-    """Return the parts of the run at work, else of the newest one, that was cut off or not."""
+    """Return the parts of the active run, or else of the newest one."""
     if state.at_work:
         return parts_of_progress(state.sums)
     newest = state.interrupted or state.last
@@ -382,7 +382,7 @@ def _parts_of(state: RunState) -> StatusCounts:
 
 
 def _worst_part(state: RunState) -> str:
-    """Return the part of the last run that somebody has to see to; empty where there is none."""
+    """Return the part of the last run that needs the user's attention; empty if there is none."""
     last = state.last
     if state.at_work:
         return ""
@@ -394,7 +394,7 @@ def _worst_part(state: RunState) -> str:
 
 
 def _picture_of(state: RunState) -> tuple[str, Status]:
-    """Return the icon and the status that stand for how things are."""
+    """Return the icon and the status that represent the state."""
     if state.phase is Phase.BROKEN:
         return "error", "problem"
     if state.phase is Phase.PAUSED:

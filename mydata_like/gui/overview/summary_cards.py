@@ -25,7 +25,7 @@ from mydata_like.gui.theme.widgets import LARGE, ElidedLabel, IconLabel, PlainLa
 
 
 class SummaryCard(QFrame):
-    """A title, a fact in large type, and a line that explains it."""
+    """A title, a fact in large type, and a line of explanation."""
 
     def __init__(self, title: str, parent: QWidget) -> None:
         super().__init__(parent)
@@ -54,7 +54,7 @@ class SummaryCard(QFrame):
 
 
 class SummaryRow(QWidget):
-    """The three facts that matter when nothing goes on."""
+    """The three cards that are shown while the program is idle."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -68,13 +68,13 @@ class SummaryRow(QWidget):
             layout.addWidget(card, 1)
 
     def show_state(self, state: RunState) -> None:
-        """Show how things stand."""
+        """Show the current state."""
         self._risk.show_fact(*self._tell_risk(state))
         self._last.show_fact(*self._tell_last(state))
         self._next.show_fact(*self._tell_next(state))
 
     def _tell_risk(self, state: RunState) -> tuple[str, str]:
-        """Return what exists only here; that it is nothing only where that is known."""
+        """Return what exists only here; "nothing" only if that is certain."""
         if state.at_work and (under_way := self._tell_open(state)):
             return under_way
         if state.data_problem is not None:
@@ -85,7 +85,7 @@ class SummaryRow(QWidget):
         return self._tell_left(state) or self._tell_nothing(state)
 
     def _tell_open(self, state: RunState) -> tuple[str, str] | None:
-        """Return what the run at work has found and not verified; None where more is known."""
+        """Return the unverified files of the active run; None if the ledger has more."""
         left = max(0, state.sums.found - state.sums.verified - state.sums.skipped)
         if not left or left < state.at_risk.files:
             return None
@@ -101,7 +101,7 @@ class SummaryRow(QWidget):
         return fact, more.replace("%2", texts.moment(at_risk.oldest))
 
     def _tell_left(self, state: RunState) -> tuple[str, str] | None:
-        """Return what the newest run left although the ledger names no file."""
+        """Return what the newest run left behind although the ledger has no such file."""
         last = state.interrupted or state.last
         if last is not None and last.left_behind:
             fact = self.tr("%Ln left out", None, last.left_behind)
@@ -114,7 +114,7 @@ class SummaryRow(QWidget):
         return None
 
     def _tell_nothing(self, state: RunState) -> tuple[str, str]:
-        """Return whether nothing is only here, where no file is known that is."""
+        """Return the text for the case that no file is known to exist only here."""
         whole = state.newest_whole
         if state.last is None:
             return self.tr("Not known yet"), self.tr("The first run finds out.")
@@ -123,7 +123,7 @@ class SummaryRow(QWidget):
         if not whole.found:
             return self.tr("No files"), self.tr("The last run found none.")
         if whole.skipped:
-            more = self.tr("But for %Ln file(s) left out on purpose.", None, whole.skipped)
+            more = self.tr("Except for %Ln file(s) left out on purpose.", None, whole.skipped)
         else:
             more = self.tr("Every file that was found is on the server.")
         return self.tr("Nothing"), more
@@ -144,7 +144,7 @@ class SummaryRow(QWidget):
         return texts.moment(last.finished), more
 
     def _tell_nothing_sent(self, last: PastRunState) -> str:
-        """Return why a run has sent nothing."""
+        """Return why a run sent nothing."""
         if last.problem is not None:
             return self.tr("It ended early and sent nothing.")
         if last.failed or last.waiting or last.left_behind:
@@ -156,7 +156,7 @@ class SummaryRow(QWidget):
             return texts.moment(state.next_start), ""
         if state.schedule == "watch":
             return self.tr("With new files"), self.tr("A run starts when they have settled.")
-        more = self.tr("Start, or the settings' schedule, begins one.")
+        more = self.tr("A run begins with Start, or by a schedule in the settings.")
         return self.tr("Not planned"), more
 
 
@@ -165,7 +165,7 @@ MOST = 20  # rows; Start continues with all
 
 
 class UnfinishedList(QFrame):
-    """Lists the added folders that are not finished; hidden where there are none."""
+    """A list of the added folders that are not finished; hidden if there are none."""
 
     continue_wanted = Signal(object)  # a KnownSource
     remove_wanted = Signal(object)
@@ -186,7 +186,7 @@ class UnfinishedList(QFrame):
         self.hide()
 
     def show_state(self, state: RunState) -> None:
-        """Show what is not finished, and let the user act on it while no run is at work."""
+        """Show the unfinished folders; their buttons work while no run is active."""
         if tuple(state.sources) != self._sources:
             self._sources = tuple(state.sources)
             self._make_rows()
@@ -217,7 +217,7 @@ class UnfinishedList(QFrame):
 
 
 class UnfinishedRow(QWidget):
-    """One folder: its path, what it becomes, how much of it is not verified, and two buttons."""
+    """One folder: its path, its dataset, its unverified files, and two buttons."""
 
     continue_wanted = Signal(object)
     remove_wanted = Signal(object)
@@ -241,7 +241,7 @@ class UnfinishedRow(QWidget):
         self._remove.clicked.connect(self._remove_it)
 
     def allow(self, *, continuing: bool, removing: bool) -> None:
-        """Let the user continue with it, or remove it."""
+        """Enable or disable the buttons."""
         self._continue.setEnabled(continuing)
         self._remove.setEnabled(removing)
 
@@ -269,7 +269,7 @@ class UnfinishedRow(QWidget):
 
     def _tell_open(self, source: KnownSource) -> str:
         if source.open_files is None:
-            return self.tr("no run has looked at it yet")
+            return self.tr("not scanned yet")
         if not source.open_files:
             return self.tr("the next run checks whether everything is on the server")
         text = self.tr("%Ln file(s), %1, not verified yet", "", source.open_files)
@@ -285,7 +285,7 @@ class UnfinishedRow(QWidget):
 
 
 class RemoveQuestion(QMessageBox):
-    """Asks whether a folder is to be forgotten; `confirmed` tells which one."""
+    """A question whether to forget a folder; emits it as `confirmed`."""
 
     confirmed = Signal(object)  # a KnownSource
 
@@ -296,9 +296,7 @@ class RemoveQuestion(QMessageBox):
         self.setIcon(QMessageBox.Icon.Question)
         self.setWindowTitle(self.tr("Remove from the list"))
         self.setTextFormat(Qt.TextFormat.PlainText)
-        self.setText(
-            self.tr("Do not upload %1 any further?").replace("%1", texts.plain(source.path))
-        )
+        self.setText(self.tr("Stop uploading %1?").replace("%1", texts.plain(source.path)))
         self.setInformativeText(
             self.tr(
                 "Nothing is deleted, here or on the server. Files that are not on the server yet "

@@ -32,12 +32,12 @@ from mydata_like.gui.theme.widgets import PlainLabel, icon
 from mydata_like.gui.window_state import KeptColumns
 
 FEW = 20  # owners whose experiments are shown at once
-RENEW_AFTER = 2000  # milliseconds between two looks at all that is open, at least,
-RENEW_SHARE = 10  # and so many times as long as the last one took
+RENEW_AFTER = 2000  # minimum milliseconds between two refreshes of the open branches,
+RENEW_SHARE = 10  # and this many times the duration of the last refresh
 
 
 class FoldersPage(Page):
-    """A tree with counts, sizes and states, and what can be done with one folder of a dataset."""
+    """A tree with counts, sizes and states, and actions on the folder of a dataset."""
 
     def __init__(self, desk: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -45,7 +45,7 @@ class FoldersPage(Page):
         self._controller = desk.controller
         self._active = self._stale = self._asking = False
         self._asked_at = 0.0
-        self._opened = False  # owners, once: what a person closes stays closed
+        self._opened = False  # owners, once: a branch that the user closes stays closed
         self._model = FolderTree(self)
         self._tree = QTreeView(self)
         self._words = PlainLabel("", self)
@@ -57,7 +57,7 @@ class FoldersPage(Page):
         self._only = QAction(icon("start"), self.tr("Only this one now"), self)
         self._leave = QAction(icon("cancel"), self.tr("Leave for next run"), self)
         self._again = QAction(icon("retry"), self.tr("Send after all"), self)
-        self._moves = (self._leave, self._again)  # of what is queued in a run of this window
+        self._moves = (self._leave, self._again)  # for files queued in a run of this window
         self._looks = (self._files, self._open, self._web, self._copy)
         self._actions = (self._only, *self._moves, *self._looks)
         self._timer = QTimer(self, singleShot=True, interval=RENEW_AFTER)
@@ -75,7 +75,7 @@ class FoldersPage(Page):
 
     @property
     def _group(self) -> FolderGroup | None:
-        """The dataset folder, or the folder in one, that is selected."""
+        """The selected dataset folder, or folder in a dataset."""
         group = self._model.group(self._tree.currentIndex())
         return group if group is not None and group.path is not None else None
 
@@ -93,8 +93,8 @@ class FoldersPage(Page):
         for number, characters in enumerate((36, 26, 18, 11, 12)):
             tree.setColumnWidth(number, width * characters)
         KeptColumns("folders", tree.header(), self._desk.memory).restore()
-        self._leave.setToolTip(self.tr("Send nothing more of this folder in this run"))
-        self._again.setToolTip(self.tr("Send in this run what was left or has failed"))
+        self._leave.setToolTip(self.tr("Send no more files of this folder in this run"))
+        self._again.setToolTip(self.tr("Send files that were left or failed in this run after all"))
         self._words.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._words.setWordWrap(True)
 
@@ -143,7 +143,7 @@ class FoldersPage(Page):
             self._ask()
 
     def _ask(self) -> None:
-        """Ask how all that is open stands now."""
+        """Refresh all open branches."""
         if self._asking or self._controller.loaded is None:
             return
         self._asking, self._stale = True, False
@@ -180,17 +180,17 @@ class FoldersPage(Page):
     @Slot(object)
     def _fail(self, error: UploaderError) -> None:
         self._model.clear()
-        self._opened, self._stale = False, True  # it is asked again, and shown as at first
+        self._opened, self._stale = False, True  # it is loaded again, and shown as at first
         self._rest(RENEW_AFTER)
         self._tell(texts.told(error))
 
     def _rest(self, milliseconds: int) -> None:
-        """Ask nothing of all that is open for so long."""
+        """Pause the refresh of the open branches for this long."""
         self._asking = False
         self._timer.start(milliseconds)
 
     def _tell(self, otherwise: str) -> None:
-        """Show the tree, or these words where it is empty."""
+        """Show the tree, or this text if it is empty."""
         self._words.setText(otherwise)
         self._stack.setCurrentIndex(0 if self._model.rowCount() else 1)
         self._choose()
@@ -202,8 +202,8 @@ class FoldersPage(Page):
         obeys = self._controller.state.phase in (Phase.RUNNING, Phase.PAUSED)
         for action in self._moves:
             action.setEnabled(self._group is not None and obeys)
-        # What lies outside of the data directory is carried by itself, not by a run over a folder;
-        # of a dataset a run always takes the whole.
+        # Extra sources have runs of their own, not a run over one folder;
+        # a run always covers a whole dataset.
         whole = self._group is not None and self._group.dataset is not None
         inside = whole and not Path(os.fsdecode(self._path)).is_absolute()
         can_start = self._controller.state.phase in (Phase.IDLE, Phase.BROKEN)

@@ -21,7 +21,7 @@ SAID_FOR = 15_000  # milliseconds
 
 
 class HistoryPage(Page):
-    """Above the runs, the latest first; below the files that one of them brought further."""
+    """A list of runs, the latest first, and below it the files that the selected run changed."""
 
     def __init__(self, desk: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -47,7 +47,7 @@ class HistoryPage(Page):
         self._files.rest()
 
     def export(self, path: Path) -> None:
-        """Write all runs to a file, in the order in which they are shown."""
+        """Write all runs to a file, in the displayed order."""
         write = partial(
             export_rows,
             path,
@@ -63,11 +63,11 @@ class HistoryPage(Page):
 
     def _set_up(self) -> None:
         self._runs.table.setAccessibleName(self.tr("Runs"))
-        self._runs.nothing = self.tr("No run has been made yet.")
+        self._runs.nothing = self.tr("There are no runs yet.")
         self._runs.field.hide()  # runs have no names
         self._runs.show_view(View(table=Table.RUNS))
         self._files.table.setAccessibleName(self.tr("Files of the run"))
-        self._files.nothing = self.tr("No file was brought further by this run.")
+        self._files.nothing = self.tr("This run did not change the status of any file.")
 
     def _lay_out(self) -> None:
         export = action_button(self._export, self)
@@ -98,7 +98,7 @@ class HistoryPage(Page):
 
     @Slot()
     def _open_run(self) -> None:
-        """Show the files that changed in the time of the run that is selected."""
+        """Show the files that changed during the selected run."""
         runs = [row for row in self._runs.table.rows() if isinstance(row, RunRow)]
         self._lower.setVisible(len(runs) == 1)
         run = runs[0] if len(runs) == 1 else None

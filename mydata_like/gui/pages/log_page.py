@@ -41,22 +41,22 @@ from mydata_like.gui.theme.file_drop import PathLineEdit
 from mydata_like.gui.theme.widgets import PlainLabel, icon
 from mydata_like.gui.window_state import KeptColumns
 
-LOOK_AFTER = 1000  # milliseconds between two looks at the file
+LOOK_AFTER = 1000  # milliseconds between two reads of the file
 TYPED_AFTER = 250  # milliseconds after the last key
 ENGINE, WINDOW = "mydata-like", "mydata-like-window"
-SHORTEST = 9  # characters of a choice that are always to be seen
-STARTS = (0, 1, 2, 3)  # of the levels offered: the places in `source.LEVELS`
+SHORTEST = 9  # characters of a choice that are always visible
+STARTS = (0, 1, 2, 3)  # of the offered levels: indexes in `source.LEVELS`
 
 
 class LogPage(Page):
-    """Follows the engine's log or the window's; stops following while one reads further up."""
+    """A view that follows the engine's or the window's log, unless the user has scrolled up."""
 
     def __init__(self, desk: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._desk = desk
         self._follower: Follower | None = None
         self._reading = BackgroundTask()
-        self._settled = True  # the place that is looked at is one that a person chose
+        self._settled = True  # the user chose the scroll position
         self._which = QComboBox(self)
         self._level = QComboBox(self)
         self._text = PathLineEdit(self)
@@ -84,7 +84,7 @@ class LogPage(Page):
         self._look_timer.stop()
 
     def look_for(self, what: str) -> None:
-        """Show the lines that have a text."""
+        """Show the lines that contain a text."""
         self._text.setText(what)
         self._sift()
 
@@ -94,7 +94,7 @@ class LogPage(Page):
         self._which.setAccessibleName(self.tr("Which log"))
         levels = (
             self.tr("Everything"),
-            self.tr("Information and worse"),
+            self.tr("Information and above"),
             self.tr("Warnings and errors"),
             self.tr("Errors only"),
         )
@@ -174,7 +174,7 @@ class LogPage(Page):
 
     @Slot()
     def _look(self) -> None:
-        """Read what has come, unless that is under way."""
+        """Read new lines, unless a read is in progress."""
         if not self._reading.running:
             config, name = self._desk.controller.config, self._which.currentData()
             read = partial(log_model.read, config, name, MOST, self._follower)
@@ -183,7 +183,7 @@ class LogPage(Page):
     @Slot(object)
     def _take(self, come: NewLines) -> None:
         if come.name != self._which.currentData():
-            self._look()  # the other log was chosen meanwhile
+            self._look()  # the other log was chosen in the meantime
             return
         self._follower = come.follower
         if come.lines:
@@ -200,7 +200,7 @@ class LogPage(Page):
 
     @Slot()
     def _sift(self) -> None:
-        """Show only what is wanted; so many lines are sifted beside the GUI thread."""
+        """Filter the lines; many lines are filtered in the background."""
         sift = partial(log_model.sift, list(self._model.lines), self._sieve())
         self._desk.tasks.run(sift, self._take_sifted, latest=True)
 
@@ -208,9 +208,9 @@ class LogPage(Page):
     def _take_sifted(self, sifted: FilteredLines) -> None:
         lines = self._model.lines
         if sifted.sieve != self._sieve():
-            return  # more has been typed since
+            return  # the filter has changed since
         if sifted.lines[:1] != lines[:1]:
-            self._sift()  # the oldest lines have gone since
+            self._sift()  # the oldest lines have been dropped since
             return
         come = lines[len(sifted.lines) :]
         self._settled = False
@@ -224,7 +224,7 @@ class LogPage(Page):
     def _show_lines(self) -> None:
         there = self._model.rowCount() > 0
         self._stack.setCurrentIndex(1 if there else 0)
-        nothing = self.tr("No line is like this.")
+        nothing = self.tr("No lines match.")
         self._empty.setText(
             nothing if self._model.lines else self.tr("Nothing has been written yet.")
         )
@@ -238,13 +238,13 @@ class LogPage(Page):
 
     @Slot(int)
     def _notice_scroll(self, value: int) -> None:
-        """Follow while the last line is looked at, and only then."""
+        """Follow the log only while the last line is visible."""
         if self._settled:
             self._follow.setChecked(value >= self._table.verticalScrollBar().maximum())
 
     @Slot()
     def _copy_lines(self) -> None:
-        """Copy what is chosen, or all; so many lines are joined beside the GUI thread."""
+        """Copy the selected lines, or all; many lines are joined in the background."""
         chosen = self._table.selectionModel().selection()
         ranges = map(chosen.at, range(chosen.count()))
         spans = sorted((span.top(), span.bottom()) for span in ranges)

@@ -20,7 +20,7 @@ translate = QCoreApplication.translate
 
 
 class PageSpec(NamedTuple):
-    """A page's name in the program, its title, its icon, and how it is made."""
+    """The internal name, title, icon and factory of a page."""
 
     name: str
     title: str

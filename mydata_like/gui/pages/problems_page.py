@@ -27,15 +27,15 @@ from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.widgets import PlainLabel, RowIcon, Toast, icon
 from mydata_like.gui.window_state import KeptHalves
 
-MOST_RETRIED = 1000  # files of a kind that are asked for one by one
+MOST_RETRIED = 1000  # files of a kind that are retried one by one
 LEAST_LINES = 22  # of text, in the height of what shows one kind
 CUT_OFF = "run.cut-off"
 UNSENT = "found"  # the kind of files that no run has sent yet
-AT_ONCE = 3000  # milliseconds between two looks at the sums, at least
+AT_ONCE = 3000  # minimum milliseconds between two reads of the totals
 
 
 class ProblemsPage(Page):
-    """The run's own problem on top; on the left the kinds, on the right one of them."""
+    """The problem of the run on top, the kinds on the left, and the selected kind on the right."""
 
     def __init__(self, desk: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -82,7 +82,7 @@ class ProblemsPage(Page):
         layout.addWidget(self._run)
         layout.addWidget(self._stack, 1)
         layout.addWidget(self._toast)
-        # With large text two problems may need more room than there is.
+        # With large text, two problems may not fit.
         scroll = QScrollArea(self)
         scroll.setFrameShape(QFrame.Shape.NoFrame)
         scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
@@ -93,7 +93,7 @@ class ProblemsPage(Page):
         whole.addWidget(scroll)
 
     def _make_halves(self) -> QSplitter:
-        """Return the kinds, with the chosen one beside."""
+        """Return the kinds, with the selected one next to them."""
         width = self.fontMetrics().averageCharWidth()
         halves = QSplitter(self)
         halves.setChildrenCollapsible(False)
@@ -107,7 +107,7 @@ class ProblemsPage(Page):
         return halves
 
     def _make_right_side(self) -> QWidget:
-        """Return what shows the kind that is chosen."""
+        """Return the widget that shows the selected kind."""
         self._files.table.setAccessibleName(self.tr("Files of this kind"))
         right = QWidget(self)
         hide = action_button(self._hide, right)
@@ -158,7 +158,7 @@ class ProblemsPage(Page):
     @Slot(object)
     def _take(self, groups: list[ProblemGroup]) -> None:
         self._trouble = ""
-        at_work = self._controller.state.at_work  # then what is not sent yet is under way
+        at_work = self._controller.state.at_work  # then unsent files are in progress
         self._show_kinds([one for one in groups if not (at_work and one.kind == UNSENT)])
 
     @Slot(object)
@@ -174,8 +174,8 @@ class ProblemsPage(Page):
         self._stack.setCurrentIndex(1 if self._kinds.empty else 0)
 
     def _tell_well(self) -> None:
-        """Say what there is to say where no file has a problem."""
-        alone = self._run.isHidden()  # nor has the run
+        """Show that no file has a problem."""
+        alone = self._run.isHidden()  # the run has none either
         well = self.tr("Nothing else is wrong.")
         if alone:
             safe = self._controller.state.safety is Safety.SAFE
@@ -211,20 +211,20 @@ class ProblemsPage(Page):
             self._run.show_problem(problem, *self._describe(state, problem))
 
     def _describe(self, state: RunState, problem: Problem) -> tuple[RowIcon, str]:
-        """Return how the problem of a run is marked, and what it means for the run."""
+        """Return the mark of a run's problem and its meaning for the run."""
         if state.phase is Phase.PAUSED or state.awaited is problem:
             mark = RowIcon(self.tr("Paused"), "pause", "waiting")
             return mark, self.tr("Nothing is sent for now.")
         if problem.code == CUT_OFF:
             mark = RowIcon(self.tr("Cut off"), "warning", "waiting")
-            return mark, self.tr("The last run did not come to its end.")
+            return mark, self.tr("The last run did not finish.")
         mark = RowIcon(self.tr("Failed"), "error", "problem")
         if state.data_problem is problem:
             return mark, self.tr("None of its files can be sent.")
         return mark, self.tr("The last run ended early.")
 
     def _find_problem(self, state: RunState) -> Problem | None:
-        """Return what holds the run at work, or what ended the last one early."""
+        """Return the problem that pauses the active run, or that ended the last one early."""
         if state.problem is not None or state.at_work:
             return state.problem
         if state.data_problem is not None or state.awaited is not None:
@@ -232,7 +232,7 @@ class ProblemsPage(Page):
         if state.interrupted is not None:
             return Problem(
                 CUT_OFF,
-                self.tr("The last run was cut off: the program or the computer was ended."),
+                self.tr("The last run was cut off: the program or the computer stopped."),
                 self.tr("Nothing is lost: the next run continues."),
             )
         return state.last.problem if state.last is not None else None

@@ -31,7 +31,7 @@ from mydata_like.gui.speed_test.speedtest_texts import interpret
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.widgets import LARGE, IconLabel, PlainLabel, icon
 
-# What a person may test in spite of.
+# Problems that the user may override.
 SPARING = ("limits.quiet-hours", "limits.acquisition", "limits.bandwidth")
 SECOND = 1000  # milliseconds
 FULL_SECONDS, QUICK_SECONDS = 60, 20  # at most
@@ -39,16 +39,16 @@ EMPTY, COMING, RESULT = range(3)  # what is in the middle
 
 
 class SpeedPage(Page):
-    """Makes speed tests, and shows what they found."""
+    """Runs speed tests and shows their results."""
 
     def __init__(self, desk: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._desk = desk
         self._controller = desk.controller
         self._examiner = SpeedTestProcess(desk.controller, self)
-        self._insist = self._begin  # what "anyway" is about
+        self._insist = self._begin  # the problem to override
         self._began = 0.0
-        self._problem: Problem | None = None  # why the last test was none
+        self._problem: Problem | None = None  # why the last test failed
         self._sentence = PlainLabel("", self)
         self._sentence.setWordWrap(True)
         self._sentence.scale(LARGE, bold=True)
@@ -72,7 +72,7 @@ class SpeedPage(Page):
         self._load()
 
     def _lay_out(self) -> None:
-        self._test_quickly.setToolTip(self.tr("About 15 seconds; figures are less sure"))
+        self._test_quickly.setToolTip(self.tr("About 15 seconds; less accurate"))
         self._progress.setTextVisible(False)
         self._progress.setAccessibleName(self.tr("The speed test is under way"))
         buttons = QHBoxLayout()
@@ -150,7 +150,7 @@ class SpeedPage(Page):
         self._examiner.cancel()
 
     def _follow(self, seconds: int) -> None:
-        """Show that a test is under way, which takes so long at most; 0 is not known."""
+        """Show that a test is in progress; its maximum duration is 0 if unknown."""
         self._began = monotonic()
         self._problem = None
         self._progress.setRange(0, seconds)
@@ -168,7 +168,7 @@ class SpeedPage(Page):
             text = self.tr("%1 of at most %2; %Ln figure(s) so far", None, figures)
             text = text.replace("%2", texts.span(self._progress.maximum()))
         else:
-            text = self.tr("%1 so far: first as it was, then as it is advised")
+            text = self.tr("%1 so far: first with the old settings, then with the recommended ones")
         self._said.setText(text.replace("%1", texts.span(passed)))
 
     @Slot(object)
@@ -184,7 +184,7 @@ class SpeedPage(Page):
 
     @Slot()
     def _load(self) -> None:
-        """Read the tests there are, beside the GUI thread."""
+        """Read the stored tests in the background."""
         load = partial(
             speedtest_process.load_reports, self._controller.settings, self._controller.config
         )
@@ -226,7 +226,7 @@ class SpeedPage(Page):
 
     @Slot(object)
     def _show_state(self, state: RunState) -> None:
-        """Offer what can be done now, and say why nothing can."""
+        """Enable the available actions, or show why there are none."""
         busy, obstacle = self._examiner.at_work, self._tell_obstacle(state)
         can_test = not busy and not obstacle and state.phase is not Phase.LOADING
         for button in (self._test, self._test_quickly, self._empty.test, self._notice.anyway):
@@ -243,7 +243,7 @@ class SpeedPage(Page):
 
     def _tell_obstacle(self, state: RunState) -> str:
         if state.phase is Phase.UNSET:
-            return self.tr("Before a speed test, the program has to be set up.")
+            return self.tr("Set up the program before you run a speed test.")
         if state.at_work:
             return self.tr(
                 "A run is active and would distort the test. Test again when it has ended."
@@ -252,13 +252,13 @@ class SpeedPage(Page):
 
 
 class _Invitation(QWidget):
-    """What is shown before the first test: what one is for, and a button."""
+    """The introduction before the first test, with a button."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.test = QPushButton(icon("speed"), self.tr("&Test now"), self)
         text = self.tr(
-            "Find out what keeps your uploads from being faster, and what would help. "
+            "Find out what limits the speed of your uploads, and what would help. "
             "A test takes a minute at most, and leaves nothing on the server."
         )
         label = PlainLabel(text, self)
@@ -273,7 +273,7 @@ class _Invitation(QWidget):
 
 
 class _Notice(QFrame):
-    """Says why there is no test, and offers one all the same where a person may decide so."""
+    """A notice of why there is no test, with a button to override it where that is allowed."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -293,13 +293,13 @@ class _Notice(QFrame):
         return self._text.text()
 
     def say(self, text: str) -> None:
-        """Say this; nothing is said by an empty text."""
+        """Show this text; an empty text hides the notice."""
         self._text.setText(text)
         self.anyway.hide()
         self.setVisible(bool(text))
 
     def say_problem(self, problem: Problem) -> None:
-        """Say what was in the way; the hint on how a command line goes on is a button here."""
+        """Show the problem; a button replaces the hint for the command line."""
         sparing = problem.code in SPARING
         hint = "" if sparing else problem.hint
         self.say(" ".join(interpret(text) for text in (problem.message, hint) if text))

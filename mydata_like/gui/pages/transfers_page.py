@@ -40,7 +40,7 @@ PROGRESS = 1  # the number of the column with the bar
 
 
 class TransfersModel(QAbstractTableModel):
-    """The transfers under way; a row stays where it is until its transfer has ended."""
+    """The active transfers; a row keeps its place until its transfer has ended."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -56,7 +56,7 @@ class TransfersModel(QAbstractTableModel):
         ]
 
     def show(self, transfers: tuple[ActiveTransfer, ...]) -> None:
-        """Show these, which are in the order of their numbers."""
+        """Show these transfers, which are in the order of their numbers."""
         coming = {transfer.number: transfer for transfer in transfers}
         for at in reversed(range(len(self.transfers))):
             if self.transfers[at].number not in coming:
@@ -116,12 +116,12 @@ def _fraction(transfer: ActiveTransfer) -> float:
     return transfer.done / transfer.size if transfer.size else 1.0
 
 
-FOLDER = "folder:"  # begins the wish to see a folder's files
+FOLDER = "folder:"  # prefix of a request for the files of a folder
 LIVE_SHARE, FILES_SHARE = 1, 3  # of the page's height
 
 
 class TransfersPage(Page):
-    """On top the channels' work, below it all files, the latest first."""
+    """The active transfers on top, and all files below, the latest first."""
 
     def __init__(self, desk: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -152,7 +152,7 @@ class TransfersPage(Page):
         self._files.rest()
 
     def look_for(self, what: str) -> None:
-        """Show the files of a state, or those of a folder."""
+        """Show the files with a state, or those of a folder."""
         if what.startswith(FOLDER):
             self._files.choose_states(frozenset())
             self._show_folder(os.fsencode(what.removeprefix(FOLDER)))
@@ -241,7 +241,7 @@ class TransfersPage(Page):
 
     def _say(self, state: RunState) -> str:
         if not state.at_work:
-            return self.tr("Nothing travels now.")
+            return self.tr("No active transfers.")
         if not state.ours:
             return self.tr("Another program is uploading; its files appear below.")
         queued = max(0, state.sums.wanted - state.sums.sent)
@@ -263,7 +263,7 @@ class TransfersPage(Page):
 
 
 def set_live_looks(table: QTableView, model: TransfersModel) -> None:
-    """Dress the small table of what travels."""
+    """Style the small table of active transfers."""
     set_looks(table)
     table.setModel(model)
     bars = BarDelegate(table)

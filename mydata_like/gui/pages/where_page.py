@@ -43,7 +43,7 @@ TYPED_AFTER = 200  # milliseconds after the last key
 
 
 class WherePage(Page):
-    """A name is typed, or a file dropped; its status is shown, and what may be done."""
+    """A search by name or by a dropped file, with the status of the file and its actions."""
 
     def __init__(self, desk: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -60,12 +60,12 @@ class WherePage(Page):
         self._timer = QTimer(self, singleShot=True, interval=TYPED_AFTER)
         self._poller = FileStatusPoller(desk, self)
         self._check_task = BackgroundTask()
-        self._meant = ""  # what the field stands for, which shows hidden characters in words
+        self._meant = ""  # the text behind the field, which displays hidden characters as words
         self._search_task = BackgroundTask()
-        self._superseded = False  # by a file that was chosen while the search ran
+        self._superseded = False  # by a file that was chosen during the search
         self._lay_out()
         self._connect()
-        self._say(self.tr("Type a part of a name, or drop a file or folder here."))
+        self._say(self.tr("Type part of a name, or drop a file or folder here."))
 
     def show_page(self) -> None:
         self._text.setFocus()
@@ -76,14 +76,14 @@ class WherePage(Page):
 
     @Slot(str)
     def look_for(self, what: str) -> None:
-        """Look for a file or folder: by its path, or by a part of it."""
+        """Find a file or folder by its path or a part of it."""
         self._meant = what.strip()
         self._text.setText(texts.plain(self._meant))
         self._search()
 
     @property
     def view(self) -> StatusView:
-        """What shows the file or folder that was found."""
+        """The view of the file or folder that was found."""
         return self._view
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
@@ -117,7 +117,7 @@ class WherePage(Page):
         self._list.hide()
 
     def _dress(self) -> None:
-        self._text.setPlaceholderText(self.tr("A part of a name, or a whole path"))
+        self._text.setPlaceholderText(self.tr("Part of a name, or a whole path"))
         self._text.setAccessibleName(self.tr("Name or path"))
         self._list.setAccessibleName(self.tr("Files and folders of this name"))
         self._list.setModel(self._suggestions)
@@ -165,7 +165,7 @@ class WherePage(Page):
         self._superseded = False
         if not self._meant:
             self._show_suggestions(())
-            self._say(self.tr("Type a part of a name, or drop a file or folder here."))
+            self._say(self.tr("Type part of a name, or drop a file or folder here."))
         elif not self._search_task.running and self._controller.loaded is not None:
             find = partial(status_poller.find, self._place(), self._meant)
             failed = partial(self._fail_search, self._meant)
@@ -183,16 +183,16 @@ class WherePage(Page):
         elif len(answer.suggestions) == 1:
             self._show_path(answer.suggestions[0].key)
         elif answer.suggestions:
-            self._say(self.tr("Several files have this in their path. Choose one."))
+            self._say(self.tr("Several paths contain this text. Choose one."))
         else:
-            self._say(self.tr("No run has come across a file of this name."))
+            self._say(self.tr("No run has found a file with this name."))
 
     def _fail_search(self, text: str, error: UploaderError) -> None:
         if self._is_wanted(text):
             self._say(texts.told(error))
 
     def _is_wanted(self, text: str) -> bool:
-        """Return whether a person still waits for the answer; else look for what is typed now."""
+        """Return whether the answer is still wanted; otherwise search for the current text."""
         if self._superseded:
             return False
         if text != self._meant:
@@ -216,19 +216,19 @@ class WherePage(Page):
 
     @Slot(object)
     def _show_status(self, status: PathStatus) -> None:
-        if self._view.status != status:  # else what a check has told still holds
+        if self._view.status != status:  # otherwise the result of a check is still valid
             self._view.show_status(status)
         self._stack.setCurrentIndex(1)
 
     def _forget_check(self) -> None:
-        """Let a check go, and what it has told: it tells nothing of another time or file."""
+        """Drop a check and its result, which apply to one file at one time."""
         self._check_task.cancel()
         if self._view.status is not None:
             self._view.show_status(self._view.status)
 
     @Slot()
     def _check(self) -> None:
-        """Ask the server now, and read the local files once more."""
+        """Query the server now, and read the local files again."""
         status = self._view.status
         if status is None:
             return
@@ -292,7 +292,7 @@ class WherePage(Page):
 
     @Slot(object)
     def _say(self, text: str) -> None:
-        """Say this in place of a file's status."""
+        """Show this text in place of a file's status."""
         self._poller.keep(None)
         self._said.setText(text)
         self._stack.setCurrentIndex(0)

@@ -14,7 +14,7 @@ from mydata_like.gui.theme.colours import Status, status_colour
 from mydata_like.gui.theme.texts import limit_name, limit_word
 from mydata_like.gui.theme.widgets import RowIcon, mark_of
 
-# What a model is asked of a column; all else has no answer.
+# The roles for which a column has values.
 ROLES = frozenset(
     {
         Qt.ItemDataRole.DisplayRole,
@@ -26,10 +26,10 @@ ROLES = frozenset(
 
 
 class Column(NamedTuple):
-    """One column: its name in the program, its title, and what it says of a row.
+    """One column: its internal name, its title, and its value for a row.
 
-    `order` is how a view names the order by this column, empty for none. `width` is in
-    characters. `tip` says more than fits; what says nothing is empty.
+    `order` is the name of the order by this column in a view, empty for none. `width` is in
+    characters. `tip` is the full text if it does not fit, else empty.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Column(NamedTuple):
     number: bool = False  # aligned to the right
     mark: Callable[[Any], RowIcon | None] | None = None
     tip: Callable[[Any], str] | None = None
-    hidden: bool = False  # until a person wants it
+    hidden: bool = False  # until the user shows it
 
     @property
     def alignment(self) -> Qt.AlignmentFlag:
@@ -48,7 +48,7 @@ class Column(NamedTuple):
         return side | Qt.AlignmentFlag.AlignVCenter
 
     def tell(self, row: object, role: int) -> Any:
-        """Return what a cell shows in this role."""
+        """Return the value of a cell for this role."""
         if role == Qt.ItemDataRole.DisplayRole:
             return self.text(row)
         if role == Qt.ItemDataRole.DecorationRole and self.mark:
@@ -59,12 +59,12 @@ class Column(NamedTuple):
         return None
 
 
-FRACTION = Qt.ItemDataRole.UserRole + 1  # of 1; none where there is nothing to show
+FRACTION = Qt.ItemDataRole.UserRole + 1  # from 0 to 1; None for no bar
 STATUS = Qt.ItemDataRole.UserRole + 2  # the colour's name, as of `look.palette`
 
 
 class BarDelegate(QStyledItemDelegate):
-    """Paints the text as ever, and a bar along the lower edge; the text says the same."""
+    """Paints the text, and along the lower edge a bar of the same value."""
 
     def paint(
         self,
@@ -116,11 +116,11 @@ class BarDelegate(QStyledItemDelegate):
 
 translate = QCoreApplication.translate
 
-STOPPED_BY_PERSON = "run.interrupted"
+STOPPED_BY_USER = "run.interrupted"
 
 
 def run_columns(is_under_way: Callable[[str], bool]) -> list[Column]:
-    """Return what a table says of runs; which of them goes on is asked with its name."""
+    """Return the columns of a table of runs; `is_under_way` takes the key of a run."""
 
     def mark(row: RunRow) -> RowIcon | None:
         return _mark(row, under_way=is_under_way(row.key))
@@ -141,13 +141,13 @@ def run_columns(is_under_way: Callable[[str], bool]) -> list[Column]:
 
 
 def number(row: RunRow, name: str) -> float:
-    """Return a sum of a run, 0 where it is not known."""
+    """Return a total of a run, 0 if unknown."""
     value = row.summary.get(name)
     return value if isinstance(value, int | float) else 0
 
 
 def problem_code(row: RunRow) -> str:
-    """Return the code of what ended a run early, empty for none."""
+    """Return the code of the problem that ended a run early, empty for none."""
     return str(_problem(row).get("code", ""))
 
 
@@ -183,7 +183,7 @@ def _mark(row: RunRow, *, under_way: bool) -> RowIcon:
         if under_way:
             return RowIcon(translate("runs", "Not finished"), "working", "working")
         return _mark_cut_off(row)
-    if problem_code(row) == STOPPED_BY_PERSON:
+    if problem_code(row) == STOPPED_BY_USER:
         return RowIcon(translate("runs", "Stopped"), "stop", "waiting")
     if problem_code(row):
         return RowIcon(translate("runs", "Ended early"), "error", "problem")
@@ -233,7 +233,7 @@ def _size(row: RunRow) -> str:
 
 
 def _bytes(row: RunRow) -> float:
-    # Sums of a run under way have another name for it.
+    # The totals of an active run use another name for it.
     return number(row, "bytes") or number(row, "sent_bytes")
 
 
@@ -243,7 +243,7 @@ def _speed(row: RunRow) -> str:
 
 
 def _limit(row: RunRow) -> str:
-    """Return what kept it from going faster, of a run that sent something."""
+    """Return the bottleneck of a run that sent something."""
     return limit_word(str(row.summary.get("limit", ""))) if _bytes(row) else ""
 
 
@@ -256,7 +256,7 @@ def _span(row: RunRow) -> str:
 
 
 def file_columns() -> list[Column]:
-    """Return what a table says of local files."""
+    """Return the columns of a table of local files."""
     return [
         Column("name", translate("files", "Name"), _name, "name", 34, tip=_path),
         Column("state", translate("files", "State"), _state, "state", 18, mark=_file_icon),
@@ -270,14 +270,14 @@ def file_columns() -> list[Column]:
 
 
 def problem_columns() -> list[Column]:
-    """Return what a table says of files and folders that have the same problem."""
+    """Return the columns of a table of files and folders with the same problem."""
     wanted = {"name": 24, "folder": 28, "size": 11, "at": 18, "message": 40}
     columns = {column.name: column for column in file_columns()}
     return [columns[name]._replace(width=width) for name, width in wanted.items()]
 
 
 def moment(seconds: int | None) -> str:
-    """Return a time of the ledger, in words; nothing where it is not known."""
+    """Return a time of the ledger as text; empty if unknown."""
     return texts.moment(moment_of(seconds)) if seconds is not None else ""
 
 

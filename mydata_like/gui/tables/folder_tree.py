@@ -29,10 +29,10 @@ STATE, PROGRESS = 1, 2  # the numbers of columns
 
 
 class Parents(NamedTuple):
-    """What the ledger is asked for the lines below one line; it is the line's name as well.
+    """The query for the lines below one line, which also identifies that line.
 
-    `names` are the owner, the group and the experiment's title, as far as they are known;
-    `folder` is the path of a folder, whose own folders are below it.
+    `names` are the owner, the group and the experiment's title, as far as known; `folder` is the
+    path of a folder, whose subfolders are below it.
     """
 
     names: tuple[str | None, ...] = ()
@@ -54,7 +54,7 @@ class Node:
 
     @property
     def parents(self) -> Parents:
-        """What the ledger is asked for the lines below this one."""
+        """The query for the lines below this one."""
         if self.group is None:
             return TOP
         names = (self.group.owner, self.group.group, self.group.title)
@@ -67,9 +67,9 @@ class Node:
 
 
 class FolderTree(QAbstractItemModel):
-    """The tree. Whoever fills it is told by `wanted` what has been opened."""
+    """The model of the tree; `wanted` reports which branches were opened."""
 
-    wanted = Signal(object)  # the `Parents` of a line whose children are to be shown
+    wanted = Signal(object)  # the `Parents` of a line whose children are needed
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -88,12 +88,12 @@ class FolderTree(QAbstractItemModel):
         ]
 
     def opened(self) -> list[Parents]:
-        """Return what is to be asked for to bring all that is shown up to date."""
+        """Return the queries that refresh all displayed lines."""
         nodes = self._nodes.values()
         return [node.parents for node in nodes if node.children is not None]
 
     def show(self, parents: Parents, groups: Iterable[FolderGroup]) -> None:
-        """Show what is below a line; what was there stays where it is."""
+        """Show the lines below a line; existing lines keep their places."""
         node = self._find(parents)
         self._asked.discard(parents)
         if node is None:
@@ -116,18 +116,18 @@ class FolderTree(QAbstractItemModel):
         self.dataChanged.emit(self.createIndex(0, 0, top.number), corner)
 
     def follow(self, pace: "FolderPace") -> None:
-        """Show what is unfinished as under way, as cut off or as left."""
+        """Show unfinished files as under way, as cut off or as left."""
         if pace is not self._pace:
             self._pace = pace
             self.layoutChanged.emit()  # every line may look different
 
     def clear(self) -> None:
-        """Show nothing; what is shown again can be opened again."""
+        """Remove all lines."""
         self.show(TOP, ())
         self._asked.clear()
 
     def group(self, index: Index) -> FolderGroup | None:
-        """Return what a line is about."""
+        """Return the group of a line."""
         return self._nodes[index.internalId()].group if index.isValid() else None
 
     def index(self, row: int, column: int, parent: Index = NOWHERE) -> QModelIndex:
@@ -194,13 +194,13 @@ class FolderTree(QAbstractItemModel):
         return mark_of_folder(group, self._pace).icon if index.column() == STATE else None
 
     def _fill(self, node: Node, groups: list[FolderGroup]) -> None:
-        """Give children to a line that has none."""
+        """Add children to a line that has none."""
         node.children = []
         if groups:
             self.beginInsertRows(self._index(node), 0, len(groups) - 1)
             node.children = [self._make(node, group) for group in groups]
             self.endInsertRows()
-        else:  # a view takes back its offer to open the line only when all is laid out anew
+        else:  # a view removes the expand arrow only after a complete new layout
             self.layoutAboutToBeChanged.emit()
             self.layoutChanged.emit()
 
@@ -268,7 +268,7 @@ class FolderPace(Enum):
 
 
 def mark_of_folder(group: FolderGroup, pace: FolderPace = FolderPace.AT_REST) -> RowIcon:
-    """Return how the files of a folder stand, all together; never better than each of them."""
+    """Return the combined state of a folder's files, never better than the worst of them."""
     wanted = group.found - group.skipped
     if group.failed:
         return list_marks()["failed"]
@@ -292,7 +292,7 @@ def _mark_unfinished(group: FolderGroup, pace: FolderPace) -> RowIcon:
 
 
 def _mark_empty(group: FolderGroup) -> RowIcon:
-    """Return how a folder is told of which no file is to be sent."""
+    """Return the mark of a folder with no files to send."""
     if group.skipped:
         return list_marks()["skipped"]
     return RowIcon(translate("tree", "No files"), "skipped", "skipped")

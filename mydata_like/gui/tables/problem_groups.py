@@ -41,14 +41,14 @@ _WAITS = {"found": "waiting"}
 
 
 class ProblemGroupsModel(QAbstractListModel):
-    """Groups of problems; one that stays keeps its row's selection."""
+    """A model of problem groups; a group that remains keeps its selection."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.groups: list[ProblemGroup] = []
 
     def show(self, groups: Sequence[ProblemGroup]) -> None:
-        """Show these groups in our order."""
+        """Show these groups, sorted by severity."""
         coming = sorted(groups, key=_badness)
         if [_key(group) for group in coming] == [_key(group) for group in self.groups]:
             self.groups = coming
@@ -60,9 +60,9 @@ class ProblemGroupsModel(QAbstractListModel):
         self.endResetModel()
 
     def find(self, kind: str, code: str = "") -> QModelIndex:
-        """Return where the first group of a kind (and code) is; folders count as files.
+        """Return the row of the first group of a kind (and code); folders count as files.
 
-        What was found and not sent waits.
+        Files that were found and not sent count as waiting.
         """
         for number, group in enumerate(self.groups):
             kinds = (group.kind, group.kind.removeprefix("folder-"), _WAITS.get(group.kind))
@@ -86,7 +86,7 @@ class ProblemGroupsModel(QAbstractListModel):
         return None
 
     def about(self, group: ProblemGroup) -> str:
-        """Return how many files or folders it concerns, in words."""
+        """Return the number of affected files or folders as text."""
         if group.kind.startswith("folder-"):
             return self.tr("%Ln folder(s)", "", group.files)
         count = self.tr("%Ln file(s)", "", group.files)
@@ -94,7 +94,7 @@ class ProblemGroupsModel(QAbstractListModel):
 
 
 def mark_of_group(group: ProblemGroup) -> RowIcon:
-    """Return how a group's state is told."""
+    """Return the mark of a group's state."""
     return mark_of(group.kind) or RowIcon(texts.plain(group.kind), "error", "problem")
 
 
@@ -112,9 +112,9 @@ HIDDEN = "problems/hidden"  # the names of hidden kinds in the memory
 
 
 class ProblemFilter(QWidget):
-    """A list of kinds, of which one is chosen."""
+    """A list of kinds with a single selection."""
 
-    chosen = Signal()  # another kind, or it says something else now
+    chosen = Signal()  # another kind, or the same kind with other content
 
     def __init__(self, memory: WindowState, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -132,38 +132,38 @@ class ProblemFilter(QWidget):
 
     @property
     def group(self) -> ProblemGroup | None:
-        """The kind that is chosen."""
+        """The selected kind."""
         row = self._list.currentIndex().row()
         return self.model.groups[row] if 0 <= row < len(self.model.groups) else None
 
     @property
     def empty(self) -> bool:
-        """Whether there is nothing, not even something hidden."""
+        """Whether there are no kinds, shown or hidden."""
         return not self._all
 
     def show_groups(self, groups: Sequence[ProblemGroup]) -> None:
-        """Show these kinds, but for those that are hidden."""
+        """Show these kinds, except hidden ones."""
         self._all = groups
         self._apply()
 
     def look_for(self, kind: str) -> None:
-        """Choose the first kind with this outcome, now or when there is one."""
+        """Select the first kind with this outcome, now or once there is one."""
         self._wish = kind
         self._choose()
 
     def is_hidden(self, group: ProblemGroup) -> bool:
-        """Return whether a kind is shown only because the person wants to see hidden ones."""
+        """Return whether a kind is shown only because the user shows hidden kinds."""
         return _name(group) in self._hidden
 
     def hide_chosen(self) -> None:
-        """Hide the kind that is chosen, or show it for good where it was hidden."""
+        """Hide the selected kind, or unhide it if it was hidden."""
         if self.group is not None:
             self._last = _name(self.group)
             self._remember(self._hidden ^ {self._last})
 
     @Slot()
     def unhide(self) -> None:
-        """Take the last hiding back."""
+        """Undo the last hiding."""
         self._remember(self._hidden - {self._last})
 
     def _set_up(self) -> None:
@@ -197,7 +197,7 @@ class ProblemFilter(QWidget):
 
     @Slot()
     def _choose(self) -> None:
-        """Choose the kind that is wished for, else the one that was chosen, else the first."""
+        """Select the requested kind, else the previous one, else the first."""
         wished = self.model.find(self._wish) if self._wish else self.model.index(-1)
         kept = self.model.find(*self._kept) if self._kept else self.model.index(-1)
         places = [place for place in (wished, kept, self.model.index(0)) if place.isValid()]
@@ -225,7 +225,7 @@ def _name(group: ProblemGroup) -> str:
 
 
 def _texts(value: object) -> list[str]:
-    """Return what is remembered as a list: of one text the memory makes a text again."""
+    """Return a stored value as a list: the store returns a list of one text as a text."""
     if isinstance(value, str):
         return [value]
     return [text for text in value if isinstance(text, str)] if isinstance(value, list) else []
@@ -235,7 +235,7 @@ ICON_SCALE = 1.4  # times the icons of buttons
 
 
 class ProblemCard(QFrame):
-    """Shows one problem; `acted` tells what its button is to do."""
+    """A card with one problem; `acted` reports the action of its button."""
 
     acted = Signal(object)  # the ProblemInfo
 
@@ -256,11 +256,11 @@ class ProblemCard(QFrame):
 
     @property
     def problem(self) -> Problem | None:
-        """The problem that is shown."""
+        """The displayed problem."""
         return self._problem
 
     def show_problem(self, problem: Problem, mark: RowIcon, about: str = "") -> None:
-        """Show a problem; `about` says what it concerns."""
+        """Show a problem; `about` describes what it affects."""
         self._problem, self._about = problem, about
         info = find_problem_info(problem.code)
         self._shape.show_icon(mark.icon)
@@ -274,12 +274,12 @@ class ProblemCard(QFrame):
         self._enable()
 
     def allow_retry(self, *, allowed: bool) -> None:
-        """Let a person try again, or not because nothing would come of it now."""
+        """Enable or disable the retry, which may be impossible now."""
         self._retry_allowed = allowed
         self._enable()
 
     def as_text(self) -> str:
-        """Return all of it for a mail to somebody who can mend it."""
+        """Return the whole problem as text for a report to someone who can fix it."""
         if self._problem is None:
             return ""
         code = f"({self._problem.code})"

@@ -52,9 +52,9 @@ TYPING_ENDS = 120  # milliseconds after the last key when the filter is applied
 
 
 class TablePanel(QWidget):
-    """A filtered table. Before `begin` and after `rest` it does nothing."""
+    """A filtered table, inactive before `begin` and after `rest`."""
 
-    selected = Signal()  # other rows are selected, or they say something else now
+    selected = Signal()  # other rows are selected, or the selected rows have changed
 
     def __init__(
         self, desk: AppContext, name: str, columns: Sequence[Column], parent: QWidget | None = None
@@ -63,7 +63,7 @@ class TablePanel(QWidget):
         self._desk = desk
         self._base = View()
         self._working = False
-        self.nothing = self.tr("There is nothing here yet.")  # said of a table without any rows
+        self.nothing = self.tr("There is nothing here yet.")  # the text of a table without rows
         self.model = WindowedModel(columns, desk.tasks, self)
         self.table = TableView(name, self.model, desk.memory, self)
         self.field = PathLineEdit(self)
@@ -82,14 +82,14 @@ class TablePanel(QWidget):
         self._connect()
 
     def offer_states(self, choices: Sequence[tuple[str, frozenset[str]]]) -> None:
-        """Let the person choose among groups of states; the first one is shown."""
+        """Offer groups of states as a filter; the first group is selected."""
         for word, states in choices:
             self.states.addItem(word, states)
         self.states.setVisible(True)
         self._states_label.setVisible(True)
 
     def add_beside_count(self, *widgets: QWidget) -> None:
-        """Show more beside the number of rows."""
+        """Add widgets next to the number of rows."""
         for widget in widgets:
             self._top.addWidget(widget)
 
@@ -100,21 +100,21 @@ class TablePanel(QWidget):
             self._apply()
 
     def rest(self) -> None:
-        """Stop following; what is shown stays."""
+        """Stop following; the displayed rows stay."""
         self._working = False
 
     def show_view(self, view: View, only: str = "") -> None:
-        """Show what this view has, as far as the person's own filters let it through.
+        """Show the rows of this view that pass the user's own filters.
 
-        `only` says what it is restricted to, where the person may lift that.
+        `only` describes a restriction of the view that the user may remove.
         """
         self._base = view
-        self._only.setText(only.replace("&", "&&"))  # else Qt takes it for the mark of a key
+        self._only.setText(only.replace("&", "&&"))  # a single & would mark a shortcut key
         self._only.setVisible(bool(only))
         self._apply()
 
     def show_only(self, view: View) -> None:
-        """Show what this view has, unless that is shown already."""
+        """Show this view, unless it is already displayed."""
         if view != self._base:
             self.show_view(view)
 
@@ -180,11 +180,11 @@ class TablePanel(QWidget):
 
     @Slot()
     def _apply(self) -> None:
-        """Show what the page and the person want to see."""
+        """Apply the filters of the page and the user."""
         if not self._working:
             return
         self._typing.stop()
-        shown = self.model.view  # whose order is the person's, not the page's
+        shown = self.model.view  # the user, not the page, sets the order
         view = replace(
             self._base,
             text=self.field.text().strip(),
@@ -210,7 +210,7 @@ class TablePanel(QWidget):
         self.selected.emit()
 
     def _narrowed(self) -> bool:
-        """Whether the person can have more rows shown."""
+        """Whether the user has hidden rows by a filter."""
         chosen = self.states.currentData() or frozenset()
         return bool(self.field.text().strip() or chosen or self._only.text())
 
@@ -219,10 +219,8 @@ class TablePanel(QWidget):
         if problem is not None:
             return texts.told(problem)
         if view.text:
-            return self.tr("Nothing here has “%1” in its name.").replace(
-                "%1", texts.plain(view.text)
-            )
-        return self.tr("Nothing of this kind.") if self._narrowed() else self.nothing
+            return self.tr("No name here contains “%1”.").replace("%1", texts.plain(view.text))
+        return self.tr("No matching rows.") if self._narrowed() else self.nothing
 
     @Slot()
     def _look_for_field(self) -> None:
@@ -237,13 +235,13 @@ class TablePanel(QWidget):
 
     @Slot()
     def _lift(self) -> None:
-        """Show what the page had been restricted from."""
+        """Remove the restriction of the page."""
         if self._only.text():
             self.show_view(View(table=self._base.table))
 
 
 AT_ONCE = 1000  # rows in memory
-FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet would take for one
+FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # prefixes that a spreadsheet would take for a formula
 STYLE = """
 body { font-family: system-ui, sans-serif; margin: 2em; color-scheme: light dark }
 table { border-collapse: collapse } caption { text-align: left; padding: .5em 0 }
@@ -256,7 +254,7 @@ thead th { position: sticky; top: 0; background: Canvas }
 def export_rows(
     path: Path, title: str, columns: Sequence[Column], open_listing: Open, view: View
 ) -> Path:
-    """Write all rows of a view; the file's ending says how. Raises `UploaderError`."""
+    """Write all rows of a view in the format of the file's extension; raises `UploaderError`."""
     listing = open_listing(view)
     rows: Iterator[Row] = iter(())
     try:
@@ -272,7 +270,7 @@ def export_rows(
 
 
 def _write(path: Path, pieces: Iterable[str]) -> None:
-    """Write the file whole, or leave what was there."""
+    """Write the file completely, or leave the existing one unchanged."""
     part = path.with_name(path.name + ".part")
     try:
         part.unlink(missing_ok=True)
@@ -303,7 +301,7 @@ def _format(
 
 
 def _as_csv(columns: Sequence[Column], rows: Iterable[Row]) -> Iterator[str]:
-    yield "\ufeff"  # by which spreadsheets know UTF-8
+    yield "\ufeff"  # marks the file as UTF-8 for spreadsheets
     yield _line([column.title for column in columns])
     for row in rows:
         yield _line([column.text(row) for column in columns])
@@ -352,14 +350,14 @@ def _cell(column: Column, row: Row) -> str:
     return f"<td{kind}>{escape(column.text(row))}</td>"
 
 
-AGAIN = ("failed", "waiting", "folder-failed")  # states in which a person may want another try
+AGAIN = ("failed", "waiting", "folder-failed")  # states in which a retry may make sense
 FOLDER_STATES = ("folder-failed", "folder-skipped")
 
 
 class RowActions(QObject):
-    """Actions on the rows that are selected; only what makes sense for them is enabled."""
+    """Actions on the selected rows; only those that apply are enabled."""
 
-    wanted = Signal(object)  # a Wish: another page
+    wanted = Signal(object)  # a NavigationRequest
 
     def __init__(self, controller: WindowController, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -375,7 +373,7 @@ class RowActions(QObject):
         self.show_rows(())
 
     def show_rows(self, selected: Sequence[Row]) -> None:
-        """Act on these rows from now on."""
+        """Set the rows for the actions."""
         self._rows = rows = [row for row in selected if isinstance(row, FileRow)]
         one = len(rows) == 1
         self._enable_retry()
@@ -391,7 +389,7 @@ class RowActions(QObject):
 
     @Slot(object)
     def choose(self, row: Row) -> None:
-        """Show the journey of a row that was double-clicked, or entered."""
+        """Show the status of a row that was double-clicked, or chosen by Enter."""
         if isinstance(row, FileRow):
             self.wanted.emit(NavigationRequest("where", os.fsdecode(row.key)))
 
@@ -438,19 +436,19 @@ class RowActions(QObject):
 
 
 def action_bar(actions: Sequence[QAction], parent: QWidget) -> QToolBar:
-    """Return a row of buttons for actions; those that do not fit are in its menu."""
+    """Return a row of buttons for actions; those that do not fit move to its menu."""
     bar = QToolBar(parent)
     side = bar.style().pixelMetric(QStyle.PixelMetric.PM_SmallIconSize)
     bar.setIconSize(QSize(side, side))
     bar.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
     bar.addActions(actions)
-    for button in bar.findChildren(QToolButton):  # else no key would lead to them
+    for button in bar.findChildren(QToolButton):  # otherwise no key would reach them
         button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
     return bar
 
 
 def action_button(action: QAction, parent: QWidget) -> QToolButton:
-    """Return a flat button for an action, as such buttons are everywhere in the window."""
+    """Return a flat button for an action, in the style of the window."""
     button = QToolButton(parent)
     button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
     button.setAutoRaise(True)
@@ -460,17 +458,17 @@ def action_button(action: QAction, parent: QWidget) -> QToolButton:
 
 
 def path_of(controller: WindowController, key: bytes) -> Path:
-    """Return where a file or folder of the ledger is on this computer."""
+    """Return the local path of a file or folder of the ledger."""
     return (controller.settings.data.directory or Path()) / os.fsdecode(key)
 
 
 def dataset_address(controller: WindowController, dataset: int | None) -> str:
-    """Return the page of a dataset on the server."""
+    """Return the address of a dataset's page on the server."""
     return f"{controller.settings.server.url}/dataset/{dataset}"
 
 
 def opener(controller: WindowController) -> Open:
-    """Return what opens the ledger of the settings as they are now."""
+    """Return a function that opens the ledger of the current settings."""
     return partial(open_listing, controller.settings, controller.config)
 
 
@@ -482,7 +480,7 @@ def open_listing(settings: Settings, config: Path | None, view: View) -> Listing
 
 
 def group_problems(settings: Settings, config: Path | None) -> list[ProblemGroup]:
-    """Return what is not well, by kind and code; raises `UploaderError`."""
+    """Return the unhealthy files by kind and code; raises `UploaderError`."""
     from mydata_like.app import row_queries
 
     survey = row_queries.open_survey(settings, config)
@@ -492,7 +490,7 @@ def group_problems(settings: Settings, config: Path | None) -> list[ProblemGroup
 def list_levels(
     settings: Settings, config: Path | None, wanted: Sequence[Parents]
 ) -> dict[Parents, list[FolderGroup]]:
-    """Return what is below each of these lines of the tree; raises `UploaderError`."""
+    """Return the lines below each of these lines of the tree; raises `UploaderError`."""
     from mydata_like.app import row_queries
 
     survey = row_queries.open_survey(settings, config)

@@ -30,7 +30,7 @@ Open = Callable[[View], Listing | None]
 
 
 class QueryResult(NamedTuple):
-    """What one step has found."""
+    """The result of one step."""
 
     absent: bool = False  # there is no ledger yet
     rows: Sequence[Row] = ()  # the first
@@ -40,9 +40,9 @@ class QueryResult(NamedTuple):
 
 
 class TableQuery:
-    """Puts the rows of a view in order; all methods but `end` are for background tasks.
+    """Sorts and reads the rows of a view; all methods except `end` are for background tasks.
 
-    They wait for one another, and raise `UploaderError`, or `Cancelled` if `end` interrupts them.
+    They run one at a time, and raise `UploaderError`, or `Cancelled` if `end` interrupts them.
     """
 
     def __init__(self, open_listing: Open, view: View) -> None:
@@ -58,12 +58,12 @@ class TableQuery:
             return QueryResult(rows=listing.first(count)) if listing else QueryResult(absent=True)
 
     def order(self) -> QueryResult:
-        """Put all rows in order."""
+        """Sort all rows."""
         with self._opened() as listing:
             return QueryResult(length=listing.build()) if listing else QueryResult(absent=True)
 
     def renew(self, anchors: Sequence[object], pages: Sequence[int], size: int) -> QueryResult:
-        """Put all rows in order and find the anchors again; read these pages of so many rows."""
+        """Sort all rows, find the anchors again, and read these pages of this many rows."""
         with self._opened() as listing:
             if listing is None:
                 return QueryResult(absent=True)
@@ -72,15 +72,15 @@ class TableQuery:
             return QueryResult(length=length, found=found, pages=rows)
 
     def read_pages(self, pages: Sequence[int], size: int) -> dict[int, Sequence[Row]]:
-        """Return what these pages of so many rows say now."""
+        """Return the current rows of these pages of this many rows."""
         return {page: self._read(page * size, size) for page in pages}
 
     def read_ranges(self, ranges: Iterable[range]) -> list[Row]:
-        """Return what these rows say now."""
+        """Return the current content of these rows."""
         return [row for rows in ranges for row in self._read(rows.start, len(rows))]
 
     def end(self) -> None:
-        """End what is at work, from any thread."""
+        """Interrupt the active step; callable from any thread."""
         self._ended = True
         if self._listing is not None:
             self._listing.interrupt()
@@ -100,7 +100,7 @@ class TableQuery:
 
     @contextmanager
     def _opened(self) -> Iterator[Listing | None]:
-        """Open the ledger if there is one; whatever fails closes it."""
+        """Open the ledger if there is one, and close it on any error."""
         with self._lock:
             try:
                 if self._listing is None and not self._ended:

@@ -33,19 +33,19 @@ Index = QModelIndex | QPersistentModelIndex
 NOWHERE = QModelIndex()
 
 PAGE = 100  # rows that are read at once
-FIRST = 200  # rows that are shown before the order of all is known
+FIRST = 200  # rows that are shown before all rows are sorted
 PAGES_KEPT = 60
-PAGES_WANTED = 4  # that are asked for at once; who scrolls past a page no longer needs it
-RENEW_AFTER = 1.0  # seconds between two looks at the whole ledger, at least,
-RENEW_SHARE = 10  # and so many times as long as the last one took
+PAGES_WANTED = 4  # pages requested at once; pages scrolled past are no longer needed
+RENEW_AFTER = 1.0  # minimum seconds between two reads of the whole ledger,
+RENEW_SHARE = 10  # and this many times the duration of the last read
 DOTS = "…"
 
 
 class WindowedModel(QAbstractTableModel):
-    """Rows of the ledger; those that have not been read yet show dots.
+    """A model of rows of the ledger; rows that have not been read yet show dots.
 
-    The rows keep their places until `renew` has looked at the ledger again. Where the rows of
-    the keys in `anchors()` are then is told by `relocated`, before anything is painted.
+    Rows keep their places until `renew` has read the ledger again. `relocated` then reports the
+    new rows of the keys in `anchors()`, before anything is painted.
     """
 
     ordered = Signal()  # all rows have their places
@@ -65,9 +65,9 @@ class WindowedModel(QAbstractTableModel):
         self.anchors: Callable[[], Sequence[object]] = tuple
         self._tasks = tasks
         self._open: Open | None = None
-        self._shown: TableQuery | None = None  # whose rows these are
-        self._coming: TableQuery | None = None  # whose rows come next
-        self._step = BackgroundTask()  # of the latter
+        self._shown: TableQuery | None = None  # the query of the displayed rows
+        self._coming: TableQuery | None = None  # the query of the next rows
+        self._step = BackgroundTask()  # the active step of `_coming`
         self._begun = 0.0
         self._pages: OrderedDict[int, Sequence[Row]] = OrderedDict()
         self._wanted: OrderedDict[int, None] = OrderedDict()
@@ -80,7 +80,7 @@ class WindowedModel(QAbstractTableModel):
         self._read_timer.timeout.connect(self._read)
 
     def show(self, open_listing: Open, view: View) -> None:
-        """Show these rows; the first appear at once, the rest when all have their places."""
+        """Show these rows: the first at once, the rest when all are sorted."""
         self._open, self.view = open_listing, view
         self._give_up()
         self._renew_timer.stop()
@@ -90,13 +90,13 @@ class WindowedModel(QAbstractTableModel):
         self._run(read, self._take_first, self._fail_first)
 
     def renew(self) -> None:
-        """Look at the ledger again, as soon as that costs no more than a tenth of the time."""
+        """Read the ledger again, as soon as that takes at most a tenth of the time."""
         self._stale = True
         if self._coming is None and self._open is not None and not self._renew_timer.isActive():
             self._renew()
 
     def close(self) -> None:
-        """Let the ledger go."""
+        """Close the ledger."""
         self._give_up()
         self._renew_timer.stop()
         self._read_timer.stop()
@@ -104,21 +104,21 @@ class WindowedModel(QAbstractTableModel):
         self._shown = None
 
     def row(self, number: int) -> Row | None:
-        """Return a row, where it has been read."""
+        """Return a row if it has been read."""
         page = self._pages.get(number // PAGE)
         if page is None or number % PAGE >= len(page):
             return None
         return page[number % PAGE]
 
     def read_rows(self, ranges: Iterable[range], done: Callable[[Any], object]) -> None:
-        """Read these rows, however many, and tell them all to `done`."""
+        """Read any number of rows, and pass them all to `done`."""
         shown, wanted = self._shown, list(ranges)
         if shown is not None:
             self._tasks.run(partial(shown.read_ranges, wanted), done)
 
     @property
     def busy(self) -> bool:
-        """Whether rows are still looked for."""
+        """Whether rows are still being read."""
         return self._coming is not None or self._reading
 
     def rowCount(self, parent: Index = NOWHERE) -> int:
@@ -152,7 +152,7 @@ class WindowedModel(QAbstractTableModel):
         return column.tell(row, role)
 
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
-        """Show the rows in another order, which the ledger makes."""
+        """Sort the rows by another column, in the ledger."""
         name = self.columns[column].order if 0 <= column < len(self.columns) else ""
         descending = order == Qt.SortOrder.DescendingOrder
         view = self.view.ordered(name, descending=descending) if name else self.view
@@ -169,7 +169,7 @@ class WindowedModel(QAbstractTableModel):
 
     @Slot()
     def _read(self) -> None:
-        """Read what is wanted, one reading at a time."""
+        """Read the requested rows, one request at a time."""
         if self._reading or self._shown is None or not self.complete or not self._wanted:
             return
         pages = list(reversed(self._wanted))
@@ -260,20 +260,20 @@ class WindowedModel(QAbstractTableModel):
 
     @Slot(object)
     def _fail(self, error: UploaderError) -> None:
-        """Report the problem; the rows that are shown stay."""
+        """Report the problem; the displayed rows stay."""
         self.problem, self.absent = error.problem, False
         self.told.emit()
         self._arrive()
 
     def _arrive(self) -> None:
-        """Rest from looking at the whole ledger, the longer the more it cost."""
+        """Delay the next read of the whole ledger in proportion to the duration of the last."""
         self._coming = None
         rest = max(RENEW_AFTER, RENEW_SHARE * (monotonic() - self._begun))
         self._renew_timer.start(round(rest * 1000))
         self.ordered.emit()
 
     def _resize(self, count: int) -> None:
-        """Have so many rows: what is more or less is so at the end."""
+        """Set the number of rows by adding or removing rows at the end."""
         if count > self._count:
             self.beginInsertRows(QModelIndex(), self._count, count - 1)
             self._count = count
@@ -296,7 +296,7 @@ class WindowedModel(QAbstractTableModel):
             self.dataChanged.emit(top, self.index(last, len(self.columns) - 1))
 
     def _give_up(self) -> None:
-        """Cancel what is on its way; what is shown stays until there is something newer."""
+        """Cancel pending queries; the displayed rows stay until newer ones arrive."""
         self._step.cancel()
         if self._coming is not None:
             self._coming.end()
@@ -309,16 +309,16 @@ class WindowedModel(QAbstractTableModel):
             self._tasks.run(query.close)
 
 
-MOST_ANCHORS = 1000  # selected rows that are found again when the rows have new places
+MOST_ANCHORS = 1000  # selected rows that are found again after the rows have moved
 MOST_COPIED = 100_000  # rows
 ASCENDING, DESCENDING = Qt.SortOrder.AscendingOrder, Qt.SortOrder.DescendingOrder
 
 
 class TableView(QTableView):
-    """A table over the ledger. What a person chose of its columns and its order is remembered."""
+    """A table over the ledger that remembers the user's columns and order."""
 
-    chosen = Signal(object)  # the row that was double-clicked, or entered
-    menu_wanted = Signal(object)  # the QMenu to which may be added what can be done with `rows()`
+    chosen = Signal(object)  # the row that was double-clicked, or chosen by Enter
+    menu_wanted = Signal(object)  # the QMenu, to which actions on `rows()` may be added
 
     def __init__(
         self, name: str, model: WindowedModel, memory: WindowState, parent: QWidget | None = None
@@ -342,12 +342,12 @@ class TableView(QTableView):
         self._connect()
 
     def rows(self) -> list[Row]:
-        """Return the selected rows, as far as they have been read."""
+        """Return the selected rows that have been read."""
         numbers = sorted({number for rows in self._ranges() for number in rows[:MOST_ANCHORS]})
         return [row for number in numbers if (row := self._model.row(number)) is not None]
 
     def copy_rows(self) -> None:
-        """Copy the selected rows, a line each, with tabs between the columns that are shown."""
+        """Copy the selected rows, one per line, with tabs between the visible columns."""
         left, ranges = MOST_COPIED, []
         for rows in self._ranges():
             ranges.append(rows[:left])
@@ -366,7 +366,7 @@ class TableView(QTableView):
         header.setSectionsMovable(True)
         header.setStretchLastSection(True)
         header.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-        # By the table's own selection a header would look at every row for each of its sections.
+        # With the table's own selection, a header would check every row for each of its sections.
         header.setSelectionModel(QItemSelectionModel(self._model, header))
 
     def _connect(self) -> None:
@@ -381,14 +381,14 @@ class TableView(QTableView):
         self._model.relocated.connect(self._relocate)
 
     def _arrange(self) -> None:
-        """Give the columns the widths that they are made for."""
+        """Set the default widths of the columns."""
         width = self.fontMetrics().averageCharWidth()
         for number, column in enumerate(self._model.columns):
             self.setColumnWidth(number, width * column.width)
             self.setColumnHidden(number, column.hidden)
 
     def _restore(self) -> None:
-        """Arrange the columns, and the rows by one of them, as the person left them."""
+        """Restore the columns and the order of the rows as the user left them."""
         if not self._kept.restore():
             self._arrange()
         model = self._model
@@ -399,7 +399,7 @@ class TableView(QTableView):
         self.horizontalHeader().setSortIndicator(number, way)
 
     def _recall_order(self) -> tuple[int, Qt.SortOrder]:
-        """Return the column that orders the rows, -1 for none, and which way."""
+        """Return the sort column, -1 for none, and the sort direction."""
         kept = str(self._memory.value(f"{self._name}/order", ""))
         descending, view = kept.startswith("-"), self._model.view
         columns = list(enumerate(self._model.columns))
@@ -411,7 +411,7 @@ class TableView(QTableView):
 
     @Slot(int, Qt.SortOrder)
     def _keep_order(self, number: int, way: Qt.SortOrder) -> None:
-        """Remember the order; a column that makes none is not marked as if it did."""
+        """Remember the order; a column without an order gets no sort indicator."""
         column = self._model.columns[number]
         if not column.order:
             self.horizontalHeader().setSortIndicator(*self._order)
@@ -464,12 +464,12 @@ class TableView(QTableView):
         return sorted(ranges, key=lambda rows: rows.start)
 
     def _look_at_places(self) -> "_ColumnPlaces":
-        """Return what of the rows is to stay where the person has it."""
+        """Return the places that should follow their rows."""
         top = self.verticalScrollBar().value()
         return _ColumnPlaces(
             tuple(row.key for row in self.rows()[:MOST_ANCHORS]),
             self._key(self.currentIndex().row()),
-            self._key(top) if top else None,  # who looks at the first row wants the new first one
+            self._key(top) if top else None,  # a view at the top stays at the top
         )
 
     def _key(self, number: int) -> object:
@@ -477,7 +477,7 @@ class TableView(QTableView):
         return row.key if row is not None else None
 
     def _anchors(self) -> Sequence[object]:
-        """Return the keys of the rows that are to be found again."""
+        """Return the keys of the rows to find again."""
         places = self._look_at_places()
         return [*places.selected, *filter(None, (places.current, places.top))]
 
@@ -487,7 +487,7 @@ class TableView(QTableView):
 
     @Slot(object)
     def _relocate(self, found: dict[object, int]) -> None:
-        """Let the selection and the place that is looked at follow their rows."""
+        """Move the selection and the scroll position to the new rows."""
         places, model, selection = self._places, self._model, self.selectionModel()
         if sum(map(len, self._ranges())) <= MOST_ANCHORS:
             rows = QItemSelection()
@@ -516,7 +516,7 @@ _ROWS = QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.S
 
 
 def set_looks(table: QTableView) -> None:
-    """Dress a table of ours: rows of one height, which are selected as a whole."""
+    """Style a table: rows of equal height, selected as a whole."""
     table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
     table.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
     table.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerItem)

@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 
 @dataclass(frozen=True)
 class Shades:
-    """One set of colours that go together, each as #rrggbb."""
+    """A set of matching colours, each as #rrggbb."""
 
     window: str
     base: str
@@ -37,12 +37,12 @@ class Shades:
 
     @property
     def working(self) -> str:
-        """What goes on has the colour of the program itself."""
+        """The colour of active work: the program's accent colour."""
         return self.accent
 
     @property
     def skipped(self) -> str:
-        """What nobody waits for stays in the background."""
+        """The colour of skipped files, which is unobtrusive."""
         return self.quiet
 
 
@@ -114,7 +114,7 @@ STRONG_DARK = replace(
 ALL = (LIGHT, DARK, STRONG_LIGHT, STRONG_DARK)
 
 
-LEAST = 24  # pixels at a scale of 1 that a target is high: WCAG 2.2, 2.5.8
+LEAST = 24  # minimum height of a target in pixels at a scale of 1: WCAG 2.2, 2.5.8
 
 _TARGETS = frozenset(
     {
@@ -133,7 +133,7 @@ _TARGETS = frozenset(
 
 
 class Style(QProxyStyle):
-    """Fusion, in which nothing that is clicked is lower than 24 pixels."""
+    """Fusion, with clickable elements at least 24 pixels high."""
 
     def __init__(self) -> None:
         super().__init__("Fusion")
@@ -143,7 +143,7 @@ class Style(QProxyStyle):
         kind: QStyle.ContentsType,
         option: QStyleOption,
         size: QSize,
-        widget: QWidget | None = None,  # PySide's hints do not know that it may be missing
+        widget: QWidget | None = None,  # PySide's type hints do not allow None here
     ) -> QSize:
         wanted = super().sizeFromContents(kind, option, size, widget)  # type: ignore[arg-type]
         if kind in _TARGETS and not _is_separator(option):
@@ -165,13 +165,13 @@ _SHADES_BY_WINDOW = {shades.window + shades.base + shades.text: shades for shade
 
 
 def apply(app: QApplication, theme: Theme) -> None:
-    """Give the program its colours, now and whenever the system changes its own."""
+    """Apply the colours now, and again whenever the system changes its own."""
     follower = app.findChild(_Follower) or _Follower(app)
     follower.follow(theme)
 
 
 def current_shades() -> Shades:
-    """Return the colours in force, told by the program's palette."""
+    """Return the active colours, as derived from the program's palette."""
     palette = QGuiApplication.palette()
     roles = (palette.window(), palette.base(), palette.text())
     dark = palette.window().color().lightness() < palette.windowText().color().lightness()
@@ -181,22 +181,22 @@ def current_shades() -> Shades:
 
 
 def status_colour(status: Status) -> QColor:
-    """Return the colour of a status for text, icons and bars, on what is behind them now."""
+    """Return the colour of a status for text, icons and bars on the current background."""
     return QColor(getattr(current_shades(), status))
 
 
 def accent() -> QColor:
-    """Return the one colour that says: here, this."""
+    """Return the accent colour, which highlights."""
     return QColor(current_shades().accent)
 
 
 def quiet() -> QColor:
-    """Return the colour of text that explains other text."""
+    """Return the colour of secondary text."""
     return QColor(current_shades().quiet)
 
 
 def build_palette(shades: Shades) -> QPalette:
-    """Return Qt's palette of these colours, each role set so that no system mixes in its own."""
+    """Return a Qt palette of these colours that sets every role and so hides system colours."""
     palette = QPalette()
     for role, colour in _roles(shades).items():
         palette.setColor(role, QColor(colour))
@@ -248,7 +248,7 @@ def _roles(shades: Shades) -> dict[QPalette.ColorRole, str]:
 
 
 class _Follower(QObject):
-    """Follows the theme that was chosen and what the system says of light, dark and contrast."""
+    """Follows the chosen theme and the system's settings for light, dark and contrast."""
 
     def __init__(self, app: QApplication) -> None:
         super().__init__(app)
@@ -260,7 +260,7 @@ class _Follower(QObject):
         self._hints.accessibility().contrastPreferenceChanged.connect(self.repaint)
 
     def follow(self, theme: Theme) -> None:
-        """Take this theme; the system's own parts (title bars, file dialogs) take it too."""
+        """Use this theme, also for the system's own parts (title bars, file dialogs)."""
         self._theme = theme
         if theme == "system":
             self._hints.unsetColorScheme()
@@ -272,7 +272,7 @@ class _Follower(QObject):
 
     @Slot()
     def repaint(self) -> None:
-        """Set the colours, unless they are set."""
+        """Set the colours if they have changed."""
         palette = build_palette(self._choose())
         if palette != self._app.palette():
             self._app.setPalette(palette)

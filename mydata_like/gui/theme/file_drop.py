@@ -13,12 +13,12 @@ from mydata_like.gui.theme.widgets import LARGE
 
 
 def local_paths(mime: QMimeData) -> list[bytes]:
-    """Return the paths of what is dragged, as far as it lies on this computer."""
+    """Return the paths of the dragged files and folders that are on this computer."""
     return [os.fsencode(url.toLocalFile()) for url in mime.urls() if url.isLocalFile()]
 
 
 class DropZone(QObject):
-    """Watches a widget for what is dragged over it; `dropped` tells the paths, in bytes."""
+    """Accepts drops on a widget; `dropped` reports the paths as bytes."""
 
     dropped = Signal(object)
 
@@ -61,7 +61,7 @@ class DropZone(QObject):
         event.setDropAction(Qt.DropAction.CopyAction)
         event.accept()
         self._paths = paths
-        QTimer.singleShot(0, self._tell)  # the program that it came from waits for us
+        QTimer.singleShot(0, self._tell)  # the source program waits until this returns
         return True
 
     @Slot()
@@ -70,7 +70,7 @@ class DropZone(QObject):
 
 
 class DropFrame(QWidget):
-    """The frame and the words that show where something can be dropped."""
+    """The frame and the text that mark a drop target."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -102,7 +102,7 @@ class DropFrame(QWidget):
 
 
 class PathLineEdit(QLineEdit):
-    """Leaves dragged files to what it lies on; other fields take their paths as text."""
+    """A text field that passes drops to its parent, where others insert the path as text."""
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         if local_paths(event.mimeData()):
@@ -117,7 +117,7 @@ Told = Callable[[str], object]
 def choose_file(
     parent: QWidget, title: str, told: Told, *, start: str = "", kinds: Sequence[str] = ()
 ) -> None:
-    """Open a dialog for a file that there is; who chooses one has its path told."""
+    """Open a dialog for an existing file, and report its path if one is chosen."""
     dialog = _make(parent, title, told, start)
     dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
     if kinds:
@@ -126,7 +126,7 @@ def choose_file(
 
 
 def choose_folder(parent: QWidget, title: str, told: Told, *, start: str = "") -> None:
-    """Open a dialog for a folder that there is; who chooses one has its path told."""
+    """Open a dialog for an existing folder, and report its path if one is chosen."""
     dialog = _make(parent, title, told, start)
     dialog.setFileMode(QFileDialog.FileMode.Directory)
     dialog.setOption(QFileDialog.Option.ShowDirsOnly)

@@ -10,7 +10,7 @@ from mydata_like.core.formatting import format_path, format_text
 
 translate = QCoreApplication.translate
 
-LONGEST = 2000  # characters of a text from outside that are shown
+LONGEST = 2000  # maximum characters of an external text that are shown
 
 
 def count(number: int) -> str:
@@ -35,7 +35,7 @@ def rate(bytes_a_second: float) -> str:
 
 
 def span(seconds: float) -> str:
-    """Return a time span as roughly as a person cares, as in `4 min`."""
+    """Return a rounded time span, as in `4 min`."""
     minutes = round(seconds / 60)
     if seconds < 55:
         return translate("words", "%1 s").replace("%1", count(max(0, round(seconds))))
@@ -70,23 +70,23 @@ def moment(time: datetime, now: datetime | None = None) -> str:
 
 
 def plain(text: str | bytes) -> str:
-    """Return a text from a file, a server or a log with nothing hidden in it, and not endless."""
+    """Return an external text shortened, with hidden characters made visible."""
     shown = format_path(text[: LONGEST * 4]) if isinstance(text, bytes) else format_text(text)
     return shown if len(shown) <= LONGEST else shown[:LONGEST] + "…"
 
 
 def told(error: UploaderError | Problem) -> str:
-    """Return what an error says and, on a line of its own, what to do."""
+    """Return the message of an error and, on a separate line, its hint."""
     return "\n".join(plain(part) for part in (error.message, error.hint) if part)
 
 
 def tip(text: str) -> str:
-    """Return a tool tip that shows a text as it is, whatever markup there seems to be in it."""
+    """Return a tool tip that shows a text literally, including any markup in it."""
     return f"<qt style='white-space: pre-wrap'>{escape(text)}</qt>" if text else ""
 
 
 def limit_name(name: str) -> str:
-    """Return in words what the engine calls a limit; empty for none."""
+    """Return the displayed name of a limit of the engine; empty for none."""
     return {
         "source": translate("limits", "the disk of this computer"),
         "processor": translate("limits", "the processors of this computer"),
@@ -100,7 +100,7 @@ def limit_name(name: str) -> str:
 
 
 def limit_word(name: str) -> str:
-    """Return the same in so few words that a column of a table has room for them."""
+    """Return a short name of a limit for a table column."""
     return {
         "source": translate("limits", "disk here"),
         "processor": translate("limits", "processors here"),

@@ -30,8 +30,8 @@ from mydata_like.gui.theme.colours import Status, status_colour
 def find_resources() -> Path:
     """Return the folder of icons and translations.
 
-    Wheels and frozen programs carry it inside the package; in a source checkout, and so in an
-    editable installation, it lies beside the package.
+    Wheels and frozen programs have it inside the package. In a source checkout, and so in an
+    editable installation, it is next to the package.
     """
     package = Path(mydata_like.__file__).parent
     inside = package / "resources"
@@ -49,24 +49,24 @@ def app_icon() -> QIcon:
 
 
 def size_beside_text(widget: QWidget) -> QSize:
-    """Return how large icons are in a line with a widget's text."""
+    """Return the size of icons next to the text of a widget."""
     side = round(widget.fontMetrics().height() * 1.3)
     return QSize(side, side)
 
 
 @lru_cache(maxsize=512)
 def drawing(name: str, colour: str) -> QSvgRenderer:
-    """Return the icon's drawing in a colour (#rrggbb), for those who paint by themselves."""
+    """Return the icon's drawing in a colour (#rrggbb), for custom painting."""
     source = (find_resources() / "icons" / f"{name}.svg").read_bytes()
     return QSvgRenderer(source.replace(b"currentColor", colour.encode()))
 
 
-# Qt owns a clone, but PySide 6.12 lets Python free it as well; Qt clones next to never.
+# Qt owns a clone, but PySide 6.12 lets Python free it as well. Qt hardly ever clones.
 _clones: list[QIconEngine] = []
 
 
 class _Tinted(QIconEngine):
-    """Paints one drawing in the colour that its mode and the palette ask for."""
+    """Paints a drawing in the colour of its mode and the palette."""
 
     def __init__(self, name: str, status: Status | None) -> None:
         super().__init__()
@@ -113,7 +113,7 @@ translate = QCoreApplication.translate
 
 
 class RowIcon(NamedTuple):
-    """A state's word, the icon that has its shape, and its colour."""
+    """The text, the icon and the colour of a state."""
 
     word: str
     shape: str
@@ -130,12 +130,12 @@ def _icon(shape: str, status: Status) -> QIcon:
 
 
 def mark_of(state: str) -> RowIcon | None:
-    """Return how a state of the ledger is told; None for one that is not known (any more)."""
+    """Return the mark of a state of the ledger; None for an unknown or obsolete state."""
     return list_marks().get(state)
 
 
 def list_marks() -> dict[str, RowIcon]:
-    """Return how each state of the ledger is told."""
+    """Return the mark of each state of the ledger."""
     failed = RowIcon(translate("marks", "Failed"), "error", "problem")
     skipped = RowIcon(translate("marks", "Left out"), "skipped", "skipped")
     return {
@@ -158,7 +158,7 @@ SMALL = 0.9
 
 
 class PlainLabel(QLabel):
-    r"""A label that never takes text for markup, and shows control characters as `\x1b`."""
+    r"""A label that never interprets markup, and shows control characters as `\x1b`."""
 
     def __init__(self, text: str = "", parent: QWidget | None = None) -> None:
         super().__init__(format_lines(text), parent)
@@ -168,7 +168,7 @@ class PlainLabel(QLabel):
         super().setText(format_lines(text))
 
     def scale(self, factor: float, *, bold: bool = False) -> None:
-        """Show the text so many times larger than usual."""
+        """Scale the text by this factor."""
         font = QFont(self.font())
         font.setPointSizeF(font.pointSizeF() * factor)
         font.setBold(bold)
@@ -176,7 +176,7 @@ class PlainLabel(QLabel):
 
 
 class ElidedLabel(PlainLabel):
-    """A label of one line that gives way: what does not fit is cut out in the middle."""
+    """A label of one line that elides the middle of a text that does not fit."""
 
     def __init__(self, text: str = "", parent: QWidget | None = None) -> None:
         super().__init__("", parent)
@@ -186,11 +186,11 @@ class ElidedLabel(PlainLabel):
 
     @property
     def whole(self) -> str:
-        """The text that is meant."""
+        """The full text."""
         return self._whole
 
     def set_whole(self, text: str) -> None:
-        """Show this text, as far as it fits."""
+        """Show this text, elided if necessary."""
         self._whole = text
         self.setAccessibleName(text)
         self._elide()
@@ -207,9 +207,9 @@ class ElidedLabel(PlainLabel):
 
 
 class IconLabel(QWidget):
-    """Shows an icon as large as text or so many times larger, and follows light and dark.
+    """A label with an icon, scaled relative to the text, that follows light and dark.
 
-    Where it tells more than the text with it, it needs an accessible name.
+    It needs an accessible name if it adds information to the text next to it.
     """
 
     def __init__(self, scale: float = 1.0, parent: QWidget | None = None) -> None:
@@ -219,7 +219,7 @@ class IconLabel(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
 
     def show_icon(self, icon: QIcon) -> None:
-        """Show this icon from now on; one without a drawing leaves the place empty."""
+        """Show this icon; an icon without a drawing leaves the place empty."""
         self._icon = icon
         self.update()
 
@@ -235,7 +235,7 @@ SHOWN = 10_000  # milliseconds
 
 
 class Toast(QFrame):
-    """Hidden until there is something to take back; `undone` is told when a person does."""
+    """A notice that offers to undo an action; `undone` is emitted when the user does."""
 
     undone = Signal()
 
@@ -253,7 +253,7 @@ class Toast(QFrame):
         self.hide()
 
     def say(self, text: str) -> None:
-        """Say what was done; the time to take it back begins."""
+        """Show what was done, and start the time in which it can be undone."""
         self._said.setText(text)
         self.show()
         self._timer.start()
