@@ -121,7 +121,10 @@ def test_a_proxy_of_the_environment_is_told_the_account_that_it_names(web, monke
 
 @pytest.mark.parametrize(
     ("status", "said"),
-    [("407 Proxy Authentication Required", "a password"), ("403 Forbidden", "refuses the connection")],
+    [
+        ("407 Proxy Authentication Required", "a password"),
+        ("403 Forbidden", "refuses the connection"),
+    ],
 )
 def test_a_tunnel_that_is_refused_is_explained(status, said):
     with (

@@ -128,7 +128,9 @@ def test_each_stage_has_a_figure(examined):
     once = [one.what for one in examined.measured if len(one.looks) < 3]
     assert all(one.value > 0 for one in examined.measured)
     assert once == [COMPRESSED]
-    assert [text for text in examined.findings.unknown if "registering and verifying" not in text] == []
+    assert [
+        text for text in examined.findings.unknown if "registering and verifying" not in text
+    ] == []
     assert examined.findings.one_machine
     assert all(one["limit"] for one in examined.record["verdict"]["workloads"])
 
