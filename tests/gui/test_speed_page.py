@@ -79,7 +79,7 @@ def test_a_page_without_tests_says_what_one_is_for(still_desk, open_page):
     assert page._middle.currentIndex() == EMPTY
     assert page._empty.test.isVisible()
     assert not page._empty.test.isEnabled()
-    assert "set up" in page._notice.text
+    assert "Set up" in page._notice.text
 
 
 def test_the_latest_test_is_shown_with_its_sentence(still_desk, open_page):
