@@ -261,7 +261,9 @@ def test_a_file_changed_elsewhere_is_noticed_and_nothing_is_lost(qtbot, dialog, 
     type_into(qtbot, dialog, "instrument.name", "Scope 3")
     config.write_text(FILE.replace("facility", "other"))
     dialog.accept()
-    qtbot.waitUntil(lambda: dialog.ready and "another program" in dialog.notice.text, timeout=DEADLINE)
+    qtbot.waitUntil(
+        lambda: dialog.ready and "another program" in dialog.notice.text, timeout=DEADLINE
+    )
 
     assert dialog.panes.find_row("server.username").editor.value() == "other"
     assert dialog.panes.find_row("instrument.name").editor.value() == "Scope 3"
