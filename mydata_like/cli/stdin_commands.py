@@ -23,9 +23,9 @@ def follow_standard_input(
 ) -> None:
     """Pass on each line that comes, from a thread that never keeps the process from ending.
 
-    The end of the input ends nothing else, but `ended` is told of it: whoever gave the commands
-    may be gone. A terminal is left alone, since a process in its background would be stopped
-    for reading from it.
+    The end of the input does not stop the command, but `ended` is called, since the program that
+    gave commands may be gone. A terminal is not read, since that would stop a process in its
+    background.
     """
     try:
         descriptor = sys.stdin.fileno()
@@ -75,7 +75,7 @@ def _unless_blank(line: bytearray) -> Iterator[bytes]:
 def follow_commands(
     shape: Shape, obey: Callable[[bytes], None], ended: Callable[[], None] | None = None
 ) -> None:
-    """Obey a program that reads the events; a person has the keyboard's signals.
+    """Execute the commands of a program that reads the events; users have signals instead.
 
     `ended` is called when the program has gone.
     """

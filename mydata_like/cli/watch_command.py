@@ -149,7 +149,7 @@ def _watch(order: WatchRequest, shape: Shape) -> None:
 
 
 class WatchLines:
-    """What a person, or a journal, has to know of a watch, a line each."""
+    """Writes the important events of a watch as lines, for the terminal or the journal."""
 
     def __init__(self) -> None:
         self._lines = PlainLines(_write)
@@ -204,7 +204,7 @@ def print_service(service: Service) -> int:
 
 
 def install_service(service: Service) -> int:
-    """Install the service; what the system refuses is told with the command to type."""
+    """Install the service; if the system refuses a step, print the command to type."""
     print_lines([f"Warning: {service.warning}"] if service.warning else [])
     outcomes = list(service.install())
     print_lines([f"{service.definition.file} is written."])

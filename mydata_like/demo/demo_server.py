@@ -348,7 +348,7 @@ class EmbeddedServer:
         self._store.change("UPDATE dataset SET immutable = ? WHERE id = ?", immutable, dataset)
 
     def lose(self, datafile: int) -> None:
-        """Delete a record, as a person with the right to do so might; its bytes stay."""
+        """Delete a record, as a user with that right might; its bytes stay."""
         self._store.change("DELETE FROM replica WHERE datafile = ?", datafile)
         self._store.change("DELETE FROM datafile WHERE id = ?", datafile)
 

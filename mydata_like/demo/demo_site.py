@@ -53,7 +53,7 @@ class DemoSite:
         }
 
     def write_settings(self, file: Path) -> None:
-        """Write the settings, and the API key beside them, where `--config` finds both."""
+        """Write the settings, and the API key next to them, where `--config` finds both."""
         file.write_text(tomlkit.dumps(self.settings()), encoding="utf-8")
         secrets = file.with_name("secrets.toml")
         secrets.unlink(missing_ok=True)

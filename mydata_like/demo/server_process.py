@@ -22,7 +22,7 @@ from mydata_like.demo.uploaders import ScpAddress
 def add_control(server: EmbeddedServer) -> None:
     """Let a server that has not been started take commands: POST /control/NAME/ with JSON.
 
-    Whoever reaches the port can give them, so this is for tests on one's own machine only.
+    Everyone who reaches the port can use them, so this is only for tests on the same computer.
     """
     commands = _commands(server)
 

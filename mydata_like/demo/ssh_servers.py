@@ -95,7 +95,7 @@ class PrivateSshd:
         return self._log.read_text(errors="backslashreplace")
 
     def authorize(self, key: PublicKey) -> None:
-        """Let whoever has this key in."""
+        """Allow logins with this key."""
         with self._authorized_keys.open("a") as file:
             file.write(key.line() + "\n")
 
@@ -249,7 +249,7 @@ class AsyncSshd:
         return self.host_key.fingerprint
 
     def authorize(self, key: PublicKey) -> None:
-        """Let whoever has this key in."""
+        """Allow logins with this key."""
         self._authorized.add(key.blob)
 
     def forbid_all(self) -> None:

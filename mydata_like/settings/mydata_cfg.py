@@ -437,7 +437,7 @@ def translate(pairs: Mapping[str, str]) -> LegacyTranslation:
     """Convert MyData's keys and texts; never raises for their content.
 
     Keys are case-insensitive. A key that others need and that is missing has MyData's default. Each
-    value is valid by itself; conflicts with other layers of settings (`schedule.kind` with its
+    value is valid on its own; conflicts with other layers of settings (`schedule.kind` with its
     days, `http://` with `server.allow_http`) are checked there.
     """
     given = {name.strip().lower(): text.strip() for name, text in pairs.items()}

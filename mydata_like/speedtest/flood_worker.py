@@ -1,6 +1,6 @@
 """A process that fills one SSH session with test bytes, as a channel worker would.
 
-It connects when it is told to, says how long that took, and begins when it is told to begin.
+It connects on request, reports how long that took, and starts sending on a second request.
 Bytes are random and come from memory: no disk, no checksum, nothing that could be compressed.
 """
 
@@ -83,7 +83,7 @@ Answer = FloodReady | FloodResult | FloodRefused
 
 
 def main() -> None:
-    """Carry out one flood after another, until whoever started this is gone."""
+    """Execute one flood after another until the parent process has ended."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the test decides what an interrupt means
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})

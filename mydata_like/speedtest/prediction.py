@@ -68,7 +68,7 @@ class TransferMode(NamedTuple):
 
 
 class StageCost(NamedTuple):
-    """What a stage needs for a byte, and for a file beside its bytes, in seconds."""
+    """The cost of a stage: seconds for each byte, and for each file in addition to its bytes."""
 
     stage: StageResult
     per_byte: float = 0.0

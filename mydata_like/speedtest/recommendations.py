@@ -218,7 +218,7 @@ def _relief(findings: SpeedTestResult, way: TransferMode, was: Prediction) -> Re
     if was.limit is None or was.behind is None or _is_unclear(findings, was.limit):
         return None
     if was.limit is StageResult.CHANNELS and _are_batches_slow(findings, was.workload):
-        return None  # which are to be mended first
+        return None  # these have to be fixed first
     gain = _gain(was, predict(findings, way._replace(relieved=was.limit), was.workload))
     if gain < _WORTH:
         return None

@@ -123,14 +123,14 @@ class RemoteHost:
     def _write(
         self, where: bytes, size: int, budget: SpeedTestBudget, looks: int
     ) -> tuple["_DiskTest", ...]:
-        """Let the host write so many bytes, again and again."""
+        """Let the host write so many bytes repeatedly."""
         self._run(where + b"head -c %d /dev/urandom > random" % size)
         return tuple(self._time(where, _WRITE, b"rm -f written", budget, looks))
 
     def _unpack(
         self, where: bytes, files: int, budget: SpeedTestBudget, looks: int
     ) -> tuple["_DiskTest", ...]:
-        """Let the host make so many tiny files, again and again."""
+        """Let the host create so many tiny files repeatedly."""
         self._run(where + b"cat > tiny.tar", _make_tar(files))
         act, before = b"tar -x -o -f tiny.tar -C unpacked", b"rm -rf unpacked; mkdir unpacked"
         return tuple(self._time(where, act, before, budget, looks))
@@ -175,7 +175,7 @@ class _DiskTest(NamedTuple):
 def _fit(count: int, first: _DiskTest, most: int, budget: SpeedTestBudget) -> int:
     """Return how many fit into a look where `count` took so long, between these and the `most`.
 
-    A slow disk is not to be kept busy for long, and whoever cancels waits for a look at most.
+    A slow disk must not be kept busy for long, and cancelling waits for one measurement at most.
     """
     return max(count, min(most, int(count * budget.effort.seconds / first.seconds)))
 

@@ -166,4 +166,4 @@ class SshSession(Protocol):
         """Open the SFTP subsystem; raises `RejectedError` where refused."""
 
     def close(self) -> None:
-        """Close the connection; from any thread, at any time, again and again."""
+        """Close the connection; can be called repeatedly, at any time, from any thread."""

@@ -281,7 +281,7 @@ class LibsshSession:
         return Sftp(stream)
 
     def close(self) -> None:
-        """Close the connection; from any thread, at any time, again and again."""
+        """Close the connection; can be called repeatedly, at any time, from any thread."""
         self._line.cut()
 
 
@@ -452,7 +452,7 @@ class LibsshTransport(SharedSocket):
             self._stall()
 
     def cut(self) -> None:
-        """Break the connection; whoever waits for it is woken and fails."""
+        """Break the connection; threads that wait for it are woken and fail."""
         self._watchdog.stop()
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)

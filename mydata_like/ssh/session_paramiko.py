@@ -218,7 +218,7 @@ class TimeoutSocket(socket.socket):
         self._due = time.monotonic() + self.patience
 
 
-# What goes wrong is told by the errors that are raised; the library would print it as well.
+# Failures are reported by exceptions; the library would print them as well.
 logging.getLogger("paramiko").setLevel(logging.CRITICAL)
 
 _WINDOW: Final = 2 * 1024 * 1024
@@ -274,7 +274,7 @@ class ParamikoSession:
         return Sftp(ParamikoStream(self._line, channel))
 
     def close(self) -> None:
-        """Close the connection; from any thread, at any time, again and again."""
+        """Close the connection; can be called repeatedly, at any time, from any thread."""
         self._line.cut()
 
 
@@ -473,7 +473,7 @@ class ParamikoTransport:
             raise self._broken(error) from error
 
     def cut(self) -> None:
-        """Break the connection; whoever waits for it is woken and fails."""
+        """Break the connection; threads that wait for it are woken and fail."""
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self.transport.packetizer.complete_handshake()  # ends the library's timer of it

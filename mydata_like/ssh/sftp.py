@@ -81,7 +81,7 @@ class Sftp:
         attributes = struct.pack(">II", wire.HAS_MODE, mode)
         answer = self.ask(wire.MKDIR, wire.pack(path) + attributes)
         if wire.read_code(answer) == wire.OK:
-            # The server's umask was applied, and it never sets the group bit by itself.
+            # The server's umask was applied, which never sets the group bit.
             self.ask(wire.SETSTAT, wire.pack(path) + attributes)
         elif self.find_size(path) is None:  # another channel may have been faster
             raise wire.rejected(answer, path)

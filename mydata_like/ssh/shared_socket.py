@@ -37,7 +37,7 @@ class _Waiter:
             return False
         try:
             self.done = self._is_ready()
-        except Exception as error:  # noqa: BLE001 - whoever waits is to have it, not who looks
+        except Exception as error:  # noqa: BLE001 - the waiting thread must get it
             self._error, self.done = _without_frames(error), True
         return self.done
 
@@ -212,7 +212,7 @@ class SharedSocket(ABC):
 
 
 def _tend(line: "weakref.ref[SharedSocket]", gone: Event) -> None:
-    """Take in what has come, now and then; whoever uses a broken line finds that out."""
+    """Process arrived data at intervals; users of a broken connection notice it themselves."""
     with suppress(UploaderError):
         while not gone.wait(_UNHEARD) and (vigil := line()) is not None:
             with vigil.turn():

@@ -81,7 +81,7 @@ class BatchResult(NamedTuple):
 
 
 def all_proven(names: Sequence[bytes]) -> BatchResult:
-    """Return what is told where all went well."""
+    """Return the results if everything succeeded."""
     return BatchResult(frozenset(range(len(names))), {})
 
 

@@ -63,7 +63,7 @@ class SshChannel:
         self._number = number
         self._worker: WorkerProcess | None = None
         self._rate = 0.0
-        self._pacing = Lock()  # what a worker is told last is the rate
+        self._pacing = Lock()  # the rate is the last message to a worker
         self._cut = False
         self._spent = NOTHING_SPENT  # of what the worker told, what has been counted
 
@@ -196,7 +196,7 @@ def _ignore(size: int) -> None:
 
 
 def describe_member(wanted: FileToSend, mark: bytes = b"") -> Member:
-    """Return a wanted file as a channel worker is told of it."""
+    """Return a file in the form that a channel worker gets."""
     file, remote = wanted.file, wanted.remote
     if wanted.replaces:
         remote = aside_path(remote, file.size, file.modified_ns)

@@ -14,7 +14,7 @@ from mydata_like.transfer.worker_messages import LOST, MISSING, MemberResult, Re
 
 _SCRIPT: Final = 64 * 1024  # bytes of one script, about: a host takes no longer words
 _ANSWERS: Final = 1024 * 1024  # bytes of what it prints that are looked at
-# $1 gives way to $2 if it has $3 bytes, and $4 is told what came of it. After `set` the size that
+# $2 replaces $1 if it has $3 bytes, and the result is reported for $4. After `set` the size that
 # is there is $9; without globs in between.
 _MOVE: Final = (
     b'set -f; m() { if [ ! -f "$1" ] || [ -L "$1" ]; then echo "mydata:$4:gone"; return; fi; '

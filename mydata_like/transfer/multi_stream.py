@@ -56,7 +56,7 @@ class StripeStream(Protocol):
     """
 
     def write(self, offset: int, block: memoryview, moving: Moving) -> None:
-        """Send a block to its place, in pieces, each of which is told of."""
+        """Send a block to its offset, in pieces, and report each."""
 
     def finish(self) -> None:
         """Wait until everything has been taken."""
@@ -75,7 +75,7 @@ class _StoppedError(UploaderError):
 class StripedWriter:
     """The streams that carry one file: as many as help.
 
-    `open_lane` is told whether the lane only helps; then it may fail for want of a channel.
+    `open_lane` gets whether the stream is optional; then it may fail if there is no channel.
     Bytes are given in their order, then `finish` is called.
     """
 
@@ -167,7 +167,7 @@ class StripedWriter:
         try:
             self._take_part(helps)
         except _StoppedError:
-            pass  # whoever failed first has told why
+            pass  # the first failure was reported
         except UploaderError as error:
             self._fail(error)
         except BaseException:
@@ -202,4 +202,4 @@ class StripedWriter:
         )
         if not told:  # the first counts, but the line counts most
             self._failure = failure
-        self._buffers.put(None)  # whoever waits for one waits in vain
+        self._buffers.put(None)  # wakes a thread that waits for one

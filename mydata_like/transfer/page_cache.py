@@ -2,7 +2,7 @@
 
 Other programs of the instrument need that memory more than we do: each byte is read once. So
 the pages of a large file go as soon as they were read, unless somebody had them there before
-us. Linux is told page by page; macOS once for each file that is open; Windows by the flag
+us. Linux is advised page by page; macOS once for each open file; Windows by the flag
 O_SEQUENTIAL with which all files are opened.
 """
 

@@ -77,7 +77,7 @@ def _find_agent() -> str:
 
 
 _STARTING: Final = 15.0  # seconds that starting a process may take on a busy machine
-_PATIENCE: Final = 1.5  # times the time limit that a worker keeps by itself
+_PATIENCE: Final = 1.5  # times the time limit that a worker itself observes
 _AWAY: Final = (TransientError, ServerUnavailableError)
 
 

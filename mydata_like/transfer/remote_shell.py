@@ -48,7 +48,7 @@ def enter(location: bytes) -> bytes:
 def make(directories: Iterable[bytes]) -> bytes:
     """Return the script that makes directories below the current one, where missing.
 
-    It ends where the current one takes none; a refusal further down shows by itself later.
+    It ends if the current one takes none; a later refusal is noticed then.
     """
     words = b" ".join(quote(b"./" + directory) for directory in directories)
     if not words:
@@ -94,7 +94,7 @@ def read_answer(stream: Stream, moving: Moving | None = None) -> bytes:
 class Shells:
     """Starts scripts over one session; one shell is kept waiting, so that none waits for it.
 
-    A shell takes two round trips to start, so that happens beside the script before.
+    A shell takes two round trips to start, so it is started while the previous script runs.
 
     `compression` is what is known of compressing their input, and `spares` are the shells that
     wait for channels of the same session.

@@ -53,7 +53,7 @@ class SftpStripes:
         """Write a file under its temporary name, but for the blocks that lie there already.
 
         Nobody has compared these: what lies under this name was written by us, and the server
-        verifies the whole. If that fails, the file comes `anew`.
+        verifies the whole. If that fails, the file is sent `anew`.
         """
         with open_content(member) as source:
             known = () if member.anew else self._find_known(member, part)
@@ -292,7 +292,7 @@ class SftpSender:
             self._known.add(parent)
 
     def _judge(self, index: int, member: Member, error: RejectedError) -> MemberResult:
-        """Return the fate of a member that was refused; a full disk is told of as such.
+        """Return the result of a member that was refused; a full disk is reported as such.
 
         Where the server does not say so, that is just a failure, and may be over later.
         """

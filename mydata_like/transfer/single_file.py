@@ -82,7 +82,7 @@ def _read(chunks: Iterator[memoryview], moving: Moving, free: _Free, full: _Full
             buffer[: len(chunk)] = chunk
             full.put(memoryview(buffer)[: len(chunk)])
         full.put(None)
-    except BaseException as error:  # noqa: BLE001 - whoever waits for chunks is to have it
+    except BaseException as error:  # noqa: BLE001 - the reader of the chunks must get it
         full.put(error)
 
 
@@ -153,7 +153,7 @@ _RESUME: Final = (
 
 
 def resume(there: int, checksum: bytes) -> bytes:
-    """Return the script that goes on with the bytes that are there, if it is told to.
+    """Return the script that continues with the bytes that are there, if that is wanted.
 
     `checksum` is the command that prints the MD5 of its input.
     """
@@ -372,7 +372,7 @@ class SingleSender:
     ) -> MemberResult:
         """Carry one file; raises `TransientError` when the line broke.
 
-        With a processor to `spare`, a large one is hashed beside its sending.
+        With a processor to `spare`, a large file is hashed in parallel with sending.
         """
         self._spare = spare and member.size >= LARGE
         try:

@@ -19,7 +19,7 @@ _TOGETHER: Final = 32  # tiny files that are open at once, at most
 
 
 class PrefetchedFile(NamedTuple):
-    """A tiny file that was opened before its turn; whoever takes it closes it."""
+    """A tiny file that was opened in advance; the caller closes it."""
 
     descriptor: int
     before: os.stat_result

@@ -6,7 +6,7 @@ Unlike their pax counterparts, GNU tar, bsdtar and busybox all understand these,
 names as the bytes they are. Pax records carry only what has no other form: fractions of
 seconds, and the map of a sparse file (GNU sparse format 1.0; GNU tar and bsdtar only).
 
-A header promises a size. Whoever cannot keep the promise fills the member up (`pad_member`),
+A header announces a size. A caller with less data fills the member up (`pad_member`),
 since everything that follows would be garbage else.
 """
 

@@ -175,7 +175,7 @@ class _Worker:
 
 
 class _Channel:
-    """One channel of the session: what it is told, and what it answers."""
+    """One channel of the session: its commands and its replies."""
 
     def __init__(self, answer: Callable[[Answer], None]) -> None:
         self.answer = answer
@@ -244,7 +244,7 @@ class Reporter:
         self.begin()
 
     def begin(self) -> None:
-        """Count anew, for the next payload."""
+        """Reset the counters for the next payload."""
         self._moved = 0
         self._next = time.monotonic() + _BEAT
 

@@ -310,7 +310,7 @@ class Pipe:
 
 
 def take_standard_streams() -> Pipe:
-    """Return the pipe to whoever started this process with pipes as input and output.
+    """Return the pipe to the parent process, which started this one with pipes as input and output.
 
     From now on what is printed goes where complaints go, and no child of ours inherits an end.
     """

@@ -38,7 +38,7 @@ def build_command(module: str = "mydata_like.transfer.worker", word: str = WORKE
 
     A bundle starts itself with the `word`, which `__main__` knows.
 
-    It is told where we found our modules instead of looking for packages again, and begins without
+    It gets the paths of our modules instead of searching for packages again, and starts without
     the launcher of a virtual environment, which on Windows is a process more.
     """
     if getattr(sys, "frozen", False):
@@ -64,8 +64,7 @@ def start_process(command: Sequence[str]) -> tuple[subprocess.Popen[bytes], Pipe
 class WorkerProcess:
     """One channel worker, which begins with its plan; ends for good with `kill` and `reap`.
 
-    `channels` are the numbers of those that it carries payloads for; whoever shares workers
-    out keeps them.
+    `channels` are the numbers of those that it sends payloads for; the caller maintains them.
     """
 
     def __init__(self, command: Sequence[str], name: str) -> None:
@@ -107,14 +106,14 @@ class WorkerProcess:
         return answer
 
     def kill(self) -> None:
-        """End the process at once; whoever waits to hear from it hears that it was given up."""
+        """Kill the process; threads that wait for it get an error."""
         self._dropped = True
         with self._handle:
             if not self._reaped:
                 self._process.kill()
 
     def reap(self) -> None:
-        """Give back all that a killed process took; again and again, from any thread."""
+        """Release the resources of a killed process; can be called repeatedly from any thread."""
         with self._telling, self._handle:
             if self._reaped:
                 return
@@ -172,7 +171,7 @@ def _dropped() -> TransientError:
 
 @contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """Keep Ctrl-C from a process that is just starting; it soon ignores it by itself."""
+    """Protect a starting process from Ctrl-C; later it ignores it itself."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return

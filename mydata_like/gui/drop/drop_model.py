@@ -50,7 +50,7 @@ NAMES = (SourceColumn.OWNER, SourceColumn.EXPERIMENT, SourceColumn.DATASET)
 
 
 class SourceRow:
-    """One dropped folder or file: what is known of it, and what a person decided."""
+    """One dropped folder or file: what is known about it, and what the user decided."""
 
     def __init__(self, path: bytes) -> None:
         self.path = path
@@ -83,7 +83,7 @@ class SourceRow:
 
     @property
     def source(self) -> ExtraSource:
-        """It, as the engine is told."""
+        """The source in the form of the engine."""
         assert self.preview is not None
         return ExtraSource(self.preview.path, self.destination, self.preview.alone)
 
@@ -91,7 +91,7 @@ class SourceRow:
 class SourcesModel(QAbstractItemModel):
     """Dropped folders and files, and below each folder those that are right in it."""
 
-    decided = Signal()  # a person changed a name, or what is to be carried
+    decided = Signal()  # the user changed a name or a selection
 
     def __init__(self, paths: Sequence[bytes], account: str, parent: QObject | None = None) -> None:
         """`account` is who owns what names no owner."""

@@ -39,7 +39,7 @@ class DropTarget(QObject):
 
     @Slot()
     def choose(self) -> None:
-        """Let a person choose a folder to upload."""
+        """Let the user choose a folder to upload."""
         dialog = QFileDialog(self._window, self.tr("Choose a folder to upload"))
         dialog.setFileMode(QFileDialog.FileMode.Directory)
         dialog.setOption(QFileDialog.Option.ShowDirsOnly)

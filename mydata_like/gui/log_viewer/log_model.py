@@ -28,7 +28,7 @@ class BundleText(NamedTuple):
 
 
 class LogFilter(NamedTuple):
-    """Which lines a person wants to see: from a level on, and with a text in them."""
+    """The filter of the lines: a minimum level and a text."""
 
     level: int = 0  # the place in LEVELS
     text: str = ""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class SettingsDialogOpener(QObject):
-    """Where the settings lie: whoever wants to see them asks here."""
+    """Opens the settings dialog for all parts of the window."""
 
     left_unsaved = Signal()
 

@@ -1,6 +1,6 @@
 """The fields of the settings dialog, one for each type of value.
 
-An editor shows any value, also one that is wrong, and tells when a person has changed it. Values
+An editor shows any value, also an invalid one, and signals when the user has changed it. Values
 are plain, as a settings file has them.
 """
 

@@ -84,7 +84,7 @@ class StatusIcon(QWidget):
 
 
 class SideNote(QWidget):
-    """What stands among the settings and is none: a label, an explanation, and what is beside."""
+    """A row that is not a setting: a label, an explanation, and a widget."""
 
     def __init__(self, title: str, text: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -179,7 +179,7 @@ CHANGED_MARK = "●"
 
 
 class SettingRow(QWidget):
-    """Shows one setting of a draft, and tells when a person changes it."""
+    """Shows one setting of a draft, and signals when the user changes it."""
 
     edited = Signal(object)  # the row itself
     reset_wanted = Signal(object)  # the row itself
@@ -223,7 +223,7 @@ class SettingRow(QWidget):
         self.show_facts(draft)
 
     def show_facts(self, draft: PendingChanges) -> None:
-        """Show what is said about the value, which a person may be typing at the moment."""
+        """Show the state of the value, which the user may be typing at the moment."""
         fixed_by = draft.fixed_by(self.key)
         self.editor.set_fixed(fixed=bool(fixed_by))
         self._reset.setVisible(draft.is_own(self.key))

@@ -193,7 +193,7 @@ class SettingsTabs(QWidget):
         self.edited.emit()
 
     def refresh(self) -> None:
-        """Show what is said about the values, which a person is editing."""
+        """Show the state of the values that the user is editing."""
         for form in self.forms:
             form.show_facts(self._draft)
         self._mark_tabs()

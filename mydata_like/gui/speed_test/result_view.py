@@ -56,14 +56,14 @@ from mydata_like.gui.theme.colours import accent, quiet, status_colour
 from mydata_like.gui.theme.widgets import PlainLabel, icon
 from mydata_like.settings.schema import Settings
 
-_MARGIN = 8.0  # pixels between a bar and what is beside it
+_MARGIN = 8.0  # pixels between a bar and its label
 _ROW = 2.0  # times the height of text
 _HATCH = Qt.BrushStyle.BDiagPattern
 _LEAST = 0.5  # of the lowest rate is where the scale begins
 
 
 class Bar(NamedTuple):
-    """One stage: its rate by the scale, and as a person reads it; `earlier` of another test."""
+    """One stage: its rate on the scale and as text; `earlier` is that of another test."""
 
     title: str
     rate: float
@@ -229,7 +229,7 @@ class BarChart(QWidget):
         painter.drawText(figure, middle | Qt.AlignmentFlag.AlignLeft, mark)
 
     def _mark(self, bar: Bar) -> str:
-        """Return what stands beside a bar: its figure, that of the earlier test, the limit."""
+        """Return the label of a bar: its figure, that of the earlier test, the limit."""
         text = bar.text
         if bar.earlier_text:
             text = self.tr("%1 (%2)", "a rate, and an earlier one")
@@ -340,7 +340,7 @@ ROWS_SHOWN = 12  # of all figures
 
 
 class ResultView(QWidget):
-    """Shows one of several tests, beside another one if a person wants to compare."""
+    """Shows one of several tests, and another one for comparison if the user wants that."""
 
     apply_wanted = Signal(object)  # a Report
     undo_wanted = Signal(object)  # a Proof

@@ -190,7 +190,7 @@ class SpeedTestProcess(QObject):
         self._controller = controller
         self._engine: Engine | None = None
         self._problem: Problem | None = None
-        self._is_over = False  # by its own word or a person's: its end is no surprise
+        self._is_over = False  # reported by itself or cancelled by the user: its end is expected
         self._patience = QTimer(self, singleShot=True, interval=PATIENCE)
         self._patience.timeout.connect(self._lose_patience)
         if app := QCoreApplication.instance():

@@ -66,7 +66,7 @@ def workload_title(workload: str) -> str:
 
 
 def rate_of(workload: str, forecast: ReportedPrediction, rate: float) -> str:
-    """Return bytes a second as a person thinks of such files: tiny ones are counted."""
+    """Return a rate in the unit that suits such files: tiny files are counted."""
     if workload != "tiny" or not forecast.rate:
         return texts.rate(rate)
     return files_a_second(rate * forecast.files / forecast.rate)
@@ -129,7 +129,7 @@ def _titles() -> dict[str, str]:
 
 
 def figure_value(figure: ReportedValue) -> str:
-    """Return the median as a person reads it."""
+    """Return the median with its unit."""
     return _value(figure.median, figure.unit)
 
 
@@ -157,7 +157,7 @@ def _value(number: float, unit: str) -> str:
             return translate("speed", "%1 requests/s").replace("%1", digits)
 
 
-say = QCoreApplication.translate  # by another name: it is told no literal text
+say = QCoreApplication.translate  # another name, since it gets no literal text
 
 # Sentences of `doctor`, `app.examining`, `app.quiet` and `engine.restraint`; the first
 # that fits counts. For %1 and %2 they name what is measured, or quote.

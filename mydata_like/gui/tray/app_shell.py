@@ -40,7 +40,7 @@ class ShutdownController(QObject):
     Nothing is asked unless an upload of this window goes on, nor at the end of a session.
     """
 
-    said = Signal(object)  # a sentence that a person should read, once in a lifetime
+    said = Signal(object)  # a sentence that is shown to the user once
     left = Signal()  # the program is to end now
 
     def __init__(
@@ -134,7 +134,7 @@ class ShutdownController(QObject):
 
     @Slot(QSessionManager)
     def _end_with_session(self, session: QSessionManager) -> None:
-        """Let the session end; Qt closes the windows and quits by itself."""
+        """Let the session end; Qt closes the windows and quits automatically."""
         # The start at a login is a setting of ours: sessions must not start us as well.
         session.setRestartHint(QSessionManager.RestartHint.RestartNever)
         self._ending = True

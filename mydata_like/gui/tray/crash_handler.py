@@ -72,7 +72,7 @@ _FILE_BYTES: Final = 1_000_000
 
 
 class UiHangDetector(QObject):
-    """Winds up an alarm again and again; it goes off only while the event loop stands still.
+    """Restarts a timer repeatedly; it only fires while the event loop is blocked.
 
     The alarm is faulthandler's: a thread of its own that needs no Python to write the stacks,
     so it also works while something holds the interpreter. Crashes are written there, too.

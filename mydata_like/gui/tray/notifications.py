@@ -30,7 +30,7 @@ class NotificationKind(Enum):
 
 
 class Notification(NamedTuple):
-    """A few words for a person, and the page that tells more (or none).
+    """A short text for the user, and the page with details (or none).
 
     What belongs to no kind cannot be switched off.
     """
@@ -42,7 +42,7 @@ class Notification(NamedTuple):
 
 
 class NotificationPolicy:
-    """Hears how things stand, and says what a person should hear; never the same thing twice.
+    """Decides from changes of the state which notifications are shown; never the same one twice.
 
     `is_wanted` tells whether a kind is switched on. Times are seconds of any clock that only
     goes forward.
@@ -68,7 +68,7 @@ class NotificationPolicy:
         return None
 
     def hear_problem(self, problem: Problem, now: float) -> Notification | None:
-        """Return what to say of this problem: nothing if nobody can mend it, or it is known."""
+        """Return the notification of a problem; none if it cannot be fixed or was shown."""
         if problem.code == SILENCE:
             title = translate("herald", "Nothing is uploaded")
             return self._say(
@@ -122,7 +122,7 @@ class NotificationPolicy:
     def _say(self, message: Notification, now: float) -> Notification | None:
         """Return the message, unless its kind is switched off or was told a moment ago.
 
-        That it is approved is told however short the wait was.
+        The approval is always shown, however short the wait was.
         """
         kind = message.kind
         subject = (kind, message.title if kind is NotificationKind.APPROVAL else "")

@@ -176,7 +176,7 @@ _DRAWINGS: Final[dict[TrayState, Callable[[QPainter], None]]] = {
 
 # Pauses that somebody asked for.
 _WISHED: Final = ("limits.", "run.paused", "run.stopping", "run.interrupted")
-# What passes by itself: the server, or the way to it, is away for a while.
+# Temporary problems: the server or the network is unavailable for a while.
 _PASSING: Final = (
     "link.",
     "channel.",
@@ -238,7 +238,7 @@ def find_shape(problem: Problem) -> TrayState:
 
 
 def needs_somebody(problem: Problem) -> bool:
-    """Return whether a person has to do something, rather than wait or know."""
+    """Return whether the user has to do something."""
     return find_shape(problem) is TrayState.PROBLEM and not problem.code.startswith(_REMARKS)
 
 

@@ -153,7 +153,7 @@ class StatusCard(QFrame):
         self._reason.setVisible(bool(verdict.reason))
 
     def allow(self, *, check: bool) -> None:
-        """Let a person ask the server, where there is something to ask about."""
+        """Enable querying the server if there is something to query."""
         self._check.setEnabled(check)
         self._free.setEnabled(check)
 

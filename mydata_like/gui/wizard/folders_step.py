@@ -163,7 +163,7 @@ def layout_example(layout: Layout, instrument: str) -> str:
 
 
 DIRECTORY, LAYOUT = "data.directory", "data.layout"
-NAMED = 3  # folders or owners that are named; of the others only the number is told
+NAMED = 3  # folders or owners that are named; the others are counted
 
 
 class FoldersStep(WizardStep):

@@ -100,7 +100,7 @@ ASK_AFTER = 15_000  # milliseconds after which it is asked again whether the key
 
 
 class KeyStep(WizardStep):
-    """Shows the key, waits for its approval, and carries on by itself when that comes."""
+    """Shows the key, waits for its approval, and then continues automatically."""
 
     def __init__(self, desk: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(desk, parent)

@@ -97,7 +97,7 @@ class CheckLabel(QWidget):
         self._say("warning", text, "waiting")
 
     def show_wrong(self, text: str) -> None:
-        """Say what has to be mended."""
+        """Show what has to be fixed."""
         self._say("error", text, "problem")
 
     def show_note(self, text: str) -> None:
@@ -257,6 +257,6 @@ class WizardStep(QWidget):
             editor.setToolTip(texts.tip(said))
 
     def find_wrong(self, key: str, value: object) -> str:
-        """Return what is wrong with a value of a setting by itself; empty if nothing is."""
+        """Return what is wrong with a single value of a setting; empty if it is valid."""
         _, problems = check_values({key: value})
         return problems[0].message if problems else ""
