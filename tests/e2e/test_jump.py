@@ -60,7 +60,7 @@ def test_settings_for_the_systems_ssh_carry_on_with_agent_and_jump_host(
 
     notices = {line["problem"]["code"]: line["problem"] for line in ended.events("notice")}
     assert ended.code == 0
-    assert f'transfer.ssh = "system" of {site.config}' in notices["settings.former"]["message"]
+    assert f'transfer.ssh = "system" in {site.config}' in notices["settings.former"]["message"]
     assert '"paramiko" is used instead' in notices["settings.former"]["message"]
     assert site.place.find_losses() == []
     assert "Accepted publickey" in jump.log

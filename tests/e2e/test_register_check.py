@@ -104,7 +104,7 @@ def test_a_person_reads_a_line_for_each_step(site):
     assert said.code == 0
     lines = said.output.splitlines()
     assert all(line.startswith("ok ") for line in lines[:-1])
-    assert "open" in lines[-1]
+    assert "first run" in lines[-1]
 
 
 def test_a_host_that_does_not_know_the_key_is_explained_by_what_the_server_says(site):

@@ -225,7 +225,7 @@ def test_the_command_tells_every_file_and_is_sure_only_when_told_so(site):
     path = site.data / COMMANDED / "a.tif"
     asked = site.command("free", str(path))
     assert asked.code == 2
-    assert "give --yes" in asked.complaints
+    assert "use --yes" in asked.complaints
     assert path.exists()
 
     told = site.command("free", str(path), "--yes")

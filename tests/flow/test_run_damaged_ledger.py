@@ -61,7 +61,7 @@ def test_damage_that_shows_while_a_run_goes_is_told_and_the_next_run_starts_afre
     after = site.carry()
 
     assert (hit.code, hit.sums.problem.code) == (3, "ledger.damaged")
-    assert "set aside" in hit.sums.problem.hint
+    assert "moved aside" in hit.sums.problem.hint
     assert "disk is not full" not in hit.sums.problem.hint
     assert len(list(site.state.glob("ledger-*.corrupt-*.db"))) == 1
     assert (after.code, after.sums.problem, after.sums.sent) == (0, None, 0)

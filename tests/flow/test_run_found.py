@@ -287,5 +287,5 @@ def test_a_source_is_not_removed_while_a_run_is_at_work(site, dropped):
     process.communicate()
 
     assert refused.code == 3
-    assert "at work" in refused.complaints
+    assert "in progress" in refused.complaints
     assert len(find_sources(site)) == 1

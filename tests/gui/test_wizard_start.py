@@ -116,7 +116,7 @@ def test_a_key_that_the_host_does_not_know_yet_is_no_success(open_wizard, town):
 
     assert not key.proved
     assert "did not arrive" in key.test.verdict.text
-    assert "until the staging host knows the key" in key.test.steps.item(5).text()
+    assert "until the staging host accepts a newly approved key" in key.test.steps.item(5).text()
 
 
 def test_a_closed_wizard_opens_again_where_it_was_left(open_wizard, town):

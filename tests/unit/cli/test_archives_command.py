@@ -88,7 +88,7 @@ def test_what_is_no_archive_is_told_in_a_sentence(tmp_path, words):
     result = call(*words, path)
 
     assert result.exit_code == 1
-    assert "no archive of ours" in result.output
+    assert "not an archive of mydata-like" in result.output
 
 
 def test_a_file_that_it_does_not_hold_is_told(archive):
