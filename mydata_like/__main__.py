@@ -39,7 +39,7 @@ def main() -> None:
         show(words[1:])
     elif words[:1] == ["--self-test"]:
         from mydata_like.cli.terminal import guard_streams
-        from mydata_like.selftest.self_check import main as try_parts
+        from mydata_like.selftest.checks import main as try_parts
 
         guard_streams()
         sys.exit(try_parts(words[1:]))

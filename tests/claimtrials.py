@@ -33,7 +33,7 @@ import psutil
 
 from mydata_like.app.settings_service import save_settings
 from mydata_like.demo.demo_server import EmbeddedServer
-from mydata_like.demo.faults import Fault, Hang, Reply
+from mydata_like.demo.middleware import Fault, Hang, Reply
 from mydata_like.ssh.keys import PublicKey
 from tests.claims import (
     AWAY,

@@ -11,8 +11,8 @@ from functools import partial
 from pathlib import Path
 
 from mydata_like.core.model import DatafileId, Entry, EntryState
-from mydata_like.demo.faults import Fault, Reply, Reset
 from mydata_like.demo.invariants import list_archived
+from mydata_like.demo.middleware import Fault, Reply, Reset
 from mydata_like.demo.verifier import find_checksum
 from tests.freesite import LONG_AGO_NS, FreeSite, Kept
 from tests.racing import FRAME

@@ -25,7 +25,7 @@ from pathlib import Path
 
 from mydata_like.core.deletion import DeletedFile, KeptFile
 from mydata_like.core.model import DatafileId, DatasetId, LocalFile
-from mydata_like.demo.faults import EMPTY_LIST, Cached, Fault
+from mydata_like.demo.middleware import EMPTY_LIST, Cached, Fault
 from mydata_like.transfer.archive_writer import ArchiveMember
 from tests.archives import write
 from tests.freefaults import KINDS, OF_ARCHIVED, Archive, Trial

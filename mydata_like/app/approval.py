@@ -7,8 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import NamedTuple
 
-from mydata_like.app.connection import Connection, ensure_uuid, uuid_file
-from mydata_like.app.server_settings_cache import ServerSettingsCache
+from mydata_like.app.connection import Connection, ServerSettingsCache, ensure_uuid, uuid_file
 from mydata_like.app.settings_service import (
     find_places,
     load_settings,
@@ -28,10 +27,10 @@ from mydata_like.core.events import ChannelChanged, Event, Notice
 from mydata_like.core.model import StagingArea
 from mydata_like.core.ports import Clock, Emit
 from mydata_like.hostos.machine_info import describe_machine, find_traits
-from mydata_like.server.machine_identity import MachineIdentity
 from mydata_like.server.uploader import (
     Approved,
     Installation,
+    MachineIdentity,
     MachineRecord,
     RegisteredKey,
     UploaderRecord,

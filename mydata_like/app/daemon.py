@@ -30,9 +30,9 @@ from mydata_like.engine.health_reports import HealthReporter
 from mydata_like.engine.layout_walk import ALL, ScanScope
 from mydata_like.engine.pipeline import WorkerGroup
 from mydata_like.engine.run import INTERRUPTED, RunEnd
-from mydata_like.engine.schedule import Rule
 from mydata_like.engine.scheduler import (
     FOLDER,
+    Rule,
     RunRequests,
     RunResult,
     Scheduler,

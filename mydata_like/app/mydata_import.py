@@ -27,9 +27,8 @@ from mydata_like.settings.mydata_cfg import (
     translate,
 )
 from mydata_like.settings.pending_changes import KeyStore
-from mydata_like.settings.schema import Settings, find_missing, settings_by_key
+from mydata_like.settings.schema import Settings, check_values, find_missing, settings_by_key
 from mydata_like.settings.settings_file import read_settings_file
-from mydata_like.settings.validate import check_values
 from mydata_like.ssh.keys import load_key
 from mydata_like.state.paths import StatePaths
 from mydata_like.state.secrets import Owner, Secret, SecretSources

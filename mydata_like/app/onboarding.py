@@ -41,8 +41,7 @@ from mydata_like.engine.scan import Scan
 from mydata_like.engine.walk import FileFilter, Walk
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.server.api import HttpServer
-from mydata_like.server.client import ApiClient
-from mydata_like.server.responses import MovedError
+from mydata_like.server.client import ApiClient, MovedError
 from mydata_like.settings.layers import Loaded
 from mydata_like.settings.schema import Filters, Server, Settings
 from mydata_like.settings.values import complete_address, is_loopback

@@ -5,9 +5,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mydata_like.app.connection import require_complete
+from mydata_like.app.connection import refresh_settings, require_complete
 from mydata_like.app.run_request import RunObserver, RunRequest, build_gate, connect, connected
-from mydata_like.app.server_settings_cache import refresh_settings
 from mydata_like.app.settings_service import find_places, load_settings, prepare_places
 from mydata_like.app.staging_service import list_endpoints, open_approval_request
 from mydata_like.core.errors import HostKeyError

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import SystemRandom
 
-from mydata_like.app.connection import Connection, open_connection
-from mydata_like.app.server_settings_cache import refresh_settings, report_change
+from mydata_like.app.connection import Connection, open_connection, refresh_settings, report_change
 from mydata_like.app.settings_service import find_api_key, find_places, open_secrets
 from mydata_like.core.errors import (
     AccessDeniedError,

@@ -1,4 +1,4 @@
-"""Building a run from a request and its settings, and closing it at the end."""
+"""Building a run from a request and its settings, limiting its impact, and closing it."""
 
 import os
 import sys
@@ -13,11 +13,15 @@ from mydata_like.app.connection import (
     describe_identity,
     ensure_uuid,
     require_complete,
+    with_server_filters_marked,
 )
-from mydata_like.app.directory_lock import check_shards, directory_locked, without_copy_notices
-from mydata_like.app.host_impact import limited_impact
+from mydata_like.app.directory_lock import (
+    check_shards,
+    directory_locked,
+    marked,
+    without_copy_notices,
+)
 from mydata_like.app.run_request import RunObserver, RunRequest, build_gate, connect, ignore
-from mydata_like.app.server_settings_cache import with_server_filters_marked
 from mydata_like.app.settings_service import (
     correct_places,
     find_places,
@@ -27,7 +31,6 @@ from mydata_like.app.settings_service import (
     report_former_values,
 )
 from mydata_like.app.staging_service import OpenStaging, find_staging, open_staging
-from mydata_like.app.uploader_marks import marked
 from mydata_like.core.data_directory import WHOLE
 from mydata_like.core.errors import UploaderError
 from mydata_like.core.events import Event, Notice, RunFinished, RunProgressed, event_record
@@ -45,9 +48,10 @@ from mydata_like.engine.dataset_index import ArchiveRecovery, Audit, AuditPolicy
 from mydata_like.engine.dataset_writers import WriteTracker
 from mydata_like.engine.datasets import Datasets
 from mydata_like.engine.discovery import Discovery, Lookahead
+from mydata_like.engine.gate import LOAD_CHECK_INTERVAL, RENEW_INTERVAL, Gate, LoadGuard, SleepGuard
 from mydata_like.engine.outcome_recorder import OutcomeRecorder
 from mydata_like.engine.pack import Pack
-from mydata_like.engine.pipeline import CancelFlag, begin, settle
+from mydata_like.engine.pipeline import CancelFlag, begin, repeated, settle
 from mydata_like.engine.progress import RunProgress
 from mydata_like.engine.record import Record
 from mydata_like.engine.recover import Recovery, UnreportedFiles
@@ -63,15 +67,39 @@ from mydata_like.engine.source_store import ExtraSources, check_source
 from mydata_like.engine.user_overrides import UserOverrides
 from mydata_like.engine.verify import Verification, Verify
 from mydata_like.hostos.clock import SystemClock
-from mydata_like.hostos.load import measure_idle
+from mydata_like.hostos.load import HostLoad, measure_idle
 from mydata_like.hostos.lock import Lease
-from mydata_like.hostos.process import collect_less_often
+from mydata_like.hostos.process import collect_less_often, lower_priority
+from mydata_like.hostos.sleep_inhibitor import SystemWakefulness
 from mydata_like.ledger.sql import PastRunRow
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
+from mydata_like.settings.schema import Limits, Settings
 from mydata_like.state.state_files import DELETIONS, find_file, load_deletions
 from mydata_like.transfer.archive_reader import TarArchives
 from mydata_like.transfer.file_source import read_checksum
 from mydata_like.transfer.sessions import count_cpus
+
+
+def lower_own_priority(settings: Settings) -> None:
+    """Lower the priority of this process for good, if `limits.low_priority` is set."""
+    if settings.limits.low_priority:
+        lower_priority()
+
+
+@contextmanager
+def limited_impact(limits: Limits, gate: Gate, emit: Emit, progress: RunProgress) -> Iterator[None]:
+    """Limit the impact on the instrument while a run is in progress."""
+    with ExitStack() as stack:
+        if limits.quiet_hours or limits.pause_while_running or limits.pause_under_pressure:
+            check_load = LoadGuard(limits, HostLoad(), gate, emit)
+            stack.enter_context(repeated(check_load, LOAD_CHECK_INTERVAL))
+        if limits.keep_awake:
+            inhibitor = SystemWakefulness()
+            stack.callback(inhibitor.end)
+            guard = SleepGuard(inhibitor, progress, gate.clock)
+            stack.enter_context(repeated(guard, RENEW_INTERVAL))
+        yield
+
 
 LOOK_FOR = 30.0  # seconds of scanning if a run cannot start
 SWITCH_INTERVAL = 0.0005  # seconds for which a thread may block the sending threads

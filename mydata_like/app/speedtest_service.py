@@ -25,7 +25,7 @@ from mydata_like.app.staging_service import list_endpoints, open_approval_reques
 from mydata_like.core.errors import NotApprovedError, Problem, RunError
 from mydata_like.core.formatting import format_size
 from mydata_like.core.ports import CancelSignal, Clock
-from mydata_like.engine.load_guard import judge_hours, judge_program
+from mydata_like.engine.gate import judge_hours, judge_program
 from mydata_like.engine.run_limits import Planned, find_planned
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.hostos.load import HostLoad
@@ -45,8 +45,7 @@ from mydata_like.speedtest.results import (
     SpeedTestEffort,
     SpeedTestResult,
 )
-from mydata_like.speedtest.runner import SpeedTestRunner
-from mydata_like.speedtest.target import ProbeFiles, Questions, SpeedTestTarget
+from mydata_like.speedtest.runner import ProbeFiles, Questions, SpeedTestRunner, SpeedTestTarget
 from mydata_like.state.paths import StatePaths
 from mydata_like.state.state_files import SPEED_TESTS, add_speed_test, find_file, read_speed_tests
 

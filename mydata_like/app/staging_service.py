@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from mydata_like.app.approval import ApprovalRequest, StoredIdentity, describe_applicant
-from mydata_like.app.connection import Connection
-from mydata_like.app.server_settings_cache import open_server_settings
+from mydata_like.app.connection import Connection, open_server_settings
 from mydata_like.app.settings_service import approval_file, find_state
 from mydata_like.core.errors import (
     AccessDeniedError,
@@ -43,10 +42,10 @@ from mydata_like.state.state_files import (
 from mydata_like.transfer.archive_writer import ArchiveSource, open_content
 from mydata_like.transfer.channel import describe_member
 from mydata_like.transfer.file_source import FileSource
-from mydata_like.transfer.held_back_tail import owner_mark, part_name
 from mydata_like.transfer.pool import SshTransport, build_endpoints
 from mydata_like.transfer.probe_file import require_let_in, visit
 from mydata_like.transfer.remote_cleanup import AGE, Leftover, Removed, clean_up, open_remover
+from mydata_like.transfer.remote_shell import owner_mark, part_name
 from mydata_like.transfer.single_file import RESUMABLE
 from mydata_like.transfer.worker_messages import Member
 

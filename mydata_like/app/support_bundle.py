@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, get_args
 
 import mydata_like
+from mydata_like.app.ledger_status import look_at_state
 from mydata_like.app.settings_service import (
     find_api_key,
     find_places,
@@ -17,7 +18,6 @@ from mydata_like.app.settings_service import (
     load_settings,
     open_secrets,
 )
-from mydata_like.app.status_report import look_at_state
 from mydata_like.core.errors import RunError, UploaderError
 from mydata_like.core.events import Event
 from mydata_like.core.formatting import format_size

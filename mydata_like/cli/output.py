@@ -56,7 +56,7 @@ from mydata_like.engine.progress import Totals
 from mydata_like.hostos.clock import SystemClock
 
 if TYPE_CHECKING:
-    from mydata_like.app.status_report import StatusReport
+    from mydata_like.app.ledger_status import StatusReport
     from mydata_like.settings.layers import ServerDecision
 
 

@@ -12,13 +12,12 @@ from pathlib import Path
 import typer
 from typer import BadParameter
 
-from mydata_like.app.host_impact import lower_own_priority
+from mydata_like.app.ledger_status import look_at_state
 from mydata_like.app.logging_setup import open_log
 from mydata_like.app.monitoring import send_signals
 from mydata_like.app.registration import load_trusting
 from mydata_like.app.run_request import RunObserver, RunRequest
-from mydata_like.app.run_service import open_run
-from mydata_like.app.status_report import look_at_state
+from mydata_like.app.run_service import lower_own_priority, open_run
 from mydata_like.cli.options import (
     AcceptEmptyOption,
     AcceptOption,

@@ -5,14 +5,14 @@ from datetime import datetime
 
 import typer
 
-from mydata_like.app.settings_service import load_settings, offer_takeover
-from mydata_like.app.status_report import (
+from mydata_like.app.ledger_status import (
     RUNS_SHOWN,
     Heartbeat,
     PastRunRow,
     StatusReport,
     look_at_state,
 )
+from mydata_like.app.settings_service import load_settings, offer_takeover
 from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
 from mydata_like.cli.output import (
     Shape,

@@ -5,7 +5,6 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol, Self
 
-from mydata_like.core.local_files import signed
 from mydata_like.core.model import (
     ArchiveMember,
     DatafileId,
@@ -14,6 +13,7 @@ from mydata_like.core.model import (
     EntryState,
     FileToSend,
     LocalFile,
+    signed,
 )
 
 

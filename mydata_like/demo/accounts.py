@@ -7,8 +7,16 @@ from flask import Response, request
 
 from mydata_like.demo.context import ServerContext, caller, id_in, require_permission, uri_of
 from mydata_like.demo.database import Row
-from mydata_like.demo.json_responses import Refusal, answer_json, denied, failed
-from mydata_like.demo.request_parsing import QueryFilters, cut, read_json, read_page
+from mydata_like.demo.requests import (
+    QueryFilters,
+    Refusal,
+    answer_json,
+    cut,
+    denied,
+    failed,
+    read_json,
+    read_page,
+)
 
 _NAME_LIMIT = 100
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from flask import g, request
 
 from mydata_like.demo.database import Database, Row
-from mydata_like.demo.json_responses import denied
+from mydata_like.demo.requests import denied
 from mydata_like.demo.server_clock import ServerClock
 from mydata_like.demo.verifier import Verifier
 

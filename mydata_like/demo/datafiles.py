@@ -20,20 +20,18 @@ from mydata_like.demo.context import (
     uri_of,
 )
 from mydata_like.demo.database import Row
-from mydata_like.demo.json_responses import (
+from mydata_like.demo.requests import (
     JSON,
     SORRY,
+    ParsedRecord,
+    QueryFilters,
     Refusal,
     answer_objects,
     answer_text,
     denied,
+    envelope,
     failed,
     invalid,
-)
-from mydata_like.demo.request_parsing import (
-    ParsedRecord,
-    QueryFilters,
-    envelope,
     read_changes,
     read_draft,
     read_json,

@@ -20,10 +20,9 @@ from werkzeug.serving import DechunkedInput
 
 from mydata_like.demo.context import ServerContext
 from mydata_like.demo.database import Database
-from mydata_like.demo.faults import FaultList
 from mydata_like.demo.fixtures import ACCOUNT, Person, add_person, fill
 from mydata_like.demo.invariants import FileKey, StoredFile, find_violations, list_files
-from mydata_like.demo.middleware import LoggedRequest, Middleware
+from mydata_like.demo.middleware import FaultList, LoggedRequest, Middleware
 from mydata_like.demo.replicas import copy_replica
 from mydata_like.demo.rest_api import build_app
 from mydata_like.demo.server_clock import ServerClock

@@ -18,8 +18,17 @@ from mydata_like.demo.context import (
     uri_of,
 )
 from mydata_like.demo.database import Row
-from mydata_like.demo.json_responses import Refusal, answer_json, answer_text, denied, failed
-from mydata_like.demo.request_parsing import QueryFilters, cut, read_json, read_page
+from mydata_like.demo.requests import (
+    QueryFilters,
+    Refusal,
+    answer_json,
+    answer_text,
+    cut,
+    denied,
+    failed,
+    read_json,
+    read_page,
+)
 
 _IN_EXPERIMENT = "d.id IN (SELECT dataset FROM dataset_experiment WHERE experiment = ?)"
 _DATASET_FILTERS = QueryFilters(

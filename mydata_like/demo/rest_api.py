@@ -6,12 +6,11 @@ from flask import Flask, Response, g, request
 from werkzeug.exceptions import InternalServerError, NotFound
 
 from mydata_like.demo.accounts import Accounts
-from mydata_like.demo.chunked_uploads import Chunks
 from mydata_like.demo.context import API, ServerContext, identify
 from mydata_like.demo.datafiles import Datafiles, Registrar
 from mydata_like.demo.experiments import DatasetResource, Experiments
-from mydata_like.demo.json_responses import Refusal, answer_json, answer_refusal, failed
-from mydata_like.demo.replicas import Replicas
+from mydata_like.demo.replicas import Chunks, Replicas
+from mydata_like.demo.requests import Refusal, answer_json, answer_refusal, failed
 from mydata_like.demo.uploaders import Registrations, UploaderResource
 
 View = Callable[..., Response]

@@ -13,9 +13,8 @@ import requests
 from flask import Response, request
 
 from mydata_like.demo.demo_server import EmbeddedServer
-from mydata_like.demo.faults import parse_fault
-from mydata_like.demo.json_responses import answer_json
-from mydata_like.demo.middleware import CONTROL
+from mydata_like.demo.middleware import CONTROL, parse_fault
+from mydata_like.demo.requests import answer_json
 from mydata_like.demo.uploaders import ScpAddress
 
 

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from mydata_like.demo.context import DEFAULT_BOX, ServerContext
 from mydata_like.demo.database import Row
-from mydata_like.demo.request_parsing import ParsedRecord
+from mydata_like.demo.requests import ParsedRecord
 from mydata_like.demo.verifier import join_inside
 
 

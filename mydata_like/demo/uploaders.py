@@ -16,8 +16,16 @@ from mydata_like.demo.context import (
     uri_of,
 )
 from mydata_like.demo.database import Database, Row
-from mydata_like.demo.json_responses import Refusal, answer_json, denied, failed
-from mydata_like.demo.request_parsing import QueryFilters, cut, read_json, read_page
+from mydata_like.demo.requests import (
+    QueryFilters,
+    Refusal,
+    answer_json,
+    cut,
+    denied,
+    failed,
+    read_json,
+    read_page,
+)
 from mydata_like.demo.server_clock import ServerClock
 
 STAGING_BOX = "staging"

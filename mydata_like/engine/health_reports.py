@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from mydata_like.core.deletion import Safety
 from mydata_like.core.errors import Problem
-from mydata_like.engine.schedule import Rule, next_start
+from mydata_like.engine.scheduler import Rule, next_start
 from mydata_like.settings.schedule_section import WEEKDAYS
 from mydata_like.settings.sections import Monitor as MonitorSettings
 

@@ -20,8 +20,7 @@ from mydata_like.core.events import (
     FolderSkipped,
 )
 from mydata_like.core.formatting import format_path
-from mydata_like.core.local_files import bounded_ns
-from mydata_like.core.model import DatasetFolder, FileGroup, LocalFile
+from mydata_like.core.model import DatasetFolder, FileGroup, LocalFile, bounded_ns
 from mydata_like.core.openat import OpenFolder, join, look
 from mydata_like.core.patterns import PathPatterns
 from mydata_like.core.ports import CancelSignal, Clock, Emit

@@ -26,9 +26,8 @@ from mydata_like.core.formatting import format_path
 from mydata_like.engine.progress import NO_PROGRESS
 from mydata_like.gui import status_service
 from mydata_like.gui.engine_process import Engine, RestartBackoff, describe_end
-from mydata_like.gui.live_run import LiveRun
 from mydata_like.gui.pending_sources import ADD, Order, PendingSources, split_orders
-from mydata_like.gui.run_state import PastRunState, Phase, RunState
+from mydata_like.gui.run_state import LiveRun, PastRunState, Phase, RunState
 from mydata_like.gui.status_service import StatusSnapshot
 from mydata_like.gui.tasks import Tasks
 from mydata_like.hostos.clock import SystemClock

@@ -1,17 +1,75 @@
-"""The state of program and run as one value, from which window and tray are drawn."""
+"""The state of the program and of the active run, from which window and tray are drawn."""
 
+from collections import deque
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Self
+from typing import Final, NamedTuple, Self
 
 from mydata_like.core.deletion import PARTIAL_REASONS, RunSums, Safety, SafetyEvidence, judge_safety
 from mydata_like.core.errors import Problem
 from mydata_like.core.events import RunFinished, RunProgressed, StagesMeasured
 from mydata_like.core.extra_sources import KnownSource
 from mydata_like.core.model import NO_RISK, AtRisk
-from mydata_like.engine.progress import NO_PROGRESS
+from mydata_like.core.ports import Clock
+from mydata_like.engine.progress import NO_PROGRESS, ActiveTransfer, RunProgress
 from mydata_like.settings.layers import ServerDecision
+
+HISTORY_SECONDS: Final = 600.0
+SAMPLE_SECONDS: Final = 0.45  # the minimum length of a sample
+
+
+class ChannelRates(NamedTuple):
+    """The throughput of each channel at one moment, in bytes per second."""
+
+    at: float
+    rates: dict[int, float]
+
+
+class LiveView(NamedTuple):
+    """The transfers and the throughput at one moment."""
+
+    transfers: tuple[ActiveTransfer, ...]
+    samples: tuple[ChannelRates, ...]
+
+
+class LiveRun:
+    """One active run; `progress` consumes its events."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.progress = RunProgress(clock)
+        self._clock = clock
+        self._sampled_at = clock.monotonic()
+        self._sampled: dict[int, int] = {}  # bytes by channel at that time
+        self._samples: deque[ChannelRates] = deque()
+        self._rates: dict[int, float] = {}  # smoothed, by transfer
+
+    def sample(self) -> None:
+        """Measure the channels since the previous sample, unless that is too recent."""
+        now = self._clock.monotonic()
+        passed = now - self._sampled_at
+        if passed < SAMPLE_SECONDS:
+            return
+        sent = self.progress.bytes_by_channel
+        more = {number: sent[number] - self._sampled.get(number, 0) for number in sent}
+        rates = {number: carried / passed for number, carried in more.items() if carried}
+        self._sampled_at, self._sampled = now, sent
+        self._samples.append(ChannelRates(now, rates))
+        while now - self._samples[0].at > HISTORY_SECONDS:
+            self._samples.popleft()
+        before = self._rates
+        self._rates = {
+            each.number: 0.7 * before.get(each.number, 0.0) + 0.3 * rates.get(each.channel, 0.0)
+            for each in self.progress.transfers
+        }
+
+    def view(self) -> LiveView:
+        """Return the current view."""
+        transfers = (
+            each._replace(rate=self._rates.get(each.number, 0.0))
+            for each in self.progress.transfers
+        )
+        return LiveView(tuple(transfers), tuple(self._samples))
 
 
 class Phase(StrEnum):

@@ -75,7 +75,7 @@ def remove_source(settings: Settings, config: Path | None, path: bytes) -> None:
 
 def look(settings: Settings, config: Path | None) -> StatusSnapshot:
     """Return the current status; raises `UploaderError` if the ledger cannot be read."""
-    from mydata_like.app.status_report import look_at_state
+    from mydata_like.app.ledger_status import look_at_state
 
     state = look_at_state(settings, config)
     at_work = next(iter(state.runs), None) if state.running else None

@@ -39,10 +39,10 @@ from mydata_like.gui.pages.page_registry import PageSpec, list_pages
 from mydata_like.gui.run_state import Phase, RunState
 from mydata_like.gui.status_text import overview_sentence
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.file_drop import PathLineEdit
 from mydata_like.gui.theme.widgets import (
     ElidedLabel,
     IconLabel,
+    PathLineEdit,
     PlainLabel,
     RowIcon,
     icon,

@@ -16,7 +16,6 @@ from typing import Any, Self
 from mydata_like.core.archives import ArchiveRecord
 from mydata_like.core.errors import Problem
 from mydata_like.core.extra_sources import Destination, ExtraSource, KnownSource
-from mydata_like.core.local_files import signed
 from mydata_like.core.model import (
     NO_RISK,
     UNSENT,
@@ -32,6 +31,7 @@ from mydata_like.core.model import (
     OpenFiles,
     Outcome,
     Replacement,
+    signed,
 )
 from mydata_like.core.ports import Clock
 from mydata_like.ledger import ledger_file, sql

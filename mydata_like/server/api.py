@@ -24,11 +24,10 @@ from mydata_like.core.model import (
     User,
 )
 from mydata_like.core.ports import ExperimentDraft
-from mydata_like.server.client import ApiClient, Query
+from mydata_like.server.client import ApiClient, OtherBytesError, Query, decode_json
 from mydata_like.server.get_or_create import GetOrCreate
 from mydata_like.server.http import HttpRequest, HttpResponse
 from mydata_like.server.http_upload import answer_timeout
-from mydata_like.server.responses import OtherBytesError, decode_json
 from mydata_like.server.serializers import (
     Document,
     ShapeError,

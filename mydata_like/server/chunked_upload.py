@@ -15,7 +15,7 @@ from mydata_like.core.errors import RejectedError, TransientError, UnansweredErr
 from mydata_like.core.model import NO_CHECKSUM, Datafile, FileToSend
 from mydata_like.core.ports import Progress
 from mydata_like.core.token_bucket import TokenBucket
-from mydata_like.server.client import ApiClient, json_request
+from mydata_like.server.client import ApiClient, json_request, plain
 from mydata_like.server.http import HttpRequest
 from mydata_like.server.http_upload import (
     Body,
@@ -25,7 +25,6 @@ from mydata_like.server.http_upload import (
     find_records,
     read_checksum,
 )
-from mydata_like.server.responses import plain
 from mydata_like.server.serializers import expect
 
 _NEVER: Final = "1970-01-01T00:00:00+00:00"

@@ -1,24 +1,147 @@
-"""The server's record of this uploader, and its request for access to the staging area."""
+"""The server's record of this uploader: computer, request for access, and mark of a run."""
 
 import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import date
+from datetime import date, datetime, timedelta
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Self
 
 from mydata_like import __version__
+from mydata_like.core.data_directory import WHOLE, Shard
 from mydata_like.core.errors import NotApprovedError, StagingError
 from mydata_like.core.model import InstrumentRecord, StagingArea
-from mydata_like.server import uploader_mark
-from mydata_like.server.client import ApiClient, json_request
+from mydata_like.core.parsing import parse_json, parse_moment
+from mydata_like.server.client import ApiClient, json_request, plain
 from mydata_like.server.get_or_create import GetOrCreate
-from mydata_like.server.machine_identity import KEY, MachineIdentity
-from mydata_like.server.responses import plain
 from mydata_like.server.serializers import ShapeError, expect, page_parser
-from mydata_like.server.uploader_mark import UploaderMark
+
+MACHINE_KEY: Final = "mydata_like_computer"  # of the setting; MyData ignores unknown ones
+_ENOUGH: Final = 2  # of three traits: each of them may change over time
+_NAME: Final = 64
+
+
+class MachineIdentity(NamedTuple):
+    """A computer, by its name and by digests of its system's id and its network interfaces.
+
+    `system` is empty if unknown; `since` is the day on which the uploader was first used here.
+    """
+
+    hostname: str
+    system: str
+    interfaces: frozenset[str]
+    since: str = ""
+
+    @classmethod
+    def of(cls, uuid: str, hostname: str, system: str, interfaces: Iterable[str]) -> Self:
+        """Return the identity of a computer for an uploader with this uuid."""
+
+        def digest(text: str) -> str:
+            return hashlib.sha256(f"{uuid} {text}".encode()).hexdigest()[:16] if text else ""
+
+        return cls(plain(hostname, _NAME), digest(system), frozenset(map(digest, interfaces)))
+
+    @classmethod
+    def parse(cls, text: str) -> Self | None:
+        """Return the computer in a setting; None if it cannot be parsed."""
+        try:
+            found = parse_json(text)
+            return cls(
+                plain(found["hostname"], _NAME),
+                str(found["system"]),
+                frozenset(map(str, found["interfaces"])),
+                parse_moment(found["since"]).date().isoformat(),
+            )
+        except (ValueError, TypeError, KeyError, AttributeError):
+            return None
+
+    def format(self, now: datetime) -> str:
+        """Return the setting that assigns the uploader to this computer from now on."""
+        return json.dumps(
+            {
+                "hostname": self.hostname,
+                "system": self.system,
+                "interfaces": sorted(self.interfaces),
+                "since": now.isoformat(timespec="seconds"),
+            }
+        )
+
+    def is_same(self, other: Self) -> bool:
+        """Return whether this is the same computer, possibly with some changed traits."""
+        alike = (
+            self._has_name_of(other),
+            self.system != "" and self.system == other.system,
+            bool(self.interfaces & other.interfaces),
+        )
+        return sum(alike) >= _ENOUGH
+
+    def is_out_of_date(self, now: Self) -> bool:
+        """Return whether the same computer has another name or system now.
+
+        Interfaces do not count. They change often, and are the only difference between two copies
+        of one disk, which would otherwise overwrite each other's identity at every run.
+        """
+        return not self._has_name_of(now) or self.system != now.system
+
+    def _has_name_of(self, other: Self) -> bool:
+        return self.hostname.casefold() == other.hostname.casefold()
+
+
+MARK_KEY: Final = "mydata_like_at_work"  # the prefix of the names of these settings
+EXPIRY: Final = timedelta(minutes=5)  # after which a mark that was not renewed is invalid
+_FOLDERS: Final = 8  # in a mark; one common folder is enough
+_WHO: Final = 160
+
+
+class UploaderMark(NamedTuple):
+    """Digests of folders, and who works on them, on which computer and on which shard.
+
+    `renewals` grows, so that each renewal changes the setting on the server.
+    """
+
+    folders: frozenset[str]
+    who: str
+    host: str
+    shard: Shard = WHOLE
+    renewals: int = 0
+
+    @classmethod
+    def parse(cls, text: str) -> Self | None:
+        """Return the mark in a setting; None if it is empty or cannot be parsed."""
+        try:
+            found = parse_json(text)
+            return cls(
+                frozenset(map(str, found["folders"])),
+                plain(found["who"], _WHO),
+                str(found["host"]),
+                Shard(*map(int, found["shard"])),
+                int(found["renewals"]),
+            )
+        except (ValueError, TypeError, KeyError, AttributeError):
+            return None
+
+    def format(self) -> str:
+        """Return the setting."""
+        return json.dumps(self._asdict() | {"folders": sorted(self.folders)})
+
+    @property
+    def key(self) -> str:
+        """The setting's name."""
+        return MARK_KEY + (f"_{self.shard.number}_of_{self.shard.total}" if str(self.shard) else "")
+
+    def overlaps(self, other: Self) -> bool:
+        """Return whether both work on some of the same files."""
+        apart = self.shard.total == other.shard.total and self.shard != other.shard
+        return bool(self.folders & other.folders) and not apart
+
+
+def digest_folders(folder: int, inside: Iterable[tuple[bytes, int]]) -> frozenset[str]:
+    """Return digests that identify a folder: its file id, with names and ids of its subfolders."""
+    texts = (f"{folder} {number} ".encode() + name for name, number in sorted(inside)[:_FOLDERS])
+    return frozenset(hashlib.sha256(text).hexdigest()[:16] for text in texts)
+
 
 _HOST: Final = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9._:-]*[A-Za-z0-9_])?")
 _USERNAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._@-]*[$]?")
@@ -265,7 +388,7 @@ class Uploaders:
         Other settings are unchanged. The whole uploader is sent, because a server may treat
         missing fields as deleted.
         """
-        self.keep_setting(uploader, installation, instrument, (KEY, identity))
+        self.keep_setting(uploader, installation, instrument, (MACHINE_KEY, identity))
 
     def keep_setting(
         self,
@@ -375,8 +498,8 @@ def _parse_uploader(row: Any) -> UploaderRecord:
     pairs = settings if type(settings) is list else []
     updated = row.get("settings_updated") if type(row) is dict else None
     kept = {expect(it, "key", str): expect(it, "value", str) for it in pairs}
-    identity = kept.pop(KEY, "")
-    texts = {key: kept.pop(key) for key in list(kept) if key.startswith(uploader_mark.KEY)}
+    identity = kept.pop(MACHINE_KEY, "")
+    texts = {key: kept.pop(key) for key in list(kept) if key.startswith(MARK_KEY)}
     found = ((key, UploaderMark.parse(text)) for key, text in texts.items())
     return UploaderRecord(
         expect(row, "id", int),

@@ -17,10 +17,9 @@ from mydata_like.settings.fields import (
     parse_value,
     unknown_key,
 )
-from mydata_like.settings.schema import Settings, settings_by_key
+from mydata_like.settings.schema import Settings, check_values, settings_by_key
 from mydata_like.settings.server_layer import SHOWN, ServerLayer, matches
 from mydata_like.settings.settings_file import SettingsFile, read_settings_file
-from mydata_like.settings.validate import check_values
 
 PREFIX: Final = "MYDATA_LIKE_"
 

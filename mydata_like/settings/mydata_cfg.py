@@ -21,8 +21,7 @@ from mydata_like.core.errors import SettingsError
 from mydata_like.settings.atomic_write import write_private
 from mydata_like.settings.fields import Setting, find_nearest, format_value, parse_value
 from mydata_like.settings.schedule_section import Weekday
-from mydata_like.settings.schema import iter_settings
-from mydata_like.settings.validate import check_values
+from mydata_like.settings.schema import check_values, iter_settings
 from mydata_like.settings.values import CIPHERS
 
 _LARGEST = 1024 * 1024

@@ -10,8 +10,7 @@ from typing import Final, Literal
 
 from mydata_like.settings.fields import SettingProblem, plain_value
 from mydata_like.settings.layers import Layer, Layers, ResolvedValue
-from mydata_like.settings.schema import Settings, find_missing, settings_by_key
-from mydata_like.settings.validate import check_values
+from mydata_like.settings.schema import Settings, check_values, find_missing, settings_by_key
 
 NO_LAYERS: Final = Layers({}, {}, ())
 # These layers override the user's file: values in it have no effect while they are set.

@@ -12,8 +12,7 @@ from typing import Final
 
 from mydata_like.settings.fields import parse_value
 from mydata_like.settings.mydata_cfg import Conversion, translate
-from mydata_like.settings.schema import Settings, settings_by_key
-from mydata_like.settings.validate import check_values
+from mydata_like.settings.schema import Settings, check_values, settings_by_key
 
 # Only this computer may set these. An attacker who controls the server must not be able to redirect
 # uploads, to make us trust other hosts, to have files read that the user did not choose, to change

@@ -10,9 +10,8 @@ from typing import Protocol
 
 from mydata_like.core.errors import HostKeyError, SettingsError, StagingError, TransientError
 from mydata_like.ssh import dialing
-from mydata_like.ssh.algorithms import HOST_KEYS, prefer
 from mydata_like.ssh.keys import KeyPair, PublicKey, check_host_key, load_key, preferred_types
-from mydata_like.ssh.session import Endpoint, SshSession
+from mydata_like.ssh.session import HOST_KEYS, Endpoint, SshSession, prefer
 
 _FAMILIES = (HOST_KEYS[:1], HOST_KEYS[1:4], HOST_KEYS[4:])  # Ed25519, ECDSA, RSA
 _Dial = Callable[[], socket]  # one more connection to the host

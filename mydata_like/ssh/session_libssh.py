@@ -25,9 +25,8 @@ from ssh.session import Session as Foreign
 
 from mydata_like.core.errors import TransientError
 from mydata_like.ssh import dialing
-from mydata_like.ssh.algorithms import CIPHERS, HOST_KEYS, KEY_EXCHANGES, MACS
 from mydata_like.ssh.keys import KeyPair, PublicKey
-from mydata_like.ssh.session import CommandResult, Endpoint
+from mydata_like.ssh.session import CIPHERS, HOST_KEYS, KEY_EXCHANGES, MACS, CommandResult, Endpoint
 from mydata_like.ssh.sftp import Sftp
 from mydata_like.ssh.shared_socket import SharedSocket
 

@@ -28,10 +28,16 @@ from paramiko.packet import Packetizer
 from mydata_like.core.errors import SettingsError, TransientError
 from mydata_like.ssh import dialing
 from mydata_like.ssh.agent import FIDO_KEYS, Agent, AgentKey
-from mydata_like.ssh.algorithms import CIPHERS, KEY_EXCHANGES, MACS, signatures
 from mydata_like.ssh.dialing import hurry
 from mydata_like.ssh.keys import KeyPair, PublicKey
-from mydata_like.ssh.session import CommandResult, Endpoint
+from mydata_like.ssh.session import (
+    CIPHERS,
+    KEY_EXCHANGES,
+    MACS,
+    CommandResult,
+    Endpoint,
+    signatures,
+)
 from mydata_like.ssh.sftp import Sftp
 
 FAILURES: Final = (paramiko.SSHException, OSError, EOFError)

@@ -1,4 +1,4 @@
-"""Writes archives: many small files as one plain tar with an index at its end.
+"""Writes archives: many small files, read ahead, as one plain tar with an index at its end.
 
 Every place and size in an archive follows from the names and sizes of its members, so it is
 known before the first byte is read: the checksums in the index have a fixed width. They are
@@ -8,18 +8,125 @@ changes while it is read is filled up with zeros and has no checksum in the inde
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from itertools import repeat
 from types import TracebackType
 from typing import Final, NamedTuple, Self
 
 from mydata_like.core.errors import FileChangedError, Problem
-from mydata_like.core.local_files import ArchiveMember, LocalFile, Reading
+from mydata_like.core.model import ArchiveMember, LocalFile, Reading
 from mydata_like.core.openat import FolderCache
-from mydata_like.transfer import tar
-from mydata_like.transfer.file_source import FileSource, open_source
-from mydata_like.transfer.small_files import TINY, read_tiny
+from mydata_like.transfer import file_source, tar
+from mydata_like.transfer.file_source import (
+    FileSource,
+    Seen,
+    changed,
+    check_unchanged,
+    open_seen,
+    open_source,
+    translated,
+)
 from mydata_like.transfer.sparse import zeros
 from mydata_like.transfer.worker_messages import Member
+
+TINY: Final = 64 * 1024  # read_tiny's callers keep whole files of up to this size
+
+_TOGETHER: Final = 32  # tiny files that are open at once, at most
+
+
+class PrefetchedFile(NamedTuple):
+    """A tiny file that was opened in advance; the caller closes it."""
+
+    descriptor: int
+    before: os.stat_result
+    started: int
+
+
+def fetch_ahead(
+    files: Sequence[Seen],
+    folders: FolderCache,
+    count_fetched: Callable[[], int] = file_source.count_fetched,
+) -> Generator[PrefetchedFile | None, None, None]:
+    """Yield for each file what `read_tiny` may want of it: None where it opens the file itself.
+
+    Where the first of some files came from a disk, the others are fetched together, which
+    takes a fraction of the waiting, even for a disk without moving parts.
+    """
+    for begin in range(0, len(files), _TOGETHER):
+        before = count_fetched()
+        yield None
+        waited = count_fetched() > before
+        others = files[begin + 1 : begin + _TOGETHER]
+        yield from _fetch_all(others, folders) if waited else repeat(None, len(others))
+
+
+def _fetch_all(files: Sequence[Seen], folders: FolderCache) -> Iterator[PrefetchedFile | None]:
+    fetched = deque(_fetch(seen, folders) for seen in files)
+    try:
+        while fetched:
+            yield fetched.popleft()
+    finally:
+        for left in filter(None, fetched):
+            os.close(left.descriptor)
+
+
+def _fetch(seen: Seen, folders: FolderCache) -> PrefetchedFile | None:
+    """Open a tiny file that can be opened, and have the system fetch it."""
+    if seen.size > TINY:
+        return None
+    started = time.time_ns()
+    try:
+        descriptor, before = open_seen(seen, folders)
+    except FileChangedError:  # to be found out at its turn
+        return None
+    file_source.fetch(descriptor)
+    return PrefetchedFile(descriptor, before, started)
+
+
+def read_tiny(
+    seen: Seen,
+    folders: FolderCache,
+    fetched: PrefetchedFile | None = None,
+    read: Callable[[int, int], bytes] = os.read,
+) -> tuple[bytes, str]:
+    """Return the bytes and the checksum of a small file, with all the care of a `Source`.
+
+    `read` reads from a descriptor, as the system does: at most so many bytes, none at the end.
+    """
+    if fetched:
+        descriptor, before, started = fetched
+    else:
+        started = time.time_ns()
+        descriptor, before = open_seen(seen, folders)
+    try:
+        content = read(descriptor, seen.size + 1)
+        if len(content) < seen.size:
+            content = _read_on(descriptor, seen.size, content, read)
+        after = os.fstat(descriptor)
+    except OSError as error:
+        raise translated(seen.path, error) from error
+    finally:
+        os.close(descriptor)
+    if len(content) != seen.size:
+        raise changed(seen.path)
+    check_unchanged(seen.path, before, after, started)
+    return content, hashlib.md5(content, usedforsecurity=False).hexdigest()
+
+
+def _read_on(
+    descriptor: int, size: int, content: bytes, read: Callable[[int, int], bytes]
+) -> bytes:
+    """Return all of a file of which a part came: the next read tells why it was only a part.
+
+    Before a bad sector the system gives what it could read, and the error afterwards.
+    """
+    while len(content) < size and (more := read(descriptor, size + 1 - len(content))):
+        content += more
+    return content
+
 
 FORMAT: Final = "mydata-like archive 1"
 ENDING: Final = b".tar"

@@ -25,7 +25,7 @@ from mydata_like.settings.values import parse_jump
 from mydata_like.ssh.dialing import NO_CHANNEL, REFUSED
 from mydata_like.ssh.session import Endpoint
 from mydata_like.transfer.channel import SshChannel
-from mydata_like.transfer.held_back_tail import owner_mark
+from mydata_like.transfer.remote_shell import owner_mark
 from mydata_like.transfer.sessions import Sessions, SessionSlot, count_cpus
 from mydata_like.transfer.worker_messages import ChannelOpened, JoinChannel, WorkerConfig
 from mydata_like.transfer.worker_process import WorkerProcess, build_command

@@ -13,8 +13,7 @@ from typing import Final, NamedTuple, Protocol
 from mydata_like.core.errors import RejectedError, TransientError
 from mydata_like.ssh.capabilities import quote
 from mydata_like.ssh.session import SftpSession, SshSession
-from mydata_like.transfer.held_back_tail import owner_mark
-from mydata_like.transfer.remote_shell import MARK
+from mydata_like.transfer.remote_shell import MARK, owner_mark
 
 AGE: Final = 7 * 24 * 3600  # seconds for which nothing has come to such a file
 _COMPANIONS: Final = (b".at", b".map")  # of a file in several streams: what of it has arrived

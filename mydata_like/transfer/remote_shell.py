@@ -1,8 +1,9 @@
-"""Remote scripts, and a shell that is started in advance for the next one."""
+"""Remote scripts, temporary names, and a shell that is started in advance for the next one."""
 
+import hashlib
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from threading import Lock, Thread
 from typing import Final
@@ -11,9 +12,36 @@ from mydata_like.core.errors import TransientError, UploaderError
 from mydata_like.ssh.capabilities import quote
 from mydata_like.ssh.dialing import NO_CHANNEL
 from mydata_like.ssh.session import CommandResult, SshSession, Stream
+from mydata_like.transfer.archive_writer import ArchiveSource
 from mydata_like.transfer.compression import Compression
-from mydata_like.transfer.held_back_tail import part_name
+from mydata_like.transfer.file_source import FileSource
 from mydata_like.transfer.worker_messages import Member, Moving
+
+
+def part_name(member: Member) -> bytes:
+    """Return the temporary name of a file: the same for every attempt to send the same bytes.
+
+    It begins with the mark of the uploader that sends it.
+    """
+    text = b"%b\0%d\0%d" % (member.remote, member.size, member.modified_ns)
+    digest = hashlib.sha256(text).hexdigest().encode()
+    return b".mydata-%b.part" % (member.mark + digest)[:32]
+
+
+def owner_mark(owner: str) -> bytes:
+    """Return the mark of an uploader, of which the uuid is given: eight hexadecimal digits."""
+    return hashlib.sha256(owner.encode()).hexdigest()[:8].encode() if owner else b""
+
+
+def hold_back(
+    source: FileSource | ArchiveSource, chunks: Iterable[memoryview]
+) -> Iterator[memoryview]:
+    """Yield chunks of a source, the last only once the file is known to have stayed the same."""
+    for chunk in chunks:
+        if not source.remaining:
+            source.finish()
+        yield chunk
+
 
 MARK: Final = b"mydata:"  # what a script's answers begin with
 NO_GROUND: Final = 92  # the location itself takes no new directories

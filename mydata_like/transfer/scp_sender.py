@@ -18,7 +18,7 @@ from mydata_like.core.errors import FileChangedError, StagingError, TransientErr
 from mydata_like.ssh.capabilities import build_scp
 from mydata_like.ssh.session import SshSession, Stream
 from mydata_like.transfer.archive_writer import ArchiveSource, open_content
-from mydata_like.transfer.batch_verification import check_space, describe
+from mydata_like.transfer.batch_sender import check_space, describe
 from mydata_like.transfer.file_replacement import missing
 from mydata_like.transfer.file_source import FileSource
 from mydata_like.transfer.sparse import zeros

@@ -11,12 +11,11 @@ from typing import Final
 from mydata_like.core.errors import FileChangedError, RejectedError, TransientError, UploaderError
 from mydata_like.core.openat import FolderCache
 from mydata_like.ssh.session import SftpSession, SmallFile, SshSession
-from mydata_like.transfer.archive_writer import IndexLine, open_content
-from mydata_like.transfer.batch_verification import check_space, describe
+from mydata_like.transfer.archive_writer import TINY, IndexLine, open_content, read_tiny
+from mydata_like.transfer.batch_sender import check_space, describe
 from mydata_like.transfer.file_replacement import missing
-from mydata_like.transfer.held_back_tail import hold_back, part_name
 from mydata_like.transfer.multi_stream import BLOCK, LARGE, StreamLimit, StripedWriter
-from mydata_like.transfer.small_files import TINY, read_tiny
+from mydata_like.transfer.remote_shell import hold_back, part_name
 from mydata_like.transfer.worker_messages import (
     Member,
     MemberResult,

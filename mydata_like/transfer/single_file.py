@@ -28,10 +28,9 @@ from mydata_like.ssh.capabilities import HostCapabilities, quote
 from mydata_like.ssh.session import CommandResult, Stream
 from mydata_like.transfer import tar
 from mydata_like.transfer.archive_writer import ArchiveSource, IndexLine, open_content
-from mydata_like.transfer.batch_verification import check_space, describe
+from mydata_like.transfer.batch_sender import check_space, describe
 from mydata_like.transfer.compression import NOT_UNPACKED, CompressedWriter, choose, excuse, unpack
 from mydata_like.transfer.file_source import FileSource, open_source
-from mydata_like.transfer.held_back_tail import hold_back, part_name
 from mydata_like.transfer.multi_stream import FAR, LARGE, StreamLimit, StripedWriter
 from mydata_like.transfer.remote_shell import (
     DROP,
@@ -40,7 +39,9 @@ from mydata_like.transfer.remote_shell import (
     RemoteDirs,
     Shells,
     finish_refused,
+    hold_back,
     parent_of,
+    part_name,
     read_answer,
 )
 from mydata_like.transfer.sparse import Extent, measure

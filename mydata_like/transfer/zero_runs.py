@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from mydata_like.ssh.session import RemoteFile
-from mydata_like.transfer import page_cache
+from mydata_like.transfer import file_source
 from mydata_like.transfer.file_source import FileSource
 from mydata_like.transfer.sparse import SMALLEST_HOLE, Extent, condense
 from mydata_like.transfer.worker_messages import Moving
@@ -44,7 +44,7 @@ def _is_promising(source: FileSource, view: memoryview) -> bool:
 
 
 def _walk(source: FileSource, view: memoryview, moving: Moving) -> Iterator[Extent]:
-    trail = page_cache.PageCacheTrail(source.fileno(), source.size)
+    trail = file_source.PageCacheTrail(source.fileno(), source.size)
     for offset in range(0, source.size, len(view)):
         chunk = source.peek(offset, view)
         for start in range(0, len(chunk), _BLOCK):

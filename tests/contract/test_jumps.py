@@ -11,10 +11,10 @@ import pytest
 
 from mydata_like.core.errors import AccessDeniedError, HostKeyError, TransientError
 from mydata_like.ssh import dialing
-from mydata_like.ssh.algorithms import HOST_KEYS
 from mydata_like.ssh.connect import connect, fetch_host_key
 from mydata_like.ssh.jump_host import JumpHost
 from mydata_like.ssh.keys import accept_host_key, create_key, load_key
+from mydata_like.ssh.session import HOST_KEYS
 from mydata_like.ssh.session_paramiko import ParamikoTransport
 from tests.faults.tcpproxy import TcpProxy, seconds_for
 from tests.sshd_fixture import STACKS, STALL, endpoint_of, needs_sshd, open_session, sshd_with

@@ -8,7 +8,7 @@ import pytest
 from mydata_like.core.events import Notice
 from mydata_like.core.model import DatasetFolder, OwnerKind
 from mydata_like.demo.demo_server import EmbeddedServer
-from mydata_like.demo.faults import EMPTY_LIST, Fault
+from mydata_like.demo.middleware import EMPTY_LIST, Fault
 from mydata_like.engine.datasets import Datasets, Identity
 from mydata_like.server.api import HttpServer
 from mydata_like.server.client import ApiClient

@@ -16,7 +16,7 @@ from mydata_like.core.model import Dataset, DatasetId, FileToSend, LocalFile, Pa
 from mydata_like.core.ports import ExperimentDraft, SentFile
 from mydata_like.core.token_bucket import TokenBucket
 from mydata_like.demo.demo_server import EmbeddedServer
-from mydata_like.demo.faults import EMPTY_LIST, Fault, Reset
+from mydata_like.demo.middleware import EMPTY_LIST, Fault, Reset
 from mydata_like.demo.uploaders import STAGING_BOX
 from mydata_like.server.api import HttpServer
 from mydata_like.server.chunked_upload import ChunkedUpload

@@ -12,8 +12,7 @@ import pytest
 from mydata_like.core.errors import AccessDeniedError, HostKeyError, TransientError
 from mydata_like.core.token_bucket import TokenBucket
 from mydata_like.ssh.connect import connect
-from mydata_like.transfer.channel_timing import ChannelTimer
-from mydata_like.transfer.throttled_session import ThrottledSession
+from mydata_like.transfer.throttled_session import ChannelTimer, ThrottledSession
 from tests.faults.tcpproxy import SilentServer, TcpProxy, seconds_for
 from tests.sshd_fixture import (
     STACKS,

@@ -6,7 +6,7 @@ import pytest
 
 from mydata_like.core.events import Notice
 from mydata_like.hostos.clock import SystemClock
-from mydata_like.server.machine_identity import KEY, MachineIdentity
+from mydata_like.server.uploader import MACHINE_KEY, MachineIdentity
 from mydata_like.ssh.keys import load_key
 from tests.invariants import check_carried, check_complete
 from tests.site import make_data, open_site
@@ -34,7 +34,7 @@ def move_to_another_computer(site):
         SystemClock().now()
     )
     site.server.site.store.change(
-        "UPDATE uploader_setting SET value = ? WHERE key = ?", elsewhere, KEY
+        "UPDATE uploader_setting SET value = ? WHERE key = ?", elsewhere, MACHINE_KEY
     )
 
 
@@ -50,7 +50,7 @@ def test_the_computer_is_noted_once_beside_the_administrators_settings(site):
     carried = site.carry()
 
     assert not copied(carried)
-    assert set(settings_on_server(site)) == {KEY, "locked"}
+    assert set(settings_on_server(site)) == {MACHINE_KEY, "locked"}
     assert not [change for change in site.changes(before) if "mydata_uploader" in change]
 
 
@@ -71,7 +71,7 @@ def test_a_computer_that_takes_the_place_of_another_says_so_once(site):
     said = site.command("register", "--keep-identity")
 
     assert said.code == 0, said
-    assert "SCOPE-PC" not in settings_on_server(site)[KEY]
+    assert "SCOPE-PC" not in settings_on_server(site)[MACHINE_KEY]
     assert not copied(site.carry())
 
 

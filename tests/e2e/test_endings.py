@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from mydata_like.demo.faults import Fault, Hang
+from mydata_like.demo.middleware import Fault, Hang
 from tests.invariants import check_complete, check_sums
 from tests.site import finish_reading, make_data, open_site, wait_for
 from tests.sshd_fixture import needs_sshd

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 import psutil
 import pytest
 
-from mydata_like.transfer.held_back_tail import owner_mark
+from mydata_like.transfer.remote_shell import owner_mark
 from tests.invariants import check_complete
 from tests.site import kill_group, make_data, open_site, wait_for
 from tests.sshd_fixture import needs_sshd, scp_only, sftp_only

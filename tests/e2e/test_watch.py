@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from mydata_like.demo.faults import Fault, Hang
+from mydata_like.demo.middleware import Fault, Hang
 from tests.site import finish, make_data, open_site
 from tests.sshd_fixture import needs_sshd
 

@@ -10,8 +10,7 @@ import pytest
 from mydata_like.core.errors import ServerUnavailableError, SettingsError
 from mydata_like.server.api import HttpServer
 from mydata_like.server.client import ApiClient
-from mydata_like.settings.schema import Server
-from mydata_like.settings.validate import check_values
+from mydata_like.settings.schema import Server, check_values
 from mydata_like.ssh.dialing import NoAnswerError, connect_first
 from tests.fakes.clock import FakeClock
 from tests.fakes.web import reply, web_server

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from mydata_like.core.deletion import DeletedFile, KeptFile
-from mydata_like.demo.faults import Fault, Reply
+from mydata_like.demo.middleware import Fault, Reply
 from tests.builders import a_file
 from tests.freesite import (
     LONG_AGO_NS,

@@ -14,7 +14,7 @@ from mydata_like.app.settings_service import load_settings
 from mydata_like.core.deletion import DeletedFile, KeptFile
 from mydata_like.core.errors import AccessDeniedError, AlreadyRunningError, RunError
 from mydata_like.core.extra_sources import SourceRequest
-from mydata_like.demo.faults import EMPTY_LIST, Fault
+from mydata_like.demo.middleware import EMPTY_LIST, Fault
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.hostos.lock import lock_data_directory
 from tests.builders import a_file

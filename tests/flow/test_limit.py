@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from mydata_like.core.events import StagesMeasured
-from mydata_like.demo.faults import Delay, Fault
+from mydata_like.demo.middleware import Delay, Fault
 from tests.invariants import check_carried
 from tests.site import make_data, open_site
 from tests.sshd_fixture import needs_sshd, script

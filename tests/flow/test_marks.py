@@ -7,8 +7,8 @@ import pytest
 
 from mydata_like.app.approval import describe_applicant
 from mydata_like.app.connection import open_connection
+from mydata_like.app.directory_lock import marked
 from mydata_like.app.settings_service import find_api_key, find_places, load_settings, open_secrets
-from mydata_like.app.uploader_marks import marked
 from mydata_like.core.data_directory import WHOLE, Shard
 from mydata_like.core.errors import AlreadyRunningError
 from mydata_like.engine.pipeline import CancelFlag

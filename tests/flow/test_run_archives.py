@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from mydata_like.core.events import FileStaged, FileVerified, FileWaiting, Notice
-from mydata_like.demo.faults import Fault, Hang, Reply
 from mydata_like.demo.invariants import list_archived
+from mydata_like.demo.middleware import Fault, Hang, Reply
 from mydata_like.transfer import tar
 from tests.invariants import check_carried, check_idle, check_law, check_untouched, find_falsehoods
 from tests.settled import settle

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from mydata_like.app.file_status_service import find_files
-from mydata_like.app.row_queries import open_listing, open_survey
+from mydata_like.app.ledger_status import open_listing, open_survey
 from mydata_like.app.settings_service import find_places, ledger_file, load_settings
 from mydata_like.core.events import FileFailed, FileVerified, FileWanted
 from mydata_like.core.file_status import FileSafety, LocalState

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from mydata_like.core.events import FileVerified
-from mydata_like.demo.faults import Fault, Hang
+from mydata_like.demo.middleware import Fault, Hang
 from tests.invariants import check_carried, check_idle
 from tests.site import kill_group, make_data, open_site, wait_for
 from tests.sshd_fixture import needs_sshd

@@ -6,13 +6,13 @@ import subprocess
 
 import pytest
 
+from mydata_like.app.ledger_status import look_at_state
 from mydata_like.app.settings_service import find_places, ledger_file, load_settings
-from mydata_like.app.status_report import look_at_state
 from mydata_like.core.errors import UploaderError
 from mydata_like.core.events import FolderFailed
 from mydata_like.core.extra_sources import Destination, SourceRequest
 from mydata_like.core.queries import FileRow, Table, View
-from mydata_like.demo.faults import Fault, Hang, Reset
+from mydata_like.demo.middleware import Fault, Hang, Reset
 from mydata_like.ledger.row_query import RowQuery
 from mydata_like.ledger.summaries import LedgerSummary
 from tests.invariants import check_carried

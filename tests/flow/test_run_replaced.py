@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from mydata_like.app.row_queries import open_survey
+from mydata_like.app.ledger_status import open_survey
 from mydata_like.app.settings_service import load_settings
 from mydata_like.core.events import FileFailed, FileVerified
-from mydata_like.demo.faults import Fault, Hang
+from mydata_like.demo.middleware import Fault, Hang
 from tests.builders import a_file
 from tests.invariants import check_carried, check_idle
 from tests.site import kill_group, open_site, wait_for

@@ -12,7 +12,7 @@ from mydata_like.core.events import (
     FolderFailed,
     RunStarted,
 )
-from mydata_like.demo.faults import EMPTY_LIST, Fault, Hang, Reply, Reset, Truncate
+from mydata_like.demo.middleware import EMPTY_LIST, Fault, Hang, Reply, Reset, Truncate
 from tests.invariants import check_carried, check_law
 from tests.site import make_data, open_site
 from tests.sshd_fixture import needs_sshd

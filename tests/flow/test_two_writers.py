@@ -3,7 +3,7 @@
 import pytest
 
 from mydata_like.core.events import Notice
-from mydata_like.demo.faults import Fault, Hang, Reply, Slow
+from mydata_like.demo.middleware import Fault, Hang, Reply, Slow
 from tests.invariants import check_carried, check_idle
 from tests.site import kill_group, make_data, open_site, wait_for
 from tests.sshd_fixture import needs_sshd

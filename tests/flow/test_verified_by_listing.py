@@ -6,7 +6,7 @@ import pytest
 
 from mydata_like.app.settings_service import find_places, ledger_file, load_settings
 from mydata_like.core.events import FileFailed, FileVerified
-from mydata_like.demo.faults import Cached, Fault, Reply, StoreHalf, StoreOtherChecksum
+from mydata_like.demo.middleware import Cached, Fault, Reply, StoreHalf, StoreOtherChecksum
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from tests.invariants import check_carried, check_law

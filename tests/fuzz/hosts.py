@@ -19,7 +19,7 @@ from mydata_like.ssh.agent import Agent
 from mydata_like.ssh.capabilities import probe
 from mydata_like.ssh.session import CommandResult, Endpoint
 from mydata_like.ssh.sftp import Sftp
-from mydata_like.transfer.batch_verification import judge
+from mydata_like.transfer.batch_sender import judge
 from mydata_like.transfer.file_replacement import replace_by_shell
 from mydata_like.transfer.remote_shell import RemoteDirs, Shells, read_answer
 from mydata_like.transfer.single_file import PartialFiles

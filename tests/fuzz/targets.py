@@ -11,9 +11,8 @@ from mydata_like.hostos.clock import SystemClock
 from mydata_like.hostos.lock import LockHolder
 from mydata_like.hostos.logs import parse_line, read_end
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
+from mydata_like.server.client import ResponseClassifier, find_server_address
 from mydata_like.server.http import HttpResponse
-from mydata_like.server.machine_identity import MachineIdentity
-from mydata_like.server.responses import ResponseClassifier, find_server_address
 from mydata_like.server.serializers import (
     page_parser,
     parse_account,
@@ -26,11 +25,10 @@ from mydata_like.server.serializers import (
     parse_set,
     parse_stats,
 )
-from mydata_like.server.uploader import build_area, parse_approval
-from mydata_like.server.uploader_mark import UploaderMark
+from mydata_like.server.uploader import MachineIdentity, UploaderMark, build_area, parse_approval
 from mydata_like.settings.mydata_cfg import read_legacy_file
+from mydata_like.settings.schema import check_values
 from mydata_like.settings.settings_file import read_settings_file
-from mydata_like.settings.validate import check_values
 from mydata_like.ssh.keys import PublicKey, create_key, known_keys, load_key
 from mydata_like.ssh.session import Endpoint
 from mydata_like.state.state_files import (

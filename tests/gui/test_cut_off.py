@@ -10,8 +10,8 @@ import psutil
 import pytest
 from PySide6.QtWidgets import QToolButton
 
+from mydata_like.app.ledger_status import look_at_state
 from mydata_like.app.settings_service import load_settings, save_settings
-from mydata_like.app.status_report import look_at_state
 from mydata_like.core.deletion import Safety
 from mydata_like.core.errors import Problem
 from mydata_like.core.model import EntryState, Outcome

@@ -18,7 +18,7 @@ from mydata_like.gui.drop.drop_target import accept_drops
 from mydata_like.gui.drop.import_dialog import ImportDialog
 from mydata_like.gui.pages.page_registry import list_pages
 from mydata_like.gui.run_state import Phase
-from mydata_like.gui.theme.file_drop import DropFrame
+from mydata_like.gui.theme.widgets import DropFrame
 from mydata_like.gui.window import MainWindow
 from mydata_like.gui.wizard.mydata_import_dialog import MyDataImportDialog
 

@@ -11,7 +11,7 @@ from mydata_like.core.events import (
 )
 from mydata_like.core.formatting import format_json
 from mydata_like.gui.engine_process import parse_line
-from mydata_like.gui.live_run import HISTORY_SECONDS, ChannelRates, LiveRun
+from mydata_like.gui.run_state import HISTORY_SECONDS, ChannelRates, LiveRun
 from tests.fakes.clock import FakeClock
 
 

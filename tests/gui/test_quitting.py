@@ -2,8 +2,8 @@
 
 import pytest
 
+from mydata_like.app.ledger_status import look_at_state
 from mydata_like.app.settings_service import load_settings, save_settings
-from mydata_like.app.status_report import look_at_state
 from mydata_like.gui.tray.app_shell import IN_TRAY
 from mydata_like.gui.window_state import WindowState
 from tests.gui.conftest import QUICK

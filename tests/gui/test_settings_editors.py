@@ -12,8 +12,7 @@ from mydata_like.gui.settings_editor.editors import make_editor
 from mydata_like.gui.settings_editor.form import SettingRow
 from mydata_like.settings.fields import plain_value
 from mydata_like.settings.pending_changes import PendingChanges
-from mydata_like.settings.schema import iter_settings, settings_by_key
-from mydata_like.settings.validate import check_values
+from mydata_like.settings.schema import check_values, iter_settings, settings_by_key
 
 SETTINGS = list(iter_settings())
 OTHERS = {  # values that are not the default, where they cannot be made from the schema

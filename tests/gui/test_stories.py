@@ -7,7 +7,7 @@ import psutil
 import pytest
 
 from mydata_like.app.settings_service import load_settings, save_settings
-from mydata_like.demo.faults import Fault, Reply
+from mydata_like.demo.middleware import Fault, Reply
 from tests.gui.conftest import QUICK
 from tests.gui.person import open_person
 from tests.gui.setting_up import open_town

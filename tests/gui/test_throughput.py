@@ -2,7 +2,6 @@
 
 import pytest
 
-from mydata_like.gui.live_run import ChannelRates
 from mydata_like.gui.overview.charts import (
     MOST_BANDS,
     SHORTEST,
@@ -10,6 +9,7 @@ from mydata_like.gui.overview.charts import (
     choose_step,
     stack_samples,
 )
+from mydata_like.gui.run_state import ChannelRates
 from mydata_like.gui.theme.colours import accent
 
 MB = 1e6

@@ -9,7 +9,7 @@ from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QFileDialog, QLabel, QLineEdit, QListView, QPushButton, QTabWidget
 
 from mydata_like.app.settings_service import load_settings, save_settings
-from mydata_like.demo.faults import EMPTY_LIST, Fault
+from mydata_like.demo.middleware import EMPTY_LIST, Fault
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.controller import WindowController
 from mydata_like.gui.pages.where_page import WherePage

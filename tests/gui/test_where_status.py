@@ -13,7 +13,7 @@ from mydata_like.gui.base import AppContext
 from mydata_like.gui.controller import WindowController
 from mydata_like.gui.pages.where_page import WherePage
 from mydata_like.gui.tasks import Tasks
-from mydata_like.gui.where.status_sentences import list_steps
+from mydata_like.gui.where.status_view import list_steps
 from mydata_like.gui.window_state import WindowState
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.ledger.sqlite_ledger import SqliteLedger

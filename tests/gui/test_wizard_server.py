@@ -9,7 +9,7 @@ from mydata_like.app.settings_service import (
     store_api_key,
 )
 from mydata_like.demo.demo_server import EmbeddedServer
-from mydata_like.demo.faults import HTML_PAGE, Fault, Hang, Reply
+from mydata_like.demo.middleware import HTML_PAGE, Fault, Hang, Reply
 from mydata_like.gui.wizard import SetupWizard
 from mydata_like.gui.wizard.step_base import Readiness
 from tests.embedded import Api

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QDialog, QFileDialog, QWidget
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.drop.drop_dialog import DropDialog
 from mydata_like.gui.drop.import_dialog import ImportDialog, find_kind
-from mydata_like.gui.theme.file_drop import DropZone
+from mydata_like.gui.theme.widgets import DropZone
 
 SETTINGS_ENDINGS = (b".cfg", b".toml")
 

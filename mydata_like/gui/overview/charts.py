@@ -11,8 +11,7 @@ from PySide6.QtGui import QColor, QPainter, QPainterPath, QPaintEvent, QPen, QPo
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
 from mydata_like.core.events import RunProgressed, StagesMeasured
-from mydata_like.gui.live_run import ChannelRates
-from mydata_like.gui.run_state import PastRunState
+from mydata_like.gui.run_state import ChannelRates, PastRunState
 from mydata_like.gui.status_text import limit_sentence
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.colours import Status, accent, quiet, status_colour

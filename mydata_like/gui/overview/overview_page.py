@@ -21,7 +21,6 @@ from mydata_like.core.deletion import Safety
 from mydata_like.core.extra_sources import KnownSource
 from mydata_like.gui.base import AppContext, NavigationRequest, Page
 from mydata_like.gui.demo_launcher import is_installed
-from mydata_like.gui.live_run import LiveView
 from mydata_like.gui.overview.charts import (
     PipelineStrip,
     StatusBreakdownBar,
@@ -31,7 +30,7 @@ from mydata_like.gui.overview.charts import (
     parts_of_progress,
 )
 from mydata_like.gui.overview.summary_cards import RemoveQuestion, SummaryRow, UnfinishedList
-from mydata_like.gui.run_state import PastRunState, Phase, RunState
+from mydata_like.gui.run_state import LiveView, PastRunState, Phase, RunState
 from mydata_like.gui.status_text import overview_sentence
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.colours import Status, quiet

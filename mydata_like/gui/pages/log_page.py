@@ -37,8 +37,7 @@ from mydata_like.gui.log_viewer.log_model import (
 from mydata_like.gui.tables.table_view import set_looks
 from mydata_like.gui.tasks import BackgroundTask
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.file_drop import PathLineEdit
-from mydata_like.gui.theme.widgets import PlainLabel, icon
+from mydata_like.gui.theme.widgets import PathLineEdit, PlainLabel, icon
 from mydata_like.gui.window_state import KeptColumns
 
 LOOK_AFTER = 1000  # milliseconds between two reads of the file

@@ -25,8 +25,7 @@ from PySide6.QtWidgets import (
 from mydata_like.core.queries import View
 from mydata_like.engine.progress import ActiveTransfer
 from mydata_like.gui.base import AppContext, Page
-from mydata_like.gui.live_run import LiveView
-from mydata_like.gui.run_state import Phase, RunState
+from mydata_like.gui.run_state import LiveView, Phase, RunState
 from mydata_like.gui.tables.columns import FRACTION, STATUS, BarDelegate, file_columns
 from mydata_like.gui.tables.table_panel import RowActions, TablePanel, action_button
 from mydata_like.gui.tables.table_view import set_looks

@@ -24,8 +24,7 @@ from mydata_like.core.file_status import PathStatus, Suggestion
 from mydata_like.gui.base import AppContext, Page
 from mydata_like.gui.tasks import BackgroundTask
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.file_drop import PathLineEdit, choose_file, choose_folder
-from mydata_like.gui.theme.widgets import PlainLabel, icon
+from mydata_like.gui.theme.widgets import PathLineEdit, PlainLabel, choose_file, choose_folder, icon
 from mydata_like.gui.where import status_poller
 from mydata_like.gui.where.free_dialog import FreeDialog, SuggestionsModel
 from mydata_like.gui.where.status_poller import (
@@ -35,8 +34,7 @@ from mydata_like.gui.where.status_poller import (
     LedgerRef,
     StatusAnswer,
 )
-from mydata_like.gui.where.status_sentences import StatusText, tell_checked
-from mydata_like.gui.where.status_view import StatusView
+from mydata_like.gui.where.status_view import StatusText, StatusView, tell_checked
 from mydata_like.gui.window_state import KeptHalves
 
 TYPED_AFTER = 200  # milliseconds after the last key

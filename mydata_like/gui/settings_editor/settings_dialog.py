@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from mydata_like.core.errors import UploaderError
-from mydata_like.engine.schedule import Rule, next_start
+from mydata_like.engine.scheduler import Rule, next_start
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.settings_editor import settings_services
 from mydata_like.gui.settings_editor.api_key_row import ApiKeyRow

@@ -39,13 +39,12 @@ from mydata_like.gui.tables.folder_tree import Parents
 from mydata_like.gui.tables.table_query import Listing, Open
 from mydata_like.gui.tables.table_view import TableView, WindowedModel
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.file_drop import PathLineEdit
-from mydata_like.gui.theme.widgets import PlainLabel, icon
+from mydata_like.gui.theme.widgets import PathLineEdit, PlainLabel, icon
 from mydata_like.settings.atomic_write import PRIVATE_FILE
 from mydata_like.settings.schema import Settings
 
 if TYPE_CHECKING:
-    from mydata_like.app.row_queries import LedgerSummary
+    from mydata_like.app.ledger_status import LedgerSummary
 
 
 TYPING_ENDS = 120  # milliseconds after the last key when the filter is applied
@@ -474,16 +473,16 @@ def opener(controller: WindowController) -> Open:
 
 def open_listing(settings: Settings, config: Path | None, view: View) -> Listing | None:
     """Open the rows of a view; raises as `app.reading.open_listing`."""
-    from mydata_like.app import row_queries
+    from mydata_like.app import ledger_status
 
-    return row_queries.open_listing(settings, config, view)
+    return ledger_status.open_listing(settings, config, view)
 
 
 def group_problems(settings: Settings, config: Path | None) -> list[ProblemGroup]:
     """Return the unhealthy files by kind and code; raises `UploaderError`."""
-    from mydata_like.app import row_queries
+    from mydata_like.app import ledger_status
 
-    survey = row_queries.open_survey(settings, config)
+    survey = ledger_status.open_survey(settings, config)
     return survey.group_problems() if survey else []
 
 
@@ -491,9 +490,9 @@ def list_levels(
     settings: Settings, config: Path | None, wanted: Sequence[Parents]
 ) -> dict[Parents, list[FolderGroup]]:
     """Return the lines below each of these lines of the tree; raises `UploaderError`."""
-    from mydata_like.app import row_queries
+    from mydata_like.app import ledger_status
 
-    survey = row_queries.open_survey(settings, config)
+    survey = ledger_status.open_survey(settings, config)
     return {parents: _list_level(survey, parents) if survey else [] for parents in wanted}
 
 
@@ -505,7 +504,7 @@ def _list_level(survey: "LedgerSummary", parents: Parents) -> list[FolderGroup]:
 
 def find_dataset(settings: Settings, config: Path | None, folder: bytes) -> int | None:
     """Return the server's number of a folder's dataset; raises `UploaderError`."""
-    from mydata_like.app import row_queries
+    from mydata_like.app import ledger_status
 
-    survey = row_queries.open_survey(settings, config)
+    survey = ledger_status.open_survey(settings, config)
     return survey.find_dataset(folder) if survey else None

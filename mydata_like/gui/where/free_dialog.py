@@ -39,7 +39,7 @@ from mydata_like.gui.theme.colours import Status
 from mydata_like.gui.theme.widgets import PlainLabel, icon
 from mydata_like.gui.where import status_poller
 from mydata_like.gui.where.status_poller import CleanupProgress, CleanupResults, LedgerRef
-from mydata_like.gui.where.status_sentences import tell_fate
+from mydata_like.gui.where.status_view import tell_fate
 
 Index = QModelIndex | QPersistentModelIndex
 NOWHERE = QModelIndex()

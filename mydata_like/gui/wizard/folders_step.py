@@ -28,8 +28,7 @@ from mydata_like.core.errors import UploaderError
 from mydata_like.core.model import Layout
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.file_drop import choose_folder
-from mydata_like.gui.theme.widgets import icon
+from mydata_like.gui.theme.widgets import choose_folder, icon
 from mydata_like.gui.wizard import wizard_services
 from mydata_like.gui.wizard.step_base import CheckLabel, Readiness, WizardStep
 from mydata_like.settings.schema import Settings

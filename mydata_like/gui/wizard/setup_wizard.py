@@ -25,9 +25,8 @@ from mydata_like.gui.tasks import BackgroundTask
 from mydata_like.gui.theme.widgets import PlainLabel, icon
 from mydata_like.gui.wizard import wizard_services
 from mydata_like.gui.wizard.folders_step import FoldersStep
-from mydata_like.gui.wizard.instrument_step import InstrumentStep
 from mydata_like.gui.wizard.key_step import KeyStep
-from mydata_like.gui.wizard.server_steps import AccountStep, AddressStep
+from mydata_like.gui.wizard.server_steps import AccountStep, AddressStep, InstrumentStep
 from mydata_like.gui.wizard.step_base import CheckIcon, CheckLabel, Readiness, WizardStep
 from mydata_like.settings.fields import plain_value
 

@@ -24,8 +24,7 @@ from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.colours import Status
 from mydata_like.gui.theme.widgets import PlainLabel, icon
 from mydata_like.settings.pending_changes import ApiKeyChange
-from mydata_like.settings.schema import Settings
-from mydata_like.settings.validate import check_values
+from mydata_like.settings.schema import Settings, check_values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

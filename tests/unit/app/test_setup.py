@@ -19,7 +19,7 @@ from mydata_like.app.settings_service import open_secrets, save_settings, store_
 from mydata_like.core.errors import AccessDeniedError, Cancelled, UploaderError
 from mydata_like.core.model import Layout
 from mydata_like.demo.demo_server import EmbeddedServer
-from mydata_like.demo.faults import HTML_PAGE, Fault, Reply
+from mydata_like.demo.middleware import HTML_PAGE, Fault, Reply
 from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.settings.schema import Data, Server, Settings
 from tests.embedded import Api

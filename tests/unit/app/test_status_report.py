@@ -6,9 +6,9 @@ from datetime import timedelta
 
 import pytest
 
+from mydata_like.app.ledger_status import look_at_state
 from mydata_like.app.monitoring import look_back
 from mydata_like.app.settings_service import find_places, find_state, ledger_file, load_settings
-from mydata_like.app.status_report import look_at_state
 from mydata_like.core.data_directory import Shard
 from mydata_like.core.deletion import Safety
 from mydata_like.core.errors import Problem

@@ -6,7 +6,7 @@ import pytest
 import requests
 
 from mydata_like.demo.demo_server import EmbeddedServer
-from mydata_like.demo.faults import (
+from mydata_like.demo.middleware import (
     EMPTY_LIST,
     HTML_PAGE,
     WRONG_SHAPE,

@@ -9,8 +9,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from mydata_like.core.events import Event, Notice, RunPaused
-from mydata_like.engine.gate import Gate
-from mydata_like.engine.load_guard import STEADY, LoadGuard, PressureFilter, judge_hours
+from mydata_like.engine.gate import STEADY, Gate, LoadGuard, PressureFilter, judge_hours
 from mydata_like.settings.schedule_section import parse_period
 from mydata_like.settings.transfer_sections import Limits
 from tests.fakes.clock import FakeClock

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from mydata_like.engine.schedule import Rule, find_due, is_believable, is_open, next_start
+from mydata_like.engine.scheduler import Rule, find_due, is_believable, is_open, next_start
 
 BERLIN = ZoneInfo("Europe/Berlin")  # clocks change at 01:00 UTC
 LORD_HOWE = ZoneInfo("Australia/Lord_Howe")  # changes by half an hour, in southern summer

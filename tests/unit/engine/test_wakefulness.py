@@ -1,7 +1,7 @@
 """Keeping the computer awake while bytes move."""
 
 from mydata_like.core.events import TransferFinished, TransferProgressed, TransferStarted
-from mydata_like.engine.load_guard import RENEW_INTERVAL, SleepGuard
+from mydata_like.engine.gate import RENEW_INTERVAL, SleepGuard
 from mydata_like.engine.progress import RunProgress
 from tests.fakes.clock import FakeClock
 

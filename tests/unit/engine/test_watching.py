@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mydata_like.core.events import RunScheduled
-from mydata_like.engine.schedule import Rule, next_start
-from mydata_like.engine.scheduler import RunResult, ScheduleSnapshot
+from mydata_like.engine.scheduler import Rule, RunResult, ScheduleSnapshot, next_start
 from tests.fakes.watch import Computer, Life
 
 BERLIN = ZoneInfo("Europe/Berlin")

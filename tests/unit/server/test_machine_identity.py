@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mydata_like.server.machine_identity import MachineIdentity
+from mydata_like.server.uploader import MachineIdentity
 
 NOW = datetime(2027, 3, 1, 12, 30, tzinfo=UTC)
 HERE = ("SCOPE-PC", "id-1", ["aa", "bb"])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mydata_like.server.responses import decode_json
+from mydata_like.server.client import decode_json
 
 BAD = {
     "nothing": b"",

@@ -2,8 +2,8 @@
 
 import pytest
 
+from mydata_like.settings.schema import check_values
 from mydata_like.settings.transfer_sections import Scope, parse_archive_rule
-from mydata_like.settings.validate import check_values
 
 
 @pytest.mark.parametrize(

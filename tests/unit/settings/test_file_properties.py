@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from mydata_like.settings.fields import InvalidSettingsError, format_value, parse_value, plain_value
 from mydata_like.settings.layers import LayerSources, load_settings
-from mydata_like.settings.schema import Settings, iter_settings, settings_by_key
+from mydata_like.settings.schema import Settings, check_values, iter_settings, settings_by_key
 from mydata_like.settings.settings_file import edit_settings_file, edit_text, read_settings_file
-from mydata_like.settings.validate import check_values
 
 LINES = st.text(st.characters(exclude_categories=("C", "Z")), max_size=12)
 FULL = """\

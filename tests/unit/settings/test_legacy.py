@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from mydata_like.core.model import Layout
 from mydata_like.settings.mydata_cfg import WITHOUT_SETTING, Conversion, translate
-from mydata_like.settings.schema import iter_settings
-from mydata_like.settings.validate import check_values
+from mydata_like.settings.schema import check_values, iter_settings
 from tests.legacy import OF_MYDATA, WINDOWS_PAIRS
 
 OLD_KEYS = [*OF_MYDATA, "upload_invalid_user_or_group_folders"]

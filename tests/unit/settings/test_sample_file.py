@@ -1,10 +1,9 @@
 import re
 from pathlib import Path
 
-from mydata_like.settings.sample_file import build_sample
-from mydata_like.settings.schema import Settings, iter_settings
+from mydata_like.settings.generated_text import build_sample
+from mydata_like.settings.schema import Settings, check_values, iter_settings
 from mydata_like.settings.settings_file import read_settings_file
-from mydata_like.settings.validate import check_values
 
 FILE = Path(__file__).parents[3] / "docs" / "admin" / "settings.toml"
 

@@ -3,8 +3,13 @@ from pathlib import Path
 
 import pytest
 
-from mydata_like.settings.schema import Settings, find_missing, iter_settings, settings_by_key
-from mydata_like.settings.validate import check_values
+from mydata_like.settings.schema import (
+    Settings,
+    check_values,
+    find_missing,
+    iter_settings,
+    settings_by_key,
+)
 
 FINGERPRINT = "SHA256:" + "A" * 43
 

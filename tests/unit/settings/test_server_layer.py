@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from mydata_like.settings.layers import Layer, LayerSources, load_settings
-from mydata_like.settings.schema import Settings, settings_by_key
+from mydata_like.settings.schema import Settings, check_values, settings_by_key
 from mydata_like.settings.server_layer import (
     FORBIDDEN,
     QUIET,
@@ -14,7 +14,6 @@ from mydata_like.settings.server_layer import (
     matches,
     read_server_layer,
 )
-from mydata_like.settings.validate import check_values
 
 NOON = datetime(2026, 6, 3, 12, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)

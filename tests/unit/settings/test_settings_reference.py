@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from mydata_like.settings.settings_reference import build_reference
+from mydata_like.settings.generated_text import build_reference
 
 PAGE = Path(__file__).parents[3] / "docs" / "settings.md"
 

@@ -29,7 +29,7 @@ from mydata_like.speedtest.results import (
     carried,
     flooded,
 )
-from mydata_like.speedtest.target import ProbeFiles, clean_by_shell, leave_nothing
+from mydata_like.speedtest.runner import ProbeFiles, clean_by_shell, leave_nothing
 from mydata_like.state.state_files import add_speed_test
 from mydata_like.transfer.sessions import count_cpus
 from tests.faults.tcpproxy import TcpProxy

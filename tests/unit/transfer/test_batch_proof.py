@@ -3,7 +3,7 @@
 import pytest
 
 from mydata_like.core.errors import StagingError
-from mydata_like.transfer.batch_verification import judge
+from mydata_like.transfer.batch_sender import judge
 
 NAMES = [b"d/a", b"d/b", b"d/c"]
 

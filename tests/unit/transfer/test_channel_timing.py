@@ -7,8 +7,7 @@ import pytest
 from mydata_like.core.channel_time import TimeByCause
 from mydata_like.core.token_bucket import TokenBucket
 from mydata_like.ssh.session import CommandResult
-from mydata_like.transfer.channel_timing import ChannelTimer
-from mydata_like.transfer.throttled_session import ThrottledSession
+from mydata_like.transfer.throttled_session import ChannelTimer, ThrottledSession
 
 
 class Hands:

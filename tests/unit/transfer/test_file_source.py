@@ -11,9 +11,8 @@ import pytest
 from mydata_like.core.errors import FileChangedError
 from mydata_like.core.model import LocalFile
 from mydata_like.core.openat import FolderCache
-from mydata_like.transfer.file_source import CHUNK, open_source, read_checksum
-from mydata_like.transfer.page_cache import LARGE
-from mydata_like.transfer.small_files import read_tiny
+from mydata_like.transfer.archive_writer import read_tiny
+from mydata_like.transfer.file_source import CHUNK, LARGE, open_source, read_checksum
 from tests.settled import settle
 
 NOBODY = 65534

@@ -16,11 +16,10 @@ from mydata_like.hostos.clock import SystemClock
 from mydata_like.server.client import ApiClient
 from mydata_like.server.http_upload import HttpTransport
 from mydata_like.settings.schema import Data, Server, Settings
-from mydata_like.transfer.archive_writer import open_content
+from mydata_like.transfer.archive_writer import TINY, open_content
 from mydata_like.transfer.channel import describe_member
 from mydata_like.transfer.file_source import read_checksum
 from mydata_like.transfer.multi_stream import LARGE
-from mydata_like.transfer.small_files import TINY
 from tests.fakes.clock import FakeClock
 from tests.fakes.place import MODIFIED
 from tests.fakes.web import web_server

@@ -5,8 +5,7 @@ import os
 
 import pytest
 
-from mydata_like.transfer.file_source import open_source
-from mydata_like.transfer.page_cache import LARGE
+from mydata_like.transfer.file_source import LARGE, open_source
 from tests.settled import settle
 from tests.unit.transfer.test_file_source import read_whole, seen
 

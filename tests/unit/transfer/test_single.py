@@ -11,8 +11,7 @@ import pytest
 from mydata_like.core.errors import StagingError, TransientError
 from mydata_like.ssh.capabilities import HostCapabilities
 from mydata_like.transfer import multi_stream
-from mydata_like.transfer.held_back_tail import part_name
-from mydata_like.transfer.remote_shell import Shells
+from mydata_like.transfer.remote_shell import Shells, part_name
 from mydata_like.transfer.scp_sender import ScpSender
 from mydata_like.transfer.single_file import SingleSender
 from mydata_like.transfer.worker_messages import SendTask

@@ -9,7 +9,7 @@ import pytest
 
 from mydata_like.core.errors import FileChangedError
 from mydata_like.core.openat import FolderCache
-from mydata_like.transfer.small_files import TINY, PrefetchedFile, fetch_ahead, read_tiny
+from mydata_like.transfer.archive_writer import TINY, PrefetchedFile, fetch_ahead, read_tiny
 from tests.unit.transfer.test_file_source import md5, seen, settle_keeping_times
 
 

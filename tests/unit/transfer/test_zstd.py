@@ -11,8 +11,7 @@ from mydata_like.core.errors import StagingError, TransientError
 from mydata_like.ssh.capabilities import HostCapabilities
 from mydata_like.transfer.batch_sender import BatchSender
 from mydata_like.transfer.compression import CompressedWriter, Compression, fill, store
-from mydata_like.transfer.held_back_tail import part_name
-from mydata_like.transfer.remote_shell import Shells
+from mydata_like.transfer.remote_shell import Shells, part_name
 from mydata_like.transfer.single_file import SingleSender
 from tests.fakes.place import MODIFIED, checksum
 from tests.fakes.session import LocalSession

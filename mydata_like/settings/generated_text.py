@@ -1,11 +1,16 @@
-"""The page about all settings, generated from the schema.
+"""Texts generated from the list of settings: a sample file, and the page about all settings.
 
-python -m mydata_like.settings.settings_reference > docs/settings.md
+python -m mydata_like.settings.generated_text > docs/admin/settings.toml
 """
 
 import sys
 from collections.abc import Iterator
+from enum import Enum
 from itertools import groupby
+from pathlib import PurePath
+from textwrap import wrap
+
+import tomlkit
 
 from mydata_like.settings.fields import Setting, format_value
 from mydata_like.settings.layers import variable_of
@@ -13,6 +18,52 @@ from mydata_like.settings.schema import Settings, iter_settings
 from mydata_like.settings.server_layer import FORBIDDEN, FORBIDDEN_VALUES, SHOWN, matches
 
 _OPENING = """\
+# Settings of mydata-like. To change a setting, remove the # before its line.
+# `mydata-like settings check` lists wrong and missing settings; see also docs/settings.md.
+"""
+_WIDTH = 98
+
+
+def build_sample() -> str:
+    """Return the file as TOML."""
+    return "\n".join(_lines())
+
+
+def _lines() -> Iterator[str]:
+    yield _OPENING
+    for section, settings in groupby(iter_settings(), key=lambda setting: setting.section):
+        table = Settings.__annotations__[section]
+        yield f"# {table.__doc__}"
+        yield f"[{section}]\n"
+        for setting in settings:
+            yield from _entry(setting)
+
+
+def _entry(setting: Setting) -> Iterator[str]:
+    required = " Required." if setting.about.required else ""
+    text = f"{setting.about.label}. {setting.about.help}{required}"
+    yield from wrap(text, _WIDTH, initial_indent="# ", subsequent_indent="# ")
+    for fact in setting.facts:
+        yield from wrap(fact, _WIDTH, initial_indent="#   ", subsequent_indent="#   ")
+    yield f"#{setting.name} = {_format(setting.default)}".rstrip() + "\n"
+
+
+def _format(value: object) -> str:
+    """Return a value as TOML; empty if there is none, such as no date."""
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_format, value))}]"
+    if isinstance(value, Enum):
+        return _format(value.value)
+    if value is None:
+        return ""
+    return tomlkit.item(str(value) if isinstance(value, PurePath) else value).as_string()
+
+
+if __name__ == "__main__":
+    sys.stdout.write(build_sample())
+
+
+_REFERENCE_OPENING = """\
 # Settings
 
 <!-- Made by `make pages` from the schema of the settings. -->
@@ -64,20 +115,20 @@ stored below it.
 
 def build_reference() -> str:
     """Return the page as Markdown."""
-    return "\n".join(_lines())
+    return "\n".join(_reference_lines())
 
 
-def _lines() -> Iterator[str]:
-    yield _OPENING.format(variable=variable_of("server.url"))
+def _reference_lines() -> Iterator[str]:
+    yield _REFERENCE_OPENING.format(variable=variable_of("server.url"))
     for section, settings in groupby(iter_settings(), key=lambda setting: setting.section):
         table = Settings.__annotations__[section]
         yield f"## [{section}]\n"
         yield f"{table.__doc__}\n"
         for setting in settings:
-            yield from _entry(setting)
+            yield from _reference_entry(setting)
 
 
-def _entry(setting: Setting) -> Iterator[str]:
+def _reference_entry(setting: Setting) -> Iterator[str]:
     yield f"### {setting.key}\n"
     required = " Required." if setting.about.required else ""
     yield f"**{setting.about.label}.** {setting.about.help}{required}\n"
