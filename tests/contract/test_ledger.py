@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from mydata_like.core.archives import ArchiveRecord
+from mydata_like.core.local_files import LocalFile
 from mydata_like.core.model import (
     DatafileId,
     DatasetId,
     EarlierWrite,
     Entry,
     EntryState,
-    LocalFile,
     NewestDatafile,
     Replacement,
 )

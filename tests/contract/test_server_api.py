@@ -12,7 +12,8 @@ from mydata_like.core.errors import (
     RejectedError,
     TransientError,
 )
-from mydata_like.core.model import Dataset, DatasetId, FileToSend, LocalFile, Payload, Registration
+from mydata_like.core.local_files import LocalFile
+from mydata_like.core.model import Dataset, DatasetId, FileToSend, Payload, Registration
 from mydata_like.core.ports import ExperimentDraft, SentFile
 from mydata_like.core.token_bucket import TokenBucket
 from mydata_like.demo.demo_server import EmbeddedServer

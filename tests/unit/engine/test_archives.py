@@ -19,17 +19,8 @@ from mydata_like.core.events import (
     TransferFinished,
     TransferStarted,
 )
-from mydata_like.core.model import (
-    ArchiveMember,
-    EntryState,
-    FileToSend,
-    LocalFile,
-    Payload,
-    Reading,
-    Registered,
-    Replica,
-    Staged,
-)
+from mydata_like.core.local_files import ArchiveMember, LocalFile, Reading
+from mydata_like.core.model import EntryState, FileToSend, Payload, Registered, Replica, Staged
 from mydata_like.core.ports import SentFile, UnsentFile
 from mydata_like.engine.dataset_index import ArchiveState, judge_archive
 from mydata_like.transfer import tar

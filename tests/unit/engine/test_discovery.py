@@ -4,6 +4,7 @@ from threading import Thread
 
 import pytest
 
+from mydata_like.core.local_files import LocalFile
 from mydata_like.core.model import (
     CheckedGroup,
     DatafileId,
@@ -14,7 +15,6 @@ from mydata_like.core.model import (
     EntryState,
     FileGroup,
     FileToSend,
-    LocalFile,
     Registered,
     Staged,
 )

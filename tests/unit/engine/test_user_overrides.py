@@ -4,7 +4,8 @@ import pytest
 
 from mydata_like.core.errors import TransientError
 from mydata_like.core.events import FileRetried
-from mydata_like.core.model import ArchiveMember, Payload
+from mydata_like.core.local_files import ArchiveMember
+from mydata_like.core.model import Payload
 from mydata_like.engine.user_overrides import CANCELLED, STOPPING, CutOffError, UserOverrides
 from tests.unit.engine.files import a_wanted
 

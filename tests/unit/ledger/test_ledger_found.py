@@ -4,15 +4,8 @@ import pytest
 
 from mydata_like.core.errors import Problem
 from mydata_like.core.extra_sources import Destination, ExtraSource
-from mydata_like.core.model import (
-    UNSENT,
-    DatasetId,
-    Entry,
-    EntryState,
-    FolderSums,
-    LocalFile,
-    Outcome,
-)
+from mydata_like.core.local_files import LocalFile
+from mydata_like.core.model import UNSENT, DatasetId, Entry, EntryState, FolderSums, Outcome
 from mydata_like.core.queries import Table, View
 from mydata_like.ledger.file_queries import FileQueries
 from mydata_like.ledger.row_query import RowQuery

@@ -5,7 +5,8 @@ import tracemalloc
 
 import pytest
 
-from mydata_like.core.model import Dataset, DatasetId, FileToSend, LocalFile, Registered
+from mydata_like.core.local_files import LocalFile
+from mydata_like.core.model import Dataset, DatasetId, FileToSend, Registered
 from mydata_like.ledger.spill_dict import SpillStore
 
 ODD = ["it's", "µ\N{MICROSCOPE}", "lone \ud800", "nul \0", "", "a/b"]

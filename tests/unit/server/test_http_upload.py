@@ -11,7 +11,8 @@ from itertools import count
 import pytest
 
 from mydata_like.core.errors import TransientError
-from mydata_like.core.model import Dataset, DatasetId, FileToSend, LocalFile, Payload
+from mydata_like.core.local_files import LocalFile
+from mydata_like.core.model import Dataset, DatasetId, FileToSend, Payload
 from mydata_like.core.ports import SentFile
 from mydata_like.engine.dataset_writers import WriteTracker
 from mydata_like.server.client import ApiClient

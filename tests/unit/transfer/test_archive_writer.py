@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mydata_like.core.errors import ArchiveError, FileChangedError
-from mydata_like.core.model import ArchiveMember
+from mydata_like.core.local_files import ArchiveMember
 from mydata_like.transfer import tar
 from mydata_like.transfer.archive_reader import (
     ArchiveFile,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mydata_like.core.errors import FileChangedError
-from mydata_like.core.model import LocalFile
+from mydata_like.core.local_files import LocalFile
 from mydata_like.core.openat import FolderCache
 from mydata_like.transfer.archive_writer import read_tiny
 from mydata_like.transfer.file_source import CHUNK, LARGE, open_source, read_checksum
