@@ -356,7 +356,7 @@ def lock_data_directory(
     with _hold(_of(note, shard), _describe_run(name, shard), clock):
         # Ours is held before we check: of two concurrent runs, at least one sees the other.
         for other in _find_overlapping(note, shard):
-            with _hold(_of(note, other), _describe_run(name, other), clock, PROBE_TIMEOUT):
+            with _hold(_of(note, other), _describe_run(name, other), clock):
                 pass
         lease = Lease(data_directory, shard, LockHolder.here(clock))
         with _directory_locked(data_directory, shard, lease) as locked:
@@ -454,12 +454,13 @@ def find_shards(state: Path) -> list[Shard]:
 def is_locked(state: Path, data_directory: bytes, clock: Clock, shard: Shard = WHOLE) -> bool:
     """Return whether a run is in progress on the data directory or a shard, without blocking it."""
     note = _of(_note_file(state, data_directory), shard)
-    return note.exists() and _is_held(_hold(note, "", clock))
+    return note.exists() and _is_held(_hold(note, "", clock, timeout=0.0))
 
 
 def is_watched(state: Path, clock: Clock) -> bool:
     """Return whether a watch is running, without blocking it."""
-    return (state / WATCH_NOTE).exists() and _is_held(lock_watch(state, clock))
+    note = state / WATCH_NOTE
+    return note.exists() and _is_held(_hold(note, "", clock, timeout=0.0))
 
 
 def _is_held(lock: AbstractContextManager[None]) -> bool:
@@ -485,7 +486,11 @@ def _note_file(state: Path, data_directory: bytes) -> Path:
 
 
 @contextmanager
-def _hold(note: Path, what: str, clock: Clock, timeout: float = 0.0) -> Iterator[None]:
+def _hold(note: Path, what: str, clock: Clock, timeout: float = PROBE_TIMEOUT) -> Iterator[None]:
+    """Hold a lock; the note exists while it is held, and after its holder was killed.
+
+    A test of the lock (`is_locked`) holds it for a moment if there is a note, so wait for that.
+    """
     state = note.parent
     file = note.with_suffix(".lock")
     lock = FileLock(file, timeout=timeout, mode=PRIVATE_FILE)
@@ -505,8 +510,9 @@ def _hold(note: Path, what: str, clock: Clock, timeout: float = 0.0) -> Iterator
     try:
         _write_note(note, clock)
         yield
-        note.unlink(missing_ok=True)
     finally:
+        with suppress(OSError):
+            note.unlink()
         lock.release()
 
 
