@@ -180,7 +180,7 @@ def test_a_request_to_stop_later_lets_what_is_under_way_be_finished(site):
     check_complete(site, site.run())
 
 
-def test_a_run_goes_on_when_whoever_gave_commands_is_gone(site):
+def test_a_run_continues_when_the_source_of_commands_is_gone(site):
     run = Commanded(site)
 
     run.write('{"command": "set_channels", "channels": 1}')

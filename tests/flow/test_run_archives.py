@@ -218,7 +218,7 @@ def test_without_the_ledger_unverified_archives_are_waited_for(site):
     assert after.sums.sent == 0
 
 
-def test_an_archive_that_was_lost_on_the_server_is_made_anew(site):
+def test_an_archive_that_was_lost_on_the_server_is_made_again(site):
     check_carried(site, site.carry(RULES))
     (lost,) = archives(site)
     site.server.lose(lost.id)

@@ -99,7 +99,7 @@ def test_a_dataset_is_proven_by_one_question(site):
     assert sum(event.files for event in carried.of_kind(FilesKnown)) == 7
 
 
-def test_a_record_in_whose_stead_another_came_is_made_again_and_told(site):
+def test_a_record_replaced_by_another_is_made_again_and_reported(site):
     gone = record_of(site, "3.dat")
     site.server.lose(gone.id)
     add_to(site, record_of(site, "2.dat"), "other.dat", b"of somebody else")
@@ -112,7 +112,7 @@ def test_a_record_in_whose_stead_another_came_is_made_again_and_told(site):
     assert (again.sums.sent, lost(again)) == (0, 0)
 
 
-def test_a_record_that_tells_of_other_bytes_is_repaired_by_the_next_full_check(site):
+def test_a_record_of_other_bytes_is_repaired_by_the_next_full_check(site):
     site.server.rewrite(record_of(site, "3.dat").id, "f" * 32)
 
     carried = site.carry(EACH_TIME)
@@ -132,7 +132,7 @@ def test_a_lost_copy_is_replaced_although_another_file_has_two(site):
     assert record_of(site, "3.dat").verified
 
 
-def test_a_copy_that_is_no_longer_verified_is_looked_at_again_and_told(site):
+def test_a_copy_that_is_no_longer_verified_is_checked_again_and_reported(site):
     site.server.unverify(record_of(site, "3.dat").id)
 
     carried = site.carry(EACH_TIME)

@@ -53,7 +53,7 @@ def test_killed_sessions_are_replaced_and_nothing_is_lost(site, stack):
     assert carried.of_kind(TransferRetried)
 
 
-def test_a_host_that_starts_anew_is_met_again(site):
+def test_a_host_that_restarts_is_reconnected(site):
     restart = once(TransferStarted, site.sshd.restart)
 
     check_carried(site, site.carry(watch=restart))

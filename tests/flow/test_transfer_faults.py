@@ -240,7 +240,7 @@ def mounted(place):
 
 
 @pytest.mark.parametrize("kind", ["single", "batch"])
-def test_a_full_disk_is_told_and_leaves_room_for_others(place, staging, mounted, kind):
+def test_a_full_disk_is_reported_and_leaves_room_for_others(place, staging, mounted, kind):
     mounted("size=1m")
     members = [place.write(f"a/{n}", 300_000) for n in range(8)]
     large = place.write("b/large", 3 << 20)

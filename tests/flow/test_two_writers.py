@@ -86,7 +86,7 @@ def test_a_gateway_that_gives_up_leaves_the_request_at_work(site):
     check_carried(site, carried)
 
 
-def test_a_request_nobody_ever_saw_is_waited_for_and_sent_again(site):
+def test_a_request_that_never_arrived_is_waited_for_and_sent_again(site):
     site.server.faults.add(Fault(action=Hang(), method="PATCH", path=RECORDS, count=1))
 
     carried = site.carry("server.write_timeout=2", "server.read_timeout=1")

@@ -256,7 +256,7 @@ def test_an_engine_that_is_killed_in_the_first_run_leaves_nothing_green(site, wi
     assert choose_emblem(controller.state).shape in (TrayState.PROBLEM, TrayState.AT_RISK)
 
 
-def test_a_data_folder_that_is_away_or_empty_is_told(site, window, qtbot):
+def test_a_data_folder_that_is_away_or_empty_is_reported(site, window, qtbot):
     site.run()
     controller, window, tray = window(site)
     assert any("are safe on the server" in text for text in texts(window.page))

@@ -38,7 +38,7 @@ def last_resort(qapp):
 
 
 @pytest.mark.qt_no_exception_capture
-def test_an_error_in_a_slot_is_logged_and_told_once(qtbot, last_resort, caplog):
+def test_an_error_in_a_slot_is_logged_and_reported_once(qtbot, last_resort, caplog):
     told = []
     last_resort.problem_raised.connect(told.append)
     timer = QTimer()

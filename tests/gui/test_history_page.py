@@ -48,7 +48,7 @@ def column(page, number):
     return [model.index(row, number).data() for row in range(model.rowCount())]
 
 
-def test_a_run_is_told_with_what_it_sent(qtbot, desk, site, open_page):
+def test_a_run_is_reported_with_what_it_sent(qtbot, desk, site, open_page):
     site.run()
 
     page = open_page(desk)
@@ -60,7 +60,7 @@ def test_a_run_is_told_with_what_it_sent(qtbot, desk, site, open_page):
     qtbot.waitUntil(lambda: page._files.model.rowCount() == files)
 
 
-def test_outcomes_are_told_in_words(still_desk, written, open_page):
+def test_outcomes_are_shown_in_words(still_desk, written, open_page):
     record(written, "a")
     record(written, "b", failed=2)
     record(written, "c", problem=EARLY)
@@ -170,7 +170,7 @@ def test_names_that_are_formulas_or_markup_stay_names(written, tmp_path):
     assert "&lt;Files&gt;" in page
 
 
-def test_a_run_that_makes_no_sense_is_told_as_far_as_it_goes():
+def test_an_inconsistent_run_is_shown_as_far_as_possible():
     row = RunRow("x", None, None, {"sent": "many", "problem": "odd"})
 
     assert [column.text(row) for column in run_columns(lambda _: False)][2] == "0"

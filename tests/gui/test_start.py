@@ -69,7 +69,7 @@ def test_missing_libraries_are_named_with_their_packages():
         ({"QT_QPA_PLATFORM": "nonsense"}, NO_PLATFORM),
     ],
 )
-def test_a_display_that_does_not_work_is_told_of(environment, words):
+def test_a_display_that_does_not_work_is_reported(environment, words):
     assert words in describe_obstacle(NO_PLATFORM, (), environment).message
 
 

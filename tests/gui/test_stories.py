@@ -119,7 +119,7 @@ def test_a_paused_run_goes_on_and_a_stopped_one_is_carried_on(use, site):
     assert site.find_wrongs() == []
 
 
-def test_an_engine_that_dies_is_told_of_and_the_run_goes_on(use, site):
+def test_an_engine_that_dies_is_reported_and_the_run_goes_on(use, site):
     save_settings(site.config, SLOW)
     with use(site.config) as person:
         person.waits_for("Ready to start")

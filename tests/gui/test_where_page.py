@@ -139,7 +139,7 @@ def test_only_a_fresh_check_says_yes(page, site, qtbot):
     assert sample.exists()
 
 
-def test_what_was_never_sent_is_told_with_the_reason(page, site, qtbot):
+def test_what_was_never_sent_is_reported_with_the_reason(page, site, qtbot):
     a_file(site.data / "alice" / "New" / "new.tif", 5, LONG_AGO)
     page.look_for("alice/New/new.tif")
     wait(qtbot, page, "No run has come across it.")
@@ -153,7 +153,7 @@ def test_what_was_never_sent_is_told_with_the_reason(page, site, qtbot):
     wait(qtbot, page, "No run has found a file with this name.")
 
 
-def test_a_changed_file_and_a_deleted_one_are_told(page, site, qtbot):
+def test_a_changed_file_and_a_deleted_one_are_reported(page, site, qtbot):
     sample = find_sample(site, "changed")
     with sample.open("ab") as opened:
         opened.write(b"more")
@@ -165,7 +165,7 @@ def test_a_changed_file_and_a_deleted_one_are_told(page, site, qtbot):
     assert not button(page, "Free space").isEnabled()
 
 
-def test_a_folder_tells_its_sums_and_frees_what_is_shown(page, site, qtbot):
+def test_a_folder_shows_its_sums_and_frees_what_is_shown(page, site, qtbot):
     folder = site.data / "bob/Series"
     expected = sorted(folder.iterdir())
     page.look_for(str(folder))
@@ -203,7 +203,7 @@ def test_a_file_that_changes_while_it_is_shown_stays(page, site, qtbot):
     assert sample.exists()
 
 
-def test_what_keeps_everything_is_told(page, site, qtbot):
+def test_what_keeps_everything_is_reported(page, site, qtbot):
     sample = find_sample(site, "last")
     page.look_for(str(sample))
     wait(qtbot, page, "Only a fresh check tells")
@@ -221,7 +221,7 @@ def test_the_models_keep_the_rules_of_qt():
         model.show(())
 
 
-def test_who_leaves_the_page_while_it_asks_finds_it_ready_again(page, site, qtbot):
+def test_a_page_left_during_a_request_is_ready_again(page, site, qtbot):
     page.look_for(str(find_sample(site, "found")))
     wait(qtbot, page, "Only a fresh check tells")
     button(page, "Check now").click()
@@ -308,7 +308,7 @@ def test_the_file_that_was_chosen_last_is_shown(slow_page, slow, site, qtbot):
     assert slow_page.view.status.path == find_sample(site, "last")
 
 
-def test_who_chooses_a_file_while_names_are_looked_for_sees_that_file(slow_page, slow, site, qtbot):
+def test_a_file_selected_during_a_search_stays_shown(slow_page, slow, site, qtbot):
     slow_page.look_for("Scan")
     choose(slow_page, find_sample(site, "last"))
     slow.let_all_out(qtbot)

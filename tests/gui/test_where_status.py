@@ -108,7 +108,7 @@ def test_a_linked_file_that_a_scan_follows_is_judged_by_its_target(seen):
     assert "changed" not in told
 
 
-def test_a_link_that_no_scan_follows_is_told_as_that(seen, tmp_path):
+def test_a_link_that_no_scan_follows_is_reported_as_such(seen, tmp_path):
     link = seen.data / "alice/Scan/out.tif"
     link.parent.mkdir(parents=True)
     link.symlink_to(a_file(tmp_path / "elsewhere.tif", 5, LONG_AGO))

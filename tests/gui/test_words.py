@@ -28,7 +28,7 @@ def test_a_tool_tip_shows_a_text_as_it_is(text):
     assert seen(texts.tip(text)) == text
 
 
-def test_there_is_no_tool_tip_of_nothing():
+def test_an_empty_cell_has_no_tool_tip():
     assert texts.tip("") == ""
 
 

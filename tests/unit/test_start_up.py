@@ -31,7 +31,7 @@ def imported(code, *words):
 
 
 @pytest.mark.process
-def test_the_version_is_told_without_any_library():
+def test_the_version_is_printed_without_loading_a_library():
     modules = imported("from mydata_like.__main__ import main; main()", "--version")
 
     assert not modules & LIBRARIES

@@ -197,7 +197,7 @@ def test_a_target_without_peers_is_absolute():
     assert "| few requests (mine) | <= 5 | 4 | 4 - 4 | yes |" in to_markdown(outcome)
 
 
-def test_a_target_whose_figure_nobody_knows_is_not_measured():
+def test_a_target_without_a_figure_is_not_measured():
     outcome = outcome_of([1.0], [1.0], Target(("peer",), "", at_most=1.0, figure="requests"))
 
     assert judge(outcome, outcome.case.targets[0]) is None

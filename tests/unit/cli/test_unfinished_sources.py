@@ -49,7 +49,7 @@ def test_what_is_unfinished_is_listed_with_what_is_open(config, tmp_path):
     ]
 
 
-def test_programs_are_told_the_same(config, tmp_path):
+def test_programs_get_the_same_answer(config, tmp_path):
     away, usb = json.loads(ask(config, "--json").output)["sources"]
 
     assert (away["path"], away["there"]) == (f"{tmp_path}/away", False)

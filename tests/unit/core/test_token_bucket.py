@@ -98,7 +98,7 @@ def test_another_limit_holds_from_then_on_and_forgives_nothing():
     assert bench.now - begun >= 4 * MB / (1.5 * MB) * 0.95
 
 
-def test_whoever_waits_says_so_and_may_be_told_to_end():
+def test_a_waiting_process_reports_it_and_may_be_stopped():
     def end():
         raise InterruptedError
 

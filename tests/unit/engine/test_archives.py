@@ -132,7 +132,7 @@ def test_members_of_a_verified_archive_are_known_without_a_listing():
     assert bench.server.calls["list_datafiles"] == 0
 
 
-def test_a_changed_member_is_wanted_by_itself():
+def test_a_changed_member_is_requested_alone():
     bench = Checking()
     bench.add(record())
 
@@ -163,7 +163,7 @@ def test_what_is_not_verified_goes_on_as_the_archive_with_each_member(state, fou
     assert wanted.members == (ArchiveMember(a_file("a"), b"Set 1/a", CHECKSUM),)
 
 
-def test_an_archive_that_was_verified_meanwhile_is_known_with_all_members():
+def test_an_archive_that_was_verified_in_the_meantime_is_known_with_all_members():
     bench = Checking(EntryState.REGISTERED)
     found = bench.add(record())
 
@@ -287,7 +287,7 @@ def test_an_archive_that_the_server_found_wrong_is_not_believed(content):
     assert bench.server.calls["read_datafile"] == 0
 
 
-def test_an_archive_that_we_may_not_read_is_told_of(content):
+def test_an_archive_that_we_may_not_read_is_reported(content):
     bench = forgetful(content)
     bench.server.faults["read_datafile"] = [RejectedError("No permission.")]
 
@@ -304,7 +304,7 @@ def test_an_archive_that_cannot_be_read_now_keeps_its_files_from_being_sent(cont
     assert bench.of_kind(FolderFailed) == []
 
 
-def test_a_record_whose_chunks_are_still_to_come_is_no_archive_yet(content):
+def test_a_record_whose_chunks_are_missing_is_not_an_archive_yet(content):
     bench = forgetful(content, verified=False, looked=False)
     bench.server.records[bench.record.id] = bench.record._replace(checksum="0" * 32)
 
@@ -388,7 +388,7 @@ def test_an_archive_that_is_sent_again_forgets_what_it_no_longer_holds():
 # Register and verify.
 
 
-def test_an_archive_is_one_record_and_each_file_is_told():
+def test_an_archive_is_one_record_and_each_file_is_reported():
     bench = test_register.Bench()
     bench.ledger.record_archive(row(EntryState.STAGED), [])
 

@@ -243,7 +243,7 @@ def test_not_even_blameless_attempts_go_on_for_ever():
     assert len(bench.transport.sent) == 3 * BLAMELESS
 
 
-def test_a_full_staging_area_pauses_the_run_once_and_goes_on_by_itself():
+def test_a_full_staging_area_pauses_the_run_once_and_goes_on_automatically():
     full = StagingError("The disk is full.", code="staging.full")
     bench = Bench(full, full)
 

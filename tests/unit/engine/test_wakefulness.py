@@ -56,7 +56,7 @@ def test_it_stays_awake_while_bytes_move_and_a_little_longer() -> None:
     assert not night.pass_by(30)
 
 
-def test_a_transfer_that_has_stopped_keeps_nobody_awake() -> None:
+def test_a_transfer_that_has_stopped_does_not_keep_the_computer_awake() -> None:
     night = Night()
     night.move(100)
     assert night.pass_by(10)

@@ -78,7 +78,7 @@ def test_more_than_a_page_is_listed_once_each(stock):
     assert sorted(room.values()) == list(range(3500))
 
 
-def test_memory_is_given_back_by_those_who_go():
+def test_memory_is_released_by_ending_workers():
     stock = SpillStore(10)
     room = stock.open_room()
     room.update({("", str(number)): number for number in range(10)})

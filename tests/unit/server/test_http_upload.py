@@ -237,7 +237,7 @@ def test_a_changed_file_cannot_be_repaired(web, shelf, transport, make):
     assert web.count("POST") == 0
 
 
-def test_a_name_that_is_no_text_is_not_sent(web, shelf, transport, make):
+def test_a_name_that_cannot_be_decoded_is_not_sent(web, shelf, transport, make):
     fates = send(transport, make(name=b"a\xff"))
 
     assert (fates[0].problem.code, fates[0].again) == ("name.unfit", False)

@@ -33,7 +33,7 @@ def test_nothing_that_is_written_names_the_computers_ids():
         '{"hostname": "a", "system": "b", "interfaces": [], "since": "9999-12-31T23:59-23:59"}',
     ],
 )
-def test_what_somebody_else_wrote_there_is_no_seat(text):
+def test_a_foreign_file_is_not_a_machine_identity(text):
     assert MachineIdentity.parse(text) is None
 
 

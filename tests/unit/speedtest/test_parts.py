@@ -155,7 +155,7 @@ def test_no_more_than_a_gigabyte_is_sent_whatever_is_tested_and_applied(effort):
         budget.take(effort.most)
 
 
-def test_what_buffers_on_the_way_swallow_at_once_is_no_speed():
+def test_bytes_absorbed_by_buffers_do_not_count_as_speed():
     swallowed = [FloodProgress(0.0, 0), FloodProgress(0.01, 500), FloodProgress(1.01, 1500)]
 
     assert slice_up([swallowed], 3) == pytest.approx((1000.0, 1000.0, 1000.0))

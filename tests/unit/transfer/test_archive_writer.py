@@ -110,7 +110,7 @@ def test_plain_tar_extracts_it(tmp_path, members, contents_of_size, kind):
     assert json.loads((target / os.fsdecode(index_name(NAME))).read_text())["members"]
 
 
-def test_python_reads_it_and_the_index_tells_where_the_bytes_are(members, contents_of_size):
+def test_python_reads_it_and_the_index_gives_the_offsets(members, contents_of_size):
     content = write(members)[0]
 
     with tarfile.open(fileobj=io.BytesIO(content)) as opened:
