@@ -60,7 +60,7 @@ def test_a_run_starts_while_others_test_its_lock(state: Path, data: bytes) -> No
 
     def look() -> None:
         while not done.is_set():
-            is_locked(state, data, FakeClock())
+            is_locked(state, data)
 
     with ThreadPoolExecutor() as pool:
         watching = pool.submit(look)
@@ -144,8 +144,8 @@ def test_shards_of_one_split_work_side_by_side(state: Path, data: bytes) -> None
     ):
         (state / "shard-of-glass").mkdir()
         assert find_shards(state) == [Shard(1, 2), Shard(2, 2)]
-        assert is_locked(state, data, FakeClock(), Shard(2, 2))
-        assert not is_locked(state, data, FakeClock())
+        assert is_locked(state, data, Shard(2, 2))
+        assert not is_locked(state, data)
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_a_killed_run_is_in_the_way_of_no_shard(state: Path, data: bytes) -> Non
         lock_data_directory(state, data, FakeClock(), Shard(1, 2)),
         lock_data_directory(state, data, FakeClock(), Shard(2, 2)),
     ):
-        assert not is_locked(state, data, FakeClock())
+        assert not is_locked(state, data)
 
 
 def test_a_link_leads_to_the_same_lock(state: Path, data: bytes, tmp_path: Path) -> None:
