@@ -45,7 +45,7 @@ class Host(Staging):
 
     @property
     def asked(self) -> list[str]:
-        """What tar was asked for, beside the probe."""
+        """The options that tar got, not counting the probe."""
         return self._log.read_text().splitlines()[1:]
 
 

@@ -288,7 +288,7 @@ def _overwrite_middle(ledger: Path) -> None:
 
 
 def test_a_run_and_its_channel_workers_import_nothing_that_they_do_not_need(site, monkeypatch):
-    monkeypatch.setenv("PYTHONPROFILEIMPORTTIME", "1")  # the interpreter tells what it imports
+    monkeypatch.setenv("PYTHONPROFILEIMPORTTIME", "1")  # the interpreter reports what it imports
 
     ended = site.run()
 
@@ -299,7 +299,7 @@ def test_a_run_and_its_channel_workers_import_nothing_that_they_do_not_need(site
 
 
 def test_a_run_that_finds_nothing_new_starts_no_channel_worker(site, monkeypatch):
-    monkeypatch.setenv("PYTHONPROFILEIMPORTTIME", "1")  # the interpreter tells what it imports
+    monkeypatch.setenv("PYTHONPROFILEIMPORTTIME", "1")  # the interpreter reports what it imports
 
     first, second = site.run().complaints, site.run().complaints
 

@@ -13,7 +13,7 @@ from tests.sshd_fixture import needs_sshd
 pytestmark = [pytest.mark.e2e, needs_sshd]
 
 LARGE = "alice/Tomogram 7/volume.raw"
-SLOW = "limits.bandwidth=0.1"  # a minute for what is there; nothing ends by itself in a test
+SLOW = "limits.bandwidth=0.1"  # a minute for what is there; nothing ends on its own in a test
 
 
 class Commanded:

@@ -1,4 +1,4 @@
-"""First contact with a staging host: nobody vouches for it but the person in front."""
+"""First contact with a staging host: only the user can confirm its key."""
 
 import os
 import subprocess

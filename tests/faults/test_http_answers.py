@@ -170,7 +170,7 @@ def test_a_reply_that_never_comes_ends_at_the_read_timeout(web, cancel):
 
 
 def short_of_patience(url, **seconds):
-    """Return settings with times shorter than a person may choose."""
+    """Return settings with times shorter than a user may choose."""
     return Server().changed(url=url, username="facility", connect_timeout=2.0, **seconds)
 
 

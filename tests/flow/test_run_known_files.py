@@ -1,4 +1,4 @@
-"""What counts as known: the server is asked for proof, and files are read where nobody has."""
+"""Known files: the server is asked for proof, and files without a checksum are read."""
 
 import hashlib
 import os
@@ -65,7 +65,7 @@ def forget(site):
 
 
 def add_to(site, like, name, content):
-    """Let somebody else put a file into the dataset of a record."""
+    """Let someone else put a file into the dataset of a record."""
     api = Api(site.server)
     uri = f"others/{name}"
     api.put_file(uri, content)
@@ -141,7 +141,7 @@ def test_a_copy_that_is_no_longer_verified_is_checked_again_and_reported(site):
     assert (carried.sums.sent, lost(carried)) == (0, 1)
 
 
-# What nobody has read is read.
+# A file without a checksum is read.
 
 
 @pytest.mark.parametrize("with_ledger", [True, False], ids=["with ledger", "without"])
@@ -215,7 +215,7 @@ def add_archive(site, folder, content, spoil=lambda tar: tar):
 
 @pytest.mark.parametrize("crafted", ["of other bytes", "with the right checksum"])
 def test_a_crafted_archive_claims_nothing_that_it_does_not_hold(site, tmp_path, crafted):
-    """Its index tells of a local file of this name, size and time that was never sent."""
+    """Its index reports a local file of this name, size and time that was never sent."""
     if crafted == "of other bytes":
         add_archive(site, tmp_path / "made", b"new file")
     else:

@@ -114,7 +114,7 @@ def test_an_sftp_server_that_dies_costs_an_attempt_and_no_file(place, tmp_path, 
 
 
 def send_for_ever(channel, payload, before):
-    """Send a payload again and again, until that fails."""
+    """Send a payload repeatedly, until that fails."""
     while True:
         before()
         assert all(isinstance(fate, SentFile) for fate in channel.send(payload, ignore))

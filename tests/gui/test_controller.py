@@ -247,7 +247,7 @@ def wait_until_carried(qtbot, site, folder):
 
 @pytest.fixture
 def served(site, open_desk, qtbot):
-    """A controller beside a service that rests."""
+    """A controller next to an idle service."""
     wait_for_event(site.start("watch", "--events"), "run_scheduled")
     controller = open_desk(site.config).controller
     wait_for(qtbot, controller, Phase.IDLE)

@@ -46,7 +46,7 @@ Entered = QPointF if PySide6.__version_info__ >= (6, 12) else QPoint
 
 
 class Target:
-    """A window that takes drops, and what somebody drags over it."""
+    """A window that takes drops, and what someone drags over it."""
 
     def __init__(self, desk, qtbot):
         self.window = QMainWindow()
@@ -73,7 +73,7 @@ class Target:
         event = QDropEvent(QPointF(9, 9), Qt.DropAction.CopyAction, self.mime, BUTTON, KEYS)
         QApplication.sendEvent(self.inner, event)
         assert event.isAccepted()
-        assert self.sheets == []  # whoever drags is answered before anything opens
+        assert self.sheets == []  # a drag is answered before anything opens
         self.qtbot.waitUntil(lambda: bool(self.sheets), timeout=DEADLINE)
         return self.sheets.pop()
 
@@ -125,7 +125,7 @@ def notes(sheet, status):
 
 
 def rename(sheet, row, column, text):
-    """Type another name, as a person would."""
+    """Type another name, as a user would."""
     tree = sheet.findChild(QTreeView)
     tree.setCurrentIndex(sheet.model.index(row, column))
     tree.edit(sheet.model.index(row, column))

@@ -51,7 +51,7 @@ def page(qtbot, still_desk, written):
 
 
 def open_to(qtbot, page, *rows):
-    """Open one line below the other, as a person does; return the last one."""
+    """Open one line below the other, as a user does; return the last one."""
     index = QModelIndex()
     for row in rows:
         index = page._model.index(row, 0, index)

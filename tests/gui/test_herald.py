@@ -35,7 +35,7 @@ def paused(problem):
         (RunState(phase=Phase.ELSEWHERE), ended(sent=3), NotificationKind.FINISHED, "overview"),
         (RunState(), ended(sent=3), None, ""),  # a run of the time before we began
         (RUNNING, paused(FULL), NotificationKind.PROBLEM, "problems"),
-        (RUNNING, paused(AWAY), None, ""),  # passes by itself
+        (RUNNING, paused(AWAY), None, ""),  # passes on its own
         (RUNNING, paused(QUIET), None, ""),  # was wished for
         (RUNNING, paused(None), None, ""),
         (

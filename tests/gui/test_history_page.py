@@ -19,7 +19,7 @@ EARLY = {"code": "server.unavailable", "message": "Away.", "hint": "Wait."}
 
 @pytest.fixture
 def open_page(qtbot):
-    opened = []  # a page lives as long as somebody knows it
+    opened = []  # a page lives as long as someone knows it
 
     def open_it(desk):
         page = HistoryPage(desk)

@@ -1,4 +1,4 @@
-"""The icons: one set, in the colours of the text beside them."""
+"""The icons: one set, in the colours of the text next to them."""
 
 import gc
 import re

@@ -20,7 +20,7 @@ from tests.gui.ledgers import an_entry
 
 @pytest.fixture
 def open_page(qtbot, still_desk):
-    opened = []  # a page lives as long as somebody knows it
+    opened = []  # a page lives as long as someone knows it
 
     def open_it(make):
         page = make(still_desk)

@@ -22,7 +22,7 @@ from tests.gui.scripted import run_that
 
 @pytest.fixture
 def open_page(qtbot, still_desk):
-    opened = []  # a page lives as long as somebody knows it
+    opened = []  # a page lives as long as someone knows it
 
     def open_it():
         page = ProblemsPage(still_desk)

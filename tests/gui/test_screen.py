@@ -27,7 +27,7 @@ def running(screen, *words):
 
 @contextmanager
 def program(screen, *words):
-    """Run the program until the test is over; then the system tells it to end."""
+    """Run the program until the test is over; then the system asks it to end."""
     with running(screen, *words) as process:
         yield process
         process.terminate()

@@ -310,7 +310,7 @@ def test_an_invalid_file_opens_and_can_be_fixed(qtbot, config, open_dialog):
 
 @pytest.fixture
 def drawer(qtbot, config, open_desk):
-    """The drawer, after somebody has typed a name and saved nothing."""
+    """The drawer, after someone has typed a name and saved nothing."""
     window = MainWindow(open_desk(config))
     qtbot.addWidget(window)
     drawer = SettingsDialogOpener(window._desk, window)

@@ -33,7 +33,7 @@ LOCK = {"transfer.channels": "the facility (/etc/mydata-like.toml)"}
 
 @pytest.fixture
 def open_page(qtbot):
-    opened = []  # a page lives as long as somebody knows it
+    opened = []  # a page lives as long as someone knows it
 
     def open_it(desk):
         page = SpeedPage(desk)

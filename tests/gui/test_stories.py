@@ -167,7 +167,7 @@ def test_a_bad_value_is_corrected_and_a_decided_one_stays(use, site):
 def test_files_that_the_server_refused_are_sent_again_by_the_button(use, site):
     refusal = Fault(action=Reply(400), method="PATCH", path="dataset_file", count=None)
     site.server.faults.add(refusal)
-    shutil.rmtree(site.data / "bob")  # each file is sent again and again
+    shutil.rmtree(site.data / "bob")  # each file is sent repeatedly
     shutil.rmtree(site.data / "alice" / "Cell count 2024-05-01")
     with use(site.config) as person:
         person.waits_for("Ready to start")

@@ -73,7 +73,7 @@ def test_what_hangs_does_not_keep_the_program_from_ending(qtbot):
 
 
 class Asker:
-    """Somebody who asks, is told, and goes; the thread that lets go of it last is noted."""
+    """A caller that gets an answer and is deleted; the thread that releases it last is noted."""
 
     def __init__(self, ends):
         self.ends = ends

@@ -18,7 +18,7 @@ from tests.gui.ledgers import an_entry, an_outcome
 
 @pytest.fixture
 def open_page(qtbot):
-    opened = []  # a page lives as long as somebody knows it
+    opened = []  # a page lives as long as someone knows it
 
     def open_it(desk):
         page = TransfersPage(desk)
@@ -192,7 +192,7 @@ def test_columns_stay_as_the_user_left_them(qtbot, still_desk, written, open_pag
 
 
 def turn(controller, phase):
-    """Let things stand like this, whatever a look at them tells."""
+    """Set this state, whatever the status query returns."""
     controller._look_timer.stop()
     controller._set(phase=phase, missing=())
 

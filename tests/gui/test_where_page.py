@@ -64,7 +64,7 @@ def find_sample(site, name):
 
 
 def drag(dropped, kind):
-    """Return what Qt tells of a drag over a widget."""
+    """Return how a widget answers a drag."""
     buttons, keys = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
     return QDropEvent(QPointF(9, 9), Qt.DropAction.CopyAction, dropped, buttons, keys, kind)
 
@@ -256,7 +256,7 @@ class SlowTasks(Tasks):
         super()._deliver(number)
 
     def let_all_out(self, qtbot):
-        """Let out all answers, and those to what is asked meanwhile; the latest first."""
+        """Let out all answers, and those to what is asked in the meantime; the latest first."""
         while self.held or self.busy:
             self.let_out(qtbot)
 

@@ -80,7 +80,7 @@ class Seen:
         return "\n".join(label.text() for label in labels if label.isVisible())
 
     def has_step(self, word):
-        """Return whether a step of the file is told as taken."""
+        """Return whether a step of the file is reported as taken."""
         steps = list_steps(self.page.view.status)
         return next(step.status for step in steps if step.word == word) == "good"
 

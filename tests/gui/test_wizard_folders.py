@@ -57,7 +57,7 @@ def open_wizard(open_desk, config, qtbot):
 
 @pytest.fixture
 def person(open_wizard, config, server, data):
-    """A person at the page of the folders."""
+    """A user at the page of the folders."""
     changes = {
         "server.url": server.url,
         "server.username": "demo",

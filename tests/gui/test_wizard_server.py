@@ -29,7 +29,7 @@ def config(tmp_path):
 
 @pytest.fixture
 def open_wizard(open_desk, config, qtbot):
-    """Return a person before the wizard, at its first incomplete page."""
+    """Return a user before the wizard, at its first incomplete page."""
 
     def open_it(**settings):
         save_settings(config, {key.replace("__", "."): value for key, value in settings.items()})

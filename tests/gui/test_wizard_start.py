@@ -18,7 +18,7 @@ def town(tmp_path):
 
 @pytest.fixture
 def open_wizard(open_desk, town, qtbot):
-    """Return a person before the wizard, at its first incomplete page."""
+    """Return a user before the wizard, at its first incomplete page."""
 
     def open_it():
         wizard = SetupWizard(open_desk(town.config))

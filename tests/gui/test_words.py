@@ -18,7 +18,7 @@ ODD = ["O'Brien & R&D.tif", "<b>bold</b>", "a  b", "&lt;"]
 
 
 def seen(tip):
-    """What a person reads in a tool tip."""
+    """What a user reads in a tool tip."""
     assert tip.startswith("<qt")  # else Qt guesses what it is
     return QTextDocumentFragment.fromHtml(tip).toPlainText()
 

@@ -21,7 +21,7 @@ SMALL = Scale(large_count=2, large_size=3_000_000, tiny_count=6, tiny_size=10, g
 
 @dataclass
 class Scripted:
-    """A contestant that does what it is told: a sample a round, or trouble."""
+    """A scripted contestant: one sample for each round, or an error."""
 
     entrant: Entrant
     seconds: list[float | str]

@@ -1,4 +1,4 @@
-"""What a person reads of a run, and what a program does."""
+"""What a user reads of a run, and what a program does."""
 
 import io
 import json

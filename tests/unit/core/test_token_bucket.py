@@ -91,7 +91,7 @@ def test_lifting_the_limit_frees_what_waits():
 def test_another_limit_holds_from_then_on_and_forgives_nothing():
     bench = Bench(MB)
     begun = bench.now
-    for turn in range(400):  # as when shares are divided anew all the time
+    for turn in range(400):  # as when shares change all the time
         bench.bucket.limit(MB * (1 + turn % 2))
         bench.send(10_000, 10_000)
 

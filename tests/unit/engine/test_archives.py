@@ -232,7 +232,7 @@ def test_what_the_ledger_forgot_is_read_from_the_archive(content):
     assert (found.state, found.archive, found.remote) == (EntryState.VERIFIED, NAME, REMOTE)
     assert match.checksum == "47bce5c74f589f4867dbd57e9ca9f808"
     row = bench.ledger.find_entries([local("a").key])[local("a").key]
-    assert row.state is EntryState.REGISTERED  # until somebody has read the local file
+    assert row.state is EntryState.REGISTERED  # until someone has read the local file
     assert bench.ledger.find_archives(bench.dataset.id)[NAME].state is EntryState.VERIFIED
     assert bench(a_group(local("a"))) == [unread]
     bench.ledger.record([found])
@@ -327,7 +327,7 @@ def test_an_archive_is_a_payload_of_its_own_and_as_large_as_it_will_be():
 
 
 def carrying(*fates):
-    """A send stage whose channel tells these fates, one an archive."""
+    """A send stage whose channel reports these fates, one an archive."""
     return test_send.Bench(*([fate] for fate in fates))
 
 

@@ -1,4 +1,4 @@
-"""What is told of an unattended uploader, and when."""
+"""What is reported about an unattended uploader, and when."""
 
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo

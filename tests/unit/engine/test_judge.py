@@ -35,7 +35,7 @@ def evidence(**facts):
             "line",
         ),  # one of the two, not known which
         (TimeByCause(source=7, hash=6, channels=7), ""),
-        (TimeByCause(line=1), ""),  # channels that tell of a twentieth of their time
+        (TimeByCause(line=1), ""),  # channels that report a twentieth of their time
         (NOTHING_SPENT, ""),
     ],
 )

@@ -1,4 +1,4 @@
-"""Values that are computed once, whoever asks."""
+"""Values that are computed once, for all callers."""
 
 import threading
 from collections.abc import Iterable, Iterator

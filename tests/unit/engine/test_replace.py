@@ -1,4 +1,4 @@
-"""Replacing: no bytes that the server vouches for are overwritten, and what is in doubt is told."""
+"""Replacing: verified bytes are never overwritten, and doubtful files are reported."""
 
 from contextlib import contextmanager
 from dataclasses import dataclass, field

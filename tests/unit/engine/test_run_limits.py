@@ -1,4 +1,4 @@
-"""The limits of a run: by the settings, by the hour of the week, by a person."""
+"""The limits of a run: by the settings, by the hour of the week, by the user."""
 
 from contextlib import ExitStack
 from datetime import datetime

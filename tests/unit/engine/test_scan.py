@@ -391,7 +391,7 @@ def test_a_linked_dataset_folder_is_taken_as_the_policy_says(tmp_path, policy, t
 
 
 def without_rights(root: str, results) -> None:
-    """Scan as somebody who is not root, for whom modes mean something."""
+    """Scan as a user who is not root, for whom modes mean something."""
     os.seteuid(65534)
     found = scanned(root)
     results.put((found.keys, found.failed, found.left))

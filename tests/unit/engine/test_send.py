@@ -442,4 +442,4 @@ def test_a_sender_that_is_left_by_a_run_that_ends_says_nothing():
     next(sending)
     bench.clock_cancel.set()
 
-    sending.close()  # as the interpreter does: what is raised then is printed, and comes to nobody
+    sending.close()  # as the interpreter does: errors raised then are only printed

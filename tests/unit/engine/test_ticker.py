@@ -1,4 +1,4 @@
-"""Doing something again and again beside a run."""
+"""Repeated work in the background of a run."""
 
 import threading
 

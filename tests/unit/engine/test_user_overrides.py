@@ -1,4 +1,4 @@
-"""Files that a person cancels while a run goes, and files that are wanted again."""
+"""Files that a user cancels while a run goes, and files that are wanted again."""
 
 import pytest
 

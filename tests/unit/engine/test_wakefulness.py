@@ -18,7 +18,7 @@ class FakeWakefulness:
 
 
 class Night:
-    """A run over one file of 1000 bytes, and what became of the computer meanwhile."""
+    """A run over one file of 1000 bytes, and what became of the computer in the meantime."""
 
     def __init__(self) -> None:
         self.clock = FakeClock()

@@ -120,7 +120,7 @@ INCIDENTS = st.lists(
 
 
 def set_back(incidents):
-    """Return how far the clock is set back in all: beyond a day nobody can tell what was."""
+    """Return how far the clock is set back in all: beyond a day it is unknown what was."""
     sets = (act.keywords["by"] for _, act in incidents if isinstance(act, partial))
     return -sum((min(by, timedelta()) for by in sets), timedelta())
 

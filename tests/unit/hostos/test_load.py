@@ -20,7 +20,7 @@ STALLS = "some avg10=0.00 avg60=0.00 avg300=0.00 total={}\nfull avg10=0.00 total
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
-    """Starts a program under a name of its own, which is nobody's child."""
+    """Starts a program under a name of its own, which has no parent here."""
     started: list[int] = []
 
     def run(name: str) -> Path:

@@ -1,4 +1,4 @@
-"""A log is read as it grows, each line once, also when it is put aside meanwhile."""
+"""A log is read as it grows, each line once, also when it is put aside in the meantime."""
 
 import logging
 

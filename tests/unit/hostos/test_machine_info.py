@@ -1,4 +1,4 @@
-"""What is told of this computer."""
+"""What is reported about this computer."""
 
 import os
 import socket

@@ -16,7 +16,7 @@ pytestmark = [
 ]
 
 NAME = "caffeinate" if sys.platform == "darwin" else "systemd-inhibit"
-# Runs the command that follows its options, as the real ones do, and tells how it fares.
+# Runs the command that follows its options, as the real ones do, and reports how it fares.
 KEEPER = """#!/bin/sh
 echo "$0 $*" >> {told}
 while [ "$1" != cat ]; do shift; done

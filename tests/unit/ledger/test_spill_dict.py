@@ -1,4 +1,4 @@
-"""Things in memory or in a file: nobody can tell which but by the memory they take."""
+"""A mapping in memory or in a file: they differ only in the memory they take."""
 
 import random
 import tracemalloc

@@ -1,4 +1,4 @@
-"""What tells desktops, services and other people's computers about the program."""
+"""The files that describe the program to desktops, service managers and other computers."""
 
 import configparser
 import plistlib

@@ -1,4 +1,4 @@
-"""Sending all together, over a channel that tells what it is told to."""
+"""Sending all together, over a scripted channel."""
 
 from contextlib import closing
 
@@ -23,7 +23,7 @@ WISH = EndToEndTest("folder", channels=1, rate=1e6)
 
 
 class Line:
-    """A transport and its channel: half of a large file goes, until somebody breaks it off.
+    """A transport and its channel: half of a large file goes, until someone breaks it off.
 
     `act` is done while it goes; `left` are the files there were when the transport was closed.
     """

@@ -104,7 +104,7 @@ def test_a_sample_has_large_files_and_so_many_tiny_ones(tmp_path):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs folders by their descriptors")
 def test_a_file_that_cannot_be_looked_at_is_left_out_of_the_sample(tmp_path):
-    """Its path is too long to be asked for, which stands for one that is gone meanwhile."""
+    """Its path is too long to be asked for, which stands for one that is gone in the meantime."""
     (tmp_path / "tiny").write_bytes(b"tiny")
     name, most = "n" * 200, os.pathconf(tmp_path, "PC_PATH_MAX") - 1
     folder, length = os.open(tmp_path, os.O_RDONLY), len(os.fsencode(tmp_path))

@@ -41,7 +41,7 @@ class ForgetfulVault(MemoryVault):
 
 
 class SilentVault(MemoryVault):
-    """A locked keyring that waits for somebody to unlock it."""
+    """A locked keyring that waits for someone to unlock it."""
 
     def __init__(self):
         super().__init__()

@@ -26,7 +26,7 @@ class Hands:
 
 
 class Server:
-    """A session which takes as long as it is told; a write's time is (work, line, shut)."""
+    """A session with scripted times; a write's time is (work, line, shut)."""
 
     stack, cipher = "none", ""
 

@@ -30,7 +30,7 @@ def is_there(path, offset):
 
 
 def was_dropped(path):
-    """Return whether a file is not in memory; a page that somebody holds just now may stay."""
+    """Return whether a file is not in memory; a page that someone holds just now may stay."""
     return sum(is_there(path, place) for place in PLACES) <= 1
 
 

@@ -99,7 +99,7 @@ def test_what_a_broken_line_left_is_not_sent_again(place, member):
 
 
 def leave(place, member, arrived: bytes, length: int = SIZE) -> None:
-    """Leave the blocks that a map tells of, and rubbish in the place of the others."""
+    """Leave the blocks that a map reports, and rubbish in the place of the others."""
     content = Path(os.fsdecode(member.path)).read_bytes()
     part = part_of(place, member)
     part.parent.mkdir(parents=True)

@@ -41,7 +41,7 @@ def text(size: int, start: int = 0) -> bytes:
 
 
 def send(place, *members, session=None, compression=None, rung=SHELL, named=False):
-    """Send one file by itself, several as a batch; return what became of them."""
+    """Send one file on its own, several as a batch; return what became of them."""
     shells = Shells(session or LocalSession(), compression or slow())
     location = os.fsencode(place.location)
     try:
