@@ -1,1 +1,1 @@
-"""The window and what belongs to it: the only room that knows Qt."""
+"""The graphical user interface: the only package that uses Qt."""

@@ -1,4 +1,4 @@
-"""Builds the window and all that belongs to it, and runs it."""
+"""Build the objects of the window and run its event loop."""
 
 import gc
 import logging
@@ -38,7 +38,7 @@ ASK_AFTER = 60_000  # milliseconds between two requests
 
 
 class ApprovalWatcher(QObject):
-    """Asks the server for the approval while no run does; the controller sees the answer."""
+    """Polls the server for approval while no run does; the controller reads the stored result."""
 
     def __init__(self, desk: AppContext, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -51,7 +51,7 @@ class ApprovalWatcher(QObject):
 
     @Slot(object)
     def _follow(self, state: RunState) -> None:
-        # The server cannot answer for a key that it approved and the staging host refuses.
+        # Polling is of no use if the server approved the key but the staging host refuses it.
         awaited = state.awaited is not None and state.awaited.code == NotApprovedError.code
         if not awaited or state.at_work:
             self.timer.stop()
@@ -70,7 +70,7 @@ class ApprovalWatcher(QObject):
 
 
 def _ask_server(settings: Settings, config: Path | None, cancel: CancelFlag) -> None:
-    """Return once the key is approved; the stored approval says so from then on."""
+    """Request approval; return once it is given, which is then recorded in the state folder."""
     from mydata_like.app.registration import register
     from mydata_like.app.run_request import RunObserver, RunRequest
 
@@ -82,7 +82,7 @@ EVERY = 5000  # milliseconds
 
 
 class Collector(QObject):
-    """Runs the garbage collection from a timer, in place of the automatic one."""
+    """Runs the garbage collector from a timer instead of automatically."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -92,7 +92,7 @@ class Collector(QObject):
 
     @Slot()
     def _collect(self) -> None:
-        """Collect the oldest generation that is due, and the younger ones with it."""
+        """Collect the oldest generation that is due, which includes the younger ones."""
         states = zip(gc.get_count(), gc.get_threshold(), strict=True)
         due = [number for number, (count, threshold) in enumerate(states) if count > threshold]
         if due:
@@ -101,7 +101,7 @@ class Collector(QObject):
 
 @contextmanager
 def collected_here(parent: QObject | None = None) -> Iterator[None]:
-    """Collect garbage only in this thread while the context is open."""
+    """Run the garbage collector only in this thread, from a timer, within the context."""
     gc.disable()
     collector = Collector(parent)
     try:
@@ -117,7 +117,7 @@ SWITCH_INTERVAL = 0.0005  # seconds that a thread may block the GUI thread
 
 
 class Program(QObject):
-    """The window and all its parts."""
+    """The main window, and the objects that belong to it."""
 
     def __init__(self, start: LaunchOptions, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -146,7 +146,7 @@ class Program(QObject):
         self.window.demo_wanted.connect(self.demonstration.open)
 
     def open(self) -> None:
-        """Start; the window is shown once the settings are read."""
+        """Start reading the settings; the window is shown when that is done."""
         self.presence.shutdown.handle_signals()
         self.controller.open()
 

@@ -19,22 +19,26 @@ class AppContext(NamedTuple):
 
 
 class Page(QWidget):
-    """A page of the window. It is active only while it is shown."""
+    """A page of the window, active only while it is visible."""
 
     wanted = Signal(object)  # a NavigationRequest
 
     def show_page(self) -> None:
-        """Start the page's work, now that it is visible."""
+        """Start the work of the page when it becomes visible."""
 
     def hide_page(self) -> None:
-        """Stop the work that is only needed while the page is visible."""
+        """Stop the work that is needed only while the page is visible."""
 
     def look_for(self, what: str) -> None:
-        """Show what another page requests: a filter, a path or a key; empty for the default."""
+        """Show the content that another page requests: a filter, a path or a key."""
 
 
 class NavigationRequest(NamedTuple):
-    """The name of a page and what it should show; also "settings" (at a key) and "set-up"."""
+    """A request to show a page.
+
+    `page` can also be "settings", "set-up" or "demo". `what` is the requested content of the page,
+    or the key of a setting; empty for the default.
+    """
 
     page: str
     what: str = ""

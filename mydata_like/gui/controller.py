@@ -1,4 +1,4 @@
-"""The controller: the only way from the window to the engine and the settings."""
+"""The controller, through which the window uses the engine and the settings."""
 
 import logging
 import os
@@ -38,19 +38,21 @@ logger = logging.getLogger(__name__)
 
 LOOK_AFTER = 5000  # milliseconds between two checks for runs of other programs
 SHOW_AFTER = 250  # milliseconds between two updates of the window
-LEDGER_AFTER = 4  # updates of the window for each report of a changed ledger
+LEDGER_AFTER = 4  # updates of the window between two signals of a changed ledger
 SHORT_LIFE = 10.0  # seconds; an engine that ends sooner is restarted only after a delay
-CLEARS_UP = 5.0  # seconds for which our last run may still hold the lock
+CLEARS_UP = 5.0  # seconds for which the last run of this window may still hold the lock
 ALREADY_RUNNING = "run.already-running"
 STOPPED_BY_USER = "run.interrupted"
 NO_RUN = "command.no-run"
 WAITS = Problem(
-    ALREADY_RUNNING, "Another upload is under way.", "What was added is sent when that has ended."
+    ALREADY_RUNNING,
+    "Another upload is in progress.",
+    "The added folders and files are uploaded after it has ended.",
 )
 
 
 class WindowController(QObject):
-    """Starts and commands the engine, follows its events, and holds the settings."""
+    """Starts the engine, sends it commands, processes its events, and holds the settings."""
 
     settings_changed = Signal()
     run_changed = Signal(object)  # a RunState
@@ -68,12 +70,12 @@ class WindowController(QObject):
         self._tasks = tasks
         self._engine: Engine | None = None
         self._live = LiveRun(SystemClock())
-        self._wanted: list[Order] = []  # once an engine has started
+        self._wanted: list[Order] = []  # to send once an engine has started
         self._added = PendingSources()
         self._patience = RestartBackoff()
         self._refused: Problem | None = None  # why the settings cannot be read
-        # The engine carries out a single run next to a service; that run has ended.
-        self._single = self._spent = False
+        self._single = False  # the engine does a single run, since a service watches
+        self._spent = False  # that run has ended
         self._last_words: Problem | None = None  # why the engine ended, if it reported that
         self._begun = 0.0  # when the engine started
         self._finished = -CLEARS_UP  # when its last run or a speed test ended
@@ -91,12 +93,12 @@ class WindowController(QObject):
         self._look_timer.timeout.connect(self._look)
 
     def open(self) -> None:
-        """Start to read the settings and to watch, without blocking."""
+        """Start to read the settings and to poll the status, in the background."""
         self._look_timer.start()
         self.reload_settings()
 
     def close(self) -> None:
-        """Detach from the engine, which finishes its run on its own."""
+        """Detach from the engine, which finishes its run without the window."""
         self._show_timer.stop()
         self._look_timer.stop()
         if self._engine is not None:
@@ -120,7 +122,7 @@ class WindowController(QObject):
         self._start()
 
     def start_only(self, folder: bytes) -> None:
-        """Start a run over one folder of the data directory now."""
+        """Start a run that covers only one folder of the data directory."""
         self._start(only=format_path(folder))
 
     def _start(self, **fields: object) -> None:
@@ -131,7 +133,7 @@ class WindowController(QObject):
 
     @Slot()
     def pause(self) -> None:
-        """Send nothing new until `resume`."""
+        """Pause the run: start no new transfer until `resume`."""
         self._order("pause")
 
     @property
@@ -141,12 +143,12 @@ class WindowController(QObject):
 
     @Slot()
     def resume(self) -> None:
-        """Continue after `pause`, and check at once whether other reasons to wait are gone."""
+        """Continue after `pause`, and check at once whether other causes of a pause are gone."""
         self._order("resume")
 
     @Slot()
     def stop(self) -> None:
-        """End the run; the next one continues."""
+        """Stop the run; the next run continues."""
         self._set(phase=Phase.STOPPING)
         self._order("stop_run")
 
@@ -178,13 +180,13 @@ class WindowController(QObject):
 
     def add_source(self, path: bytes, owner: str, experiment: str, dataset: str) -> None:
         """Upload an external folder or file to this experiment and dataset."""
-        # Exactly as the system has it: undecodable bytes become lone surrogates.
+        # The exact path: bytes that cannot be decoded become lone surrogates.
         names = [owner, experiment, dataset]
         self._order("add_source", path=os.fsdecode(path), **{"as": names})
 
     @Slot(object)
     def remove_source(self, source: KnownSource) -> None:
-        """Forget an added folder that is not finished; no run continues it."""
+        """Remove an added folder that is not finished, so that no run continues it."""
         remove = partial(status_service.remove_source, self.settings, self.config, source.path)
         done = partial(self._drop_source, source)
         self._tasks.run(remove, done, self._refuse_removal, writes=True)
@@ -206,19 +208,19 @@ class WindowController(QObject):
             self._set(phase=Phase.TESTING if under_way else Phase.IDLE)
 
     def open_path(self, path: Path) -> None:
-        """Show a folder, or the folder of a file, in the system's file manager."""
+        """Open a file or folder with the program that the system uses for it."""
         QDesktopServices.openUrl(QUrl.fromLocalFile(str(path)))
 
     def open_address(self, address: str) -> None:
-        """Show a web page of the server."""
+        """Open a web page in the browser; other kinds of addresses are ignored."""
         url = QUrl(address)
         if url.scheme() in ("http", "https"):
             QDesktopServices.openUrl(url)
 
     def _order(self, name: str, **fields: object) -> None:
-        """Send the engine a command, and start an engine if there is none.
+        """Send a command to the engine, and start an engine if there is none.
 
-        During a run of another program, the command waits until that run has ended.
+        While another program runs an upload, the command waits until that run has ended.
         """
         if self._engine is not None and not self._spent:
             self._tell(self._engine, (name, fields))
@@ -229,7 +231,7 @@ class WindowController(QObject):
             self._begin()
 
     def _begin(self) -> None:
-        """Start the engine, and send it the waiting commands."""
+        """Start an engine, and send it the waiting commands."""
         orders, self._wanted = self._wanted, []
         self._single = self._watched
         words = status_service.engine_words("watch", self.config, "--attended")
@@ -255,7 +257,7 @@ class WindowController(QObject):
     @Slot(object)
     def _take_settings(self, loaded: Loaded) -> None:
         if loaded.settings.data != self.settings.data:
-            self._set(last=None, whole=None, interrupted=None)  # they concerned other data
+            self._set(last=None, whole=None, interrupted=None)  # these runs concerned other data
         self.loaded, self.settings = loaded, loaded.settings
         refused, self._refused = self._refused, None
         mended = refused is not None and self.state.problem == refused
@@ -268,13 +270,13 @@ class WindowController(QObject):
     @Slot(object)
     def _refuse_settings(self, error: UploaderError) -> None:
         self._refused = error.problem
-        if not self.state.ours:  # which keeps its settings
+        if not self.state.ours:  # an active run keeps its settings
             self._set(phase=Phase.BROKEN, problem=error.problem)
         self.problem_raised.emit(error.problem)
 
     @Slot()
     def _look(self) -> None:
-        """Read the ledger and the state of other programs in the background."""
+        """Read the ledger, the locks and the state files in the background."""
         if not self._asking and self.loaded is not None:
             self._asking = True
             ask = partial(status_service.look, self.settings, self.config)
@@ -311,9 +313,9 @@ class WindowController(QObject):
             self._begin()
 
     def _is_wanted(self, found: StatusSnapshot) -> bool:
-        """Return whether an engine should be started, to watch or for waiting commands.
+        """Return whether to start an engine, either to watch or for waiting commands.
 
-        An engine that ended unexpectedly is restarted, so that the schedule is kept.
+        An engine that ended unexpectedly is restarted, so that scheduled runs still take place.
         """
         broken = self.state.phase is Phase.BROKEN
         if broken and (self._refused or not self._patience.is_over):
@@ -372,7 +374,7 @@ class WindowController(QObject):
 
     def _finish(self, event: RunFinished) -> None:
         self._spent = self._single
-        if not event.run:  # the run or the engine could not start
+        if not event.run:  # the run could not start
             self._miss_run(event.problem)
             return
         self._patience.forget()
@@ -380,18 +382,18 @@ class WindowController(QObject):
         past = PastRunState.of(event, self.state.reason, self._live.progress.reported.seconds)
         whole = self.state.whole if past.partial else past
         self._set(phase=Phase.IDLE, problem=None, last=past, whole=whole)
-        self._look()  # for the files that are only on this computer
+        self._look()  # counts the files that are only on this computer
         self.ledger_changed.emit()
         if past.problem is not None and past.problem.code != STOPPED_BY_USER:
             self.problem_raised.emit(past.problem)
 
     def _miss_run(self, problem: Problem | None) -> None:
-        """Record why a run did not start."""
+        """Handle a run that did not start."""
         self._last_words = problem
         elsewhere = problem is not None and problem.code == ALREADY_RUNNING
         if elsewhere and self._added.waiting and self.state.phase is not Phase.ELSEWHERE:
             self.command_refused.emit(WAITS)
-        if self._testing:  # no run can start during it
+        if self._testing:  # no run can start during a speed test
             return
         if _is_harmless(problem):
             self._set(phase=Phase.IDLE, problem=None)
@@ -401,7 +403,7 @@ class WindowController(QObject):
 
     def _take_refusal(self, problem: Problem) -> None:
         if problem.code == NO_RUN:
-            if self.state.phase is Phase.STOPPING:  # idle, as intended
+            if self.state.phase is Phase.STOPPING:  # the run had already ended
                 self._set(phase=Phase.IDLE, problem=None)
                 self._look()
             return
@@ -421,20 +423,20 @@ class WindowController(QObject):
         if problem is None or problem.code != STOPPED_BY_USER:
             self._wanted[:0] = left
         if _is_harmless(problem):
-            self._set(phase=Phase.IDLE)  # `_look` finds what other programs do, and starts again
+            self._set(phase=Phase.IDLE)  # the next poll starts an engine again if one is needed
             return
         self._patience.begin()
         self._set(phase=Phase.BROKEN, problem=problem)
-        self._look()  # for the files that it left only on this computer
+        self._look()  # counts the files that are only on this computer
         self.problem_raised.emit(problem)
         self.ledger_changed.emit()
 
     @Slot()
     def _show(self) -> None:
-        """Report changes to the window, at a rate that a user can follow."""
+        """Emit the changes since the last update, at a rate that a user can follow."""
         self._turns += 1
         if not self.state.ours and not self._changed:
-            self._show_timer.stop()  # an idle program does not wake the computer
+            self._show_timer.stop()  # an idle program must not wake the processor
             return
         self._changed = False
         self._live.sample()
@@ -453,7 +455,7 @@ class WindowController(QObject):
 
 
 def _later(told: PastRunState | None, found: PastRunState | None) -> PastRunState | None:
-    """Return the later of two runs: the ledger records an end a moment after its event."""
+    """Return the later of two runs; the ledger records the end of a run just after its event."""
     if told is None or found is None:
         return found or told
     ends = told.finished, found.finished
@@ -461,15 +463,15 @@ def _later(told: PastRunState | None, found: PastRunState | None) -> PastRunStat
 
 
 def _is_harmless(problem: Problem | None) -> bool:
-    """Return whether it is normal that a run did not start or an engine ended."""
+    """Return whether a run that did not start, or an engine that ended, is no error."""
     return problem is None or problem.code in (ALREADY_RUNNING, STOPPED_BY_USER)
 
 
 def _explain_end(code: int | None, said: str) -> Problem:
-    """Return the problem of an engine that ended without reporting why."""
+    """Return the problem for an engine that ended without reporting a reason."""
     return Problem(
         "window.engine-ended",
         f"The engine ended unexpectedly ({describe_end(code, said)}).",
-        "Nothing is lost: it restarts automatically and keeps the schedule; Start continues at "
-        "once where it stopped. If it happens again, see the log.",
+        "Nothing is lost. The engine restarts automatically and keeps the schedule. To continue "
+        "at once, press Start. If this happens again, see the log.",
     )

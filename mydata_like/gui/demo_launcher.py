@@ -1,4 +1,4 @@
-"""Starts the demonstration: a second window with sample data and its own server."""
+"""Start the demonstration: a second window with sample data and its own server."""
 
 from importlib.util import find_spec
 
@@ -9,7 +9,7 @@ from mydata_like.core.errors import UploaderError
 from mydata_like.gui.tasks import Tasks
 from mydata_like.gui.theme import texts
 
-_NEEDED = "flask"  # used by the embedded server; only the extra `demo` installs it
+_NEEDED = "flask"  # for the embedded server; installed by the extra `demo` only
 
 
 def is_installed() -> bool:
@@ -18,7 +18,7 @@ def is_installed() -> bool:
 
 
 class DemoLauncher(QObject):
-    """Opens the second window."""
+    """Opens the window of the demonstration."""
 
     def __init__(self, tasks: Tasks, parent: QObject) -> None:
         super().__init__(parent)
@@ -26,7 +26,7 @@ class DemoLauncher(QObject):
 
     @Slot()
     def open(self) -> None:
-        """Start a separate process, which removes all its data when it ends."""
+        """Start the demonstration as a separate process, which deletes its data when it ends."""
         self._tasks.run(_find_command, self._start, self._fail)
 
     @Slot(object)
@@ -40,14 +40,14 @@ class DemoLauncher(QObject):
         self._tell(texts.error_text(error))
 
     def _tell(self, why: str) -> None:
-        """Report above the active window or dialog that the demonstration cannot start."""
+        """Show above the active window or dialog why the demonstration cannot start."""
         box = QMessageBox(QApplication.activeWindow())
         box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         box.setIcon(QMessageBox.Icon.Warning)
         box.setTextFormat(Qt.TextFormat.PlainText)
         box.setText(f"{self.tr('The demo could not be started.')}\n\n{why}")
         box.open()
-        self._box = box  # no window holds a reference to it if none is active
+        self._box = box  # if no window is active, nothing else holds a reference
 
 
 def _find_command() -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The dry run dialog: what would be uploaded from each folder."""
+"""The dialog of a dry run, with the files that would be uploaded from each folder."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -62,7 +62,7 @@ STATE_BY_EVENT = {
 
 @dataclass(slots=True)
 class PlannedFolder:
-    """A dataset folder, with the number of its files that are on the server."""
+    """A dataset folder: the number of its files, and how many of them are on the server."""
 
     path: str
     owner: str
@@ -158,7 +158,7 @@ class PlanModel(QAbstractTableModel):
 
 
 class LeftModel(QAbstractTableModel):
-    """The files and folders that a run would not upload now, with the reasons."""
+    """The files and folders that a run would not upload, with the reasons."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -266,9 +266,7 @@ class DryRunDialog(QDialog):
         header = table.horizontalHeader()
         header.resizeSection(0, table.fontMetrics().averageCharWidth() * 50)
         header.setStretchLastSection(True)
-        table.setTextElideMode(
-            Qt.TextElideMode.ElideRight
-        )  # a reason starts with the important part
+        table.setTextElideMode(Qt.TextElideMode.ElideRight)  # the start of a reason matters most
         table.hide()
         return table
 
@@ -318,7 +316,7 @@ class DryRunDialog(QDialog):
 
     @Slot()
     def _enable_upload(self) -> None:
-        """Enable the upload if there are files to send and nothing else is active."""
+        """Enable the upload button if there are files to send and no run is active."""
         self._upload.setEnabled(self._wanted and self._controller.state.can_start)
 
     def _show_end(self, problem: Problem | None) -> None:
@@ -348,7 +346,7 @@ class DryRunDialog(QDialog):
 
 
 def _tell_wanted(sums: RunProgressed) -> str:
-    """Return what a run would send; it says that all is uploaded only if every file is."""
+    """Describe what a run would send; claim that all is uploaded only if every file is."""
     if sums.wanted:
         text = translate("dry run", "%Ln file(s), %1, would be uploaded.", None, sums.wanted)
         return text.replace("%1", texts.size(sums.wanted_bytes))
@@ -368,7 +366,7 @@ def _tell_wanted(sums: RunProgressed) -> str:
 
 
 def _tell_rest(sums: RunProgressed) -> str:
-    """Return what would happen to the other files, if any."""
+    """Describe the files that would not be sent; empty if there are none."""
     settled = sums.verified + sums.wanted + sums.waiting + sums.skipped + sums.failed
     parts = (
         (sums.verified, translate("dry run", "%1 on the server")),

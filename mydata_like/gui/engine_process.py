@@ -1,4 +1,4 @@
-"""The engine as a child process: starts it, reads its events and sends it commands."""
+"""The engine as a child process that writes events and reads commands."""
 
 import json
 import logging
@@ -16,21 +16,22 @@ from mydata_like.gui.theme import texts
 
 logger = logging.getLogger(__name__)
 
-Record = dict[str, Any]  # an event as described in docs/events.md
+Record = dict[str, Any]  # one event; see docs/events.md
 Parse = Callable[[Record], object | None]  # raises ValueError
-# Qt kills a process when its QProcess is destroyed, so these never are (see `gui.start`).
+# Qt kills a process when its QProcess is destroyed, so these are never destroyed (see
+# `gui.launch`).
 _LET_GO: list[QProcess] = []
-# It also waits until the process has ended: half a minute if a dead mount blocks it.
+# The destructor also waits until the process has ended: 30 s if a dead mount blocks it.
 _GIVEN_UP: list["Engine"] = []
-LONGEST_EVENT = 16 * 1024 * 1024  # bytes of a line; a line of a speed test has about 10 kB
+LONGEST_EVENT = 16 * 1024 * 1024  # bytes in a line; a line of a speed test has about 10 kB
 SAID_AT_MOST = 4000  # characters of standard error that are kept
 
 
 class Engine(QObject):
-    """One process of `mydata-like`, from its start to its end.
+    """One process of `mydata-like` that writes events.
 
-    The process may outlive this object: an attended watch ends after the active run when its
-    standard input closes.
+    The process may outlive this object: when its standard input is closed, an attended watch
+    finishes the active run before it ends.
     """
 
     events_received = Signal(object)  # a list of Events, or of other results of `parse`
@@ -56,22 +57,22 @@ class Engine(QObject):
         self._process.readyReadStandardOutput.connect(self._read_events)
         self._process.readyReadStandardError.connect(self._read_words)
         self._process.finished.connect(self._tell_end)
-        # Some failures to start are known within `start`; they are reported afterwards like others.
+        # Qt detects some failures within `start`; the queue delivers them after `start` returns.
         queued = Qt.ConnectionType.QueuedConnection
         self._process.errorOccurred.connect(self._tell_failure, queued)
 
     @property
     def said(self) -> str:
-        """The end of what the process wrote to standard error."""
+        """The last output of the process to standard error."""
         return self._said
 
     @property
     def number(self) -> int:
-        """The process ID, 0 if there is no process."""
+        """The process ID; 0 if there is no process."""
         return self._process.processId()
 
     def start(self) -> None:
-        """Start the process; an API key from the environment is the first line of its input."""
+        """Start the process, and send an API key from the environment as its first input line."""
         variables, key = hand_over()
         if variables:
             surroundings = QProcessEnvironment.systemEnvironment()
@@ -83,29 +84,29 @@ class Engine(QObject):
             self._process.write(key)
 
     def command(self, name: str, **fields: object) -> int:
-        """Send a command and return its number; the answer is an event with that number."""
+        """Send a command and return its number, which the event that answers it repeats."""
         self._commands += 1
         line = json.dumps({"command": name, "id": self._commands} | fields)
         self._process.write(line.encode() + b"\n")
         return self._commands
 
     def close_input(self) -> None:
-        """Close its standard input, which ends an attended process."""
+        """Close the standard input of the process, which ends an attended one."""
         self._process.closeWriteChannel()
 
     def let_go(self) -> None:
-        """Close its input and detach: the process ends when its run has ended."""
+        """Close the input of the process and detach from it; it ends after its run."""
         self.close_input()
         self._process.waitForBytesWritten(1000)
         self._process.setParent(None)
         _LET_GO.append(self._process)
 
     def kill(self) -> None:
-        """Kill the process; the next run repairs what was cut off."""
+        """Kill the process; the next run continues what was interrupted."""
         self._process.kill()
 
     def give_up(self) -> None:
-        """Kill the process without waiting; this object is deleted when the process has ended."""
+        """Kill the process without waiting; this object is deleted once the process has ended."""
         self._process.kill()
         if self._process.state() != QProcess.ProcessState.NotRunning and self not in _GIVEN_UP:
             self.setParent(None)
@@ -120,7 +121,7 @@ class Engine(QObject):
     @Slot()
     def _read_events(self) -> None:
         lines = (self._rest + self._process.readAllStandardOutput().data()).split(b"\n")
-        # One byte too many is kept of an endless line, so that it is refused as too long.
+        # Of a line without an end, keep one byte above the limit, so that it is refused.
         self._rest = lines.pop()[: LONGEST_EVENT + 1]
         parsed = (parse_line(line, self._parse) for line in lines)
         events = [event for event in parsed if event is not None]
@@ -148,7 +149,7 @@ class Engine(QObject):
 
 
 def parse_line(line: bytes, parse: Parse = parse_event) -> object | None:
-    """Return the event of a line, or None if it is invalid or unknown to this version."""
+    """Parse a line as an event; return None if it is invalid or of an unknown type."""
     try:
         record = parse_json(line, longest=LONGEST_EVENT)
         return parse(record) if isinstance(record, dict) else None
@@ -158,7 +159,7 @@ def parse_line(line: bytes, parse: Parse = parse_event) -> object | None:
 
 
 def describe_end(code: int | None, said: str) -> str:
-    """Return the last output of a process that ended without an event, or how it ended."""
+    """Return the last line of the output of a process, or how it ended if there is none."""
     how = "a crash" if code is None else f"exit code {code}"
     return next(reversed(said.strip().splitlines()), how)
 
@@ -168,7 +169,7 @@ LONGEST: Final = 1800.0
 
 
 class RestartBackoff:
-    """A delay that grows after each unexpected end, until an engine has worked."""
+    """A restart delay that doubles after each unexpected end, until a run has ended normally."""
 
     def __init__(self, now: Callable[[], float] = monotonic) -> None:
         self._now = now
@@ -177,7 +178,7 @@ class RestartBackoff:
 
     @property
     def is_over(self) -> bool:
-        """Whether an engine may be started automatically now."""
+        """Whether the engine may be restarted automatically now."""
         return self._now() >= self._due
 
     def begin(self) -> None:
@@ -186,5 +187,5 @@ class RestartBackoff:
         self._due = self._now() + self._delay
 
     def forget(self) -> None:
-        """Reset the delay: an engine has worked, or the cause is fixed."""
+        """Reset the delay after a normal run, or when the cause is fixed."""
         self._delay, self._due = 0.0, -inf
