@@ -99,8 +99,8 @@ free-test: setup
 	$(BIN)/python -m tests.freetrials --trials 10000
 
 pages: setup
-	$(BIN)/python -m mydata_like.settings.generated_text > docs/settings.md
-	$(BIN)/python -m mydata_like.settings.generated_text > docs/admin/settings.toml
+	$(BIN)/python -m mydata_like.settings.generated_text reference > docs/settings.md
+	$(BIN)/python -m mydata_like.settings.generated_text sample > docs/admin/settings.toml
 	$(BIN)/python -m mydata_like.core.events_reference docs/events.md
 	$(BIN)/python -m tests.structure --list docs/architecture.md
 

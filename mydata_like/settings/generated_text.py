@@ -1,6 +1,7 @@
 """Texts generated from the list of settings: a sample file, and the page about all settings.
 
-python -m mydata_like.settings.generated_text > docs/admin/settings.toml
+python -m mydata_like.settings.generated_text sample > docs/admin/settings.toml
+python -m mydata_like.settings.generated_text reference > docs/settings.md
 """
 
 import sys
@@ -57,10 +58,6 @@ def _format(value: object) -> str:
     if value is None:
         return ""
     return tomlkit.item(str(value) if isinstance(value, PurePath) else value).as_string()
-
-
-if __name__ == "__main__":
-    sys.stdout.write(build_sample())
 
 
 _REFERENCE_OPENING = """\
@@ -150,4 +147,4 @@ def _name_server_right(key: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(build_reference())
+    sys.stdout.write(build_sample() if sys.argv[1:] == ["sample"] else build_reference())

@@ -1,6 +1,8 @@
 """What the documentation points at is there."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,8 @@ from mydata_like.settings.schema import iter_settings
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").rglob("*.md"))]
+# The commands of `make pages` that print a page, and the page.
+PRINTED = re.findall(r"python -m (.+) > (docs/\S+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
 DECISIONS = sorted((ROOT / "docs/decisions").glob("[0-9]*.md"))
 
 
@@ -51,6 +55,14 @@ def test_the_page_of_troubles_names_only_codes_that_there_are():
     known = PROBLEMS.keys() | {setting.key for setting in iter_settings()}
 
     assert set(re.findall(r"`([a-z-]+\.[a-z-]+)`", text)) - known == set()
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(("module", "page"), PRINTED)
+def test_make_pages_prints_what_the_page_has(module, page):
+    printed = subprocess.run([sys.executable, "-m", *module.split()], capture_output=True, cwd=ROOT)
+
+    assert printed.stdout.decode() == (ROOT / page).read_text()
 
 
 def _is_there(name: str) -> bool:
