@@ -4,6 +4,7 @@ The lock decides who is the first, since the system frees it when its holder die
 only carries the call. So a socket that a crash left behind never stands in the way.
 """
 
+import ctypes
 import hashlib
 import json
 import os
@@ -158,8 +159,6 @@ def use_token(token: str) -> None:
 def _ring(address: str, call: LaunchRequest, end: float) -> bool:
     """Return whether the first instance has taken the call before the end of its time."""
     if sys.platform == "win32":
-        import ctypes
-
         ctypes.windll.user32.AllowSetForegroundWindow(_ANYBODY)
     socket = QLocalSocket()
     socket.connectToServer(address)

@@ -14,6 +14,7 @@ from mydata_like.core.deletion import DeletedFile, KeptFile
 from mydata_like.core.errors import Cancelled, UploaderError
 from mydata_like.core.file_status import FileStatus, LocalState, PathStatus, Suggestion
 from mydata_like.engine.pipeline import CancelFlag
+from mydata_like.gui import services
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.tasks import BackgroundTask
 from mydata_like.gui.theme import texts
@@ -63,19 +64,15 @@ class CleanupProgress:
 
 def find(place: LedgerRef, text: str) -> StatusAnswer:
     """Return what is known of a path or a part of one; raises `UploaderError`."""
-    from mydata_like.app.file_status_service import find_status, suggest
-
-    found = find_status(*place, Path(text))
+    found = services.find_status(*place, Path(text))
     gone = isinstance(found, FileStatus) and found.local is LocalState.GONE
-    suggestions = suggest(*place, text, MOST)
+    suggestions = services.suggest_paths(*place, text, MOST)
     return StatusAnswer(text, None if gone and found.unknown else found, suggestions)
 
 
 def look_at(place: LedgerRef, path: Path) -> PathStatus:
     """Return what is known of a path; raises `UploaderError`."""
-    from mydata_like.app.file_status_service import find_status
-
-    return find_status(*place, path)
+    return services.find_status(*place, path)
 
 
 def look_into(
@@ -101,16 +98,12 @@ def _go_through(
     *,
     delete: bool,
 ) -> CleanupResults:
-    from mydata_like.app.cleanup_service import open_cleanup
-    from mydata_like.app.run_request import RunObserver
-
     freed: list[DeletedFile] = []
     kept: list[KeptFile] = []
-    observer = RunObserver(cancel=cancel)
     # Who asks to stop may do so before the first file is looked at.
     with (
         suppress(Cancelled),
-        open_cleanup(*place, observer, delete=delete) as freeing,
+        services.open_cleanup(*place, cancel, delete=delete) as freeing,
     ):
         for fate in begin(freeing):
             if isinstance(fate, DeletedFile):
