@@ -15,6 +15,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import groupby
 from pathlib import Path
 
 PACKAGE = "mydata_like"
@@ -24,6 +25,8 @@ LIST_BEGINS = "<!-- Made by `make pages` from the docstrings of all modules. -->
 LIST_ENDS = "<!-- The end of what is made. -->\n"
 # What makes a comment's claim about a library or a standard checkable.
 EVIDENCE = re.compile(r"\b(?:\d+\.\d+|RFC ?\d+|CVE-\d|https?://|bug|issue)", re.IGNORECASE)
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+IMPORTS = (ast.Import, ast.ImportFrom)
 TYPE_CHECKING = ("TYPE_CHECKING", "typing.TYPE_CHECKING")
 
 
@@ -87,11 +90,25 @@ class Module:
             if isinstance(node, ast.Import | ast.ImportFrom)
         )
 
-    def comments(self) -> Iterator[str]:
-        """Yield the comments, one by one."""
-        for token in tokenize.generate_tokens(io.StringIO(self.text).readline):
-            if token.type == tokenize.COMMENT:
-                yield token.string
+    def comments(self) -> dict[int, str]:
+        """Return the comments by line."""
+        tokens = tokenize.generate_tokens(io.StringIO(self.text).readline)
+        return {token.start[0]: token.string for token in tokens if token.type == tokenize.COMMENT}
+
+    def find_unexplained_imports(self) -> list[str]:
+        """Return the imports in functions without a comment in their lines or in the line above.
+
+        A comment is for all imports that follow one another.
+        """
+        comments = self.comments()
+        found = []
+        for block in _find_blocks_of_functions(self.tree):
+            for is_import, nodes in groupby(block, lambda it: isinstance(it, IMPORTS)):
+                group = list(nodes)
+                lines = range(group[0].lineno - 1, (group[-1].end_lineno or 0) + 1)
+                if is_import and comments.keys().isdisjoint(lines):
+                    found += map(ast.unparse, group)
+        return found
 
 
 class Structure:
@@ -165,7 +182,7 @@ class Structure:
         modules = list(self.modules.values())
         lines = sum(len(module.text.splitlines()) for module in modules)
         evidence = sum(
-            bool(EVIDENCE.search(text)) for module in modules for text in module.comments()
+            bool(EVIDENCE.search(text)) for module in modules for text in module.comments().values()
         )
         imports = sum(module.count_imports() for module in modules)
         wrapped = sum(module.count_wrapped_imports() for module in modules)
@@ -238,6 +255,16 @@ def _walk_without_type_checking(tree: ast.Module) -> Iterator[ast.AST]:
             left.extend(node.orelse)
         else:
             left.extend(ast.iter_child_nodes(node))
+
+
+def _find_blocks_of_functions(tree: ast.AST) -> Iterator[list[ast.stmt]]:
+    """Yield every list of statements inside functions, once."""
+    functions = [it for it in ast.walk(tree) if isinstance(it, FUNCTIONS)]
+    inside = {id(node): node for function in functions for node in ast.walk(function)}
+    for node in inside.values():
+        for _, value in ast.iter_fields(node):
+            if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
+                yield value
 
 
 def _find_components(graph: Mapping[str, set[str]]) -> list[set[str]]:

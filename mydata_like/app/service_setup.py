@@ -29,6 +29,9 @@ from mydata_like.hostos.service import (
 from mydata_like.settings.schema import Settings
 from mydata_like.state.paths import HOME, StatePaths
 
+if sys.platform != "win32":
+    import pwd
+
 
 class ServiceRequest(NamedTuple):
     """The service to install: for one account or the whole computer, and its account."""
@@ -131,8 +134,6 @@ def _choose_account(wanted: ServiceRequest) -> str:
 def _is_root(account: str) -> bool:
     if sys.platform == "win32":
         return False
-    import pwd
-
     try:
         return pwd.getpwnam(account).pw_uid == 0
     except KeyError:
@@ -140,8 +141,6 @@ def _is_root(account: str) -> bool:
 
 
 def _find_home(account: str) -> Path:
-    import pwd
-
     try:
         return Path(pwd.getpwnam(account).pw_dir)
     except KeyError:

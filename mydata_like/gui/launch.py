@@ -1,6 +1,7 @@
 """Starts the window, or shows the one that is already open.
 
-Nothing heavy is imported until it is clear that this is the first instance.
+Most imports are in functions: Qt may be unable to load, which is reported, and a start that only
+shows the open window needs none of the others.
 """
 
 import logging
@@ -9,12 +10,11 @@ import sys
 
 from mydata_like.core.errors import UploaderError
 from mydata_like.gui.launch_options import LaunchOptions
+from mydata_like.gui.startup_errors import describe_obstacle, find_missing, tell
 
 
 def start(wanted: LaunchOptions) -> int:
     """Open the window, or raise the one that is open, and return the exit code."""
-    from mydata_like.gui.startup_errors import describe_obstacle, find_missing, tell
-
     try:
         return _start(wanted)
     except ImportError as error:
@@ -40,13 +40,13 @@ def _start(wanted: LaunchOptions) -> int:
     from mydata_like.hostos.process import gc_disabled_for_imports
 
     with gc_disabled_for_imports():
-        from mydata_like.app.logging_setup import warn_of_ignored
+        from mydata_like.gui import services
         from mydata_like.gui.application import run_window
         from mydata_like.hostos.logs import LogStyle, Redaction, logging_to
 
     # The engine has a log of its own: one file can only have one writer.
     with logging_to(wanted.logs, Redaction(), LogStyle(name="mydata-like-window")):
-        warn_of_ignored()
+        services.warn_of_ignored_variables()
         try:
             code = run_window(wanted, instance.address)
         finally:

@@ -227,3 +227,27 @@ class RunState:
     def ours(self) -> bool:
         """Whether this window controls the active run."""
         return self.at_work and self.phase is not Phase.ELSEWHERE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatusSnapshot:
+    """The status as read from the ledger, the locks, the data directory and the state files.
+
+    `watched` means that another program, a service, watches here. `run` and `reason` describe the
+    active run, if any. The rest is as in `RunState`.
+    """
+
+    missing: tuple[str, ...]
+    running: bool
+    watched: bool
+    run: str = ""
+    reason: str = ""
+    sums: RunProgressed = NO_PROGRESS
+    last: PastRunState | None = None
+    whole: PastRunState | None = None
+    interrupted: PastRunState | None = None
+    sources: tuple[KnownSource, ...] = ()
+    data_problem: Problem | None = None
+    awaited: Problem | None = None
+    at_risk: AtRisk = NO_RISK
+    set_by_server: tuple[ServerDecision, ...] = ()

@@ -196,12 +196,13 @@ def _call_libssh(name: str) -> str:
 
 
 def _openssl_of_cryptography() -> str:
+    # The window imports this module without this library.
     from cryptography.hazmat.backends.openssl import backend
 
     return _number(backend.openssl_version_text())
 
 
 def _zstd() -> str:
-    import zstandard
+    import zstandard  # imported here for the same reason
 
     return ".".join(map(str, zstandard.ZSTD_VERSION))

@@ -19,6 +19,11 @@ from xml.sax.saxutils import escape
 from mydata_like.core.errors import SettingsError
 from mydata_like.settings.atomic_write import ensure_folder
 
+if sys.platform == "win32":
+    import winreg
+else:
+    import pwd
+
 NAME: Final = "mydata-like"
 LABEL: Final = "org.mydata-like.watch"
 TASK: Final = r"\mydata-like\watch"
@@ -362,8 +367,6 @@ def make_folders_as(account: str, folders: Iterable[Path]) -> None:
     missing = [str(folder) for folder in folders if not folder.is_dir()]
     if not missing or sys.platform == "win32":
         return
-    import pwd
-
     try:
         rights: dict[str, Any] = {}
         if os.geteuid() == 0:
@@ -466,8 +469,6 @@ class RegistryAutostart:
     def turn(self, *, on: bool) -> None:
         """Add or remove the entry."""
         if sys.platform == "win32":
-            import winreg
-
             with winreg.CreateKey(winreg.HKEY_CURRENT_USER, _RUN) as key:
                 if on:
                     winreg.SetValueEx(key, NAME, 0, winreg.REG_SZ, self._line)
@@ -476,8 +477,6 @@ class RegistryAutostart:
 
     def _read(self) -> str:
         if sys.platform == "win32":
-            import winreg
-
             try:
                 with winreg.OpenKey(winreg.HKEY_CURRENT_USER, _RUN) as key:
                     return str(winreg.QueryValueEx(key, NAME)[0])

@@ -99,7 +99,7 @@ def write_private(path: Path, content: bytes, mode: int = PRIVATE_FILE) -> None:
 
 
 def _replace(path: Path, content: bytes, mode: int) -> None:
-    import tempfile  # imported here: most commands only read
+    import tempfile  # imported here: channel workers import this module without it
 
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # 0600
     try:

@@ -288,7 +288,7 @@ def _edit(text: str, changes: Mapping[str, object]) -> str | None:
 
 
 def _item(value: object) -> "Item":
-    import tomlkit
+    import tomlkit  # imported here for the same reason as in `_edit`
 
     item = tomlkit.item(value)
     if isinstance(value, list) and len(value) > 3:

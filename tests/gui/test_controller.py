@@ -10,8 +10,7 @@ import pytest
 
 from mydata_like.app.settings_service import save_settings
 from mydata_like.gui.engine_process import Engine
-from mydata_like.gui.run_state import Phase
-from mydata_like.gui.status_service import StatusSnapshot
+from mydata_like.gui.run_state import Phase, StatusSnapshot
 from mydata_like.gui.status_text import overview_sentence
 from tests.gui.conftest import DEADLINE
 from tests.site import finish, finish_reading

@@ -11,7 +11,7 @@ HEAVY = {
     "tomlkit", "typer", "watchdog",
 }  # fmt: skip
 LIBRARIES = HEAVY | {
-    "cryptography", "filelock", "platformdirs", "psutil", "sqlite3", "urllib3",
+    "cryptography", "filelock", "platformdirs", "psutil", "sqlite3", "urllib3", "zstandard",
 }  # fmt: skip
 
 # What carries data, and what it is carried by.
@@ -55,7 +55,7 @@ def test_a_run_imports_no_window_and_nothing_that_few_runs_need(tmp_path):
 def test_a_channel_worker_imports_no_library_before_its_plan():
     modules = imported("import mydata_like.transfer.worker_process, mydata_like.transfer.worker")
 
-    assert not modules & LIBRARIES
+    assert not modules & (LIBRARIES | {"tarfile", "tempfile"})
 
 
 @pytest.mark.process
@@ -71,6 +71,16 @@ def test_the_window_opens_without_engine_and_ssh(code):
     modules = imported(code)
 
     assert not [name for name in modules if f"{name}.".startswith(CARRYING)]
+
+
+@pytest.mark.process
+def test_the_window_opens_without_the_dialogs_that_few_starts_need():
+    modules = imported("import mydata_like.gui.application")
+
+    assert "mydata_like.gui.window" in modules
+    assert "mydata_like.app.ledger_status" not in modules
+    assert "mydata_like.gui.wizard.setup_wizard" not in modules
+    assert "mydata_like.gui.settings_editor.settings_dialog" not in modules
 
 
 @pytest.mark.process

@@ -4,6 +4,14 @@ import pytest
 
 from tests.structure import ROOT, Structure, find_repeated, replace_module_list
 
+# Modules that import in their functions, as their docstrings explain.
+LATE_IMPORTS = {
+    "mydata_like.__main__",
+    "mydata_like.gui.launch",
+    "mydata_like.gui.services",
+    "mydata_like.selftest.checks",
+}
+
 
 @pytest.fixture(scope="module")
 def house() -> Structure:
@@ -27,6 +35,26 @@ def test_no_two_public_classes_share_a_name(house):
 
 def test_no_word_of_the_vocabulary_is_defined_twice(house):
     assert find_repeated(house.vocabulary) == []
+
+
+@pytest.mark.slow
+def test_imports_in_functions_have_a_reason(house):
+    """Import at the top of the module, or name the reason in a comment above the import."""
+    found = {name: module.find_unexplained_imports() for name, module in house.modules.items()}
+
+    assert {name for name, imports in found.items() if imports} <= LATE_IMPORTS, found
+
+
+@pytest.mark.slow
+def test_the_window_calls_the_application_only_through_its_services(house):
+    callers = {
+        name
+        for name, targets in house.graph.items()
+        if name.startswith("mydata_like.gui.")
+        and any(target.startswith("mydata_like.app.") for target in targets)
+    }
+
+    assert callers == {"mydata_like.gui.services"}
 
 
 @pytest.mark.slow
@@ -55,6 +83,42 @@ def test_a_circle_is_found_where_modules_run(tmp_path, text, circles):
     found = build_house(tmp_path, one="from mydata_like.two import thing", two=text, three="")
 
     assert found.find_circles() == circles
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("import one", []),
+        ("def late():\n    import one", ["import one"]),
+        ("def late():\n    # few need it\n    import one\n    from two import three", []),
+        (
+            "def late():\n    # few need it\n    import one\n    go()\n    import two",
+            ["import two"],
+        ),
+        ("def late():\n    import one  # few need it", []),
+        (
+            "async def late():\n    with one:\n        from two import three",
+            ["from two import three"],
+        ),
+        (
+            "class One:\n    def late(self):\n        if two:\n            import three",
+            ["import three"],
+        ),
+    ],
+    ids=[
+        "at the top",
+        "bare",
+        "comment above",
+        "comment of others",
+        "same line",
+        "in a block",
+        "in a method",
+    ],
+)
+def test_an_import_in_a_function_without_a_comment_is_found(tmp_path, text, found):
+    (module,) = build_house(tmp_path, one=text).modules.values()
+
+    assert module.find_unexplained_imports() == found
 
 
 def test_modules_of_one_name_are_found(tmp_path):

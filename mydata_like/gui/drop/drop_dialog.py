@@ -24,6 +24,7 @@ from PySide6.QtWidgets import (
 
 from mydata_like.core.errors import UploaderError
 from mydata_like.core.extra_sources import LONGEST_NAME
+from mydata_like.gui import services
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.drop.drop_model import (
     DropWarning,
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mydata_like.app.source_service import Conflict, SourcePreview
-    from mydata_like.core.extra_sources import ExtraSource
     from mydata_like.core.ports import CancelSignal
     from mydata_like.settings.schema import Settings
 
@@ -94,7 +94,7 @@ class DropDialog(QDialog):
 
     def _start_scan(self) -> None:
         self._timer.start()
-        self._tasks.run(partial(find_speed, *self._place), self._take_speed)
+        self._tasks.run(partial(services.find_speed, *self._place), self._take_speed)
         self._scan = self._tasks.run(
             partial(scan_sources, *self._place, self._paths),
             self._show_end,
@@ -205,7 +205,7 @@ class DropDialog(QDialog):
     def _ask(self) -> None:
         """Look for conflicts between what is wanted now."""
         sources = [row.source for row in self.model.rows if row.wanted]
-        find = partial(find_conflicts, *self._place, sources)
+        find = partial(services.find_conflicts, *self._place, sources)
         self._tasks.run(find, self._take_conflicts, self._fail_to_ask, latest=True)
 
     @Slot(object)
@@ -297,25 +297,7 @@ def scan_sources(
     cancel: CancelSignal,
 ) -> None:
     """Report what is known of each path, by its place in `paths`; raises `UploaderError`."""
-    from mydata_like.app.source_service import preview_sources
-
     row = 0
-    for preview in preview_sources(settings, config, paths, cancel):
+    for preview in services.preview_sources(settings, config, paths, cancel):
         report((row, preview))
         row += preview.complete
-
-
-def find_speed(settings: Settings, config: Path | None) -> float:
-    """Return the speed of the last run, in bytes a second; 0 if there is none."""
-    from mydata_like.app.source_service import find_speed as find
-
-    return find(settings, config)
-
-
-def find_conflicts(
-    settings: Settings, config: Path | None, sources: Sequence[ExtraSource]
-) -> list[Conflict]:
-    """Return what the user should know before these are uploaded."""
-    from mydata_like.app.source_service import find_conflicts as find
-
-    return find(settings, config, sources)

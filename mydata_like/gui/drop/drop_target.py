@@ -8,9 +8,10 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtWidgets import QDialog, QFileDialog, QWidget
 
+from mydata_like.gui import services
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.drop.drop_dialog import DropDialog
-from mydata_like.gui.drop.import_dialog import ImportDialog, find_kind
+from mydata_like.gui.drop.import_dialog import ImportDialog
 from mydata_like.gui.theme.widgets import DropZone
 
 SETTINGS_ENDINGS = (b".cfg", b".toml")
@@ -33,7 +34,7 @@ class DropTarget(QObject):
         if len(paths) == 1 and paths[0].lower().endswith(SETTINGS_ENDINGS):
             path = Path(os.fsdecode(paths[0]))
             self._paths = paths
-            self._desk.tasks.run(partial(find_kind, path), self._take_file)
+            self._desk.tasks.run(partial(services.find_settings_kind, path), self._take_file)
         else:
             self._open(DropDialog(self._desk, paths, self._window))
 

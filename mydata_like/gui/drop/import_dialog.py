@@ -10,6 +10,7 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QListView, QVBoxLayout, QWidget
 
 from mydata_like.core.errors import UploaderError
+from mydata_like.gui import services
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.drop.drop_model import DropWarning, DropWarningsModel
 from mydata_like.gui.settings_editor import setting_labels
@@ -44,7 +45,9 @@ class ImportDialog(QDialog):
         self._lay_out()
         self._connect()
         desk.tasks.run(
-            partial(plan, source, desk.controller.config), self._show_plan, self._show_failure
+            partial(services.plan_settings_import, source, desk.controller.config),
+            self._show_plan,
+            self._show_failure,
         )
 
     def _lay_out(self) -> None:
@@ -101,7 +104,7 @@ class ImportDialog(QDialog):
         assert self._copying is not None
         self.take_over.setEnabled(False)
         desk = self._desk
-        keep = partial(save, desk.controller.config, self._copying)
+        keep = partial(services.save_settings, desk.controller.config, self._copying.changes)
         desk.tasks.run(keep, self._finish, self._show_failure, writes=True)
 
     @Slot(object)
@@ -114,24 +117,3 @@ class ImportDialog(QDialog):
         self._said.setText(texts.plain(error.message))
         hint = [DropWarning("waiting", texts.plain(error.hint))] if error.hint else []
         self.notes.show([DropWarning("problem", texts.plain(error.message)), *hint])
-
-
-def find_kind(path: Path) -> str:
-    """Return "mydata" or "ours" for a settings file, empty for anything else."""
-    from mydata_like.app.mydata_import import find_settings_kind
-
-    return find_settings_kind(path)
-
-
-def plan(source: Path, config: Path | None) -> SettingsImport:
-    """Return what a settings file would change here; raises `SettingsError`."""
-    from mydata_like.app.mydata_import import plan_copying
-
-    return plan_copying(source, config)
-
-
-def save(config: Path | None, copying: SettingsImport) -> None:
-    """Write the changes; raises `SettingsError`."""
-    from mydata_like.app.settings_service import save_settings
-
-    save_settings(config, copying.changes)

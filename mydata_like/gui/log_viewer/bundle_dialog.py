@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QFontDatabase
@@ -20,11 +21,13 @@ from PySide6.QtWidgets import (
 )
 
 from mydata_like.core.errors import UploaderError
+from mydata_like.gui import services
 from mydata_like.gui.base import AppContext
-from mydata_like.gui.log_viewer import log_model
-from mydata_like.gui.log_viewer.log_model import BundleText
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.widgets import PlainLabel, icon
+
+if TYPE_CHECKING:
+    from mydata_like.app.support_bundle import BundleDocument
 
 DEFAULT_NAME = "mydata-like-support.zip"
 
@@ -35,7 +38,7 @@ class BundleDialog(QDialog):
     def __init__(self, desk: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._desk = desk
-        self._documents: Sequence[BundleText] = ()
+        self._documents: Sequence[BundleDocument] = ()
         self._message = PlainLabel("", self)
         self._list = QListWidget(self)
         self._text = QPlainTextEdit(self)
@@ -49,7 +52,7 @@ class BundleDialog(QDialog):
 
     def save_to(self, file: Path) -> None:
         """Save the displayed files."""
-        write = partial(log_model.write, file, self._documents)
+        write = partial(services.write_bundle, file, self._documents)
         self._desk.tasks.run(write, self._take_saved, self._fail, writes=True)
 
     def _set_up(self) -> None:
@@ -94,11 +97,11 @@ class BundleDialog(QDialog):
         self._include_names.setEnabled(False)
         self._message.setText(self.tr("Collecting diagnostic information"))
         names = self._include_names.isChecked()
-        collect = partial(log_model.collect, self._desk.controller.config, names=names)
+        collect = partial(services.collect_bundle, self._desk.controller.config, names=names)
         self._desk.tasks.run(collect, self._take_documents, self._fail)
 
     @Slot(object)
-    def _take_documents(self, documents: Sequence[BundleText]) -> None:
+    def _take_documents(self, documents: "Sequence[BundleDocument]") -> None:
         row = max(0, self._list.currentRow())
         self._documents = documents
         self._list.clear()

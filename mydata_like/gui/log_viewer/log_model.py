@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Protocol
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
 from mydata_like.core.log_line import LogLine
+from mydata_like.gui import services
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.colours import Status
 from mydata_like.gui.theme.widgets import icon
@@ -18,13 +19,6 @@ class Follower(Protocol):
     """Reads a log as it grows."""
 
     def read(self) -> list[LogLine]: ...
-
-
-class BundleText(NamedTuple):
-    """One file of the support bundle."""
-
-    name: str
-    text: str
 
 
 class LogFilter(NamedTuple):
@@ -58,9 +52,7 @@ class FilteredLines(NamedTuple):
 
 def read(config: Path | None, name: str, most: int, follower: Follower | None) -> NewLines:
     """Return the new lines of a log; without a follower, its last `most` lines."""
-    from mydata_like.app import logging_setup
-
-    follower = follower or logging_setup.follow_log(config, name, most)
+    follower = follower or services.follow_log(config, name, most)
     return NewLines(name, follower, follower.read())
 
 
@@ -72,31 +64,6 @@ def filter_lines(lines: Sequence[LogLine], line_filter: LogFilter) -> FilteredLi
 def join(lines: Sequence[LogLine]) -> str:
     """Return lines as text, in the format of the log."""
     return "\n".join(" ".join(filter(None, line)) if line.at else line.text for line in lines)
-
-
-def find_folder(config: Path | None) -> Path:
-    """Return the folder of the logs."""
-    from mydata_like.app import logging_setup
-
-    return logging_setup.find_logs(config)
-
-
-def collect(config: Path | None, *, names: bool) -> list[BundleText]:
-    """Return the files of the support bundle."""
-    from mydata_like.app import support_bundle
-
-    return [
-        BundleText(*document) for document in support_bundle.collect_documents(config, names=names)
-    ]
-
-
-def write(file: Path, documents: Sequence[BundleText]) -> None:
-    """Write the support bundle; raises `UploaderError`."""
-    from mydata_like.app import support_bundle
-
-    support_bundle.write_bundle(
-        file, [support_bundle.BundleDocument(*document) for document in documents]
-    )
 
 
 Index = QModelIndex | QPersistentModelIndex

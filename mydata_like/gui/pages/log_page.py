@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from mydata_like.core.errors import UploaderError
+from mydata_like.gui import services
 from mydata_like.gui.base import AppContext, Page
 from mydata_like.gui.log_viewer import log_model
 from mydata_like.gui.log_viewer.bundle_dialog import BundleDialog
@@ -262,7 +263,7 @@ class LogPage(Page):
 
     @Slot()
     def _open_folder(self) -> None:
-        find = partial(log_model.find_folder, self._desk.controller.config)
+        find = partial(services.find_logs, self._desk.controller.config)
         self._desk.tasks.run(find, self._desk.controller.open_path)
 
     @Slot()

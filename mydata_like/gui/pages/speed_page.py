@@ -16,6 +16,7 @@ from PySide6.QtWidgets import (
 )
 
 from mydata_like.core.errors import Problem, UploaderError
+from mydata_like.gui import services
 from mydata_like.gui.base import AppContext, Page
 from mydata_like.gui.engine_process import Record
 from mydata_like.gui.run_state import Phase, RunState
@@ -212,7 +213,7 @@ class SpeedPage(Page):
 
     @Slot(object)
     def _undo(self, gain: AppliedGain) -> None:
-        restore = partial(speedtest_process.restore, self._controller.config, gain.replaced)
+        restore = partial(services.save_settings, self._controller.config, gain.replaced)
         self._desk.tasks.run(restore, self._take_undone, self._show_failure, writes=True)
 
     @Slot(object)

@@ -6,10 +6,10 @@ from pathlib import Path
 from PySide6.QtCore import QTimer, Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPushButton, QToolButton, QWidget
 
-from mydata_like.gui.settings_editor import settings_services
+from mydata_like.gui import services
+from mydata_like.gui.services import KeyPlace
 from mydata_like.gui.settings_editor.editors import Choice
 from mydata_like.gui.settings_editor.form import CHANGED_MARK, SideNote, StatusIcon
-from mydata_like.gui.settings_editor.settings_services import KeyPlace
 from mydata_like.gui.tasks import Tasks
 from mydata_like.gui.theme import texts
 from mydata_like.settings.pending_changes import ApiKeyChange
@@ -150,7 +150,7 @@ class ApiKeyRow(SideNote):
     @Slot()
     def _ask(self) -> None:
         if self._settings is not None:
-            ask = partial(settings_services.locate_key, self._settings, self._config)
+            ask = partial(services.locate_api_key, self._settings, self._config)
             self._tasks.run(ask, self._take_place, latest=True)
 
     @Slot(object)

@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
 )
 
 from mydata_like.core.errors import UploaderError
+from mydata_like.gui import services
 from mydata_like.gui.settings_editor.form import fit_to_screen
 from mydata_like.gui.tasks import BackgroundTask, Tasks
 from mydata_like.gui.theme import texts
@@ -194,11 +195,5 @@ def _test(
     report: Callable[[TestStep], None],
     cancel: CancelFlag,
 ) -> None:
-    from mydata_like.app.connection_test import run_connection_test
-    from mydata_like.app.run_request import RunObserver, RunRequest
-    from mydata_like.app.settings_service import Secret
-
-    secret = Secret(api_key) if api_key else None
-    request = RunRequest(settings=settings, config=config, dry_run=True, api_key=secret)
-    for step in run_connection_test(request, RunObserver(cancel=cancel)):
+    for step in services.run_connection_test(config, settings, api_key, cancel):
         report(step)

@@ -20,8 +20,8 @@ from PySide6.QtWidgets import (
 
 from mydata_like.core.errors import UploaderError
 from mydata_like.engine.scheduler import Rule, next_start
+from mydata_like.gui import services
 from mydata_like.gui.base import AppContext
-from mydata_like.gui.settings_editor import settings_services
 from mydata_like.gui.settings_editor.api_key_row import ApiKeyRow
 from mydata_like.gui.settings_editor.connection_test_view import ConnectionTestDialog
 from mydata_like.gui.settings_editor.form import InlineMessage, SideNote, fit_to_screen
@@ -232,7 +232,7 @@ class SettingsDialog(QDialog):
 
     def _load(self) -> None:
         self._set_busy(busy=True)
-        read = partial(settings_services.open_draft, self._desk.controller.config)
+        read = partial(services.open_draft, self._desk.controller.config)
         self._desk.tasks.run(read, self._take_draft, self._fail)
 
     @Slot(object)
@@ -280,7 +280,7 @@ class SettingsDialog(QDialog):
         self._set_busy(busy=True)
         self.notice.clear()
         save = partial(
-            settings_services.save, self._desk.controller.config, self.draft, self.key_row.change
+            services.save_edit, self._desk.controller.config, self.draft, self.key_row.change
         )
         self._desk.tasks.run(save, self._finish, self._fail, writes=True)
 
@@ -295,9 +295,9 @@ class SettingsDialog(QDialog):
         """Say what went wrong, where it belongs."""
         self._set_busy(busy=False)
         match error.problem_code:
-            case settings_services.CHANGED_ELSEWHERE:
+            case services.CHANGED_ELSEWHERE:
                 self._renew()
-            case settings_services.NO_KEYRING:
+            case services.NO_KEYRING:
                 self._ask_for_another_store(error)
             case _:
                 problems = error.problems if isinstance(error, InvalidSettingsError) else ()
@@ -352,7 +352,7 @@ class SettingsDialog(QDialog):
     @Slot(str)
     def read_file(self, path: str) -> None:
         """Take over what a file of settings says; nothing is saved before OK."""
-        read = partial(settings_services.read_proposal, Path(path), self._desk.controller.config)
+        read = partial(services.read_proposal, Path(path), self._desk.controller.config)
         self._desk.tasks.run(read, self._take_proposal, self._fail)
 
     @Slot(object)
@@ -383,7 +383,7 @@ class SettingsDialog(QDialog):
     @Slot(str)
     def write_file(self, path: str) -> None:
         """Write what is shown to a file, without secrets."""
-        write = partial(settings_services.export, self.draft.own_values(), Path(path))
+        write = partial(services.export_settings, self.draft.own_values(), Path(path))
         self._desk.tasks.run(write, self._tell_export, self._fail, writes=True)
 
     @Slot(object)

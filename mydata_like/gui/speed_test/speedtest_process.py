@@ -12,7 +12,7 @@ from PySide6.QtCore import QCoreApplication, QObject, QTimer, Signal, Slot
 from mydata_like.core.errors import Problem
 from mydata_like.core.events import Event, RunFinished, parse_event
 from mydata_like.core.parsing import parse_moment
-from mydata_like.gui import status_service
+from mydata_like.gui import services
 from mydata_like.gui.controller import WindowController
 from mydata_like.gui.engine_process import Engine, Record, describe_end
 from mydata_like.settings.schema import Settings
@@ -219,7 +219,7 @@ class SpeedTestProcess(QObject):
 
     def _begin(self, options: tuple[str, ...]) -> None:
         self._problem, self._is_over = None, False
-        program = status_service.program_words(
+        program = services.program_command(
             "doctor", self._controller.config, "--events", "--attended", *options
         )
         self._engine = Engine(program, self, parse=_parse_test_event)
@@ -281,13 +281,4 @@ def _explain_end(code: int | None, said: str) -> Problem:
 
 def load_reports(settings: Settings, config: Path | None) -> list[SpeedTestReport]:
     """Return the speed tests of this installation, the latest first."""
-    from mydata_like.app.speedtest_service import load_speed_tests
-
-    return read_reports(load_speed_tests(settings, config))
-
-
-def restore(config: Path | None, replaced: Mapping[str, object]) -> None:
-    """Write again what the person's settings file said before; raises SettingsError."""
-    from mydata_like.app.settings_service import save_settings
-
-    save_settings(config, replaced)
+    return read_reports(services.load_speed_tests(settings, config))

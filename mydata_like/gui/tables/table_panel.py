@@ -32,11 +32,12 @@ from PySide6.QtWidgets import (
 from mydata_like.core.errors import UploaderError
 from mydata_like.core.formatting import format_path
 from mydata_like.core.queries import FileRow, FolderGroup, ProblemGroup, Row, View
+from mydata_like.gui import services
 from mydata_like.gui.base import AppContext, NavigationRequest
 from mydata_like.gui.controller import WindowController
 from mydata_like.gui.tables.columns import Column
 from mydata_like.gui.tables.folder_tree import Parents
-from mydata_like.gui.tables.table_query import Listing, Open
+from mydata_like.gui.tables.table_query import Open
 from mydata_like.gui.tables.table_view import TableView, WindowedModel
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.widgets import PathLineEdit, PlainLabel, icon
@@ -468,21 +469,12 @@ def dataset_address(controller: WindowController, dataset: int | None) -> str:
 
 def opener(controller: WindowController) -> Open:
     """Return a function that opens the ledger of the current settings."""
-    return partial(open_listing, controller.settings, controller.config)
-
-
-def open_listing(settings: Settings, config: Path | None, view: View) -> Listing | None:
-    """Open the rows of a view; raises the errors of `app.row_queries.open_listing`."""
-    from mydata_like.app import ledger_status
-
-    return ledger_status.open_listing(settings, config, view)
+    return partial(services.open_listing, controller.settings, controller.config)
 
 
 def group_problems(settings: Settings, config: Path | None) -> list[ProblemGroup]:
     """Return the unhealthy files by kind and code; raises `UploaderError`."""
-    from mydata_like.app import ledger_status
-
-    survey = ledger_status.open_survey(settings, config)
+    survey = services.open_summary(settings, config)
     return survey.group_problems() if survey else []
 
 
@@ -490,9 +482,7 @@ def list_levels(
     settings: Settings, config: Path | None, wanted: Sequence[Parents]
 ) -> dict[Parents, list[FolderGroup]]:
     """Return the lines below each of these lines of the tree; raises `UploaderError`."""
-    from mydata_like.app import ledger_status
-
-    survey = ledger_status.open_survey(settings, config)
+    survey = services.open_summary(settings, config)
     return {parents: _list_level(survey, parents) if survey else [] for parents in wanted}
 
 
@@ -504,7 +494,5 @@ def _list_level(survey: "LedgerSummary", parents: Parents) -> list[FolderGroup]:
 
 def find_dataset(settings: Settings, config: Path | None, folder: bytes) -> int | None:
     """Return the server's number of a folder's dataset; raises `UploaderError`."""
-    from mydata_like.app import ledger_status
-
-    survey = ledger_status.open_survey(settings, config)
+    survey = services.open_summary(settings, config)
     return survey.find_dataset(folder) if survey else None

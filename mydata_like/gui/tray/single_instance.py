@@ -4,6 +4,7 @@ The lock determines the first instance, since the system releases it when the pr
 socket only transports the request. So a socket that is left after a crash does no harm.
 """
 
+import ctypes
 import hashlib
 import json
 import os
@@ -158,8 +159,6 @@ def use_token(token: str) -> None:
 def _send_request(address: str, request: LaunchRequest, deadline: float) -> bool:
     """Return whether the first instance has accepted the request before the deadline."""
     if sys.platform == "win32":
-        import ctypes
-
         ctypes.windll.user32.AllowSetForegroundWindow(_ANY_PROCESS)
     socket = QLocalSocket()
     socket.connectToServer(address)

@@ -26,10 +26,10 @@ from PySide6.QtWidgets import (
 
 from mydata_like.core.errors import UploaderError
 from mydata_like.core.model import Layout
+from mydata_like.gui import services
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.widgets import choose_folder, icon
-from mydata_like.gui.wizard import wizard_services
 from mydata_like.gui.wizard.step_base import CheckLabel, Readiness, WizardStep
 from mydata_like.settings.schema import Settings
 
@@ -297,7 +297,7 @@ class FoldersStep(WizardStep):
         settings = self._try_settings()
         if settings is not None:
             self.run_check(
-                partial(wizard_services.preview_layout, self.config, settings),
+                partial(services.preview_layout, self.config, settings),
                 self._show_preview,
                 self._show_failure,
                 progress=self._add_sample,

@@ -11,14 +11,14 @@ from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout, 
 
 from mydata_like.core.errors import NotApprovedError, UploaderError
 from mydata_like.core.events import Event, Notice
+from mydata_like.gui import services
 from mydata_like.gui.base import AppContext
+from mydata_like.gui.services import RegisteredInstrument
 from mydata_like.gui.settings_editor.connection_test_view import ConnectionTest
 from mydata_like.gui.tasks import BackgroundTask
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.widgets import PlainLabel, icon
-from mydata_like.gui.wizard import wizard_services
 from mydata_like.gui.wizard.step_base import CheckLabel, WizardStep, tell
-from mydata_like.gui.wizard.wizard_services import RegisteredInstrument
 from mydata_like.settings.schema import Settings
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class HostKeyPanel(QWidget):
     def _trust(self) -> None:
         assert self._registered is not None
         self.trust.setEnabled(False)
-        trust = partial(wizard_services.trust_host, self._registered)
+        trust = partial(services.trust_host, self._registered)
         self._check = self._tasks.run(trust, self._go_on, self._show_failure, writes=True)
         self.verdict.show_checking(self.tr("Looking for the next host…"))
 
@@ -134,7 +134,7 @@ class KeyStep(WizardStep):
 
     def begin(self) -> None:
         self.approved = False
-        show = partial(wizard_services.show_key, self.config, self.settings)
+        show = partial(services.show_key, self.config, self.settings)
         self.check.cancel()
         self.check = self._desk.tasks.run(show, self._show_key, self._show_failure, writes=True)
         self.verdict.show_checking(self.tr("Looking for the key…"))
@@ -193,7 +193,7 @@ class KeyStep(WizardStep):
         self.again.stop()
         self.ask_now.setEnabled(False)
         self.run_check(
-            partial(wizard_services.register, self.config, self.settings),
+            partial(services.register, self.config, self.settings),
             self._take_approval,
             self._show_failure,
             progress=self._show_notice,

@@ -18,10 +18,10 @@ from PySide6.QtWidgets import (
 )
 
 from mydata_like.core.errors import UploaderError
+from mydata_like.gui import services
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.settings_editor import setting_labels
 from mydata_like.gui.theme import texts
-from mydata_like.gui.wizard import wizard_services
 from mydata_like.gui.wizard.step_base import CheckLabel
 from mydata_like.settings.pending_changes import KeyStore
 
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     from mydata_like.app.mydata_import import MyDataImport, Paragraph
     from mydata_like.app.onboarding import SetupState
-
-NO_KEYRING = "settings.no-keyring"
 
 
 class MyDataImportDialog(QDialog):
@@ -63,7 +61,7 @@ class MyDataImportDialog(QDialog):
         self._lay_out()
         self._connect()
         self.verdict.show_checking(self.tr("Reading MyData's settings…"))
-        plan = partial(wizard_services.plan_takeover, self._config, source)
+        plan = partial(services.plan_mydata_import, self._config, source)
         self._task = self._tasks.run(plan, self._show_plan, self._show_failure)
 
     def done(self, result: int) -> None:
@@ -112,7 +110,7 @@ class MyDataImportDialog(QDialog):
         assert self._takeover is not None
         self.take_over.setEnabled(False)
         store: KeyStore = "file" if self.into_file.isChecked() else "keyring"
-        carry = partial(wizard_services.carry_over, self._config, self._takeover, store)
+        carry = partial(services.import_mydata, self._config, self._takeover, store)
         self._task = self._tasks.run(carry, self._finish, self._show_failure, writes=True)
 
     @Slot(object)
@@ -123,8 +121,8 @@ class MyDataImportDialog(QDialog):
     @Slot(object)
     def _show_failure(self, error: UploaderError) -> None:
         self.take_over.setEnabled(self._takeover is not None)
-        self.into_file.setVisible(error.problem_code == NO_KEYRING)
-        if error.problem_code != NO_KEYRING:
+        self.into_file.setVisible(error.problem_code == services.NO_KEYRING)
+        if error.problem_code != services.NO_KEYRING:
             self.verdict.show_problem(error.problem)
             return
         advice = self.tr("Nothing was changed. Unlock it, or keep the key in a file.")

@@ -10,14 +10,14 @@ from PySide6.QtCore import QSignalBlocker, Signal, Slot
 from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QLineEdit, QPushButton, QWidget
 
 from mydata_like.core.errors import UploaderError
+from mydata_like.gui import services
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.demo_launcher import is_installed
+from mydata_like.gui.services import InstrumentChoices
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.widgets import PlainLabel, choose_file, icon
-from mydata_like.gui.wizard import wizard_services
-from mydata_like.gui.wizard.mydata_import_dialog import NO_KEYRING, MyDataImportDialog
+from mydata_like.gui.wizard.mydata_import_dialog import MyDataImportDialog
 from mydata_like.gui.wizard.step_base import CheckLabel, Readiness, WizardStep
-from mydata_like.gui.wizard.wizard_services import InstrumentChoices
 from mydata_like.settings.pending_changes import ApiKeyChange, KeyStore
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class AddressStep(WizardStep):
         text = self.address.text().strip()
         if text:
             server = self.settings.server
-            find = partial(wizard_services.check_address, server, text)
+            find = partial(services.check_address, server, text)
             self.run_check(find, self._show_found, self._show_failure, typed=typed)
             self.verdict.show_checking(self.tr("Looking for the server…"))
         else:
@@ -229,7 +229,7 @@ class AccountStep(WizardStep):
         return ApiKeyChange(text, store) if text else None
 
     def show_refusal(self, error: UploaderError) -> bool:
-        if error.problem_code != NO_KEYRING:
+        if error.problem_code != services.NO_KEYRING:
             return False
         advice = self.tr(
             "Unlock it and press Next again, or keep the key in a file that only you can read."
@@ -257,7 +257,7 @@ class AccountStep(WizardStep):
         kept = self._has_key and username == self.settings.server.username
         if username and (key or kept):
             server = self.settings.server.changed(username=username)
-            ask = partial(wizard_services.check_account, self.config, server, key)
+            ask = partial(services.check_account, self.config, server, key)
             self.run_check(ask, self._show_name, self._show_failure, typed=typed)
             self.verdict.show_checking(self.tr("Asking the server who you are…"))
         else:
@@ -366,7 +366,7 @@ class InstrumentStep(WizardStep):
         self._known = None
         chosen = self.facility.currentText()
         server = self.settings.server
-        find = partial(wizard_services.find_place, self.config, server, chosen)
+        find = partial(services.list_instruments, self.config, server, chosen)
         self.run_check(find, self._show_place, self._show_failure)
         self._facility_verdict.show_checking(self.tr("Asking the server for its facilities…"))
         self.changed.emit()

@@ -20,10 +20,10 @@ from PySide6.QtWidgets import (
 )
 
 from mydata_like.core.errors import UploaderError
+from mydata_like.gui import services
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.tasks import BackgroundTask
 from mydata_like.gui.theme.widgets import PlainLabel, icon
-from mydata_like.gui.wizard import wizard_services
 from mydata_like.gui.wizard.folders_step import FoldersStep
 from mydata_like.gui.wizard.key_step import KeyStep
 from mydata_like.gui.wizard.server_steps import AccountStep, AddressStep, InstrumentStep
@@ -197,7 +197,7 @@ class SetupWizard(QDialog):
         self.next.setEnabled(False)
         self.back.setEnabled(False)
         self.verdict.show_checking(self.tr("Reading the settings…"))
-        begin = partial(wizard_services.begin, self._desk.controller.config)
+        begin = partial(services.find_setup_state, self._desk.controller.config)
         self._reading = self._desk.tasks.run(begin, self._start_with, self._show_failure)
 
     @Slot(object)
@@ -265,7 +265,7 @@ class SetupWizard(QDialog):
         self._stack.setEnabled(False)
         self.verdict.clear()
         config = self._desk.controller.config
-        keep = partial(wizard_services.keep, config, self._find_changes(), self.step.new_key())
+        keep = partial(services.save_setup, config, self._find_changes(), self.step.new_key())
         self._keeping = self._desk.tasks.run(keep, self._take_kept, self._refuse, writes=True)
 
     def _find_changes(self) -> dict[str, object]:

@@ -1,0 +1,471 @@
+"""The window's access to the application layer: every use case that it calls, one function each.
+
+No other module of the window imports `app` when it runs. Most functions import their part of `app`
+when they are called: at the top of this module it would take 11 to 115 ms of processor time before
+the window appears, and all other modules take 320 ms (`tests/unit/test_start_up.py`). The parts at
+the top are those that the start needs. Run functions that read files or contact the server as
+background tasks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from mydata_like.app import logging_setup, settings_service
+from mydata_like.core.errors import SettingsError
+from mydata_like.core.events import Event, RunProgressed, parse_event, parse_problem
+from mydata_like.core.extra_sources import ExtraSource
+from mydata_like.core.file_status import PathStatus, Suggestion
+from mydata_like.core.model import Facility
+from mydata_like.core.ports import CancelSignal
+from mydata_like.core.queries import View
+from mydata_like.engine.pipeline import CancelFlag
+from mydata_like.engine.progress import NO_PROGRESS
+from mydata_like.gui.run_state import PastRunState, StatusSnapshot
+from mydata_like.hostos.process import find_program
+from mydata_like.settings.layers import Loaded
+from mydata_like.settings.pending_changes import ApiKeyChange, KeyStore, PendingChanges
+from mydata_like.settings.schema import Server, Settings
+
+if TYPE_CHECKING:
+    from mydata_like.app.cleanup_service import CleanupService
+    from mydata_like.app.connection_test import TestStep
+    from mydata_like.app.ledger_status import LedgerSummary, RowQuery
+    from mydata_like.app.logging_setup import LogFollower
+    from mydata_like.app.mydata_import import MyDataImport, Paragraph, SettingsImport
+    from mydata_like.app.onboarding import (
+        LayoutPreview,
+        LayoutSample,
+        PublicKeyInfo,
+        ServerCheckResult,
+        SetupState,
+    )
+    from mydata_like.app.registration import HostKey, RegistrationResult
+    from mydata_like.app.settings_edit import SettingsProposal
+    from mydata_like.app.source_service import Conflict, SourcePreview
+    from mydata_like.app.support_bundle import BundleDocument
+
+CHANGED_ELSEWHERE = "settings.changed-elsewhere"  # problem codes of `save_edit` and `save_setup`
+NO_KEYRING = "settings.no-keyring"
+
+
+class KeyPlace(NamedTuple):
+    """Where the API key of an account is stored; `problem` is why that is unknown."""
+
+    url: str
+    account: str
+    place: str = ""
+    problem: str = ""
+
+
+class InstrumentChoices(NamedTuple):
+    """The facilities of an account, and the names of the instruments of the chosen one."""
+
+    facilities: Sequence[Facility]
+    instruments: Sequence[str]
+
+
+class RegisteredInstrument(NamedTuple):
+    """The approval, and the first staging host whose key is not trusted yet."""
+
+    admission: RegistrationResult
+    host_key: HostKey | None
+
+
+# Processes and settings
+
+
+def program_command(command: str, config: Path | None, *options: str) -> tuple[str, ...]:
+    """Return the command line that starts a command in a separate process."""
+    settings = () if config is None else ("--config", str(config))
+    return (*find_program(), command, *options, *settings)
+
+
+def engine_command(command: str, config: Path | None, *options: str) -> tuple[str, ...]:
+    """Return the command line that starts the engine with a command."""
+    return program_command(command, config, "--events", "--brief", *options)
+
+
+def pass_api_key() -> tuple[Mapping[str, str], bytes]:
+    """Return the variables and the input that pass the API key to a child process."""
+    return settings_service.hand_over()
+
+
+def load_settings(config: Path | None) -> Loaded:
+    """Return the validated settings, the defaults if there is no file; raises `SettingsError`."""
+    return settings_service.load_settings(config, must_exist=False)
+
+
+def save_settings(config: Path | None, changes: Mapping[str, object]) -> None:
+    """Change the user's settings file (None removes a key); raises `SettingsError`."""
+    settings_service.save_settings(config, changes)
+
+
+# Status
+
+
+def read_status(settings: Settings, config: Path | None) -> StatusSnapshot:
+    """Return the current status; raises `UploaderError` if the ledger cannot be read."""
+    from mydata_like.app import ledger_status
+
+    state = ledger_status.look_at_state(settings, config)
+    at_work = next(iter(state.runs), None) if state.running else None
+    ended = next((past for past in state.runs if past.finished is not None), None)
+    return StatusSnapshot(
+        missing=state.missing,
+        running=state.running,
+        watched=state.watched,
+        run=at_work.run if at_work else "",
+        reason=str(at_work.summary.get("reason", "")) if at_work else "",
+        sums=_read_sums(at_work.summary) if at_work else NO_PROGRESS,
+        last=ended and _read_past(ended),
+        whole=state.whole and _read_past(state.whole),
+        interrupted=state.interrupted and _read_past(state.interrupted),
+        sources=state.sources,
+        data_problem=state.data_problem,
+        awaited=state.awaited.problem if state.awaited else None,
+        at_risk=state.at_risk,
+        set_by_server=state.set_by_server,
+    )
+
+
+def _read_past(past: Any) -> PastRunState:
+    """Return a run as recorded in the ledger."""
+    summary = past.summary
+    names = {field.name for field in fields(PastRunState)} - {"started", "finished", "problem"}
+    known = {name: summary[name] for name in names if name in summary}
+    problem = parse_problem(summary["problem"]) if summary.get("problem") else None
+    return PastRunState(started=past.started, finished=past.finished, problem=problem, **known)
+
+
+def _read_sums(summary: Mapping[str, object]) -> RunProgressed:
+    """Return the totals of an active run, zeros if another version wrote another format."""
+    try:
+        event = parse_event(summary)
+    except ValueError:
+        return NO_PROGRESS
+    return event if isinstance(event, RunProgressed) else NO_PROGRESS
+
+
+def open_listing(settings: Settings, config: Path | None, view: View) -> RowQuery | None:
+    """Return the ledger's rows in a view, None without a ledger; raises `UploaderError`."""
+    from mydata_like.app import ledger_status
+
+    return ledger_status.open_listing(settings, config, view)
+
+
+def open_summary(settings: Settings, config: Path | None) -> LedgerSummary | None:
+    """Return the ledger's totals, None without a data directory; raises `UploaderError`."""
+    from mydata_like.app import ledger_status
+
+    return ledger_status.open_survey(settings, config)
+
+
+def find_status(settings: Settings, config: Path | None, path: Path) -> PathStatus:
+    """Return the status of a local file or folder; raises `UploaderError`."""
+    from mydata_like.app import file_status_service
+
+    return file_status_service.find_status(settings, config, path)
+
+
+def suggest_paths(
+    settings: Settings, config: Path | None, text: str, most: int
+) -> list[Suggestion]:
+    """Return files and dataset folders whose paths contain a text; raises `UploaderError`."""
+    from mydata_like.app import file_status_service
+
+    return file_status_service.suggest(settings, config, text, most)
+
+
+def open_cleanup(
+    settings: Settings, config: Path | None, cancel: CancelFlag, *, delete: bool
+) -> AbstractContextManager[CleanupService]:
+    """Connect to the server to check which local files it has, and to delete those if `delete`."""
+    from mydata_like.app import cleanup_service
+    from mydata_like.app.run_request import RunObserver
+
+    observer = RunObserver(cancel=cancel)
+    return cleanup_service.open_cleanup(settings, config, observer, delete=delete)
+
+
+# Logs and support
+
+
+def warn_of_ignored_variables() -> None:
+    """Log which environment variables are set but ignored."""
+    logging_setup.warn_of_ignored()
+
+
+def find_logs(config: Path | None) -> Path:
+    """Return the folder of the logs."""
+    return logging_setup.find_logs(config)
+
+
+def follow_log(config: Path | None, name: str, most: int) -> LogFollower:
+    """Return a reader of a growing log; each of its reads returns at most `most` new lines."""
+    return logging_setup.follow_log(config, name, most)
+
+
+def collect_bundle(config: Path | None, *, names: bool) -> list[BundleDocument]:
+    """Return the files of the support bundle; without `names`, no names of files and folders."""
+    from mydata_like.app import support_bundle
+
+    return support_bundle.collect_documents(config, names=names)
+
+
+def write_bundle(file: Path, documents: Sequence[BundleDocument]) -> None:
+    """Write the support bundle; raises `UploaderError`."""
+    from mydata_like.app import support_bundle
+
+    support_bundle.write_bundle(file, documents)
+
+
+def load_speed_tests(settings: Settings, config: Path | None) -> list[Mapping[str, Any]]:
+    """Return the speed tests of this installation, the latest last."""
+    from mydata_like.app import speedtest_service
+
+    return speedtest_service.load_speed_tests(settings, config)
+
+
+# Extra sources
+
+
+def preview_sources(
+    settings: Settings, config: Path | None, paths: Sequence[bytes], cancel: CancelSignal
+) -> Iterator[SourcePreview]:
+    """Scan dropped paths in order, and yield previews until each is complete."""
+    from mydata_like.app import source_service
+
+    return source_service.preview_sources(settings, config, paths, cancel)
+
+
+def find_conflicts(
+    settings: Settings, config: Path | None, sources: Sequence[ExtraSource]
+) -> list[Conflict]:
+    """Return the conflicts that would lose or mix data if these sources were uploaded."""
+    from mydata_like.app import source_service
+
+    return source_service.find_conflicts(settings, config, sources)
+
+
+def find_speed(settings: Settings, config: Path | None) -> float:
+    """Return the speed of the last run that sent anything, in bytes a second, else 0."""
+    from mydata_like.app import source_service
+
+    return source_service.find_speed(settings, config)
+
+
+def find_source_of(settings: Settings, config: Path | None, path: bytes) -> bytes | None:
+    """Return the key of the extra source that contains a path."""
+    from mydata_like.app import source_service
+
+    return source_service.find_source_of(settings, config, path)
+
+
+def remove_source(settings: Settings, config: Path | None, path: bytes) -> None:
+    """Remove an extra source; raises `UploaderError`."""
+    from mydata_like.app import source_service
+
+    source_service.remove_source(settings, config, path)
+
+
+# The settings dialog
+
+
+def open_draft(config: Path | None) -> PendingChanges:
+    """Return the settings for editing."""
+    from mydata_like.app import settings_edit
+
+    return settings_edit.open_draft(config)
+
+
+def save_edit(config: Path | None, draft: PendingChanges, key: ApiKeyChange | None) -> None:
+    """Write the changes, and store or delete the API key; raises `SettingsError`."""
+    from mydata_like.app import settings_edit
+
+    edit = settings_edit.SettingsEdit(
+        changes=draft.changes, seen=draft.seen, settings=draft.part("server"), key=key
+    )
+    settings_edit.save_edit(config, edit)
+
+
+def locate_api_key(settings: Settings, config: Path | None) -> KeyPlace:
+    """Return where the account's API key is stored, or the problem of a failing keyring."""
+    from mydata_like.app import settings_edit
+
+    owner = settings.server.url, settings.server.username
+    try:
+        return KeyPlace(*owner, settings_edit.locate_api_key(settings, config))
+    except SettingsError as error:
+        return KeyPlace(*owner, problem=f"{error.message} {error.hint}".strip())
+
+
+def read_proposal(source: Path, config: Path | None) -> SettingsProposal:
+    """Return what a settings file would change here; raises `SettingsError`."""
+    from mydata_like.app import settings_edit
+
+    return settings_edit.read_proposal(source, config)
+
+
+def export_settings(values: Mapping[str, object], target: Path) -> None:
+    """Write settings to a file for another computer; raises `SettingsError`."""
+    from mydata_like.app import settings_edit
+
+    settings_edit.export_settings(values, target)
+
+
+def run_connection_test(
+    config: Path | None, settings: Settings, api_key: str, cancel: CancelFlag
+) -> Iterator[TestStep]:
+    """Yield the steps of a connection test; an empty `api_key` means the stored one."""
+    from mydata_like.app import connection_test
+    from mydata_like.app.run_request import RunObserver, RunRequest
+
+    secret = settings_service.Secret(api_key) if api_key else None
+    request = RunRequest(settings=settings, config=config, dry_run=True, api_key=secret)
+    return connection_test.run_connection_test(request, RunObserver(cancel=cancel))
+
+
+# Import of settings files, and of MyData's settings
+
+
+def find_settings_kind(path: Path) -> str:
+    """Return "mydata" or "ours" for a settings file, empty for anything else."""
+    from mydata_like.app import mydata_import
+
+    return mydata_import.find_settings_kind(path)
+
+
+def plan_settings_import(source: Path, config: Path | None) -> SettingsImport:
+    """Return what importing a settings file would change; raises `SettingsError`."""
+    from mydata_like.app import mydata_import
+
+    return mydata_import.plan_copying(source, config)
+
+
+def plan_mydata_import(
+    config: Path | None, source: Path | None
+) -> tuple[MyDataImport, tuple[Paragraph, ...]]:
+    """Return what importing MyData's settings would change, and a description of it."""
+    from mydata_like.app import mydata_import
+
+    plan = mydata_import.plan_takeover(source, config)
+    return plan, tuple(mydata_import.describe_takeover(plan))
+
+
+def import_mydata(config: Path | None, plan: MyDataImport, store: KeyStore) -> SetupState:
+    """Import MyData's settings and its API key; return the resulting state of the set-up."""
+    from mydata_like.app import mydata_import, onboarding
+
+    mydata_import.carry_over(plan, config, store)
+    return onboarding.find_setup_state(config)
+
+
+# Set-up and registration
+
+
+def find_setup_state(config: Path | None) -> SetupState:
+    """Return what is set already, and what the set-up still needs."""
+    from mydata_like.app import onboarding
+
+    return onboarding.find_setup_state(config)
+
+
+def save_setup(
+    config: Path | None, changes: Mapping[str, object], key: ApiKeyChange | None
+) -> SetupState:
+    """Save the entries of a step, and store the API key; raises `SettingsError`."""
+    from mydata_like.app import onboarding, settings_edit
+
+    if changes:
+        settings_service.save_settings(config, changes)
+    state = onboarding.find_setup_state(config)
+    if key is None:
+        return state
+    settings_edit.apply_key_change(state.loaded.settings, key, config)
+    return onboarding.find_setup_state(config)
+
+
+def check_address(server: Server, text: str, cancel: CancelSignal) -> ServerCheckResult:
+    """Return the server at an address as typed; raises `UploaderError` if there is none."""
+    from mydata_like.app import onboarding
+
+    return onboarding.check_address(server, text, cancel)
+
+
+def check_account(config: Path | None, server: Server, key: str, cancel: CancelSignal) -> str:
+    """Return the full name of the account, or else its username; raises `UploaderError`."""
+    from mydata_like.app import onboarding
+
+    user = onboarding.check_account(onboarding.Credentials(server, config, key), cancel)
+    return user.full_name or user.username
+
+
+def list_instruments(
+    config: Path | None, server: Server, chosen: str, cancel: CancelSignal
+) -> InstrumentChoices:
+    """Return the facilities, and the instruments of the chosen one or else of the first."""
+    from mydata_like.app import onboarding
+
+    login = onboarding.Credentials(server, config)
+    facilities = onboarding.list_facilities(login, cancel)
+    facility = next((it for it in facilities if it.name == chosen), facilities[0])
+    return InstrumentChoices(facilities, onboarding.list_instruments(login, facility, cancel))
+
+
+def preview_layout(
+    config: Path | None,
+    settings: Settings,
+    report: Callable[[LayoutSample], object],
+    cancel: CancelSignal,
+) -> LayoutPreview:
+    """Report the first dataset folders one by one, then return the complete preview."""
+    from mydata_like.app import onboarding
+
+    login = onboarding.Credentials(settings.server, config)
+    return onboarding.preview_layout(settings, login, report, cancel)
+
+
+def show_key(config: Path | None, settings: Settings) -> PublicKeyInfo:
+    """Return the uploader's public key; create the key pair if there is none."""
+    from mydata_like.app import onboarding
+
+    return onboarding.show_key(settings, config)
+
+
+def register(
+    config: Path | None,
+    settings: Settings,
+    report: Callable[[Event], None],
+    cancel: CancelFlag,
+) -> RegisteredInstrument:
+    """Request approval; raises `NotApprovedError` until it is given."""
+    from mydata_like.app import registration
+    from mydata_like.app.run_request import RunObserver, RunRequest
+
+    request = RunRequest(settings=settings, config=config)
+    admission = registration.register(request, RunObserver(emit=report, cancel=cancel))
+    return RegisteredInstrument(admission, next(admission.unknown_host_keys, None))
+
+
+def trust_host(registered: RegisteredInstrument) -> RegisteredInstrument:
+    """Trust the key of the staging host, and contact the next host."""
+    from mydata_like.app import registration
+
+    admission, host_key = registered
+    assert host_key is not None
+    registration.trust_host(host_key)
+    return RegisteredInstrument(admission, next(admission.unknown_host_keys, None))
+
+
+def check_approval(settings: Settings, config: Path | None, cancel: CancelFlag) -> None:
+    """Store the approval if the server has given it; raises `NotApprovedError` if not."""
+    from mydata_like.app import registration
+    from mydata_like.app.run_request import RunObserver, RunRequest
+
+    request = RunRequest(settings=settings, config=config)
+    registration.register(request, RunObserver(cancel=cancel))
