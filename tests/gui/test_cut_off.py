@@ -159,7 +159,7 @@ def test_after_a_kill_every_view_says_what_exists_only_here(cut_off, site, windo
     said = texts(window.page)
     assert any("The last run was cut off" in text and f"{count} file(s)" in text for text in said)
     assert f"{count} file(s)" in said  # the card
-    assert any("The oldest of them was made" in text for text in said)
+    assert any("The oldest of them is from" in text for text in said)
     assert not any("safe" in text or text == "Nothing" for text in said)
     qtbot.waitUntil(lambda: "The last run was cut off" in tray.icon.toolTip())
     assert choose_icon(controller.state).state is TrayState.AT_RISK

@@ -302,7 +302,7 @@ def test_what_is_queued_of_a_folder_can_be_left_for_the_next_run(
 
     page._leave.trigger()
     if taken_up_again:
-        page._again.trigger()
+        page._send_again.trigger()
     desk.controller.resume()
 
     qtbot.waitUntil(lambda: desk.controller.state.phase == "idle")

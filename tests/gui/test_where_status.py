@@ -104,7 +104,7 @@ def test_a_linked_file_that_a_scan_follows_is_judged_by_its_target(seen):
     seen.record(link)
 
     told = seen.ask(link)
-    assert "It was safe when the server was last asked" in told
+    assert "It was safe when the server was last checked" in told
     assert "changed" not in told
 
 
@@ -120,7 +120,7 @@ def test_a_file_that_a_shard_has_carried_does_not_exist_only_here(seen):
     file = a_file(seen.data / "alice/Scan/x.tif", 5, LONG_AGO)
     seen.record(file, Shard(2, 4))
 
-    assert "It was safe when the server was last asked" in seen.ask(file)
+    assert "It was safe when the server was last checked" in seen.ask(file)
     assert "1 verified by the server" in seen.ask(seen.data / "alice")
     assert "It was safe" in seen.ask("x.ti")  # one name that is found is shown
 
@@ -130,7 +130,7 @@ def test_what_one_ledger_knows_as_verified_wins_over_an_older_state_of_another(s
     seen.record(file, state=EntryState.STAGED)
     seen.record(file, Shard(2, 4))
 
-    assert "It was safe when the server was last asked" in seen.ask(file)
+    assert "It was safe when the server was last checked" in seen.ask(file)
     assert "1 verified by the server" in seen.ask(seen.data / "alice")
 
 
@@ -192,7 +192,7 @@ def test_files_of_a_folder_that_cannot_be_read_are_not_called_gone(seen):
     seen.data.rename(seen.data.with_name("unmounted"))
 
     told = seen.ask(file)
-    assert "It cannot be looked at now" in told
+    assert "It cannot be read now" in told
     assert "no longer on this computer" not in told
 
 
