@@ -80,7 +80,7 @@ def _unwelcome(problem: Problem) -> RunError:
 
 
 FOLDER: Final = ".mydata-like-doctor-"  # in the staging area, followed by the uploader's uuid
-_NOT_MEASURED: Final = "The way to the server was not measured"
+_NOT_MEASURED: Final = "The connection to the server was not measured"
 _PAGE: Final = 100  # rows
 _RUNS: Final = 50  # whose speeds are compared
 _MANY: Final = 500  # files; the speed of a run that sent fewer means little

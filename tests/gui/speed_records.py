@@ -30,7 +30,7 @@ from mydata_like.state.state_files import add_speed_test
 BEGAN = datetime(2026, 3, 2, 10, 0, tzinfo=UTC)
 AES, CHACHA = "aes256-gcm@openssh.com", "chacha20-poly1305@openssh.com"
 LATE = "Compression: there was no time left to measure this."
-UNKNOWN = "Something cannot be told."
+UNKNOWN = "Something is unknown."
 
 
 def of(stage, what, value, unit=Unit.BYTES, cost=(None, None)):
