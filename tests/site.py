@@ -22,7 +22,7 @@ from mydata_like.app.settings_service import load_settings
 from mydata_like.core.events import Event, RunFinished
 from mydata_like.core.extra_sources import SourceRequest
 from mydata_like.demo.demo_server import EmbeddedServer
-from mydata_like.demo.demo_site import DemoSite, furnish
+from mydata_like.demo.demo_site import DemoSite, start_site
 from mydata_like.demo.fixtures import make_samples
 from mydata_like.engine.scheduler import SOURCE
 
@@ -210,7 +210,7 @@ def open_site(
 ) -> Iterator[Site]:
     """Start server and staging host around the data that is in `folder / "data"`."""
     folder.mkdir(exist_ok=True)
-    with furnish(folder, auto_approve=auto_approve, options=options) as place:
+    with start_site(folder, auto_approve=auto_approve, options=options) as place:
         site = Site(place)
         try:
             yield site
