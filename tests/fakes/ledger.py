@@ -73,7 +73,7 @@ class MemoryLedger:
     def record_listed(self, dataset: DatasetId, newest: NewestDatafile) -> None:
         self.listed[dataset] = DatasetListing(newest, self.clock.now())
 
-    def open_room(self) -> dict[tuple[str, str], Any]:
+    def open_mapping(self) -> dict[tuple[str, str], Any]:
         return {}
 
     def record(self, entries: Sequence[Entry]) -> None:
