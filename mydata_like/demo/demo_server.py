@@ -20,7 +20,7 @@ from werkzeug.serving import DechunkedInput
 
 from mydata_like.demo.context import ServerContext
 from mydata_like.demo.database import Database
-from mydata_like.demo.fixtures import ACCOUNT, Person, add_person, fill
+from mydata_like.demo.fixtures import ACCOUNT, DemoUser, add_user, fill
 from mydata_like.demo.invariants import FileKey, StoredFile, find_violations, list_files
 from mydata_like.demo.middleware import FaultList, LoggedRequest, Middleware
 from mydata_like.demo.replicas import copy_replica
@@ -298,9 +298,9 @@ class EmbeddedServer:
     def add_group(self, name: str) -> int:
         return self._store.insert("group", name=name)
 
-    def add_user(self, person: Person) -> str:
+    def add_user(self, user: DemoUser) -> str:
         """Add a user who is a member of existing groups; return their API key."""
-        return add_person(self._store, person)
+        return add_user(self._store, user)
 
     def set_address(self, address: ScpAddress) -> None:
         """Set the host and the account over which approved uploaders reach the staging area."""

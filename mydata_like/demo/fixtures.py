@@ -21,7 +21,7 @@ LAB = "lab-a"
 PERMITTED = "mydata-default-permissions"
 
 
-class Person(NamedTuple):
+class DemoUser(NamedTuple):
     """A user to add; `permitted` gives the model permissions that an uploader's account needs."""
 
     username: str
@@ -43,33 +43,33 @@ def fill(store: Database, times: ServerClock, directory: Path) -> None:
         now = times.now()
         for name, group in ((FACILITY, 1), ("Other Facility", 3)):
             store.insert("facility", name=name, manager_group=group, created=now, modified=now)
-        for person in (
-            Person(
+        for user in (
+            DemoUser(
                 ACCOUNT, "demo@example.org", "Demo Account", [MANAGERS, PERMITTED], permitted=True
             ),
-            Person("admin", "admin@example.org", "Ada Admin", superuser=True),
-            Person("alice", "alice@example.org", "Alice Liddell", [LAB]),
-            Person("bob", "bob@example.org", "Bob Roberts", [LAB]),
-            Person("visitor", "visitor@example.org", "Vic Visitor"),
+            DemoUser("admin", "admin@example.org", "Ada Admin", superuser=True),
+            DemoUser("alice", "alice@example.org", "Alice Liddell", [LAB]),
+            DemoUser("bob", "bob@example.org", "Bob Roberts", [LAB]),
+            DemoUser("visitor", "visitor@example.org", "Vic Visitor"),
         ):
-            add_person(store, person)
+            add_user(store, user)
 
 
-def add_person(store: Database, person: Person) -> str:
+def add_user(store: Database, user: DemoUser) -> str:
     """Add a user who is a member of existing groups; return their API key."""
     key = secrets.token_hex(20)
-    first, _, last = person.full_name.partition(" ")
+    first, _, last = user.full_name.partition(" ")
     number = store.insert(
         "user",
-        username=person.username,
-        email=person.email,
+        username=user.username,
+        email=user.email,
         first_name=first,
         last_name=last,
         api_key=key,
-        superuser=person.superuser,
-        permitted=person.permitted,
+        superuser=user.superuser,
+        permitted=user.permitted,
     )
-    for name in person.groups:
+    for name in user.groups:
         store.change(
             'INSERT INTO membership SELECT ?, id FROM "group" WHERE name = ?', number, name
         )

@@ -37,19 +37,19 @@ def list_archived(path: Path) -> Iterator[ArchivedFile]:
     with tarfile.open(path) as archive:
         *members, last = archive.getmembers()
         index = json.loads(_read(archive, last))
-        for member, told in zip(members, index["members"], strict=True):
+        for member, entry in zip(members, index["members"], strict=True):
             _, _, below = member.name.partition("/")
             directory, _, filename = below.rpartition("/")
-            if "md5" in told:
+            if "md5" in entry:
                 md5sum = hashlib.md5(_read(archive, member), usedforsecurity=False).hexdigest()
-                sound = (told["name"], told["offset"]) == (member.name, member.offset_data)
+                sound = (entry["name"], entry["offset"]) == (member.name, member.offset_data)
                 yield ArchivedFile(
                     directory,
                     filename,
                     member.size,
-                    told["md5"],
-                    told["modified_ns"],
-                    sound and md5sum == told["md5"],
+                    entry["md5"],
+                    entry["modified_ns"],
+                    sound and md5sum == entry["md5"],
                 )
 
 

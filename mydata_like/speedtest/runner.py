@@ -274,7 +274,7 @@ class SpeedTestRunner:
         return late
 
     def _find_sample(self) -> FileSample:
-        """Return files of the person's own, and say where there are none of a kind."""
+        """Return sample files of the user, and report kinds of which there are too few."""
         sample = find_sample(self._target.root, self._budget.effort.files)
         kinds = (("large", len(sample.large), 1), ("tiny", len(sample.tiny), ENOUGH))
         for kind, found, needed in kinds:

@@ -342,8 +342,8 @@ ROWS_SHOWN = 12  # of all figures
 class ResultView(QWidget):
     """The result of one of several tests, optionally compared with another one."""
 
-    apply_wanted = Signal(object)  # a Report
-    undo_wanted = Signal(object)  # a Proof
+    apply_requested = Signal(object)  # a SpeedTestReport
+    undo_requested = Signal(object)  # an AppliedGain
     report_chosen = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -503,12 +503,12 @@ class ResultView(QWidget):
 
     @Slot()
     def _want_apply(self) -> None:
-        self.apply_wanted.emit(self.report)
+        self.apply_requested.emit(self.report)
 
     @Slot()
     def _want_undo(self) -> None:
         if self.report and self.report.proof:
-            self.undo_wanted.emit(self.report.proof)
+            self.undo_requested.emit(self.report.proof)
 
     @Slot()
     def _copy_text(self) -> None:
