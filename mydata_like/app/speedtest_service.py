@@ -174,14 +174,14 @@ class SpeedTest:
 
     def measure_files(self) -> Iterator[Measurement]:
         """Yield the speed of sending files with the current settings."""
-        return self._runner.prove(self._settings.transfer)
+        return self._runner.remeasure(self._settings.transfer)
 
     def apply(self, changes: Mapping[str, object]) -> Iterator[Measurement]:
         """Write settings to the user's file, then yield the speed of sending files with them."""
         save_settings(self._order.config, changes)
         values = {key.removeprefix("transfer."): value for key, value in changes.items()}
         transfer = Transfer(**self._settings.transfer.values() | values)
-        return self._runner.prove(transfer)
+        return self._runner.remeasure(transfer)
 
     def as_record(self, verdict: Diagnosis) -> dict[str, object]:
         """Return the test as plain values for JSON; docs/doctor.md describes them."""

@@ -80,7 +80,7 @@ def remove_leftovers(state: Path) -> None:
         rmtree(folder, ignore_errors=True)
 
 
-def carry(
+def measure_end_to_end(
     open_transport: OpenTransport,
     settings: Transfer,
     plan: EndToEndTest,

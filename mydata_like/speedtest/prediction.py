@@ -126,7 +126,7 @@ def predict(findings: SpeedTestResult, mode: TransferMode, workload: Workload) -
     far = (findings.value(StageResult.NETWORK, ROUND_TRIP) or 0.0) >= FAR
     mode = mode._replace(striped=far and size >= LARGE)
     slowest: dict[StageResult, float] = {}
-    for load in weigh(findings, mode):
+    for load in list_costs(findings, mode):
         if load.stage is not mode.relieved and (needed := load.seconds(size)) > 0:
             slowest[load.stage] = max(needed, slowest.get(load.stage, 0.0))
     order = sorted(slowest, key=lambda stage: -slowest[stage])
@@ -134,7 +134,7 @@ def predict(findings: SpeedTestResult, mode: TransferMode, workload: Workload) -
     return Prediction(workload, {stage: size / slowest[stage] for stage in counting})
 
 
-def weigh(findings: SpeedTestResult, mode: TransferMode) -> list[StageCost]:
+def list_costs(findings: SpeedTestResult, mode: TransferMode) -> list[StageCost]:
     """Return the cost of every stage that was measured."""
     value = findings.value
     overheads = _find_overheads(findings)

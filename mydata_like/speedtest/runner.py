@@ -16,7 +16,12 @@ from typing import Final, NamedTuple
 from mydata_like.core.errors import RejectedError, TransientError, UploaderError
 from mydata_like.core.ports import CancelSignal
 from mydata_like.settings.transfer_sections import Transfer
-from mydata_like.speedtest.end_to_end import EndToEndTest, OpenTransport, carry, remove_leftovers
+from mydata_like.speedtest.end_to_end import (
+    EndToEndTest,
+    OpenTransport,
+    measure_end_to_end,
+    remove_leftovers,
+)
 from mydata_like.speedtest.local_machine import (
     ENOUGH,
     FileSample,
@@ -113,7 +118,7 @@ def clean_by_sftp(staging: ProbeFiles, session: SshSession) -> None:
             sftp.remove(name)
 
 
-def leave_nothing(staging: ProbeFiles, session: SshSession, clean: Clean) -> bool:
+def remove_files(staging: ProbeFiles, session: SshSession, clean: Clean) -> bool:
     """Remove the test files from the host, over a new session if the old one broke.
 
     Return whether they were removed; otherwise the next test removes them.
@@ -220,7 +225,7 @@ class SpeedTestRunner:
         self._here = self._here._replace(busy_after=measure_busy())
 
     def recall(self, found: SpeedTestResult) -> None:
-        """Load the results of an earlier test, so that `prove` needs no new one."""
+        """Load the results of an earlier test, so that `remeasure` needs no new one."""
         self._rung, self._here, self._sessions = (
             HostCapabilities(found.rung),
             found.here,
@@ -229,7 +234,7 @@ class SpeedTestRunner:
         self._round_trip = found.value(StageResult.NETWORK, ROUND_TRIP) or 0.0
         self._measured, self._unknown = list(found.measured), list(found.unknown)
 
-    def prove(self, settings: Transfer) -> Iterator[Measurement]:
+    def remeasure(self, settings: Transfer) -> Iterator[Measurement]:
         """Repeat the end-to-end measurement with these settings.
 
         The host's capabilities are read again, because they can have changed since an earlier test.
@@ -244,13 +249,13 @@ class SpeedTestRunner:
                 self._unknown.append(_NO_PROOF)
                 return
             try:
-                yield from self._carry(staging, settings)
+                yield from self._measure_end_to_end(staging, settings)
             finally:
-                self._leave_nothing(staging, session, clean_by_shell)
+                self._remove_files(staging, session, clean_by_shell)
 
-    def _leave_nothing(self, staging: ProbeFiles, session: SshSession, clean: Clean) -> None:
+    def _remove_files(self, staging: ProbeFiles, session: SshSession, clean: Clean) -> None:
         """Remove the test files from the host, or report that this failed."""
-        if not leave_nothing(staging, session, clean):
+        if not remove_files(staging, session, clean):
             self._unknown.append(
                 f"{staging.folder} on the staging host could not be removed; "
                 "the next test removes it."
@@ -314,29 +319,29 @@ class SpeedTestRunner:
             for measured in host.measure_round_trip(budget):
                 self._round_trip = self._round_trip or measured.value
                 yield measured
-            with self._pumps(staging) as pumps:
-                yield from self._flood(pumps)
+            with self._open_pool(staging) as pool:
+                yield from self._flood(pool)
                 disk = partial(host.measure_disk, budget, self._rung.tar)
                 yield from self._try("The disk of the server", disk)
                 spared = self._budget.effort.flood * len(self._target.transfer.ciphers)
-                together = partial(self._carry, staging, self._target.transfer, spared)
+                together = partial(self._measure_end_to_end, staging, self._target.transfer, spared)
                 yield from self._try("All together", together)
-                yield from self._compare_ciphers(pumps)
+                yield from self._compare_ciphers(pool)
         finally:
-            self._leave_nothing(staging, session, clean_by_shell)
+            self._remove_files(staging, session, clean_by_shell)
 
     def _measure_by_sftp(self, staging: ProbeFiles, session: SshSession) -> Iterator[Measurement]:
         self._unknown.append(_WITHOUT_SHELL)
         clean_by_sftp(staging, session)
         self._round_trip = session.open_sftp().round_trip
         try:
-            with self._pumps(staging) as pumps:
-                yield from self._flood(pumps, name_files(staging))
-                yield from self._compare_ciphers(pumps, name_files(staging))
+            with self._open_pool(staging) as pool:
+                yield from self._flood(pool, name_files(staging))
+                yield from self._compare_ciphers(pool, name_files(staging))
         finally:
-            self._leave_nothing(staging, session, clean_by_sftp)
+            self._remove_files(staging, session, clean_by_sftp)
 
-    def _pumps(self, staging: ProbeFiles) -> FloodPool:
+    def _open_pool(self, staging: ProbeFiles) -> FloodPool:
         self._sessions = self._count_sessions(self._round_trip)
         return FloodPool(
             staging.endpoint,
@@ -354,13 +359,13 @@ class SpeedTestRunner:
         here = self._here.cpus or 1
         return count_sessions([here, self._rung.cpus or here], round_trip)
 
-    def _flood(self, pumps: FloodPool, files: tuple[bytes, ...] = ()) -> Iterator[Measurement]:
+    def _flood(self, pool: FloodPool, files: tuple[bytes, ...] = ()) -> Iterator[Measurement]:
         set_up: list[float] = []
-        for channels in self._counts(pumps.sessions):
+        for channels in self._counts(pool.sessions):
             if self._is_late(flooded(channels)):
                 break
             try:
-                flow = self._flood_as_granted(pumps, channels, files)
+                flow = self._flood_as_granted(pool, channels, files)
             except UploaderError as error:
                 if channels == 1:
                     raise
@@ -373,19 +378,19 @@ class SpeedTestRunner:
             yield Measurement(StageResult.NETWORK, SET_UP, Unit.SECONDS, tuple(set_up))
 
     def _flood_as_granted(
-        self, pumps: FloodPool, channels: int, files: tuple[bytes, ...]
+        self, pool: FloodPool, channels: int, files: tuple[bytes, ...]
     ) -> FloodSpec:
         """Flood; if the host refuses the extra sessions for a long distance, share the others."""
         try:
-            return pumps.flood(channels, files=files)
+            return pool.flood(channels, files=files)
         except TransientError:
             if self._sessions == self._near:
                 raise
-            pumps.sessions = self._sessions = self._near
-            return pumps.flood(channels, files=files)
+            pool.sessions = self._sessions = self._near
+            return pool.flood(channels, files=files)
 
     def _compare_ciphers(
-        self, pumps: FloodPool, files: tuple[bytes, ...] = ()
+        self, pool: FloodPool, files: tuple[bytes, ...] = ()
     ) -> Iterator[Measurement]:
         """Yield the speed of each cipher; for a close host, the best of several sessions.
 
@@ -397,7 +402,7 @@ class SpeedTestRunner:
             if self._is_late(cipher):
                 break
             try:
-                flows = [pumps.flood(1, (cipher,), files, 1 / sessions) for _ in range(sessions)]
+                flows = [pool.flood(1, (cipher,), files, 1 / sessions) for _ in range(sessions)]
             except UploaderError as error:
                 self._unknown.append(f"{cipher}: {error.message}")
             else:
@@ -409,7 +414,7 @@ class SpeedTestRunner:
         counts = {*_COUNTS, self._target.transfer.channels} - {0}
         return sorted(count for count in counts if count <= sessions * STREAMS)
 
-    def _carry(
+    def _measure_end_to_end(
         self, staging: ProbeFiles, settings: Transfer, spared: int = 0
     ) -> Iterator[Measurement]:
         """Yield the end-to-end measurement; keep `spared` bytes of the budget for later ones."""
@@ -419,8 +424,10 @@ class SpeedTestRunner:
         rate = min(disk, max((one.value for one in floods.values()), default=0.0))
         pace = self.findings.value(StageResult.SERVER_DISK, TINY_FILES) or inf
         plan = EndToEndTest(staging.folder, channels, rate, pace, SLOW * self._round_trip, spared)
-        going = carry(staging.open_transport, settings, plan, self._target.state, self._budget)
-        self._channels = yield from going
+        measuring = measure_end_to_end(
+            staging.open_transport, settings, plan, self._target.state, self._budget
+        )
+        self._channels = yield from measuring
 
 
 def _measurement(stage: StageResult, what: str, flow: FloodSpec) -> Measurement:

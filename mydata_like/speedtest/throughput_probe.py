@@ -49,13 +49,13 @@ class FloodPool:
         self._budget = budget
         self._warm_up = SLOW * round_trip
         self.sessions = sessions
-        self._pumps: list[_FloodProcess] = []
+        self._processes: list[_FloodProcess] = []
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for one in self._pumps:
+        for one in self._processes:
             one.kill()
 
     def flood(
@@ -77,31 +77,31 @@ class FloodPool:
         # Several channels take longer to fill.
         size = int(share * effort.flood) * min(channels, 2) // sessions
         self._budget.take(size * sessions)
-        pumps = self._take(sessions)
+        processes = self._take(sessions)
         try:
-            for number, one in enumerate(pumps):
+            for number, one in enumerate(processes):
                 streams = len(range(number, channels, sessions))
                 mine = tuple(files[number::sessions])
                 one.send(FloodOrder(endpoint, streams, seconds, size, mine))
-            ready = [one.receive(self._budget) for one in pumps]
-            for one in pumps:
+            ready = [one.receive(self._budget) for one in processes]
+            for one in processes:
                 one.send(None)
-            flooded = [one.receive(self._budget) for one in pumps]
+            flooded = [one.receive(self._budget) for one in processes]
         except BaseException:
-            self._drop(pumps)  # their protocol is out of step
+            self._drop(processes)  # their protocol is out of step
             raise
         rates = slice_up(_list_ticks(flooded), effort.samples, self._warm_up)
         return _sum_up(ready, flooded, rates)
 
     def _take(self, count: int) -> list["_FloodProcess"]:
-        while len(self._pumps) < count:
-            self._pumps.append(_FloodProcess())
-        return self._pumps[:count]
+        while len(self._processes) < count:
+            self._processes.append(_FloodProcess())
+        return self._processes[:count]
 
-    def _drop(self, pumps: list["_FloodProcess"]) -> None:
-        for one in pumps:
+    def _drop(self, processes: list["_FloodProcess"]) -> None:
+        for one in processes:
             one.kill()
-        self._pumps = [one for one in self._pumps if one not in pumps]
+        self._processes = [one for one in self._processes if one not in processes]
 
 
 class _FloodProcess:

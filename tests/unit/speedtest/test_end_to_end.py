@@ -8,7 +8,7 @@ from mydata_like.core.errors import Cancelled, TransientError
 from mydata_like.core.ports import SentFile
 from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.settings.transfer_sections import Transfer
-from mydata_like.speedtest.end_to_end import EndToEndTest, carry
+from mydata_like.speedtest.end_to_end import EndToEndTest, measure_end_to_end
 from mydata_like.speedtest.prediction import TINY
 from mydata_like.speedtest.results import (
     QUICK,
@@ -58,7 +58,9 @@ class Line:
 
 
 def carry_by(line, budget, **settings):
-    with closing(carry(lambda _: line, Transfer(**settings), WISH, line.state, budget)) as parts:
+    with closing(
+        measure_end_to_end(lambda _: line, Transfer(**settings), WISH, line.state, budget)
+    ) as parts:
         return list(parts)
 
 

@@ -29,7 +29,7 @@ from mydata_like.speedtest.results import (
     carried,
     flooded,
 )
-from mydata_like.speedtest.runner import ProbeFiles, clean_by_shell, leave_nothing
+from mydata_like.speedtest.runner import ProbeFiles, clean_by_shell, remove_files
 from mydata_like.state.state_files import add_speed_test
 from mydata_like.transfer.sessions import count_cpus
 from tests.faults.tcpproxy import TcpProxy
@@ -273,7 +273,7 @@ def test_a_host_that_takes_the_word_to_remove_and_does_nothing_is_found_out(tmp_
         with open_session(staging.endpoint) as session:
             with pytest.raises(RejectedError):
                 clean_by_shell(staging, session)
-            assert not leave_nothing(staging, session, clean_by_shell)
+            assert not remove_files(staging, session, clean_by_shell)
 
 
 def test_a_disk_is_given_as_many_tiny_files_as_fit_into_a_look(tmp_path):
