@@ -58,7 +58,7 @@ def test_it_does_what_a_plain_mapping_does(store):
     assert dict(mapping) == plain
 
 
-def test_rooms_know_nothing_of_each_other(store):
+def test_mappings_are_independent_of_each_other(store):
     one, other = store.open_mapping(), store.open_mapping()
     for number in range(10):
         one["", str(number)] = number
@@ -78,7 +78,7 @@ def test_more_than_a_page_is_listed_once_each(store):
     assert sorted(mapping.values()) == list(range(3500))
 
 
-def test_memory_is_given_back_by_those_who_go():
+def test_memory_is_released_when_a_mapping_is_deleted():
     store = SpillStore(10)
     mapping = store.open_mapping()
     mapping.update({("", str(number)): number for number in range(10)})
