@@ -51,7 +51,7 @@ SIZES: Final[Mapping[Workload, int]] = {
 
 
 class TransferMode(NamedTuple):
-    """How files are sent: the choices that settings or the server's administrator can change.
+    """The way files are sent: choices that settings or the server's administrator can change.
 
     `shrunk` is the compressed size of a file as a share of its size. `relieved` is a stage that is
     assumed to be no limit. Large files are `striped` over several streams if the host is far away.

@@ -55,7 +55,7 @@ echo "cpu $(grep -m1 -iE "^(flags|features)" /proc/cpuinfo 2>/dev/null)"
 
 
 class HostInfo(NamedTuple):
-    """What a host reports about itself."""
+    """The facts that a host reports about itself."""
 
     machine: LocalMachine
     one_machine: bool  # whether the host is this computer

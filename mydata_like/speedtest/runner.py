@@ -134,7 +134,7 @@ def remove_files(staging: ProbeFiles, session: SshSession, clean: Clean) -> bool
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpeedTestTarget:
-    """What a speed test measures: the data directory, the server's API and its staging area.
+    """The target of a speed test: the data directory, the server's API and its staging area.
 
     Without `staging`, `why` is the reason. The test's own files are written to `state`. `records`
     has the files a second of earlier runs whose bottleneck was the API.
