@@ -25,7 +25,7 @@ from benchmarks.reserve import Reserve
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run what was asked for; 1 if a contestant of ours failed."""
+    """Run the chosen cases; return 1 if a contestant of ours failed."""
     options = _parse(arguments)
     scale = _scale(options)
     chosen = _choose(options.case)
@@ -33,11 +33,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for case in chosen:
             print(f"{case.name}  {case.title}: {case.describe(scale)}")
         return 0
-    # Where Python may not write its caches, every process of ours would compile everything.
+    # Otherwise, if Python may not write its caches, each of our processes compiles every module.
     compileall.compile_dir(Path(mydata_like.__file__).parent, quiet=1)
     facts = describe_machine(options.directory)
     print(_facts_table(facts))
-    # Ended politely, it takes its gigabytes out of the memory on its way.
+    # On SIGTERM, exit normally, so that the files in memory are removed.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     outcomes = []
     for case in chosen:
@@ -57,22 +57,22 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     add = parser.add_argument
     add("--case", default="", help="cases to run, such as P1,P3; all by default")
-    add("--list", action="store_true", help="name the cases and end")
+    add("--list", action="store_true", help="list the cases and exit")
     add("--rounds", type=int, default=3, help="how often each contestant runs")
-    add("--quick", action="store_true", help="less data: for a look, not for a claim")
+    add("--quick", action="store_true", help="less data, for a first impression only")
     add("--full", action="store_true", help="a million files, a file of 1 TiB: takes hours")
     add("--only", default="", help="only contestants with this text in their name")
     add("--json", type=Path, help="also write all samples to this file")
-    add("--directory", type=Path, default=_default_directory(), help="where the data lie")
-    add("--disk", type=Path, default=Path("/var/tmp"), help="where they lie for P11")
+    add("--directory", type=Path, default=_default_directory(), help="folder of the test data")
+    add("--disk", type=Path, default=Path("/var/tmp"), help="folder of the test data of P11")
     add("--file-size", type=int, help="MiB of each of the 16 large files")
     add("--files", type=int, help="number of tiny files")
-    add("--known-files", type=int, help="number of files where little changes")
+    add("--known-files", type=int, help="number of files for P7 and P8")
     return parser.parse_args(arguments)
 
 
 def _default_directory() -> Path:
-    """Return a place in memory, which takes the disks out of the comparison."""
+    """Return a folder in memory if there is one, so that disks do not affect the comparison."""
     memory = Path("/dev/shm")
     return memory if memory.is_dir() else Path(tempfile.gettempdir())
 
@@ -98,10 +98,10 @@ def _choose(names: str) -> list[Case]:
 
 
 def _run(case: Case, scale: Scale, options: argparse.Namespace) -> Outcome:
-    """Run one case in a directory of its own, which is gone afterwards."""
+    """Run one case in a temporary directory."""
     place = options.disk if case.on_disk else options.directory
     if case.on_disk and is_in_memory(place):
-        raise ContestError(f"{place} is no disk (see --disk)")
+        raise ContestError(f"{place} is not on a disk (see --disk)")
     directory = Path(tempfile.mkdtemp(prefix="mydata-like-benchmark-", dir=place))
     try:
         _say(f"{case.name}: making {case.describe(scale)}")

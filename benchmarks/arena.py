@@ -1,4 +1,4 @@
-"""Where the contestants meet: one private sshd, one place for sources and targets."""
+"""The environment of a case: one private sshd, and folders for source and target."""
 
 import os
 import shlex
@@ -14,12 +14,12 @@ from benchmarks.reserve import Reserve
 from benchmarks.wire import Wire
 
 CIPHER = "aes128-gcm@openssh.com"
-_MOST = 4 * 2**30  # bytes of memory that are had ready for a contestant
+_MOST = 4 * 2**30  # bytes of memory to reserve for a contestant
 
 
 @dataclass(frozen=True, kw_only=True)
 class Link:
-    """The way to the private sshd, and the ssh options that all peers share.
+    """The address of the private sshd, and the ssh options of all peers.
 
     `host_key` is the sshd's public key or its fingerprint.
     """
@@ -36,7 +36,7 @@ class Link:
         return f"{self.username}@{self.host}"
 
     def options(self, cipher: str | None = CIPHER) -> list[str]:
-        """Return options that ssh and scp understand alike; no cipher means their default."""
+        """Return options for ssh and scp; `cipher` None is their default."""
         pairs = {
             "Port": str(self.port),
             "IdentityFile": str(self.key_file),
@@ -55,16 +55,17 @@ class Link:
         return ["-F", "/dev/null", *(f"-o{key}={value}" for key, value in pairs.items())]
 
     def ssh(self) -> list[str]:
-        """Return the ssh command without its destination, as rsync's `-e` wants it."""
+        """Return the ssh command without its destination, as rsync's `-e` expects it."""
         return ["ssh", *self.options()]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Arena:
-    """What a case's contestants work with.
+    """The environment of a case's contestants.
 
-    `servers` are the sshd's process ids, `carriers` that of the wire before it, if there is one;
-    `stack` ends what contestants start for a whole case; `reserve` is memory for what they write.
+    `servers` are the process ids of the sshd, `carriers` that of the network emulation in front of
+    it, if any. `stack` ends what contestants start for a whole case. `reserve` is memory for the
+    files that they write.
     """
 
     link: Link
@@ -82,18 +83,18 @@ class Arena:
 
     @property
     def whole(self) -> Path:
-        """Where a whole run keeps its server and its ledger."""
+        """The folder for server and ledger of a whole run."""
         return self.directory / "whole"
 
     def clear(self) -> None:
-        """Make the target anew, and leave nothing of the contestant before."""
+        """Remove everything of the previous contestant, and create an empty target."""
         for directory in (self.target, self.whole):
             shutil.rmtree(directory, ignore_errors=True)
         self.target.mkdir()
         self.reserve.renew(min(self.corpus.bytes, _MOST))
 
     def check_target(self) -> None:
-        """Raise where the target does not hold as many files and bytes as the source."""
+        """Raise `ContestError` if target and source differ in the number of files or bytes."""
         files, size, _ = count_tree(self.target)
         wanted = (len(self.corpus.files), self.corpus.bytes)
         if (files, size) != wanted:
@@ -103,24 +104,24 @@ class Arena:
             )
 
     def shares(self, count: int) -> list[list[str]]:
-        """Return the paths of all files, dealt out to so many streams."""
+        """Return the paths of all files, distributed over `count` streams."""
         return [list(self.corpus.files[number::count]) for number in range(count)]
 
     def write_list(self, name: str, paths: Sequence[str]) -> Path:
-        """Write paths to a file, one a line."""
+        """Write paths to a file, one per line."""
         path = self.directory / name
         path.write_text("".join(f"{one}\n" for one in paths))
         return path
 
     def pipe_tar(self, tar: Sequence[str], *options: str) -> list[str]:
-        """Return the command that unpacks in the target what a tar command writes."""
+        """Return a command that unpacks the output of a tar command in the target."""
         unpack = shlex.join(["tar", "-C", str(self.target), *options, "-xf", "-"])
         ssh = shlex.join([*self.link.ssh(), self.link.destination, unpack])
         return ["sh", "-c", f"{shlex.join(tar)} | {ssh}"]
 
 
 def count_tree(root: Path) -> tuple[int, int, int]:
-    """Return the number of regular files below a folder, their bytes, and those they occupy."""
+    """Return the number of files below a folder, their sizes and their disk usage in bytes."""
     files = size = occupied = 0
     for folder, _, names in os.walk(root):
         for name in names:

@@ -1,11 +1,10 @@
-"""Whether the speed test is right: what it says of known bottlenecks, and how fast runs then go.
+"""Check the speed test: compare its results for known bottlenecks with the speed of real runs.
 
     python -m benchmarks.bottlenecks [--rounds 20] [--seed 1] [--only NAME] [--sweep] [--json FILE]
 
-Each round puts one bottleneck in the way, drawn by chance, asks `mydata-like doctor --quick`, and
-then runs `mydata-like run` with the same bottleneck. With `--sweep`, wherever a setting is advised
-it is applied, and the run's speed afterwards is compared with that of every cipher and number of
-channels.
+Each round creates one random bottleneck, runs `mydata-like doctor --quick` and then `mydata-like
+run` with the same bottleneck. With `--sweep`, a recommended setting is applied, and the speed of a
+run with it is compared with the speeds of all ciphers and numbers of channels.
 """
 
 import argparse
@@ -29,17 +28,17 @@ from benchmarks.measure import ContestError
 from benchmarks.report import table
 from benchmarks.site import Plan, Site, fix
 
-NEAR = 0.2  # by which a prediction may miss
-_BEST = 0.95  # of the sweep's best is good advice
+NEAR = 0.2  # the largest error of a prediction
+_BEST = 0.95  # the share of the sweep's best that a good recommendation reaches
 _SCALE = Scale(large_count=2, large_size=256 * 2**20, tiny_count=5000)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round:
-    """One bottleneck, what the speed test said of it, and how fast the run then was.
+    """One bottleneck, the result of the speed test, and the speed of the run.
 
-    Speeds are bytes a second; `sweep` is that of each cipher and number of channels, `turns` are
-    those by the advice and by the sweep's best.
+    Speeds are bytes a second. `sweep` has the speed of each cipher and number of channels. `turns`
+    are pairs of speeds: with the recommendation, and with the best of the sweep.
     """
 
     kind: str
@@ -59,7 +58,7 @@ class Round:
 
     @property
     def ratio(self) -> float:
-        """How fast the run was, in parts of what was predicted."""
+        """The speed of the run as a share of the predicted speed."""
         return self.carried / self.predicted if self.predicted else 0.0
 
     @property
@@ -68,7 +67,7 @@ class Round:
 
     @property
     def reached(self) -> float:
-        """How fast runs were by the advice, in parts of the sweep's best; 0 without a sweep."""
+        """The speed with the recommendation as a share of the sweep's best; 0 without a sweep."""
         if not self.turns:
             return 0.0
         advised, best = zip(*self.turns, strict=True)
@@ -77,7 +76,7 @@ class Round:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parse(arguments)
-    # Ended politely, it takes its disks and gigabytes away.
+    # On SIGTERM, exit normally, so that disks and files in memory are removed.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     chosen = draw(options.seed, options.rounds, options.only, held_back=may_hold_back())
     directory = Path(tempfile.mkdtemp(prefix="mydata-like-bottlenecks-", dir=options.directory))
@@ -109,7 +108,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def draw(
     seed: int, rounds: int, only: str = "", *, held_back: bool = True
 ) -> list[tuple[str, Injection]]:
-    """Return what is injected in each round; each kind comes before any comes again."""
+    """Return the bottleneck of each round; all kinds are used before any is repeated."""
     chance = Random(seed)
     names = [name for name in BOTTLENECKS if only in ("", name)]
     if not names:
@@ -123,7 +122,7 @@ def draw(
 
 
 def carry_out(plan: Plan, kind: str, injection: Injection) -> Round:
-    """Inject a bottleneck, ask the speed test, run, and where it is wanted try all settings."""
+    """Inject a bottleneck, run the speed test and an upload, and optionally a sweep."""
     bottleneck = BOTTLENECKS[kind]
     applied = plan.sweep and bottleneck.advised
     with ExitStack() as stack:
@@ -137,12 +136,12 @@ def carry_out(plan: Plan, kind: str, injection: Injection) -> Round:
             turns = list(site.compare(found["proof"]["changes"], fix(best)))
     workload = "tiny" if bottleneck.tiny else "large"
     verdict = found["verdict"]
-    (said,) = [one for one in verdict["workloads"] if one["workload"] == workload]
+    (prediction,) = [one for one in verdict["workloads"] if one["workload"] == workload]
     return Round(
         kind=kind,
         text=injection.text,
-        limit=said["limit"],
-        predicted=said["rate"],
+        limit=prediction["limit"],
+        predicted=prediction["rate"],
         carried=carried,
         advice=[one["code"] for one in verdict["advice"] if one["changes"]],
         busy=found["findings"]["here"]["busy"],
@@ -152,8 +151,8 @@ def carry_out(plan: Plan, kind: str, injection: Injection) -> Round:
     )
 
 
-_HEAD = ("kind", "bottleneck", "the limit is said to be", "right", "predicted", "carried", "ratio",
-         "advice", "by it, of the sweep's best", "busy before")  # fmt: skip
+_HEAD = ("kind", "bottleneck", "limit found", "right", "predicted", "carried", "ratio",
+         "advice", "of the sweep's best", "busy before")  # fmt: skip
 
 
 def row(done: Round) -> list[str]:
@@ -170,10 +169,10 @@ def row(done: Round) -> list[str]:
 
 
 def summarize(rounds: Sequence[Round]) -> list[str]:
-    """Return what all rounds come to, beside what is wanted."""
+    """Return a table of the results of all rounds and their targets."""
     right = sum(done.right for done in rounds)
-    as_tested = [done.near for done in rounds if not done.sweep]  # no advice was applied before
-    swept = [done.reached for done in rounds if done.sweep]  # 0 where nothing was advised
+    as_tested = [done.near for done in rounds if not done.sweep]  # without applied settings
+    swept = [done.reached for done in rounds if done.sweep]  # 0 without a recommendation
     lines = [
         ["verdict right", ">= 95 %", _part(right, len(rounds))],
         [f"prediction within {NEAR:.0%} of the run", "all", _part(sum(as_tested), len(as_tested))],
@@ -198,13 +197,17 @@ def to_record(seed: int, rounds: Sequence[Round]) -> Mapping[str, object]:
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.bottlenecks", description=__doc__)
     add = parser.add_argument
-    add("--rounds", type=int, default=20, help="how many bottlenecks are injected")
-    add("--seed", type=int, default=1, help="of the chance by which they are drawn")
+    add("--rounds", type=int, default=20, help="number of bottlenecks to inject")
+    add("--seed", type=int, default=1, help="seed of the random choice")
     add("--only", default="", help=f"only this kind: {', '.join(BOTTLENECKS)}")
-    add("--sweep", action="store_true", help="apply advice, and compare it with all settings")
-    add("--seconds", type=float, default=8, help="how long a run sends at most")
+    add(
+        "--sweep",
+        action="store_true",
+        help="apply recommendations, and compare them with all settings",
+    )
+    add("--seconds", type=float, default=8, help="longest time that a run sends")
     add("--json", type=Path, help="also write all rounds to this file")
-    add("--directory", type=Path, default=Path("/dev/shm"), help="where the data lie")
+    add("--directory", type=Path, default=Path("/dev/shm"), help="folder of the test data")
     return parser.parse_args(arguments)
 
 

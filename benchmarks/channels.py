@@ -1,9 +1,9 @@
-"""How good the number of channels is that a run finds by itself, beside fixed numbers.
+"""Compare the automatic number of channels with fixed numbers.
 
     python -m benchmarks.channels [--round-trips 0,28] [--mixes tiny,large] [--seconds 40] [--quick]
 
-Each is a real run against the embedded server, its sshd at the far end of a wire. Speed is what
-was sent from the first payload on, up to so many seconds; a run that goes on is interrupted then.
+Each measurement is a real run against the embedded server, with a network emulation in front of the
+sshd. The speed counts from the first payload up to `--seconds`; then the run is interrupted.
 """
 
 import argparse
@@ -29,11 +29,11 @@ from benchmarks.reserve import Reserve
 from benchmarks.whole import Installation
 from benchmarks.wire import Wire
 
-BY_ITSELF = 0  # the setting that leaves the number to the run
+AUTOMATIC = 0  # the setting with which the run chooses the number
 
 
 class Mix(NamedTuple):
-    """Files of which so many copies are sent: enough for half a minute."""
+    """Test files and the number of copies that are sent, enough for half a minute."""
 
     make: Callable[[Path, Scale], Corpus]
     scale: Scale
@@ -48,9 +48,9 @@ MIXES = {
 
 
 class Trace(NamedTuple):
-    """A run as it went: bytes sent by the second, and the changes of the number of channels.
+    """The course of a run: bytes sent over time, and changes of the number of channels.
 
-    Seconds count from the first payload.
+    Times are in seconds since the first payload.
     """
 
     sent: list[tuple[float, int]]
@@ -58,18 +58,18 @@ class Trace(NamedTuple):
 
     @property
     def settled(self) -> float:
-        """When the number of channels changed for the last time."""
+        """The time of the last change of the number of channels."""
         return self.changes[-1][0] if self.changes else 0.0
 
     def speed(self, since: float = 0.0) -> float:
-        """Return the bytes a second from a moment on."""
+        """Return the bytes a second from a time on."""
         before = max((size for at, size in self.sent if at <= since), default=0)
         at, size = self.sent[-1]
         return (size - before) / (at - since) if at > since else 0.0
 
 
 class Found(NamedTuple):
-    """What came of one mix at one distance: the traces of all rounds, by the setting."""
+    """The result for one mix at one distance: the traces of all rounds, by setting."""
 
     mix: str
     round_trip: float
@@ -81,25 +81,25 @@ class Found(NamedTuple):
     @property
     def best(self) -> int:
         """The fastest fixed number."""
-        return max((number for number in self.traces if number != BY_ITSELF), key=self.speed)
+        return max((number for number in self.traces if number != AUTOMATIC), key=self.speed)
 
     @property
     def settled_share(self) -> float:
-        """How fast the run was from when it had settled, in parts of the best fixed number then.
+        """The speed after the last change, as a share of that of the best fixed number.
 
-        Every run slows down as the server begins to verify, so the same seconds are compared.
+        The same seconds are compared, because every run slows down when the server verifies files.
         """
         return statistics.median(
             chosen.speed(chosen.settled) / best.speed(chosen.settled)
-            for chosen, best in zip(self.traces[BY_ITSELF], self.traces[self.best], strict=True)
+            for chosen, best in zip(self.traces[AUTOMATIC], self.traces[self.best], strict=True)
         )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parse(arguments)
-    # Ended politely, it takes its gigabytes out of the memory on its way.
+    # On SIGTERM, exit normally, so that the files in memory are removed.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    numbers = [*map(int, options.numbers.split(",")), BY_ITSELF]
+    numbers = [*map(int, options.numbers.split(",")), AUTOMATIC]
     print(_line("mix", "round trip", *map(_name, numbers), *_FIGURES))
     print(_line(*["---"] * (len(numbers) + len(_FIGURES) + 2)))
     found = []
@@ -125,16 +125,16 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--round-trips", default="0,5,28,100", help="milliseconds to the staging host")
     add("--mixes", default=",".join(MIXES), help="what is sent")
     add("--numbers", default="1,2,4,8", help="fixed numbers to compare with")
-    add("--rounds", type=int, default=1, help="how often each runs; medians are shown")
-    add("--seconds", type=float, default=40, help="how long each sends at most")
-    add("--quick", action="store_true", help="less data: for a look, not for a claim")
+    add("--rounds", type=int, default=1, help="number of runs of each; medians are shown")
+    add("--seconds", type=float, default=40, help="longest time that each run sends")
+    add("--quick", action="store_true", help="less data, for a first impression only")
     add("--json", type=Path, help="also write all traces to this file")
-    add("--directory", type=Path, default=Path("/dev/shm"), help="where the data lie")
+    add("--directory", type=Path, default=Path("/dev/shm"), help="folder of the test data")
     return parser.parse_args(arguments)
 
 
 def _make(mix: Mix, root: Path, *, quick: bool) -> Corpus:
-    """Make the files, and hard links to them in further folders as their copies."""
+    """Create the files, and copies of them as hard links in further folders."""
     corpus = mix.make(root, mix.scale)
     folders, files = list(corpus.folders), list(corpus.files)
     copies = 1 if quick else mix.copies
@@ -171,7 +171,7 @@ def _measure(
 
 
 def _run(arena: Arena, number: int, seconds: float) -> Trace:
-    """Run with this setting on a new server, and follow its events."""
+    """Run with a number of channels on a new server; return its trace."""
     arena.clear()
     directory = arena.directory / "channels"
     with ExitStack() as stack:
@@ -183,7 +183,7 @@ def _run(arena: Arena, number: int, seconds: float) -> Trace:
 
 
 def follow(command: Sequence[str], seconds: float) -> Trace:
-    """Run a command and note what its events tell, until its end or for so many seconds."""
+    """Run a command, interrupt it after some seconds of sending, and return its trace."""
     trace = Trace([], [])
     with tempfile.TemporaryFile() as errors, _started(command, errors) as process:
         assert process.stdout
@@ -206,7 +206,7 @@ def follow(command: Sequence[str], seconds: float) -> Trace:
 
 
 def note(trace: Trace, sent: dict[int, int], at: float, event: dict[str, Any]) -> None:
-    """Add what an event tells to a trace; `sent` are the bytes of each transfer so far."""
+    """Add an event to a trace; `sent` has the bytes of each transfer so far."""
     match event["event"]:
         case "transfer_progressed" | "transfer_finished":
             sent[event["transfer"]] = event["bytes"]
@@ -225,22 +225,22 @@ _FIGURES = ("of the best", "once settled", "settled after", "numbers")
 
 
 def _row(found: Found) -> str:
-    """Return a row of the table; what is told of the changes is that of the last round."""
-    itself = found.traces[BY_ITSELF][-1]
+    """Return a row of the table; the changes of the number are those of the last round."""
+    automatic = found.traces[AUTOMATIC][-1]
     best = found.speed(found.best)
     return _line(
         found.mix,
         f"{found.round_trip:g} ms",
         *(f"{found.speed(number) / 1e6:.1f}" for number in found.traces),
-        f"{found.speed(BY_ITSELF) / best:.0%}",
+        f"{found.speed(AUTOMATIC) / best:.0%}",
         f"{found.settled_share:.0%}",
-        f"{itself.settled:.1f} s",
-        ", ".join(str(number) for _, number in itself.changes) or "the first",
+        f"{automatic.settled:.1f} s",
+        ", ".join(str(number) for _, number in automatic.changes) or "the first",
     )
 
 
 def _name(number: int) -> str:
-    return "by itself" if number == BY_ITSELF else f"{number} (MB/s)"
+    return "automatic" if number == AUTOMATIC else f"{number} (MB/s)"
 
 
 def _line(*cells: str) -> str:

@@ -1,4 +1,4 @@
-"""Runs the contestants of a case in turns, and holds what came of it."""
+"""The contest of a case: run its contestants in turns, and collect their samples."""
 
 import shutil
 import statistics
@@ -19,7 +19,7 @@ Say = Callable[[str], None]
 
 
 class Entrant(NamedTuple):
-    """Who competes: `family` groups the variants of one peer, `checks` says what it proves."""
+    """A row of the result: `family` groups the variants of a peer, `checks` is what it verifies."""
 
     name: str
     family: str
@@ -35,14 +35,14 @@ class Entrant(NamedTuple):
 
 
 class Contestant(Protocol):
-    """One way of doing a case's work."""
+    """One way to do the work of a case."""
 
     @property
     def entrants(self) -> Sequence[Entrant]:
-        """The rows it fills; the first is its own, the others are further views of its runs."""
+        """Its rows: the first is its own, the others are further views of its runs."""
 
     def prepare(self, arena: Arena) -> None:
-        """Do what its first run needs; not timed."""
+        """Prepare the first run; not timed."""
 
     def run(self, arena: Arena) -> Sequence[Sample]:
         """Do the work once and return a sample for each row."""
@@ -50,7 +50,7 @@ class Contestant(Protocol):
 
 @dataclass(frozen=True)
 class Peer:
-    """A contestant made of commands that run side by side and fill the target."""
+    """A contestant made of commands that run in parallel and fill the target."""
 
     entrant: Entrant
     commands: Callable[[Arena], list[Command]]
@@ -60,7 +60,7 @@ class Peer:
         return [self.entrant]
 
     def prepare(self, arena: Arena) -> None:
-        """Peers need nothing."""
+        """Do nothing."""
 
     def run(self, arena: Arena) -> Sequence[Sample]:
         arena.clear()
@@ -70,10 +70,11 @@ class Peer:
 
 
 class Target(NamedTuple):
-    """A bar for a figure of ours, beside that of the peers' fastest, or absolute without peers.
+    """A target for a figure of ours, relative to the fastest peer, or absolute without peers.
 
-    `at_least`: ours must be so many times as fast; `at_most`: it may take so much of the figure,
-    which is a field of `Sample` or the name of a fact. Families choose the rows.
+    `at_least` is how many times as fast ours must be, `at_most` the largest share of the figure
+    that ours may need. The figure is a field of `Sample` or the name of a fact. Families select the
+    rows.
     """
 
     peers: tuple[str, ...]
@@ -94,8 +95,8 @@ class Target(NamedTuple):
 class Case:
     """One table of docs/measurements.md.
 
-    `unit` is `MB/s`, `files/s` or `s`; `wire` is what lies before its sshd, and `on_disk`
-    asks for data that do not lie in memory.
+    `unit` is `MB/s`, `files/s` or `s`. `wire` is the network emulation in front of the sshd.
+    `on_disk` requires data on a disk instead of in memory.
     """
 
     name: str
@@ -109,7 +110,7 @@ class Case:
 
     @property
     def names(self) -> set[str]:
-        """The words that choose it: P6B goes by P6 as well."""
+        """The names that select it: P6B is also selected by P6."""
         return {self.name, self.name.rstrip("ABCD")}
 
     on_disk: bool = False
@@ -133,7 +134,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a case brought: its rows, and who could not take part."""
+    """The result of a case: its rows, and the contestants that were skipped."""
 
     case: Case
     corpus: Corpus
@@ -147,13 +148,13 @@ class Outcome:
 
 
 def turns(count: int, rounds: int) -> list[list[int]]:
-    """Return the order of each round: every round begins with another contestant."""
+    """Return the order of each round; each one starts with another contestant."""
     step = max(count // max(rounds, 1), 1)
     return [[(place + number * step) % count for place in range(count)] for number in range(rounds)]
 
 
 def compete(case: Case, arena: Arena, rounds: int, only: str, say: Say) -> Outcome:
-    """Let all contestants whose programs are there run in turns."""
+    """Run all contestants whose programs are installed, in turns."""
     present, skipped = _sort_out(case.contestants(arena.corpus), only)
     for line in skipped:
         say(line)
@@ -181,7 +182,7 @@ def _once(contestant: Contestant, rows: list[Row], arena: Arena) -> None:
 
 
 def _try(rows: list[Row], action: Callable[[], None], say: Say) -> None:
-    """A contestant that fails once is out; what it did before counts."""
+    """Exclude a contestant after its first failure; its earlier samples count."""
     try:
         action()
     except ContestError as error:

@@ -1,4 +1,4 @@
-"""The data that the contestants carry: incompressible bytes, made once for a case."""
+"""The test data of the contestants: incompressible bytes, created once for a case."""
 
 import os
 import random
@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 from benchmarks.measure import ContestError
 
-_AGE = 86_400  # seconds; no contestant shall take the files for unfinished ones
+_AGE = 86_400  # seconds; so that no contestant takes the files for unfinished ones
 _SLACK = 1.1
 _PIECE = 2**20
 _PAGE = 4096  # bytes that a file occupies at least
-_ISLANDS = 16  # places where a sparse file holds bytes
+_ISLANDS = 16  # ranges of a sparse file that have data
 _MODIFIED = 1000  # one file in so many
 
 # An archive of a facility: shares of its files, and their sizes in powers of ten.
@@ -26,7 +26,7 @@ Write = Callable[[Path, random.Random, int], None]
 class Corpus(NamedTuple):
     """A tree of dataset folders; `files` are paths below `root`.
 
-    `held` are the bytes that are no holes, nor zeros in their place.
+    `held` is the number of bytes outside holes and outside zeros in place of holes.
     """
 
     root: Path
@@ -36,7 +36,7 @@ class Corpus(NamedTuple):
     held: int
 
     def part(self, folder: str) -> "Corpus":
-        """Return what lies below one folder, as a corpus of its own."""
+        """Return the files below one folder as a separate corpus."""
         root, prefix = self.root / folder, f"{folder}/"
         files, folders = (
             tuple(path.removeprefix(prefix) for path in paths if path.startswith(prefix))
@@ -48,7 +48,7 @@ class Corpus(NamedTuple):
 
 
 class Scale(NamedTuple):
-    """How much of everything: counts, and sizes in bytes."""
+    """The amount of test data: counts, and sizes in bytes."""
 
     large_count: int = 16
     large_size: int = 256 * 2**20  # P2's file is as large as all of these together
@@ -94,7 +94,7 @@ def make_text(root: Path, scale: Scale) -> Corpus:
 
 
 def make_tiny_text(root: Path, scale: Scale) -> Corpus:
-    """Make as many tiny files of measured values, as text."""
+    """Make the same number of tiny files of measured values, as text."""
     folders = _folders(scale.tiny_count, 1000, scale.tiny_size)
     return _make(root, folders, write=_write_text)
 
@@ -105,23 +105,23 @@ def make_single(root: Path, scale: Scale) -> Corpus:
 
 
 def make_tiny(root: Path, scale: Scale) -> Corpus:
-    """Make many tiny files, a thousand a folder at most."""
+    """Make many tiny files, at most a thousand per folder."""
     return _make(root, _folders(scale.tiny_count, 1000, scale.tiny_size))
 
 
 def make_tiny_folders(root: Path, scale: Scale) -> Corpus:
-    """Make as many tiny files, two hundred a folder at most."""
+    """Make the same number of tiny files, at most two hundred per folder."""
     return _make(root, _folders(scale.tiny_count, 200, scale.tiny_size))
 
 
 def make_known(root: Path, scale: Scale) -> Corpus:
-    """Make a great many tiny files, five thousand a folder at most."""
-    # rsync has a copy of its own.
+    """Make a very large number of tiny files, at most five thousand per folder."""
+    # rsync has a separate copy.
     return _make(root, _folders(scale.known_count, 5000, scale.tiny_size), copies=3)
 
 
 def make_mixed(root: Path, scale: Scale) -> Corpus:
-    """Make files as an archive holds them, a thousand a folder at most."""
+    """Make files with the mix of sizes of an archive, at most a thousand per folder."""
     sizes = mixed_sizes(scale.mixed_count)
     starts = range(0, len(sizes), 1000)
     return _make(root, {f"dataset-{at // 1000:03}": sizes[at : at + 1000] for at in starts})
@@ -133,19 +133,19 @@ def make_sparse(root: Path, scale: Scale) -> Corpus:
 
 
 def make_hollow(root: Path, scale: Scale) -> Corpus:
-    """Make one file that is nearly all zeros, none of which is a hole."""
+    """Make one file that is nearly all zeros, without holes."""
     _check_room(root.parent, [scale.hollow_size], copies=2)
     return _make_sparse(root, {"dataset-000": scale.hollow_size}, scale.sparse_held, fill=True)
 
 
 def make_growing(root: Path, scale: Scale) -> Corpus:
-    """Make ever more tiny files, and ever larger single ones; each step is a part."""
+    """Make growing numbers of tiny files, and growing single files; each step is a part."""
     sizes = {f"{size >> 20} MiB/dataset-000": [size] for size in scale.growing_sizes}
     return _make(root, _growing_counts(scale.growing_counts, scale.tiny_size) | sizes)
 
 
 def make_memory(root: Path, scale: Scale) -> Corpus:
-    """Make the two largest steps of tiny files, and sparse files of growing size; all are parts."""
+    """Make the two largest steps of tiny files, and growing sparse files; each is a part."""
     files = _make(root, _growing_counts(scale.growing_counts[-2:], scale.tiny_size))
     holes = {f"{size >> 20} MiB/dataset-000": size for size in scale.growing_holes}
     sparse = _make_sparse(root, holes, scale.sparse_held)
@@ -159,9 +159,9 @@ def make_memory(root: Path, scale: Scale) -> Corpus:
 
 
 def mixed_sizes(count: int) -> list[int]:
-    """Return the sizes of an archive's files, the same ones every time and in no order.
+    """Return the sizes of an archive's files, in a random order that is always the same.
 
-    Within a class ten times as large is ten times as rare.
+    Within a class, files of ten times the size are ten times as rare.
     """
     chance = random.Random("archive")
     sizes = []
@@ -174,7 +174,7 @@ def mixed_sizes(count: int) -> list[int]:
 
 
 def modify_some(corpus: Corpus) -> int:
-    """Change the bytes and the time of one file in a thousand; return how many these are."""
+    """Change the bytes and the time of one file in a thousand; return their number."""
     files = corpus.files[:: min(_MODIFIED, len(corpus.files))]
     for name in files:
         path = corpus.root / name
@@ -185,7 +185,7 @@ def modify_some(corpus: Corpus) -> int:
 
 
 def forget_pages(corpus: Corpus) -> None:
-    """Have the system drop what it keeps of the files in memory; what is dirty is written first."""
+    """Write the files to the disk and drop them from the page cache."""
     for name in corpus.files:
         with (corpus.root / name).open("rb") as file:
             os.fsync(file)
@@ -193,7 +193,7 @@ def forget_pages(corpus: Corpus) -> None:
 
 
 def _folders(count: int, most: int, size: int) -> dict[str, list[int]]:
-    """Return equal folders of equal files, so many files a folder at most."""
+    """Return equal folders of equal files, with at most `most` files per folder."""
     folders = max(count // most, 1)
     return {f"dataset-{number:03}": [size] * (count // folders) for number in range(folders)}
 
@@ -207,14 +207,14 @@ def _growing_counts(counts: Iterable[int], size: int) -> dict[str, list[int]]:
 
 
 def _write(path: Path, generator: random.Random, size: int) -> None:
-    """Write incompressible bytes, the same every time and no two files alike."""
+    """Write incompressible bytes, reproducible and different for each file."""
     with path.open("wb") as file:
         for begin in range(0, size, _PIECE):
             file.write(generator.randbytes(min(_PIECE, size - begin)))
 
 
 def _write_text(path: Path, generator: random.Random, size: int) -> None:
-    """Write lines of a time and two values, the same every time and no two files alike."""
+    """Write lines of a time and two values, reproducible and different for each file."""
     with path.open("wb") as file:
         second = 0
         while file.tell() < size:
@@ -245,9 +245,9 @@ def _make(
 def _make_sparse(
     root: Path, size_by_folder: dict[str, int], held: int, *, fill: bool = False
 ) -> Corpus:
-    """Make one sparse file a folder, with so many bytes in islands all over it.
+    """Make one sparse file per folder, with `held` bytes distributed over it.
 
-    With `fill`, zeros are written where else would be holes.
+    With `fill`, zeros are written instead of holes.
     """
     _check_room(root.parent, [held] * len(size_by_folder), copies=2)
     modified = time.time() - _AGE
@@ -269,7 +269,7 @@ def _make_sparse(
 
 
 def _check_room(directory: Path, sizes: Iterable[int], copies: int) -> None:
-    """Source and target lie on the same storage."""
+    """Raise `ContestError` if there is no room for source and target on the same storage."""
     needed = copies * sum(-(-one // _PAGE) * _PAGE for one in sizes) * _SLACK
     free = shutil.disk_usage(directory).free
     if free < needed:

@@ -1,4 +1,4 @@
-"""The private sshd that serves every contestant of a case."""
+"""The private sshd for all contestants of a case."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -13,7 +13,7 @@ from mydata_like.ssh.keys import create_key
 
 
 class Ground(NamedTuple):
-    """The way to the private sshd and its process ids; the same of the wire before it."""
+    """The private sshd and the network emulation in front of it: address and process ids."""
 
     link: Link
     servers: tuple[int, ...]
@@ -23,7 +23,7 @@ class Ground(NamedTuple):
 
 @contextmanager
 def open_sshd(directory: Path, wire: Wire | None = None) -> Iterator[Ground]:
-    """Run a private sshd at the far end of a wire, if there is one."""
+    """Run a private sshd, optionally behind a network emulation."""
     with ExitStack() as stack:
         sshd = stack.enter_context(PrivateSshd(directory))
         key = create_key(directory / "user_key")

@@ -1,7 +1,7 @@
-"""Groups of processes that Linux holds back together: all that they start belongs to them.
+"""Linux control groups, which limit processes and all processes that they start.
 
-Needs root, and version 1 of control groups, which holds a single device or processor share
-back without being asked to by whatever else manages groups.
+Needs root, and version 1 of control groups, whose controllers for devices and processors can be
+used independently of the other groups of the system.
 """
 
 import os
@@ -20,19 +20,19 @@ class Group(NamedTuple):
     folder: Path
 
     def take(self, pids: Sequence[int]) -> None:
-        """Hold back processes, and all that they start from now on."""
+        """Limit processes, and all that they start from now on."""
         for pid in pids:
             (self.folder / "cgroup.procs").write_text(str(pid))
 
     @property
     def prefix(self) -> list[str]:
-        """What stands before a command that is to be held back."""
+        """The words before a command that run it in this group."""
         join = 'echo $$ > "$0" && exec "$@"'
         return ["sh", "-c", join, str(self.folder / "cgroup.procs")]
 
 
 def may_hold_back() -> bool:
-    """Return whether this machine lets us make groups."""
+    """Return whether groups can be created on this machine."""
     rules = (
         _CONTROLLERS / "cpu/cpu.cfs_quota_us",
         _CONTROLLERS / "blkio/blkio.throttle.io_serviced",
@@ -42,7 +42,7 @@ def may_hold_back() -> bool:
 
 @contextmanager
 def open_group(controller: str, name: str, rules: Mapping[str, str]) -> Iterator[Group]:
-    """Make a group with rules, for as long as this lasts."""
+    """Create a group with these rules, and remove it at the end of the context."""
     above = _CONTROLLERS / controller
     folder = above / f"mydata-like-{os.getpid()}-{name}"
     folder.mkdir(exist_ok=True)
@@ -54,11 +54,11 @@ def open_group(controller: str, name: str, rules: Mapping[str, str]) -> Iterator
         while not _remove(folder):
             for pid in (folder / "cgroup.procs").read_text().split():
                 with suppress(OSError):
-                    (above / "cgroup.procs").write_text(pid)  # to where it came from
+                    (above / "cgroup.procs").write_text(pid)  # move it back
 
 
 def _remove(folder: Path) -> bool:
-    """Remove a group unless some process is in it, one that is just ending or starting maybe."""
+    """Remove a group; return False if it has a process, which may be starting or ending."""
     try:
         folder.rmdir()
     except OSError:

@@ -1,4 +1,4 @@
-"""One of our contestants over ever larger parts of a corpus: what the next file or MiB costs."""
+"""A contestant of ours with growing parts of a corpus: the cost of each further file or MiB."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,18 +15,17 @@ ENGINE = "engine (MB)"
 
 
 def step(things: str, number: int) -> str:
-    """Return the family of a step, as targets name it: the first is number 1."""
+    """Return the family of a step, as in targets; the first is number 1."""
     return f"{OURS}, {things} {number}"
 
 
 @dataclass(frozen=True)
 class Growing:
-    """Runs a contestant over each part of the corpus named in `things`; a row for each.
+    """A contestant that runs with each part of the corpus of one kind; each part has a row.
 
-    `things` are `files` or `MiB`, and parts are called `100 files`. The start of the program
-    and of its channels costs the same whatever comes after it, so each part is compared with
-    the one before. The seconds are those of the contestant's last row: for a whole run those
-    of its summary.
+    `things` is `files` or `MiB`; a part has a name such as `100 files`. The start of the program
+    and of its channels always costs the same, so each part is compared with the previous one. The
+    seconds are those of the contestant's last row, which for a whole run is its summary.
     """
 
     contestant: Contestant
@@ -47,7 +46,7 @@ class Growing:
         ]
 
     def prepare(self, arena: Arena) -> None:
-        """Everything is new in every run."""
+        """Do nothing: every run starts from scratch."""
 
     def run(self, arena: Arena) -> Sequence[Sample]:
         samples = [
@@ -63,7 +62,7 @@ class Growing:
 
 
 def _compare(samples: tuple[Sample, Sample], counts: tuple[int, int]) -> dict[str, float]:
-    """Return the microseconds that each file or MiB took that the part before did not have."""
+    """Return the microseconds for each file or MiB that the previous part did not have."""
     before, after = samples
     more = (counts[1] - counts[0]) / 1e6
     return {

@@ -1,8 +1,8 @@
-"""How quickly the window's table answers, and how long its event loop stalls, under load.
+"""Measure the response times of the window's table and the stalls of its event loop under load.
 
-The command: python -m benchmarks.gui [--rows 1000000] [--burners 3]. Offscreen, over a ledger of so
-many rows, while one process writes it as an engine does and others keep the processors busy; all
-of them at the low priority that the engine and its workers have (limits.low_priority).
+The command: python -m benchmarks.gui [--rows 1000000] [--burners 3]. The window is offscreen and
+shows a ledger of so many rows. One process writes to the ledger as an engine does, and others keep
+the processors busy, all at the low priority of the engine and its workers (limits.low_priority).
 """
 
 import argparse
@@ -40,8 +40,8 @@ from mydata_like.ledger.sqlite_ledger import SqliteLedger
 PROBE = 5  # milliseconds between two ticks of the probe
 JUMPS = 100
 ENTRY = "root key size modified_ns state dataset checksum remote datafile problem archive"
-LONGEST = 30.0  # seconds that one thing is waited for
-# What G4 and G5 ask for, in milliseconds.
+LONGEST = 30.0  # seconds to wait for one action
+# The targets of G4 and G5 in milliseconds.
 BARS = {"open": 200, "jump p95": 100, "filter": 300, "sort": 300, "stall p99": 30, "stall max": 100}
 
 
@@ -61,20 +61,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         fill(file, root, options.rows)
         with load(file, root, options.burners):
             found = measure(config, options.rows)
-    tell(f"{options.rows:,} rows, {options.burners + 1} processes beside, ms", found, BARS)
+    print_table(f"{options.rows:,} rows, {options.burners + 1} other processes, ms", found, BARS)
     return 0
 
 
-def tell(title: str, found: Mapping[str, float], bars: Mapping[str, float]) -> None:
-    """Print a table of what was found, beside what is asked for."""
-    print(f"| {title} | found | bar |")
+def print_table(title: str, found: Mapping[str, float], bars: Mapping[str, float]) -> None:
+    """Print a table of results and their targets."""
+    print(f"| {title} | found | target |")
     print("|---|---|---|")
     for name, value in found.items():
         print(f"| {name} | {value:.3g} | {bars.get(name, '')} |")
 
 
 def fill(file: Path, root: bytes, rows: int) -> None:
-    """Make a ledger with so many files, some of them not verified."""
+    """Create a ledger with so many files, some of them not verified."""
     SqliteLedger.open(file, root, SystemClock()).close()
     names = [*ENTRY.split(), "staged_at", "registered_at", "verified_at", "changed_at"]
     marks = ", ".join("?" * len(names))
@@ -99,7 +99,7 @@ def _row(number: int) -> tuple[object, ...]:
 
 @contextmanager
 def load(file: Path, root: bytes, burners: int) -> Iterator[None]:
-    """Keep the ledger and the processors busy while this lasts."""
+    """Keep the ledger and the processors busy during the context."""
     context = multiprocessing.get_context("spawn")
     over, begun = context.Event(), context.Event()
     jobs = [context.Process(target=write, args=(file, root, begun, over))]
@@ -116,7 +116,7 @@ def load(file: Path, root: bytes, burners: int) -> Iterator[None]:
 
 
 def write(file: Path, root: bytes, begun: Event, over: Event) -> None:
-    """Write as an engine does that sends tiny files flat out."""
+    """Write to the ledger as an engine does that sends tiny files at full speed."""
     lower_priority()
     number = 0
     with SqliteLedger.open(file, root, SystemClock()) as ledger:
@@ -130,7 +130,7 @@ def write(file: Path, root: bytes, begun: Event, over: Event) -> None:
 
 
 def burn(over: Event) -> None:
-    """Hash, as a channel's worker does."""
+    """Compute checksums, as a channel worker does."""
     lower_priority()
     block = bytes(2**20)
     while not over.is_set():
@@ -138,10 +138,10 @@ def burn(over: Event) -> None:
 
 
 class Probe(QObject):
-    """Ticks every few milliseconds; what comes late has been stalled.
+    """A timer of the event loop that measures how late each of its ticks is.
 
-    `works` is what the GUI thread itself has done between two ticks: where other programs have the
-    processors, only that is of our making.
+    `works` has the processor time of the GUI thread between two ticks. If other programs use the
+    processors, only this part of a delay is caused by the window.
     """
 
     def __init__(self) -> None:
@@ -164,7 +164,7 @@ class Probe(QObject):
 
 
 def measure(config: Path, rows: int) -> dict[str, float]:
-    """Return what a person would have waited for, in milliseconds."""
+    """Return the times that a user would have waited, in milliseconds."""
     sys.setswitchinterval(SWITCH_INTERVAL)
     app = QApplication.instance() or QApplication([])
     tasks = Tasks()
@@ -235,7 +235,7 @@ def quantile(values: Sequence[float], share: float) -> float:
 
 
 def timed(act: Callable[[], object], done: Callable[[], bool]) -> float:
-    """Return the milliseconds until something is done."""
+    """Call `act`; return the milliseconds until `done` is true."""
     begun = perf_counter()
     act()
     wait(done)
@@ -243,13 +243,13 @@ def timed(act: Callable[[], object], done: Callable[[], bool]) -> float:
 
 
 def wait(done: Callable[[], bool]) -> None:
-    """Let the event loop run until something is done."""
+    """Run the event loop until `done` is true."""
     deadline = perf_counter() + LONGEST
     app = QApplication.instance() or QApplication([])
     app.processEvents()
     while not done():
         if perf_counter() > deadline:
-            raise TimeoutError("the window does not answer")
+            raise TimeoutError("the window does not respond")
         app.processEvents()
 
 

@@ -1,13 +1,13 @@
-"""Something that keeps a processor busy in pure Python, within this process or beside it.
+"""A thread or process that keeps a processor busy in pure Python while `mydata-like` runs.
 
-    python -m benchmarks.hog inside|beside COMMAND...
+    python -m benchmarks.hog inside|outside COMMAND...
 
-runs `mydata-like` in this process with it. A thread within holds the interpreter's lock whenever
-it can, as a careless part of the engine would; a process beside only takes the same processor
-time. The difference of the two is what the lock costs.
+runs `mydata-like` in this process. With `inside`, a thread holds the interpreter's lock as much as
+it can, as careless code in the engine would. With `outside`, a separate process uses the same
+processor time. The difference between the two is the cost of the lock.
 """
 
-# The workers import this module again when they are spawned: nothing but the standard library.
+# Spawned workers import this module again, so it imports the standard library only.
 import subprocess
 import sys
 import threading
@@ -19,7 +19,7 @@ _SPIN = "while True: pass"
 
 @contextmanager
 def hog(place: str) -> Iterator[None]:
-    """Keep a processor busy while this lasts: `inside`, `beside`, or not at all (`""`)."""
+    """Keep a processor busy during the context: `inside`, `outside`, or not at all (`""`)."""
     match place:
         case "inside":
             over = threading.Event()
@@ -28,7 +28,7 @@ def hog(place: str) -> Iterator[None]:
                 yield
             finally:
                 over.set()
-        case "beside":
+        case "outside":
             process = subprocess.Popen([sys.executable, "-c", _SPIN])
             try:
                 yield
@@ -45,7 +45,7 @@ def _spin(over: threading.Event) -> None:
 
 
 def main() -> None:
-    """Run the real command beside the hog."""
+    """Run the real command together with the hog."""
     place = sys.argv.pop(1)
     from mydata_like.__main__ import main as run
 

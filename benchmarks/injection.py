@@ -1,6 +1,6 @@
-"""Bottlenecks that are put in the way of an upload on purpose, and what is right to say of each.
+"""Artificial bottlenecks, and the correct results of a speed test for each.
 
-Which words are right was fixed before anything was measured.
+The correct results were fixed before anything was measured.
 """
 
 from collections.abc import Callable, Mapping, Set
@@ -21,11 +21,11 @@ _SLOW_FIRST = (
 
 
 class Injection(NamedTuple):
-    """What is in the way in one round, and in words.
+    """The bottleneck of one round, and its description.
 
-    `here` and `there` are how many processors' time the uploader and the staging host may use, 0
-    all that there is; `source` and `staging` are what these disks carry, in bytes a second;
-    `latency` are the seconds that each answer of the API takes longer.
+    `here` and `there` limit the number of processors of the uploader and of the staging host; 0 is
+    no limit. `source` and `staging` are the speeds of these disks in bytes a second. `latency` is
+    the additional time of each answer of the API in seconds.
     """
 
     text: str
@@ -39,10 +39,10 @@ class Injection(NamedTuple):
 
 
 class Bottleneck(NamedTuple):
-    """A kind of injection; `right` are the limits that a speed test may name in its presence.
+    """A kind of injection; `right` has the limits that a correct speed test may name.
 
-    `tiny` says that tiny files are carried, and not large ones; `advised` that a setting helps;
-    `held_back` that the system must let us hold processes back.
+    `tiny` sends tiny files instead of large ones. `advised` says that a setting helps. `held_back`
+    requires control groups.
     """
 
     right: Set[StageResult]

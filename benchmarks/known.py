@@ -1,4 +1,4 @@
-"""Second runs over files that are all verified, with nothing changed or a little, beside rsync."""
+"""Second runs after all files were verified, with no or few changes, compared with rsync."""
 
 import shlex
 import subprocess
@@ -20,9 +20,9 @@ REQUESTS = "requests per dataset"
 
 @dataclass
 class KnownRun:
-    """`mydata-like run` again; its first run, which uploads all, is not timed.
+    """A second `mydata-like run`; the first run, which uploads all files, is not timed.
 
-    With `modify` some files are changed first, and another run, without that, fills more rows.
+    With `modify`, some files are changed first, and a further run without changes has more rows.
     """
 
     modify: bool = False
@@ -51,7 +51,7 @@ class KnownRun:
         if summary["sent"] != modified:
             raise ContestError(f"{summary['sent']} files were sent instead of {modified}")
         if summary["bytes"] and not modified:
-            raise ContestError(f"{summary['bytes']} bytes were sent though nothing had changed")
+            raise ContestError(f"{summary['bytes']} bytes were sent although nothing had changed")
         about_files = sum("dataset_" in request for request in asked)
         facts = {
             ENGINE: sample.engine / 1e6,
@@ -66,7 +66,7 @@ class KnownRun:
 
 @dataclass(frozen=True)
 class KnownRsync:
-    """`rsync -a` over the same ssh to a copy; a dry run where nothing is modified."""
+    """`rsync -a` over the same ssh to a copy; a dry run if nothing is modified."""
 
     modify: bool = False
 

@@ -1,4 +1,4 @@
-"""Facts about the machine and the programs, without which no figure means anything."""
+"""Facts about the machine and the programs, which the figures depend on."""
 
 import os
 import platform
@@ -24,7 +24,7 @@ _PACKAGES = ("ssh-python", "paramiko")
 
 
 def describe_machine(directory: Path) -> dict[str, str]:
-    """Return what the figures depend on; `directory` is where the data lie."""
+    """Return the facts that the figures depend on; `directory` has the test data."""
     return {
         "processor": _processor(),
         "cores": f"{psutil.cpu_count()} (usable: {len(os.sched_getaffinity(0))})",
@@ -40,7 +40,7 @@ def describe_machine(directory: Path) -> dict[str, str]:
 
 
 def is_in_memory(directory: Path) -> bool:
-    """Return whether what lies in a directory is never read from a disk."""
+    """Return whether the file system of a directory is in memory."""
     return _file_system(directory) in {"tmpfs", "ramfs"}
 
 

@@ -1,4 +1,4 @@
-"""Runs commands side by side and says what they took: seconds, CPU of both ends, memory."""
+"""Run commands in parallel and measure them: seconds, CPU of both ends, memory."""
 
 import contextlib
 import ctypes
@@ -16,28 +16,27 @@ from typing import IO, NamedTuple
 import psutil
 
 DEADLINE = 10_800.0  # seconds a contestant may take before it counts as failed
-_BEAT = 0.1  # seconds between two looks at the memory
+_BEAT = 0.1  # seconds between two checks of the memory
 _SECTOR = 512  # bytes in which the system counts what is read
 _SETTLING = 5.0  # seconds to wait for the server's processes of a contestant to end
-_ORPHANED = 5.0  # seconds that what a contestant left behind may go on
-_SUBREAPER = 36  # as Linux's prctl(2) calls: orphans below us become our children
+_ORPHANED = 5.0  # seconds that processes left by a contestant may continue
+_SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER of Linux's prctl(2): orphans become our children
 
 Command = Sequence[str]
 
 
 class ContestError(Exception):
-    """A contestant did not do its work; the text says why."""
+    """A contestant failed; the text says why."""
 
 
 class Sample(NamedTuple):
-    """What one contestant took in one round.
+    """The figures of one contestant in one round.
 
-    CPU is seconds of user and system time; `client` is all processes it started, `server`
-    those of the private sshd (or of the embedded server). `memory` is the most that the
-    client's processes had resident together, `engine` the most that the largest of those we
-    started ourselves had alone, both in bytes. `loopback` are the bytes that crossed that
-    device, whoever sent them; `disk` those that the client's processes had read from a disk.
-    `facts` are further figures to show.
+    CPU is user and system time in seconds: `client` is that of all processes of the contestant,
+    `server` that of the private sshd (or of the embedded server). `memory` is the peak of the
+    client processes' resident memory together, `engine` the peak of the largest process that we
+    started directly, both in bytes. `loopback` has all bytes over that device, `disk` the bytes
+    that the client processes read from a disk. `facts` are further figures to show.
     """
 
     seconds: float
@@ -50,15 +49,15 @@ class Sample(NamedTuple):
     facts: dict[str, float] = {}  # noqa: RUF012 - never changed
 
     def figure(self, name: str) -> float:
-        """Return a field or a fact by its name; a fact that this sample lacks is 0."""
+        """Return a field or a fact by name; 0 for a fact that this sample does not have."""
         value: float = getattr(self, name) if name in self._fields else self.facts.get(name, 0.0)
         return value
 
 
 def measure(commands: Sequence[Command], servers: Sequence[int]) -> tuple[Sample, list[str]]:
-    """Run commands at the same time to their ends; also return what each of them printed.
+    """Run commands in parallel; return the sample and the output of each.
 
-    `servers` are the process ids whose trees do the other end's work.
+    `servers` are the process ids whose trees are the other end. Raises `ContestError`.
     """
     before, carried, others = tree_cpu(servers), _loopback(), _children()
     with contextlib.ExitStack() as stack:
@@ -100,13 +99,13 @@ def tree_cpu(pids: Sequence[int]) -> float:
 
 
 def find_children(*marks: str) -> list[int]:
-    """Return our child processes on whose command lines all of these words stand."""
+    """Return our child processes whose command lines have all of these words."""
     children = psutil.Process().children()
     return [child.pid for child in children if set(marks) <= set(child.cmdline())]
 
 
 class _Captured:
-    """Standard output and error of one command, in files, so that nothing ever waits."""
+    """Standard output and error of one command, in files, so that no pipe blocks it."""
 
     def __enter__(self) -> "_Captured":
         self.output: IO[bytes] = tempfile.TemporaryFile()
@@ -124,7 +123,7 @@ class _Captured:
     def trouble(self) -> str:
         self.errors.seek(0)
         lines = self.errors.read().decode("utf-8", "replace").strip().splitlines()
-        return " | ".join(lines[-3:]) or "it said nothing"
+        return " | ".join(lines[-3:]) or "no output"
 
 
 def _start(command: Command, captured: _Captured) -> subprocess.Popen[bytes]:
@@ -141,7 +140,7 @@ def _start(command: Command, captured: _Captured) -> subprocess.Popen[bytes]:
 
 
 def _end(process: subprocess.Popen[bytes]) -> resource.struct_rusage:
-    """Wait for a process by hand: its usage holds the CPU of all that it waited for itself."""
+    """Wait for a process; return its usage, which includes the children that it waited for."""
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     return usage
@@ -149,9 +148,9 @@ def _end(process: subprocess.Popen[bytes]) -> resource.struct_rusage:
 
 @contextlib.contextmanager
 def _orphans_adopted() -> Iterator[None]:
-    """Have the orphans of our descendants become our children, so that their CPU counts as well.
+    """Adopt the orphans of our descendants during the context, so that their CPU counts as well.
 
-    lftp ends before the `ssh` that it talks through, which nobody waits for then.
+    lftp ends before the `ssh` that it uses, for which no process waits then.
     """
     prctl = ctypes.CDLL(None).prctl
     prctl(_SUBREAPER, 1, 0, 0, 0)
@@ -166,16 +165,16 @@ def _children() -> set[int]:
 
 
 def _reap(others: Set[int], seen: Set[int]) -> Iterator[resource.struct_rusage]:
-    """Wait for all orphans, and end what does not end by itself; yield what those `seen` took.
+    """Wait for all orphans and kill those that continue; yield the usage of those in `seen`.
 
-    The rest was left behind by the server, whose sessions may end before what they started.
+    The others are processes of the server, whose sessions may end before what they started.
     """
     deadline = time.monotonic() + _ORPHANED
     while orphans := _children() - others:
         for pid in orphans:
             while time.monotonic() < deadline and not _has_ended(pid):
                 time.sleep(_BEAT)
-            os.kill(pid, signal.SIGKILL)  # nothing to one that has ended
+            os.kill(pid, signal.SIGKILL)  # no effect if it has ended
             _, _, usage = os.wait4(pid, 0)
             if pid in seen:
                 yield usage
@@ -186,7 +185,7 @@ def _has_ended(pid: int) -> bool:
 
 
 class _Watch(threading.Thread):
-    """Looks at the memory of some processes, and ends them when they take too long."""
+    """A thread that measures the memory of processes and kills them after a deadline."""
 
     def __init__(self, processes: Sequence[subprocess.Popen[bytes]]) -> None:
         super().__init__(name="watch", daemon=True)
@@ -236,7 +235,7 @@ def _memory(processes: Sequence[psutil.Process]) -> int:
 
 
 def _peak(pid: int) -> int:
-    """Return the most that a process ever had resident; 0 for one that has ended."""
+    """Return the peak resident memory of a process; 0 if it has ended."""
     with contextlib.suppress(OSError):
         for line in Path(f"/proc/{pid}/status").read_text().splitlines():
             if line.startswith("VmHWM:"):

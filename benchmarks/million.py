@@ -1,13 +1,13 @@
-"""What a run costs as the data directory grows: CPU a file, and the engine's memory.
+"""Measure the cost of a run for growing data directories: CPU per file, and the engine's memory.
 
 The command: python -m benchmarks.million [--files 1000,10000,100000,1000000] [--folder-size 1000].
-The files of a folder are links to one small file. The first file of each folder is uploaded
-honestly; the server's records and the ledger's rows of the others are then copied from its own.
+The files of a folder are links to one small file. The first file of each folder is really uploaded;
+the server's records and the ledger's rows of the others are copied from those of the first.
 
 | run | |
 |---|---|
-| known | all is verified, and the ledger knows it |
-| lost | all is verified, and the ledger was lost: the server's listings tell |
+| known | all files are verified, and the ledger has them |
+| lost | all files are verified, and the ledger was lost: the server's listings are used |
 | fresh | one file in ten is new, and is sent |
 """
 
@@ -71,14 +71,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print("|---|---|---|---|---|---|---|---|")
     for files in map(int, options.files.split(",")):
         folders = max(1, files // options.folder_size)
-        with open_place(options.directory, folders, files // folders) as place:
+        with open_site(options.directory, folders, files // folders) as site:
             for run in options.runs.split(","):
-                print(f"| {files:,} | {folders:,} | {run} | {place.measure(run)} |", flush=True)
+                print(f"| {files:,} | {folders:,} | {run} | {site.measure(run)} |", flush=True)
     return 0
 
 
 class Growing:
-    """A data directory of links, on a server that knows it already."""
+    """A data directory of links whose files the server already has."""
 
     def __init__(self, installation: Installation, folder_size: int) -> None:
         self._installation = installation
@@ -87,7 +87,7 @@ class Growing:
         self._size = folder_size
 
     def fill(self) -> None:
-        """Upload one file a folder, and make the others known."""
+        """Upload one file per folder, and copy its records for the others."""
         self._run()
         self._link(range(1, self._size))
         numbers = self._size - 1
@@ -98,7 +98,7 @@ class Growing:
             ledger.execute(ROWS, (numbers,))
 
     def measure(self, run: str) -> str:
-        """Prepare a run, carry it out, and return its cells of the table."""
+        """Prepare and execute a run; return its cells of the table."""
         {"known": _nothing, "lost": self._lose, "fresh": self._add}[run]()
         begun = time.perf_counter()
         summary, usage = self._run()
@@ -128,7 +128,7 @@ class Growing:
             source, links = first, first.stat().st_nlink
             for number in numbers:
                 target = self._root / folder / f"file-{number:07}"
-                if links % 60_000 == 0:  # a file of ext4 bears 65,000 names
+                if links % 60_000 == 0:  # ext4 allows 65,000 links to a file
                     shutil.copy2(source, target)
                     source = target
                 else:
@@ -136,24 +136,24 @@ class Growing:
                 links += 1
 
     def _run(self) -> tuple[dict[str, Any], resource.struct_rusage]:
-        """Run; the memory is that of its largest process, the CPU that of all."""
+        """Run; return summary and usage: the memory of the largest process, the CPU of all."""
         command = self._installation.command("--json")
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
             assert process.stdout
             assert process.stderr
-            printed, complaints = process.stdout.read(), process.stderr.read()
+            printed, errors = process.stdout.read(), process.stderr.read()
             _, status, usage = os.wait4(process.pid, 0)
             process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode:
-            raise ContestError(f"{printed.decode()} {complaints.decode()}")
+            raise ContestError(f"{printed.decode()} {errors.decode()}")
         summary = json.loads(printed.splitlines()[-1])
         if summary["verified"] != summary["found"]:
-            raise ContestError(f"not all was verified: {summary}")
+            raise ContestError(f"not all files were verified: {summary}")
         return summary, usage
 
 
 def _nothing() -> None:
-    """All stays as it is."""
+    """Change nothing before the run."""
 
 
 @contextmanager
@@ -164,8 +164,8 @@ def _database(folder: Path, pattern: str) -> Iterator[sqlite3.Connection]:
 
 
 @contextmanager
-def open_place(directory: Path | None, folders: int, folder_size: int) -> Iterator[Growing]:
-    """Make the folders, and a server that knows all of them; everything vanishes afterwards."""
+def open_site(directory: Path | None, folders: int, folder_size: int) -> Iterator[Growing]:
+    """Create the folders, and a server that has all of them, in a temporary directory."""
     with ExitStack() as stack:
         top = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=directory)))
         names = tuple(f"dataset-{number:05}" for number in range(folders))
@@ -181,9 +181,9 @@ def open_place(directory: Path | None, folders: int, folder_size: int) -> Iterat
         arena = Arena(
             **ground._asdict(), corpus=corpus, directory=top, stack=stack, reserve=reserve
         )
-        place = Growing(Installation.create(arena, top / "place", stack), folder_size)
-        place.fill()
-        yield place
+        site = Growing(Installation.create(arena, top / "site", stack), folder_size)
+        site.fill()
+        yield site
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Contestants with something noted beside their time: the wire, the disk, the server's storage."""
+"""Contestants with further figures: bytes on the network, on the disk, and stored by the server."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ READ = "read from the disk per byte"
 
 @dataclass(frozen=True)
 class Noted:
-    """A contestant before whose runs something is done, and of whose runs facts are added."""
+    """A contestant with an action before each run, and further facts for each sample."""
 
     inner: Contestant
     before: Callable[[Arena], None]
@@ -37,18 +37,18 @@ class Noted:
 
 
 def cold(contestant: Contestant) -> Noted:
-    """Let the system forget the files first; note what is read from the disk."""
+    """Drop the files from the page cache before each run; measure the bytes read from the disk."""
     return Noted(contestant, lambda arena: forget_pages(arena.corpus), _note_disk)
 
 
 def sparse(contestant: Contestant) -> Noted:
-    """Note what travelled and what the server stores, per byte that is no hole."""
+    """Measure the bytes sent and the bytes stored by the server, per byte outside holes."""
     return Noted(contestant, lambda arena: None, _note_holes)
 
 
 def _note_disk(arena: Arena, sample: Sample) -> dict[str, float]:
     if not sample.disk:
-        raise ContestError("the system counts no bytes that are read: no disk, or no accounting")
+        raise ContestError("no bytes read from a disk: not a disk, or no accounting")
     return {READ: sample.disk / arena.corpus.held}
 
 

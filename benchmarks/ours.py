@@ -1,4 +1,4 @@
-"""Our own contestants that need no server: the transport alone."""
+"""Contestants of ours without a server: the transport alone."""
 
 import json
 import sys
@@ -18,12 +18,12 @@ _CHECKS = "MD5 on the way, size"
 
 @dataclass(frozen=True)
 class Sending:
-    """`SshTransport` with so many channels, in a process of its own.
+    """`SshTransport` with a number of channels, in a separate process.
 
-    The seconds begin with the start of the channel workers and end with the last proof; the
-    start of Python itself is left out, since `mydata-like run` is measured as a whole. CPU and
-    memory are of the whole process tree. `hog` is where something keeps a processor busy meanwhile.
-    `settings` are those that are not as usual.
+    The time starts with the start of the channel workers and ends with the last file checked on the
+    host. The start of Python is not included, since `mydata-like run` is measured as a whole. CPU
+    and memory are those of the whole process tree. `hog` is the place of a busy thread or process,
+    as in `benchmarks.hog`. `settings` are those that differ from the defaults.
     """
 
     channels: int
@@ -36,10 +36,10 @@ class Sending:
         plural = "" if self.channels == 1 else "s"
         hog = f", a hog {self.hog}" if self.hog else ""
         name = f"mydata-like, sending alone, {self.channels} channel{plural}{hog}"
-        return [Entrant(name + tell_settings(self.settings), self.family, _CHECKS)]
+        return [Entrant(name + format_settings(self.settings), self.family, _CHECKS)]
 
     def prepare(self, arena: Arena) -> None:
-        """It needs nothing."""
+        """Do nothing."""
 
     def run(self, arena: Arena) -> Sequence[Sample]:
         arena.clear()
@@ -47,14 +47,14 @@ class Sending:
         plan.write_text(json.dumps(self._plan(arena)))
         command = [sys.executable, "-m", "benchmarks.sending", str(plan)]
         sample, printed = measure([command], arena.servers)
-        told = json.loads(printed[0])
-        if told["proven"] != told["files"]:
+        result = json.loads(printed[0])
+        if result["proven"] != result["files"]:
             raise ContestError(
-                f"{told['proven']} of {told['files']} files proven; {told['problem']}"
+                f"{result['proven']} of {result['files']} files proven; {result['problem']}"
             )
         arena.check_target()
-        facts = {"connecting (s)": told["connecting"], "whole process (s)": sample.seconds}
-        return [sample._replace(seconds=told["seconds"], facts=facts)]
+        facts = {"connecting (s)": result["connecting"], "whole process (s)": sample.seconds}
+        return [sample._replace(seconds=result["seconds"], facts=facts)]
 
     def _plan(self, arena: Arena) -> dict[str, object]:
         link = arena.link
@@ -74,6 +74,6 @@ class Sending:
         }
 
 
-def tell_settings(settings: Settings) -> str:
-    """Return what a row's name says of settings."""
+def format_settings(settings: Settings) -> str:
+    """Return settings as a part of a row's name."""
     return "".join(f", {key} {str(value).lower()}" for key, value in settings)

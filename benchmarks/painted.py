@@ -1,9 +1,9 @@
-"""A program of its own: opens the window once, and prints the seconds until it is painted.
+"""A separate program that opens the window once and prints the seconds until it is painted.
 
     python -m benchmarks.painted HOME
 
-It starts the real program, offscreen, with a home of its own, and ends it when Qt says in the
-window's log that it has brought the first picture to the screen.
+It starts the real program offscreen with a new home folder, and ends it when Qt reports in the
+window's log that it has painted the first frame.
 """
 
 import os
@@ -13,13 +13,13 @@ import sys
 import time
 from pathlib import Path
 
-_PAINTED = "Flushing top level"  # Qt's words, of its category qt.widgets.painting
-_LOOK = 0.005  # seconds between two looks at the log
+_PAINTED = "Flushing top level"  # a message of Qt's category qt.widgets.painting
+_POLL = 0.005  # seconds between two checks of the log
 _LONGEST = 60.0  # seconds
 
 
 def main(home: Path) -> float:
-    """Return the seconds from the start of the process to the first picture."""
+    """Return the seconds from the start of the process to the first frame."""
     shutil.rmtree(home, ignore_errors=True)
     environment = os.environ | {
         "MYDATA_LIKE_HOME": str(home),
@@ -33,7 +33,7 @@ def main(home: Path) -> float:
         while not (log.exists() and _PAINTED in log.read_text()):
             if process.poll() is not None or time.perf_counter() > began + _LONGEST:
                 raise SystemExit("the window was not painted")
-            time.sleep(_LOOK)
+            time.sleep(_POLL)
         return time.perf_counter() - began
     finally:
         process.terminate()

@@ -1,4 +1,4 @@
-"""The peers: scp, sftp, lftp, tar over ssh, rsync, rclone, the way their users would tune them."""
+"""The peers: scp, sftp, lftp, tar over ssh, rsync and rclone, with well-tuned options."""
 
 import shlex
 import subprocess
@@ -12,7 +12,7 @@ _SCP_MODES = {"sftp mode": ["-s"], "scp protocol": ["-O"]}
 
 
 def scp(streams: int, mode: str, cipher: str | None = CIPHER) -> Peer:
-    """Several `scp` at once, each with its share of the files; they check nothing."""
+    """Several `scp` in parallel, each with its share of the files; they verify nothing."""
     cipher_name = "default cipher" if cipher is None else "aes128-gcm"
     entrant = Entrant(f"scp x{streams}, {mode}, {cipher_name}", "scp", "", ("scp",))
 
@@ -26,11 +26,11 @@ def scp(streams: int, mode: str, cipher: str | None = CIPHER) -> Peer:
 
 
 def scp_compressed(streams: int) -> Peer:
-    """Several `scp -C` at once."""
+    """Several `scp -C` in parallel."""
     entrant = Entrant(f"scp -C x{streams}", "scp -C", "", ("scp",))
 
     def commands(arena: Arena) -> list[Command]:
-        # ssh heeds what it is told first, and the arena's options refuse compression.
+        # ssh uses the first value of an option, and the arena's options disable compression.
         scp = ["scp", "-C", *_scp(arena, "scp protocol", CIPHER)[1:]]
         return [[*scp, *_paths(arena, share), _there(arena)] for share in arena.shares(streams)]
 
@@ -38,7 +38,7 @@ def scp_compressed(streams: int) -> Peer:
 
 
 def md5sum_scp(streams: int) -> Peer:
-    """The same with a checksum of every file first: two passes, the work that ours does."""
+    """`md5sum` of every file, then `scp`: the same work as ours in two passes."""
     entrant = Entrant(f"md5sum, then scp x{streams}", "md5sum+scp", "source MD5", ("md5sum", "scp"))
 
     def commands(arena: Arena) -> list[Command]:
@@ -73,7 +73,7 @@ def sftp() -> Peer:
 
 
 def lftp(parallel: int) -> Peer:
-    """`lftp mirror -R` over sftp, several files at once."""
+    """`lftp mirror -R` over SFTP, several files in parallel."""
     entrant = Entrant(f"lftp mirror, {parallel} at once", "lftp", "", ("lftp", "ssh"))
 
     def commands(arena: Arena) -> list[Command]:
@@ -90,7 +90,7 @@ def lftp(parallel: int) -> Peer:
 
 
 def tar(streams: int, *, sparse: bool = False) -> Peer:
-    """`tar | ssh tar`, the tree at once or dealt out to several streams."""
+    """`tar | ssh tar`, as one stream or distributed over several."""
     family = "tar" if streams == 1 else "tar, several"
     sparsely = ["-S"] if sparse else []
     name = " ".join(["tar", *sparsely, f"| ssh tar x{streams}"])
@@ -132,7 +132,7 @@ def rsync(options: str = "-aW") -> Peer:
 
 
 def rclone(transfers: int) -> Peer:
-    """`rclone copy` to its sftp backend, tuned: big requests, many at once, no hash commands."""
+    """`rclone copy` to its sftp backend, tuned: large requests in parallel, no hash commands."""
     return _rclone(
         f"rclone, {transfers} transfers, tuned",
         *("--transfers", str(transfers), "--checkers", "8", "--no-check-dest"),
@@ -143,7 +143,7 @@ def rclone(transfers: int) -> Peer:
 
 
 def rclone_default() -> Peer:
-    """`rclone copy` as it comes; it has the server compute checksums where that is possible."""
+    """`rclone copy` with default options; the server computes checksums if possible."""
     return _rclone("rclone, default", checks="MD5 there")
 
 
@@ -156,7 +156,7 @@ def _rclone(name: str, *options: str, checks: str = "") -> Peer:
 
 
 def rclone_knows(option: str) -> bool:
-    """Return whether this rclone has an option; older ones lack that of the ciphers."""
+    """Return whether this rclone has an option; older ones have none for ciphers."""
     return f"{option} " in _rclone_options()
 
 
@@ -173,7 +173,7 @@ def _rclone_link(arena: Arena) -> list[str]:
         *("--sftp-user", link.username, "--sftp-key-file", str(link.key_file)),
         *("--sftp-known-hosts-file", str(link.known_hosts), "--sftp-shell-type", "unix"),
     ]
-    # Without the option rclone prefers the same cipher by itself.
+    # Without the option, rclone prefers the same cipher.
     return options + (["--sftp-ciphers", CIPHER] if rclone_knows("--sftp-ciphers") else [])
 
 

@@ -1,4 +1,4 @@
-"""The wire itself: what one plain TCP connection gets through it."""
+"""The network itself: the throughput of one plain TCP connection."""
 
 import socket
 import threading
@@ -14,14 +14,14 @@ _PIECE = 2**20
 
 
 class PlainTcp:
-    """The files' bytes over a wire of the same kind, to somebody who throws them away."""
+    """The files' bytes over the same network emulation, to a receiver that discards them."""
 
     @property
     def entrants(self) -> Sequence[Entrant]:
         return [Entrant("the wire itself, one TCP connection", "wire")]
 
     def prepare(self, arena: Arena) -> None:
-        """It needs nothing."""
+        """Do nothing."""
 
     def run(self, arena: Arena) -> Sequence[Sample]:
         assert arena.wire
@@ -37,7 +37,7 @@ class PlainTcp:
                     with (arena.corpus.root / path).open("rb") as file:
                         connection.sendfile(file)
                 connection.shutdown(socket.SHUT_WR)
-                connection.recv(1)  # its end: all of it has arrived
+                connection.recv(1)  # the end of the stream: everything has arrived
             seconds = time.perf_counter() - began
             taking.join()
         return [Sample(seconds, time.process_time() - cpu, 0.0, 0)]

@@ -1,4 +1,4 @@
-"""Shows what a run of the benchmarks brought: Markdown for people, JSON for programs."""
+"""The report of a benchmark: Markdown for readers, JSON for programs."""
 
 import statistics
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ _HEAD = (
 
 
 class Judgement(NamedTuple):
-    """How a target came out: the ratio of the medians, and that of each round."""
+    """The result of a target: the ratio of the medians, and that of each round."""
 
     ours: str
     peer: str
@@ -100,7 +100,7 @@ def _times(outcome: Outcome, row: Row) -> str:
 
 
 def judge(outcome: Outcome, target: Target) -> Judgement | None:
-    """Compare our fastest with the peers' fastest; None where a figure is missing."""
+    """Compare our fastest row with the peers' fastest; None if a figure is missing."""
     ours, peer = outcome.best([target.ours]), outcome.best(target.peers)
     if ours is None or (target.peers and peer is None):
         return None
@@ -166,7 +166,7 @@ def _cpu_scale(outcome: Outcome) -> float:
 
 
 def _busy(sample: Sample) -> float:
-    """Return how much of all cores' time the two ends used: at 100 % the machine is the limit."""
+    """Return the share of all cores that both ends used; at 100 % the machine is the limit."""
     cores = psutil.cpu_count() or 1
     seconds = sample.facts.get("whole process (s)", sample.seconds)
     return (sample.client + sample.server) / (seconds * cores)

@@ -1,7 +1,7 @@
-"""Memory for what contestants write, which is at hand when they write it.
+"""Reserved memory for the files that contestants write.
 
-A virtual machine may give free memory back within seconds, and gets it again page by page, more
-slowly than all that is measured here.
+A virtual machine may return free memory to its host within seconds. It gets it back page by page,
+more slowly than anything that is measured here.
 """
 
 import os
@@ -11,14 +11,14 @@ from threading import Event, Thread
 from benchmarks.machine import is_in_memory
 
 _PIECE = bytes(2**20)
-_AT_HAND = 256 * 2**20  # bytes that are free at any time, recently touched
-_PACE = 0.005  # seconds
+_AT_HAND = 256 * 2**20  # bytes of recently used memory that are always free
+_PACE = 0.005  # seconds between two checks
 
 
 class Reserve:
-    """Touched memory in the form of a file, which shrinks as others beside it grow; a context.
+    """A file in memory that shrinks as other files of its file system grow; a context manager.
 
-    There is none where files do not lie in memory.
+    On a file system that is not in memory, it does nothing.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -34,7 +34,7 @@ class Reserve:
         self._release()
 
     def renew(self, size: int) -> None:
-        """Have so many bytes, and what is at hand beside them, ready from now on."""
+        """Reserve `size` bytes, and leave `_AT_HAND` further bytes free."""
         self._release()
         if not self._is_wanted:
             return
@@ -47,7 +47,10 @@ class Reserve:
         self._thread.start()
 
     def _shrink(self, size: int) -> None:
-        """Give up as much as others take, until nothing is left; what they free has grown cold."""
+        """Shrink by the bytes that other files take, until nothing is left.
+
+        Memory that others free is not reserved again.
+        """
         before = self._find_used()
         while size and not self._ended.wait(_PACE):
             taken = min(size, max(0, self._find_used() - before))

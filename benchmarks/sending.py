@@ -1,9 +1,9 @@
-"""A program of its own: carries the files of a plan with the transport alone, no server.
+"""A separate program that sends the files of a plan with the transport alone, without a server.
 
     python -m benchmarks.sending PLAN.json
 
-It prints one JSON object: the seconds from opening the first channel to the last proof, those
-until all channels were open, and how many files are proven.
+It prints one JSON object: the seconds from opening the first channel to the last checked file, the
+seconds until all channels were open, and the number of files that were checked on the host.
 """
 
 import json
@@ -20,7 +20,7 @@ from benchmarks.hog import hog
 
 
 def main(plan: dict[str, Any]) -> dict[str, Any]:
-    """Do what the plan says and return what it took."""
+    """Execute a plan and return the result."""
     transport = _open_transport(plan)
     payloads: SimpleQueue[Any] = SimpleQueue()
     files = 0
@@ -29,7 +29,7 @@ def main(plan: dict[str, Any]) -> dict[str, Any]:
         files += len(payload.members)
     with hog(plan["hog"]), ThreadPoolExecutor(plan["channels"]) as threads:
         began = time.perf_counter()
-        # As the engine's senders do, each opens its channel and sends as soon as it is open.
+        # As in the engine, each thread opens its channel and sends as soon as it is open.
         futures = [threads.submit(_work, transport, payloads) for _ in range(plan["channels"])]
         worked = [future.result() for future in futures]
         ended = time.perf_counter()
@@ -67,7 +67,7 @@ def _open_transport(plan: dict[str, Any]) -> Any:
 
 
 def _work(transport: Any, payloads: "SimpleQueue[Any]") -> tuple[float, list[Any]]:
-    """Send with a channel of one's own; return when it was open, and every member's fate."""
+    """Send over a separate channel; return the time when it was open, and all results."""
     results: list[Any] = []
     channel = transport.open_channel()
     opened = time.perf_counter()
@@ -80,7 +80,7 @@ def _work(transport: Any, payloads: "SimpleQueue[Any]") -> tuple[float, list[Any
 
 
 def _payloads(plan: dict[str, Any]) -> Iterator[Any]:
-    """Group the files as the engine does: in batches where they are tiny, else alone."""
+    """Group the files as the engine does: tiny ones in batches, others alone."""
     from mydata_like.core.model import Dataset, DatasetId, FileToSend, Payload
     from mydata_like.settings.schema import Transfer
 

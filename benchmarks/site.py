@@ -1,4 +1,4 @@
-"""A whole site with one bottleneck in it: files, uploader, staging host and server."""
+"""A complete site with one bottleneck: files, uploader, staging host and server."""
 
 import json
 import os
@@ -23,21 +23,21 @@ from benchmarks.slowdisk import forget, open_disk
 from benchmarks.whole import Installation
 from mydata_like.settings.transfer_sections import Transfer
 
-_COPIES = 20  # of each large file in memory: more than a run carries in its time
-_BEGINNING = 1.0  # seconds of a run in which windows fill and channels are found
+_COPIES = 20  # of each large file in memory: more than a run can send in its time
+_BEGINNING = 1.0  # seconds at the start of a run that are not counted, while windows fill
 _SWEPT = 5.0  # seconds of each run of a sweep
 _TURNS = 3
-_TURN = 15.0  # seconds of each run of these, of which the first ones say nothing:
-_SETTLING = 5.0  # while channels are tried
+_TURN = 15.0  # seconds of each run of a comparison
+_SETTLING = 5.0  # seconds of these that are not counted, while the number of channels changes
 _STAGED = 4 * 2**30  # bytes that a run may send in its time
-_PERIOD = 5_000  # microseconds in which they are shared out: short, so that they seem slow
-_NEVER = ("--verify-delay", "600")  # the embedded server's comparing would take our processors
+_PERIOD = 5_000  # microseconds of the processor quota; short, so that processors seem slow
+_NEVER = ("--verify-delay", "600")  # verification by the embedded server would use processors
 _NUMBERS = (1, 2, 4, 8)
 _CIPHERS = Transfer().ciphers
 
 
 class Plan(NamedTuple):
-    """How rounds are done: with which files, for how long, with a sweep or not."""
+    """The plan of all rounds: test files, duration, and whether to sweep."""
 
     directory: Path
     large: Corpus
@@ -72,10 +72,10 @@ class Site:
         self._installation = self._install()
 
     def ask(self, *, apply: bool = False) -> dict[str, Any]:
-        """Return what the speed test finds, after a run if it cannot know without one."""
+        """Return the result of the speed test, after earlier runs if it needs their records."""
         self._command("register")
         if self._tiny:
-            self._run_to_its_end()  # the first of all, which makes what a server lacks
+            self._run_to_its_end()  # the first run creates the experiments on the server
             self._lay("earlier")
             self._run_to_its_end()
         self._reserve.renew(_STAGED)
@@ -103,7 +103,10 @@ class Site:
     def compare(
         self, advised: Mapping[str, object], best: Mapping[str, object]
     ) -> Iterator[tuple[float, float]]:
-        """Yield the speeds by the advice and by the sweep's best, in turns: chance made it best."""
+        """Yield pairs of speeds, with the recommendation and with the sweep's best, in turns.
+
+        The sweep's best is measured again, because it may have been best by chance.
+        """
         for _ in range(_TURNS):
             yield (
                 self._carry_with(advised, _TURN, _SETTLING),
@@ -121,7 +124,7 @@ class Site:
         return self._follow(chain(*pairs), seconds, since)
 
     def _hold_back(self, side: str, share: float) -> Group:
-        """Make a group for one side, with so many processors' time."""
+        """Create a control group for one side, limited to a number of processors."""
         rules = {
             "cpu.cfs_period_us": str(_PERIOD),
             "cpu.cfs_quota_us": str(int(share * _PERIOD)),
@@ -129,11 +132,11 @@ class Site:
         return self._stack.enter_context(open_group("cpu", side, rules))
 
     def _install(self) -> Installation:
-        """Start a server with an uploader, and put the bottleneck there."""
+        """Start a server with an uploader, and add the bottleneck to them."""
         injection = self._injection
         made = Installation.create(
             self._arena,
-            # New each time: what is on its way still makes files where the last one was.
+            # A new folder each time: transfers in progress still create files in the last one.
             Path(tempfile.mkdtemp(prefix="installation-", dir=self._plan.directory)),
             self._stack,
             settings=injection.settings,
@@ -150,7 +153,7 @@ class Site:
         return made
 
     def _lay_files(self) -> Corpus:
-        """Lay out the files to be sent: as links in memory, or on a slow disk."""
+        """Create the files to send: as links in memory, or on a slow disk."""
         root = self._plan.directory / "data"
         root.mkdir()
         if self._tiny:
@@ -167,7 +170,7 @@ class Site:
         return laid
 
     def _lay(self, name: str) -> None:
-        """Lay out all tiny files as new ones."""
+        """Create links to all tiny files as new files."""
         lay(self._plan.tiny, self._corpus.root, (name,), link=True)
 
     def _run_to_its_end(self) -> float:
@@ -184,13 +187,13 @@ class Site:
 
 
 def fix(name: str) -> Mapping[str, object]:
-    """Return the settings of a cipher and number of channels that a sweep has named."""
+    """Return the settings of a cipher and a number of channels, by their name in a sweep."""
     cipher, _, number = name.partition(" ")
     return {"transfer.ciphers": [cipher], "transfer.channels": int(number)}
 
 
 def lay(corpus: Corpus, root: Path, copies: Sequence[str], *, link: bool) -> Corpus:
-    """Lay copies of a corpus below a root, each in folders with its name behind theirs."""
+    """Create copies of a corpus below a root, in folders whose names end with the copy's name."""
     put = os.link if link else shutil.copy2
     for copy in copies:
         for folder in corpus.folders:

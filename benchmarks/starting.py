@@ -1,4 +1,4 @@
-"""How long programs take to start: to say their version, or to show their window."""
+"""The start-up time of programs: until they print their version, or paint their window."""
 
 import sys
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ VERSION, WINDOW = f"{OURS}, version", f"{OURS}, window"
 
 @dataclass(frozen=True)
 class Version:
-    """A command that says something short and ends."""
+    """A command that prints its version and ends."""
 
     entrant: Entrant
     command: tuple[str, ...]
@@ -23,7 +23,7 @@ class Version:
         return [self.entrant]
 
     def prepare(self, arena: Arena) -> None:
-        """It needs nothing."""
+        """Do nothing."""
 
     def run(self, arena: Arena) -> Sequence[Sample]:
         return [measure([self.command], [])[0]]
@@ -31,14 +31,14 @@ class Version:
 
 @dataclass(frozen=True)
 class Painted:
-    """Our window, from the start of the process to the first picture."""
+    """Our window, from the start of the process to the first frame."""
 
     @property
     def entrants(self) -> Sequence[Entrant]:
         return [Entrant("mydata-like gui, painted", WINDOW)]
 
     def prepare(self, arena: Arena) -> None:
-        """Every start is a first one, with a home of its own."""
+        """Do nothing: every start has a new home folder."""
 
     def run(self, arena: Arena) -> Sequence[Sample]:
         home = arena.directory / "home"

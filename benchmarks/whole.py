@@ -1,4 +1,4 @@
-"""The real command against the embedded server: found, sent, registered, verified."""
+"""The real command with the embedded server: find, send, register and verify all files."""
 
 import contextlib
 import json
@@ -12,7 +12,7 @@ from typing import Any
 from benchmarks.arena import Arena
 from benchmarks.contest import OURS, Entrant
 from benchmarks.measure import ContestError, Sample, find_children, measure
-from benchmarks.ours import Settings, tell_settings
+from benchmarks.ours import Settings, format_settings
 from mydata_like.core.model import Layout
 from mydata_like.demo.fixtures import FACILITY
 from mydata_like.demo.server_process import ServerProcess
@@ -23,10 +23,10 @@ SERVING = "mydata_like.demo.server_process"
 
 @dataclass(frozen=True)
 class WholeRun:
-    """`mydata-like run` from a cold start on a new server; one run fills two rows.
+    """`mydata-like run` from a cold start on a new server; one run has two rows.
 
-    `hog` is where a busy thread or process runs meanwhile, as `benchmarks.hog` knows it;
-    `settings` are those of the section `transfer` that are not as usual.
+    `hog` is the place of a busy thread or process, as in `benchmarks.hog`. `settings` are those of
+    the section `transfer` that differ from the defaults.
     """
 
     family: str = OURS
@@ -36,10 +36,10 @@ class WholeRun:
     @property
     def entrants(self) -> Sequence[Entrant]:
         hog = f", a hog {self.hog}" if self.hog else ""
-        return entrants_of_run(self.family, hog + tell_settings(self.settings))
+        return entrants_of_run(self.family, hog + format_settings(self.settings))
 
     def prepare(self, arena: Arena) -> None:
-        """Everything is new in every round."""
+        """Do nothing: every run has a new server."""
 
     def run(self, arena: Arena) -> Sequence[Sample]:
         arena.clear()
@@ -48,14 +48,14 @@ class WholeRun:
             try:
                 sample, summary = installation.run(self.hog)
             finally:
-                installation.server.kill()  # it may be busy for long, and nobody waits for it
+                installation.server.kill()  # it may be busy for long, and its work is not needed
         if summary["sent"] != len(arena.corpus.files):
             raise ContestError(f"{summary['sent']} files were sent")
         return both(sample, summary)
 
 
 def entrants_of_run(family: str, addition: str = "") -> Sequence[Entrant]:
-    """Return the rows of one run: what the clock says, and what the run says about itself."""
+    """Return the rows of one run: the time of the command, and the time in its summary."""
     return (
         Entrant(f"mydata-like run, the whole command{addition}", family, CHECKS),
         Entrant(f"mydata-like run, its own summary{addition}", f"{family}, summary", CHECKS),
@@ -63,7 +63,7 @@ def entrants_of_run(family: str, addition: str = "") -> Sequence[Entrant]:
 
 
 def both(sample: Sample, summary: dict[str, Any]) -> Sequence[Sample]:
-    """Return the samples of the whole command and of what its summary says."""
+    """Return the samples of the whole command and of its summary."""
     facts = {"whole process (s)": sample.seconds}
     return sample, sample._replace(seconds=summary["seconds"], facts=facts)
 
@@ -85,7 +85,7 @@ class Installation:
         settings: Settings = (),
         serving: Sequence[str] = (),
     ) -> "Installation":
-        """Start a server that `stack` ends; its uploader enters through the arena's sshd.
+        """Start a server, which `stack` ends; its staging host is the arena's sshd.
 
         `serving` are further options of the server.
         """
@@ -106,7 +106,7 @@ class Installation:
         return made
 
     def run(self, hog: str = "") -> tuple[Sample, dict[str, Any]]:
-        """Run the command once; every file must be verified at its end."""
+        """Run the command once. Raises `ContestError` unless all files are verified at its end."""
         serving = find_children(SERVING, str(self.directory / "server"))
         command = self.command("--json", hog=hog)
         sample, printed = measure([command], [*self.arena.servers, *serving])
@@ -116,7 +116,7 @@ class Installation:
         return sample, summary
 
     def command(self, *options: str, hog: str = "", name: str = "run") -> list[str]:
-        """Return a command of this installation: what runs once, if it is not another one."""
+        """Return a command of this installation, `run` by default."""
         return [
             *("env", f"MYDATA_LIKE_HOME={self.directory / 'home'}"),
             f"MYDATA_LIKE_API_KEY={self.server.api_key}",
@@ -150,11 +150,11 @@ class Installation:
             },
             "data": {"directory": str(self.arena.corpus.root), "layout": Layout.DATASET.value},
             "filters": {"settle_seconds": 0},
-            "limits": {"low_priority": False},  # the same footing as the peers
+            "limits": {"low_priority": False},  # the same priority as the peers
             "transfer": {"key_file": str(link.key_file), **transfer},
             "advanced": {"state_directory": str(self.directory / "state")},
         }
-        # JSON's texts and numbers are TOML's as well.
+        # JSON strings and numbers are valid TOML.
         lines = [
             line
             for name, values in sections.items()

@@ -1,8 +1,8 @@
-"""How the whole window feels while its engine runs flat out, and what it costs at rest.
+"""Measure the response times of the whole window during a run, and its resource use at rest.
 
-The command: python -m benchmarks.window [--rows 1000000] [--files 150000] [--rest 120]. Offscreen,
-the real program over a ledger of so many rows, while its engine sends so many tiny files over a
-real sshd to the embedded server, all on this machine; then it rests.
+The command: python -m benchmarks.window [--rows 1000000] [--files 150000] [--rest 120]. The real
+program runs offscreen with a ledger of so many rows, while its engine sends so many tiny files over
+a real sshd to the embedded server, all on this machine. Then it is idle.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from PySide6.QtWidgets import QApplication
 from benchmarks.arena import Arena
 from benchmarks.corpus import Corpus, Scale, make_tiny
 from benchmarks.ground import open_sshd
-from benchmarks.gui import Probe, fill, judge, tell, timed, wait
+from benchmarks.gui import Probe, fill, judge, print_table, timed, wait
 from benchmarks.reserve import Reserve
 from benchmarks.whole import Installation
 from mydata_like.app.settings_service import find_places, ledger_file, load_settings, save_settings
@@ -37,12 +37,12 @@ from mydata_like.gui.run_state import Phase
 from mydata_like.gui.theme import colours
 from mydata_like.gui.tray.crash_handler import UiHangDetector
 
-_SENT = 2000  # files after which the run is flat out
-_WATCHED = 6.0  # seconds of it
-_SETTLING = 30.0  # seconds after which a window that is hidden rests
+_SENT = 2000  # files after which the run has its full speed
+_WATCHED = 6.0  # seconds of the run that are measured
+_SETTLING = 30.0  # seconds after which a hidden window is idle
 _WOKEN = re.compile(r"^voluntary_ctxt_switches:\s+(\d+)$", re.MULTILINE)
 _MIB = 2**20
-# What is asked for: milliseconds, but for what says otherwise.
+# The targets, in milliseconds unless the name has another unit.
 BARS: Mapping[str, float] = {
     "stall p99": 30,
     "stall max": 100,
@@ -62,11 +62,11 @@ BARS: Mapping[str, float] = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure once, and print one table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.window", description=__doc__)
-    parser.add_argument("--rows", type=int, default=1_000_000, help="that the ledger knows")
-    parser.add_argument("--files", type=int, default=150_000, help="tiny ones, to be sent")
+    parser.add_argument("--rows", type=int, default=1_000_000, help="rows of the ledger")
+    parser.add_argument("--files", type=int, default=150_000, help="tiny files to send")
     parser.add_argument("--rest", type=float, default=120.0, help="seconds in the tray")
     parser.add_argument("--directory", type=Path, default=Path("/dev/shm"))
-    parser.add_argument("--config", type=Path, help="of the window that is measured, in a process")
+    parser.add_argument("--config", type=Path, help="settings of the measured window (internal)")
     options = parser.parse_args(arguments)
     if options.config:
         print(json.dumps(_measure(options.config, options.rest)))
@@ -78,12 +78,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         root = os.fsencode(str(settings.data.directory))
         fill(ledger_file(settings, find_places(config), root), root, options.rows)
         found = _measure_apart(config, options.rest)
-    tell(f"{options.rows:,} rows, {options.files:,} files on their way", found, BARS)
+    print_table(f"{options.rows:,} rows, {options.files:,} files to send", found, BARS)
     return 0
 
 
 def _install(folder: Path, corpus: Corpus, stack: ExitStack) -> Path:
-    """Start staging host and server; return the settings file of an uploader that may enter."""
+    """Start staging host and server; return the settings file of an approved uploader."""
     ground = stack.enter_context(open_sshd(folder / "sshd"))
     arena = Arena(
         **ground._asdict(), corpus=corpus, directory=folder, stack=stack, reserve=Reserve(folder)
@@ -99,7 +99,7 @@ def _install(folder: Path, corpus: Corpus, stack: ExitStack) -> Path:
 
 
 def _measure_apart(config: Path, rest: float) -> dict[str, float]:
-    """Return what `_measure` does in a process that is the window's alone."""
+    """Return the result of `_measure`, run in a separate process for the window."""
     options = ["--config", str(config), "--rest", str(rest)]
     command = [sys.executable, "-m", "benchmarks.window", *options]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
@@ -108,7 +108,7 @@ def _measure_apart(config: Path, rest: float) -> dict[str, float]:
 
 
 def _measure(config: Path, rest: float) -> dict[str, float]:
-    """Return what a person would have waited for, and what the program took."""
+    """Return the times that a user would have waited, and the resource use of the program."""
     sys.setswitchinterval(SWITCH_INTERVAL)
     app = QApplication([])
     home = Path(os.environ["MYDATA_LIKE_HOME"])
@@ -130,12 +130,12 @@ def _measure(config: Path, rest: float) -> dict[str, float]:
 
 
 def _look_at_run(program: Program, app: QApplication) -> dict[str, float]:
-    """Return what a person meets while a run goes, at whose end there is none."""
+    """Return the response times during a run, which is stopped at the end."""
     probe = Probe()
     pass_time(_WATCHED)
     probe.stop()
     if program.controller.state.phase is not Phase.RUNNING:
-        raise SystemExit("The run was over too early: it needs more --files.")
+        raise SystemExit("The run ended too early: use more --files.")
     found = judge(probe)
     for name, process in _list_processes(program).items():
         found[f"memory of the {name}, MiB"] = process.memory_info().rss / _MIB
@@ -144,7 +144,7 @@ def _look_at_run(program: Program, app: QApplication) -> dict[str, float]:
     )
     assert program.drawer.dialog
     program.drawer.dialog.close()
-    found["another colours"] = timed(lambda: colours.apply(app, "dark"), lambda: True)
+    found["another palette"] = timed(lambda: colours.apply(app, "dark"), lambda: True)
     found["Stop, acknowledged"] = timed(
         program.controller.stop, lambda: program.controller.state.phase is not Phase.RUNNING
     )
@@ -155,7 +155,7 @@ def _look_at_run(program: Program, app: QApplication) -> dict[str, float]:
 
 
 def _look_at_rest(program: Program, seconds: float) -> dict[str, float]:
-    """Return what the window and its engine take while nothing happens."""
+    """Return the resource use of the window and its engine while they are idle."""
     processes = _list_processes(program)
     before = {name: _sum_up(process) for name, process in processes.items()}
     pass_time(seconds)
@@ -181,7 +181,7 @@ def _list_processes(program: Program) -> dict[str, psutil.Process]:
 
 
 class Sums(NamedTuple):
-    """What a process has taken by now: seconds, wake-ups by its threads, bytes for the disk."""
+    """The resource use of a process: processor seconds, wake-ups by thread, bytes written."""
 
     worked: float
     woken: dict[str, int]
@@ -197,7 +197,7 @@ def _sum_up(process: psutil.Process) -> Sums:
 
 
 def pass_time(seconds: float) -> None:
-    """Let the event loop run as it does in the program."""
+    """Run the event loop for some seconds."""
     loop = QEventLoop()
     QTimer.singleShot(round(seconds * 1000), loop.quit)
     loop.exec()

@@ -1,12 +1,12 @@
-"""A long or slow wire on one machine: a TCP proxy that delays and paces what passes.
+"""Emulate a distant or slow network on one machine, by a TCP proxy that delays and paces bytes.
 
     python -m benchmarks.wire PORT --round-trip 28 --rate 100     # milliseconds, Mbit/s
 
-It prints the port on which it listens, and lives as long as its standard input. All connections
-share the wire. Each direction has half of the round trip, and the rate for itself: bytes leave
-one after the other, and whoever sends while the queue before the wire is full has to wait. As in
-TCP, a connection opens after one round trip, starts slowly, and has no more bytes under way than
-a window, 4 MiB as Linux allows by default. Nothing is lost, and headers cost nothing.
+It prints the port on which it listens, and runs until its standard input ends. All connections
+share the wire. Each direction has half of the round trip and its own rate: bytes are sent one after
+the other, and senders wait while the queue in front of the wire is full. As in TCP, a connection
+opens after one round trip, starts slowly, and has at most a window of bytes in flight, by default 4
+MiB as in Linux. Nothing is lost, and headers are not counted.
 """
 
 import argparse
@@ -27,11 +27,11 @@ _CHUNK = 256 * 1024
 _SEGMENT = 1460
 _FIRST_WINDOW = 10 * _SEGMENT  # as TCP starts
 _QUEUE = 0.05  # seconds that a byte may wait for the wire
-_GRAIN = 0.002  # seconds of the wire that one connection gets before the next one has its turn
+_GRAIN = 0.002  # seconds of the wire that a connection uses before the next one has its turn
 
 
 class Wire(NamedTuple):
-    """A round trip in seconds, a rate in bytes a second (0: any) and a window in bytes."""
+    """A network: round trip in seconds, rate in bytes a second (0: no limit), window in bytes."""
 
     round_trip: float = 0.0
     rate: float = 0.0
@@ -40,7 +40,7 @@ class Wire(NamedTuple):
 
 @contextmanager
 def open_wire(wire: Wire, port: int) -> Iterator[tuple[int, int]]:
-    """Lay a wire to a local port; yield the port at its near end, and its process id."""
+    """Start a proxy for a local port; yield the port on which it listens, and its process id."""
     command = [
         *(sys.executable, "-m", "benchmarks.wire", str(port)),
         *("--round-trip", str(wire.round_trip * 1e3)),
@@ -56,19 +56,19 @@ def open_wire(wire: Wire, port: int) -> Iterator[tuple[int, int]]:
 
 
 class Agenda:
-    """What is to be done at which moment."""
+    """Planned actions, ordered by time."""
 
     def __init__(self) -> None:
         self._planned: list[tuple[float, int, Callable[[], None]]] = []
         self._count = 0
 
     def plan(self, moment: float, action: Callable[[], None]) -> None:
-        """Do this then, after all that was planned for the same moment before."""
+        """Plan an action for a time, after earlier ones for the same time."""
         self._count += 1
         heapq.heappush(self._planned, (moment, self._count, action))
 
     def do_due(self) -> None:
-        """Do all whose moment has come."""
+        """Execute all due actions."""
         while self._planned and self._planned[0][0] <= time.monotonic():
             heapq.heappop(self._planned)[2]()
 
@@ -88,17 +88,17 @@ class Way:
         self.grain = min(_CHUNK, max(_SEGMENT, int(self._rate * _GRAIN))) if wire.rate else _CHUNK
 
     def opens(self) -> float:
-        """Return the moment from which the queue has room; it may be past."""
+        """Return the time from which the queue has room, which may be in the past."""
         return self._free - _QUEUE
 
     def carry(self, size: int, arrive: Callable[[], None]) -> None:
-        """Put so many bytes on the wire; they arrive when they have left and travelled."""
+        """Send `size` bytes; call `arrive` when the last one has arrived at the other end."""
         self._free = max(self._free, time.monotonic()) + size / self._rate
         self.agenda.plan(self._free + self.delay, arrive)
 
 
 class Flow:
-    """One direction of one connection: what goes from one socket into another."""
+    """One direction of one connection, from a source socket to a sink socket."""
 
     def __init__(self, way: Way, source: socket.socket, sink: socket.socket) -> None:
         self.way = way
@@ -107,7 +107,7 @@ class Flow:
         self.reading = False
         self.ended = False
         self.arrived: deque[memoryview] = deque()
-        self._last = False  # whether nothing follows what has arrived
+        self._last = False  # whether the end of the stream has arrived
         self._window = min(_FIRST_WINDOW, way.window)
         self._under_way = 0
 
@@ -116,12 +116,12 @@ class Flow:
         return self.reading and self._under_way < self._window
 
     def take(self) -> int:
-        """Take from the source what may go now; return how much it was."""
+        """Receive from the source as much as may be sent now; return the number of bytes."""
         try:
             chunk = self.source.recv(min(self.way.grain, self._window - self._under_way))
         except ConnectionError:
             chunk = b""
-        if 0 < len(chunk) < _SEGMENT:  # its sender may wait for this before it sends the next
+        if 0 < len(chunk) < _SEGMENT:  # the sender may wait for an ACK before it sends more
             self.source.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
         self._under_way += len(chunk)
         self.reading = bool(chunk)
@@ -129,7 +129,7 @@ class Flow:
         return len(chunk)
 
     def give(self) -> None:
-        """Give the sink what it takes of what has arrived."""
+        """Send arrived bytes to the sink, as many as it accepts."""
         try:
             while self.arrived:
                 self._acknowledge(self.sink.send(self.arrived[0]))
@@ -138,7 +138,7 @@ class Flow:
                 self.ended = True
         except BlockingIOError:
             return
-        except OSError:  # nobody is there any more
+        except OSError:  # the receiver is gone
             self.arrived.clear()
             self.reading = False
             self.ended = True
@@ -151,20 +151,20 @@ class Flow:
         self.give()
 
     def _acknowledge(self, size: int) -> None:
-        """Tell the source's end, which takes its time, that the sink has so much more."""
+        """Acknowledge bytes that the sink has received, after the delay of the way back."""
         rest = self.arrived.popleft()[size:]
         if rest:
             self.arrived.appendleft(rest)
         self.way.agenda.plan(time.monotonic() + self.way.delay, partial(self._widen, size))
 
     def _widen(self, size: int) -> None:
-        """Let more go: a window doubles with each round trip until it has its full size."""
+        """Widen the window: it doubles with each round trip up to its full size."""
         self._under_way -= size
         self._window = min(self._window + size, self.way.window)
 
 
 class Proxy:
-    """Carries connections to a local port over the wire."""
+    """A proxy that passes connections to a local port over an emulated network."""
 
     def __init__(self, wire: Wire, port: int, log: TextIO | None = None) -> None:
         self._wire = wire
@@ -178,7 +178,7 @@ class Proxy:
         self.port: int = self._listener.getsockname()[1]
 
     def serve(self) -> None:
-        """Carry until the standard input ends."""
+        """Serve until the standard input ends."""
         while True:
             self._agenda.do_due()
             self._close_ended()
@@ -195,7 +195,7 @@ class Proxy:
             self._take([flow for source, flow in sending.items() if source in readable])
 
     def _find_sending(self) -> tuple[dict[socket.socket, Flow], float | None]:
-        """Return who may send now, and the seconds until there is something else to do."""
+        """Return the flows that may send now, and the seconds until the next action."""
         now = time.monotonic()
         moments = [self._agenda.next_moment()]
         sending = {}
@@ -208,7 +208,7 @@ class Proxy:
         return sending, None if first == float("inf") else max(first - now, 0)
 
     def _take(self, ready: list[Flow]) -> None:
-        """Take once from each that has something; who had a turn is last the next time."""
+        """Receive once from each ready flow, and move it to the end of the queue."""
         for flow in ready:
             if flow.way.opens() > time.monotonic():
                 continue
@@ -220,7 +220,7 @@ class Proxy:
                 print(f"{time.monotonic():.6f} {near.fileno()} {arrow} {size}", file=self._log)
 
     def _accept(self) -> None:
-        """Take a connection, which is open when its first packet has been answered."""
+        """Accept a connection, which opens after one round trip."""
         near, _ = self._listener.accept()
         self._agenda.plan(time.monotonic() + self._wire.round_trip, partial(self._open, near))
 
@@ -234,14 +234,14 @@ class Proxy:
         self._there.carry(0, partial(self._reach, back))
 
     def _reach(self, back: Flow) -> None:
-        """Let the far end know of a connection, as the third packet does."""
+        """Open the connection at the far end, as the third packet of TCP does."""
         back.source.connect((_HOST, self._target))
         back.source.setblocking(False)
         back.sink.setblocking(False)
         back.reading = True
 
     def _close_ended(self) -> None:
-        """Close the connections that have ended both ways, or whose one end is gone."""
+        """Close connections that have ended in both directions or lost one end."""
         over = {flow.sink for flow in self._flows if flow.ended}
         for flow in [flow for flow in self._flows if {flow.source, flow.sink} <= over]:
             self._flows.remove(flow)
@@ -250,11 +250,13 @@ class Proxy:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.wire", description=__doc__)
-    parser.add_argument("port", type=int, help="where the connections go")
+    parser.add_argument("port", type=int, help="target of the connections")
     parser.add_argument("--round-trip", type=float, default=0.0, help="milliseconds")
-    parser.add_argument("--rate", type=float, default=0.0, help="Mbit/s each way; 0 for any")
-    parser.add_argument("--window", type=int, default=Wire().window, help="bytes of a connection")
-    parser.add_argument("--log", type=argparse.FileType("w"), help="note what passes, and when")
+    parser.add_argument("--rate", type=float, default=0.0, help="Mbit/s each way; 0 for no limit")
+    parser.add_argument(
+        "--window", type=int, default=Wire().window, help="bytes in flight of a connection"
+    )
+    parser.add_argument("--log", type=argparse.FileType("w"), help="log the bytes passed over time")
     options = parser.parse_args()
     wire = Wire(options.round_trip / 1e3, options.rate / 8e-6, options.window)
     proxy = Proxy(wire, options.port, options.log)

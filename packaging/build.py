@@ -1,7 +1,7 @@
-"""Makes what people install, for the system that it runs on: `python packaging/build.py`.
+"""Build the packages for the current system: `python packaging/build.py`.
 
-Everything is built in packaging/build and put into dist: the bundle as a folder, tried by its own
-self-test, and what carries it to other computers. See packaging/README.md.
+The build uses packaging/build and writes to dist: the bundle as a folder, checked by its self-test,
+and the packages of this system. See packaging/README.md.
 """
 
 import os
@@ -15,19 +15,19 @@ ROOT = PACKAGING.parent
 BUILD = PACKAGING / "build"
 DIST = ROOT / "dist"
 BUNDLE = DIST / "mydata-like"
-MOST = 175_000_000  # bytes that the bundle may have
+MOST = 175_000_000  # bytes; the size limit of the bundle
 
 
 def run(*words: str | Path) -> None:
-    """Run a command; whatever goes wrong in it ends the build."""
+    """Run a command; a failure ends the build."""
     print("$", *words, flush=True)
     subprocess.run(words, check=True, cwd=ROOT)
 
 
 def prepare() -> Path:
-    """Make the environment of the build, of nothing but what is locked; return its Python.
+    """Create the virtual environment of the build from the lock file; return its Python.
 
-    It is kept as long as the lock stays the same.
+    It is reused while the lock file is unchanged.
     """
     place = BUILD / "venv"
     python = place / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
@@ -52,7 +52,7 @@ def prepare() -> Path:
 
 
 def make_bundle(python: Path) -> None:
-    """Make the folder with the program and all that it needs, and its papers."""
+    """Make the bundle folder, including its list of components and the licences."""
     run(python, PACKAGING / "icons.py", BUILD / "icons")
     run(python, PACKAGING / "windows" / "version.py", BUILD / "version.txt")
     run(
@@ -65,16 +65,16 @@ def make_bundle(python: Path) -> None:
 
 
 def check_bundle() -> None:
-    """See that it works on this computer, and is as small as it should be."""
+    """Check that the bundle works on this computer and is not too large."""
     size = sum(file.stat().st_size for file in BUNDLE.rglob("*") if not file.is_symlink())
     print(f"{BUNDLE}: {size / 1e6:.1f} MB", flush=True)
     if size > MOST:
-        sys.exit(f"The bundle is larger than {MOST / 1e6:.0f} MB: see what came in.")
+        sys.exit(f"The bundle is larger than {MOST / 1e6:.0f} MB: check what was added.")
     run(BUNDLE / ("mydata-like.exe" if os.name == "nt" else "mydata-like"), "--self-test")
 
 
 def wrap_up(python: Path) -> None:
-    """Make what carries the bundle to other computers of this system."""
+    """Make the packages of this system from the bundle."""
     if sys.platform == "linux":
         run(python, PACKAGING / "linux" / "wrap.py", BUNDLE, BUILD / "icons", DIST)
     elif os.name == "nt" and (compiler := shutil.which("iscc")):
@@ -86,7 +86,7 @@ def wrap_up(python: Path) -> None:
 
 
 def main() -> None:
-    """Do all of it."""
+    """Run all steps of the build."""
     python = prepare()
     make_bundle(python)
     check_bundle()

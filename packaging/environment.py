@@ -1,18 +1,18 @@
-"""What a bundle does first, before the program itself."""
+"""The environment of a bundle; runs before the program."""
 
 import os
 import sys
 from pathlib import Path
 
-# The bundle's loader has Linux look for libraries in the bundle first. Programs that we start,
-# like a browser or a file manager, must find their own.
+# The bundle's loader makes Linux search for libraries in the bundle first. Programs that we start,
+# such as a browser or a file manager, must find their own.
 os.environ.pop("LD_LIBRARY_PATH", None)
 if (_given := os.environ.pop("LD_LIBRARY_PATH_ORIG", None)) is not None:
     os.environ["LD_LIBRARY_PATH"] = _given
-# Without this a process that we start of the same bundle would take this one's libraries for its
-# own, and with nothing in LD_LIBRARY_PATH find those of the system, or none.
+# Makes a further process of the same bundle set up its own library path. Otherwise it relies on the
+# LD_LIBRARY_PATH of this one, which was removed above, and finds the system's libraries or none.
 os.environ["PYINSTALLER_RESET_ENVIRONMENT"] = "1"
 
-# The program without a console, on Windows, is there for the window only.
+# On Windows, the program without a console only opens the window.
 if Path(sys.executable).stem == "mydata-like-gui":
     sys.argv.insert(1, "gui")

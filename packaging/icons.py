@@ -1,4 +1,4 @@
-"""Draws the program's icon in every size that desktops ask for, from its one drawing.
+"""Render the program's icon in all sizes that desktops need, from one drawing.
 
 python packaging/icons.py FOLDER writes N.png for each size, mydata-like.ico (Windows) and
 mydata-like.icns (macOS).
@@ -18,7 +18,7 @@ from PySide6.QtSvg import QSvgRenderer
 DRAWING = Path(__file__).parents[1] / "resources" / "icons" / "app.svg"
 SIZES = (16, 22, 24, 32, 48, 64, 128, 256, 512, 1024)
 WINDOWS = (16, 24, 32, 48, 64, 128, 256)
-# How macOS calls a picture of a size in an .icns file; all of these may be PNG.
+# The names of the sizes in an .icns file of macOS; all of these may be PNG.
 MACOS = {16: b"icp4", 32: b"icp5", 64: b"icp6", 128: b"ic07", 256: b"ic08", 512: b"ic09"} | {
     1024: b"ic10"
 }
@@ -59,7 +59,7 @@ def pack_icns(pictures: dict[int, bytes]) -> bytes:
 
 
 def main(folder: Path) -> None:
-    """Write all of them."""
+    """Write the icon in all sizes and formats."""
     application = QGuiApplication([])
     folder.mkdir(parents=True, exist_ok=True)
     pictures = {size: draw(size) for size in SIZES}

@@ -1,8 +1,8 @@
-"""The papers of a bundle: what is in it, under which licences.
+"""The list of components of a bundle, and their licences.
 
-python packaging/papers.py BUNDLE writes sbom.cdx.json (CycloneDX 1.5) and THIRD-PARTY.txt, of the
-packages that are installed beside this Python, and of those of the system that libraries of the
-bundle are from: run it where the bundle is built.
+python packaging/papers.py BUNDLE writes sbom.cdx.json (CycloneDX 1.5) and THIRD-PARTY.txt. They
+list the packages of this Python environment, and the system packages that libraries of the bundle
+come from, so run it on the build machine.
 """
 
 import json
@@ -22,14 +22,14 @@ LICENCE = re.compile(r"(licen[cs]e|copying|notice)[^/]*$|/licenses/", re.IGNOREC
 LICENCES = Path(__file__).parent / "licences"
 QT = """\
 PySide6, Shiboken and Qt are used under the GNU Lesser General Public License 3. Qt's libraries are
-files of their own in this bundle: whoever wants to exchange one puts a changed build in its place.
-The sources are at https://code.qt.io, of the version that is named here. What Qt is built on itself
-stands at https://doc.qt.io/qt-6/licenses-used-in-qt.html; on Linux that is ICU, too.
+separate files in this bundle: to use a modified library, replace its file with your build. The
+sources of the version named here are at https://code.qt.io. The third-party code in Qt is listed at
+https://doc.qt.io/qt-6/licenses-used-in-qt.html; on Linux this includes ICU.
 """
 
 
 def build_sbom(components: list[Component], libraries: list[Library]) -> dict[str, object]:
-    """Return the list of all as CycloneDX wants it; the same for the same components."""
+    """Return all components in the format of CycloneDX; the result is reproducible."""
     packages = [describe(component) for component in components]
     references = {plain(component.name): reference(component) for component in components}
     return {
@@ -60,8 +60,8 @@ def build_sbom(components: list[Component], libraries: list[Library]) -> dict[st
 
 
 def describe(component: Component) -> dict[str, object]:
-    """Return one component."""
-    told: dict[str, object] = {
+    """Return a component in the format of CycloneDX."""
+    record: dict[str, object] = {
         "type": "library",
         "bom-ref": reference(component),
         "name": component.name,
@@ -69,12 +69,12 @@ def describe(component: Component) -> dict[str, object]:
         "licenses": [{"license": {"name": component.licence}}] if component.licence else [],
     }
     if is_package(component.name):
-        told["purl"] = reference(component)
-    return told
+        record["purl"] = reference(component)
+    return record
 
 
 def describe_library(library: Library) -> dict[str, object]:
-    """Return one package of the system; its terms stand in THIRD-PARTY.txt."""
+    """Return a system package in the format of CycloneDX; its terms are in THIRD-PARTY.txt."""
     reference = f"pkg:deb/debian/{library.name}@{quote(library.version)}"
     return {
         "type": "library",
@@ -86,18 +86,18 @@ def describe_library(library: Library) -> dict[str, object]:
 
 
 def reference(component: Component) -> str:
-    """Return what other documents call a component: its package URL, where it is a package."""
+    """Return the package URL of a component."""
     kind = "pypi" if is_package(component.name) else "generic"
     return f"pkg:{kind}/{plain(component.name)}@{component.version}"
 
 
 def plain(name: str) -> str:
-    """Return a name as it is compared: PEP 503."""
+    """Return a package name normalized as in PEP 503."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def is_package(name: str) -> bool:
-    """Return whether this is a Python package, rather than what Python stands on."""
+    """Return whether this is an installed Python package, unlike Python or OpenSSL."""
     try:
         return bool(distribution(name))
     except PackageNotFoundError:
@@ -105,13 +105,13 @@ def is_package(name: str) -> bool:
 
 
 def write_notices(components: list[Component], libraries: list[Library]) -> Iterator[str]:
-    """Yield the notices: a table, then every licence that came with a package."""
-    yield f"{PROGRAM} {__version__} is built on the software of others:\n"
+    """Yield the notices: a list of components, then the licence texts of all packages."""
+    yield f"{PROGRAM} {__version__} uses this third-party software:\n"
     for component in components:
         yield f"  {component.name} {component.version}: {component.licence}"
     yield f"\n{QT}"
     if libraries:
-        yield "Libraries of these packages of Debian are in it; their terms follow below:\n"
+        yield "It contains libraries of these Debian packages; their terms follow below:\n"
     for library in libraries:
         yield f"  {library.name} {library.version}"
     for component in components:
@@ -125,13 +125,13 @@ def write_notices(components: list[Component], libraries: list[Library]) -> Iter
 
 
 def write_text(title: str, text: str) -> Iterator[str]:
-    """Yield one text below its title."""
+    """Yield a text below its title."""
     yield f"\n{'=' * 79}\n{title}\n{'=' * 79}\n"
     yield text.strip()
 
 
 def find_licences(name: str) -> Iterator[tuple[str, str]]:
-    """Yield the texts that a package brings along, each with its file's name."""
+    """Yield file name and text of each licence in a package."""
     if not is_package(name):
         return
     for file in distribution(name).files or ():
@@ -140,7 +140,7 @@ def find_licences(name: str) -> Iterator[tuple[str, str]]:
 
 
 def main(bundle: Path) -> None:
-    """Write both."""
+    """Write both files into the bundle."""
     bundle.mkdir(parents=True, exist_ok=True)
     components, libraries = list_components(), list(list_libraries(bundle))
     sbom = json.dumps(build_sbom(components, libraries), indent=1)

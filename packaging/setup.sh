@@ -1,6 +1,6 @@
 #!/bin/sh
-# Make .venv with the program and its tools; install or name the system packages they need,
-# and on Linux those of the tools that are given as words.
+# Create .venv with the program and its tools. Install or list missing system packages, on Linux
+# including those of the tools given as arguments.
 set -eu
 PYTHON="${PYTHON:-python3}"
 
@@ -26,14 +26,14 @@ if [ "$(uname -s)" = Linux ]; then
     done
     [ -x /usr/sbin/sshd ] || command -v sshd >/dev/null 2>&1 || need openssh-server
     command -v scp >/dev/null 2>&1 || need openssh-client
-    # What Qt loads when a window opens, even an invisible one.
+    # Libraries that Qt loads for any window, even an offscreen one.
     has_library libGL.so.1 || need libgl1
     has_library libEGL.so.1 || need libegl1
     has_library libxkbcommon.so.0 || need libxkbcommon0
     has_library libglib-2.0.so.0 || need libglib2.0-0
     has_library libfontconfig.so.1 || need libfontconfig1
     has_library libdbus-1.so.3 || need libdbus-1-3
-    # What it loads on a screen, and the private screen with a tray that tests use.
+    # Libraries that it loads on a display, and the private display with a tray for tests.
     has_library libxkbcommon-x11.so.0 || need libxkbcommon-x11-0
     has_library libxcb-cursor.so.0 || need libxcb-cursor0
     has_library libxcb-icccm.so.4 || need libxcb-icccm4
@@ -45,10 +45,10 @@ if [ "$(uname -s)" = Linux ]; then
     command -v xdotool >/dev/null 2>&1 || need xdotool
     command -v openbox >/dev/null 2>&1 || need openbox
     command -v trayer >/dev/null 2>&1 || need trayer
-    # Other people's tar programs, which must be able to read our streams.
+    # Other tar programs, which must be able to read our streams.
     command -v bsdtar >/dev/null 2>&1 || need libarchive-tools
     command -v busybox >/dev/null 2>&1 || need busybox
-    # What looks at descriptions that packages hand to desktops, and at services.
+    # Validators of desktop files, services and AppStream metadata.
     command -v desktop-file-validate >/dev/null 2>&1 || need desktop-file-utils
     command -v systemd-analyze >/dev/null 2>&1 || need systemd
     command -v appstreamcli >/dev/null 2>&1 || need appstream
@@ -64,18 +64,18 @@ if [ -n "$missing" ]; then
         echo "These system packages are missing:$missing" >&2
         echo "On Debian or Ubuntu: sudo apt-get install$missing" >&2
         case "$missing" in *python3*) exit 1 ;; esac
-        echo "Going on without them; what needs them says so." >&2
+        echo "Continuing without them; whatever needs them will report it." >&2
     fi
 fi
 
 "$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || {
     echo "mydata-like needs Python 3.11 or newer; this is $("$PYTHON" --version)." >&2
-    echo "Name another one: make PYTHON=python3.12 ..." >&2
+    echo "Choose another one: make PYTHON=python3.12 ..." >&2
     exit 1
 }
 
 [ -x .venv/bin/python ] || "$PYTHON" -m venv .venv
 .venv/bin/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
 .venv/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[demo]' --group dev
-# So that the first start is as fast as the others, wherever Python may not write later.
+# Makes the first start fast, also if Python may not write its cache later.
 .venv/bin/python -m compileall -q mydata_like

@@ -1,4 +1,4 @@
-"""Archives for tests, of local files that have settled."""
+"""Archives for tests, made of settled local files."""
 
 import hashlib
 import os

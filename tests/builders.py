@@ -1,4 +1,4 @@
-"""Makes files and folders for tests."""
+"""Files and folders for tests."""
 
 import os
 from pathlib import Path
@@ -6,7 +6,7 @@ from textwrap import dedent
 
 
 def a_file(path: Path, size: int = 3, modified: float | None = None) -> Path:
-    """Write a file of so many bytes, with the folders above it; `modified` is its mtime."""
+    """Write a file of `size` bytes, and create the folders above it; `modified` is its mtime."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes((b"abcdefgh" * (size // 8 + 1))[:size])
     if modified is not None:
@@ -15,7 +15,7 @@ def a_file(path: Path, size: int = 3, modified: float | None = None) -> Path:
 
 
 def a_tree(root: Path, picture: str) -> Path:
-    """Make what an indented picture shows: `name/` is a folder, `name | 12` a file of 12 bytes."""
+    """Create the tree of an indented text: `name/` is a folder, `name | 12` a file of 12 bytes."""
     above = [(-1, root)]
     for line in dedent(picture).splitlines():
         if not line.strip():

@@ -1,8 +1,8 @@
-"""Every claim of every view, against the bytes on the server's disk and the records beside them.
+"""Compare the claims of all views with the bytes on the server's disk and its records.
 
-The claims come from the real commands and from the real window (`tests.window_texts`), what is
-true of them from `tests.truth`. No view may claim more than the truth; after a run that ended well
-each of them has to say exactly that.
+The claims come from the real commands and from the real window (`tests.window_texts`), the truth
+from `tests.truth`. No view may claim more than the truth. After a successful run, each view must
+show exactly the truth.
 """
 
 import json
@@ -22,10 +22,10 @@ from tests.truth import Truth
 Look = dict[str, Any]  # what `tests.window_texts` has read of the window
 
 ROOT = Path(__file__).parents[1]
-ALL = ""  # what a claim is about that is about everything
-SAMPLE = 3  # files of each kind that the page "Where is my data?" is asked about
+ALL = ""  # the subject of a claim about everything
+SAMPLE = 3  # files of each kind that are looked up on the page "Where is my data?"
 
-# What a view says, from the strongest claim to the most careful one.
+# The statements of a view, from the strongest to the most careful one.
 SAFE, REGISTERED, SENT = "safe", "registered", "sent"
 VERIFIED_COUNT, AT_RISK, AT_RISK_BYTES = "verified files", "files at risk", "bytes at risk"
 CUT_OFF, UNKNOWN, MAY_DELETE = "cut off", "unknown", "may be deleted"
@@ -68,7 +68,7 @@ _RISK_CARD = "only on this computer"
 
 
 class Claim(NamedTuple):
-    """One thing that a view says: `of` is a file's key, a folder's with a slash, or ALL."""
+    """One statement of a view: `of` is a file's key, a folder's with a slash, or ALL."""
 
     view: str
     says: str
@@ -87,14 +87,14 @@ class Claim(NamedTuple):
 
 @dataclass
 class Views:
-    """Asks every view of a site. The commands and the window look at the same time."""
+    """All views of a site; the commands and the window are read in parallel."""
 
     site: Site
     sources: Sequence[Path] = ()  # dropped folders
     settings: Sequence[str] = ()
 
     def collect(self, truth: Truth) -> list[Claim]:
-        """Return what all of them say."""
+        """Return the claims of all views."""
         site, sample = self.site, choose_sample(truth)
         folders = [str(site.data), *map(str, self.sources)]
         texts = [*folders, *map(str, sample[: bool(truth.at_risk)])]
@@ -110,7 +110,7 @@ class Views:
         return [*claims, *read_look(window.result(), truth)]
 
     def glance(self, truth: Truth) -> list[Claim]:
-        """Return what the window and `status --json` say: the quick part of all."""
+        """Return the claims of the window and of `status --json`, which are fast to read."""
         with ThreadPoolExecutor(max_workers=1) as pool:
             window = pool.submit(ask_window, self.site, ())
             return [*self._ask_status(), *read_look(window.result(), truth)]
@@ -135,7 +135,7 @@ class Views:
 
 
 def choose_sample(truth: Truth) -> list[Path]:
-    """Return the paths of a few files of each kind, those of the data directory below it."""
+    """Return the paths of a few files of each kind, relative to the data directory if inside."""
     kinds = (truth.at_risk, [file for file in truth.wanted if file.key in truth.safe])
     chosen = [file for kind in kinds for file in kind[:SAMPLE]]
     outside = [file for file in truth.at_risk if file.key.startswith("/")][:SAMPLE]
@@ -144,7 +144,7 @@ def choose_sample(truth: Truth) -> list[Path]:
 
 
 def ask_window(site: Site, sample: Iterable[Path]) -> Look:
-    """Return what the window says of a site, opened in a process of its own."""
+    """Return the texts of the window of a site, opened in a separate process."""
     paths = [str(path if path.is_absolute() else site.data / path) for path in sample]
     ended = finish(_open_window(site, *paths), DEADLINE)
     assert ended.code == 0, ended.complaints[-3000:]
@@ -153,7 +153,7 @@ def ask_window(site: Site, sample: Iterable[Path]) -> Look:
 
 
 class OpenWindow:
-    """The real window at work, which is told what to do and then read; a context."""
+    """The real window in a process that accepts commands; a context manager."""
 
     def __init__(self, site: Site) -> None:
         self.process = _open_window(site, "--live", stdin=subprocess.PIPE)
@@ -166,7 +166,7 @@ class OpenWindow:
         self.process.communicate()
 
     def tell(self, word: str) -> Any:
-        """Give an order (`start`, `stop`, `crash`, `read`), and return what it answers."""
+        """Send a command (`start`, `stop`, `crash`, `read`), and return the answer."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.process.stdin.write(word + "\n")
@@ -193,14 +193,14 @@ def _open_window(
 
 
 def read_status(record: dict[str, Any]) -> Iterator[Claim]:
-    """Yield what `status --json` claims."""
+    """Yield the claims of `status --json`."""
     view, risk, runs = "status --json", record.get("at_risk") or {}, record.get("runs") or []
     if risk.get("files") is not None:
         yield Claim(view, AT_RISK, number=risk["files"])
         yield Claim(view, AT_RISK_BYTES, number=risk.get("bytes") or 0)
     if not (risk.get("known", True) and risk.get("complete", True)):
         yield Claim(view, UNKNOWN)
-    if not runs:  # no run has looked: there is nothing that could be known
+    if not runs:  # without a run, nothing is known
         yield Claim(view, UNKNOWN)
         return
     if "verified" in runs[0]:
@@ -213,20 +213,20 @@ def read_status(record: dict[str, Any]) -> Iterator[Claim]:
 
 
 def _is_whole_run(run: dict[str, Any]) -> bool:
-    """Return whether the sums of a run say that all of it is safe."""
+    """Return whether the totals of a run claim that all of its files are safe."""
     safe = run.get("verified", 0) + run.get("skipped", 0)
     return run.get("found") == safe and not run.get("left_behind")
 
 
 def read_status_text(text: str) -> Iterator[Claim]:
-    """Yield what `status` claims in words; of the runs, only the last one is about now."""
+    """Yield the claims of the text of `status`; of the runs, only the last one is current."""
     lines = text.splitlines()
     runs = [line for line in lines if _RUN_LINE.match(line)]
     return _read_texts("status", [line for line in lines if line not in runs[1:]])
 
 
 def read_where(record: dict[str, Any]) -> Iterator[Claim]:
-    """Yield what `where --json` claims of files."""
+    """Yield the claims of `where --json` about files."""
     for file in record.get("files", ()):
         yield Claim("where --json", LISTED, file["path"])
         says = _STATES.get(str(file.get("state", "")))
@@ -235,7 +235,7 @@ def read_where(record: dict[str, Any]) -> Iterator[Claim]:
 
 
 def read_free(record: dict[str, Any]) -> Iterator[Claim]:
-    """Yield what `free --dry-run` would delete."""
+    """Yield the files that `free --dry-run` would delete."""
     for file in record.get("files", ()):
         if file.get("problem") is None:
             yield Claim("free --dry-run", MAY_DELETE, file["path"])
@@ -245,7 +245,7 @@ def read_free(record: dict[str, Any]) -> Iterator[Claim]:
 
 
 def read_look(look: Look, truth: Truth) -> Iterator[Claim]:
-    """Yield what the window claims, from what `tests.window_texts` has read of it."""
+    """Yield the claims of the window from the texts that `tests.window_texts` has read."""
     yield from _read_overview(look["overview"])
     yield from _read_tray(look["tray"])
     yield from _read_texts("status line", look["line"])
@@ -269,7 +269,7 @@ def _read_overview(page: dict[str, Any]) -> Iterator[Claim]:
 
 
 def _read_card(texts: list[str]) -> Iterator[Claim]:
-    """Yield what the card of the files at risk says; words in place of a number say: unknown."""
+    """Yield the claims of the card of files at risk; words instead of a number mean unknown."""
     fact = texts[0] if texts else ""
     number = _find_number(_NUMBER, fact)
     if fact.casefold() == "nothing":
@@ -304,7 +304,7 @@ def _read_folders(page: dict[str, Any]) -> Iterator[Claim]:
 
 
 def _folders_of(rows: list[dict[str, Any]], number: int) -> list[str]:
-    """Return the folder of a line; of an owner or experiment, where all below it is one."""
+    """Return the folder of a row; for an owner or experiment, the only folder below it, if any."""
     if rows[number]["path"] is not None:
         return [rows[number]["path"]]
     level = len(rows[number]["above"])
@@ -318,7 +318,7 @@ def _folders_of(rows: list[dict[str, Any]], number: int) -> list[str]:
 
 
 def _read_folder(folder: str, cells: dict[str, str]) -> Iterator[Claim]:
-    """Yield what a line says: its state, and how many of how many files are verified."""
+    """Yield the claims of a row: its state, and the number of verified files."""
     view, state = "folders", cells.get("State", "")
     if says := _STATES.get(state.casefold()):
         yield Claim(view, says, folder, text=state)
@@ -345,7 +345,7 @@ def _read_history(page: dict[str, Any]) -> Iterator[Claim]:
             outcome = row["cells"].get("Outcome", "")
             if number == 0:
                 yield from _read_texts("history", [outcome])
-            elif _find_number(_ALL_COUNT, outcome) == 0:  # what earlier runs saw was so then
+            elif _find_number(_ALL_COUNT, outcome) == 0:  # earlier runs are not about the present
                 yield Claim("history", SAFE, text=outcome)
 
 
@@ -366,7 +366,7 @@ def _read_where_page(path: str, shown: dict[str, Any], truth: Truth) -> Iterator
 
 
 def _read_texts(view: str, texts: Iterable[str]) -> Iterator[Claim]:
-    """Yield the claims in sentences that are about everything."""
+    """Yield the claims of sentences about everything."""
     for text in texts:
         if _ALL_SAFE.search(text):
             yield Claim(view, SAFE, text=text)
@@ -389,20 +389,20 @@ def _find_number(pattern: re.Pattern[str], text: str) -> int | None:
 
 
 def find_false_claims(claims: Iterable[Claim], truth: Truth, *, unseen: bool = False) -> list[str]:
-    """Return the claims that are more than the truth; with `unseen` a run was cut off at once.
+    """Return the claims that exceed the truth; `unseen` says that a run was cut off suddenly.
 
-    Then its last finds may be unknown, if the view says that the run was cut off. A view that
-    says that it does not know claims no number.
+    Then the last files it found may be unknown if the view shows that the run was cut off. The
+    numbers of a view that shows that something is unknown are not checked.
     """
-    told = list(claims)
-    careful = {_family(claim) for claim in told if claim.says == UNKNOWN}
+    made = list(claims)
+    careful = {_family(claim) for claim in made if claim.says == UNKNOWN}
     if unseen:
-        careful |= {_family(claim) for claim in told if claim.says == CUT_OFF}
-    return sorted({str(claim) for claim in told if not _holds(claim, truth, careful)})
+        careful |= {_family(claim) for claim in made if claim.says == CUT_OFF}
+    return sorted({str(claim) for claim in made if not _holds(claim, truth, careful)})
 
 
 def _family(claim: Claim) -> str:
-    """Return the page or command that a claim is part of: its parts stand for one another."""
+    """Return the page or command of a claim, the same for all of its parts."""
     return claim.view.removesuffix(" icon").removesuffix(" card").removesuffix(" bar")
 
 
@@ -419,7 +419,7 @@ def _holds(claim: Claim, truth: Truth, careful: Collection[str]) -> bool:
 
 
 def _least(claim: Claim, truth: Truth) -> int:
-    """Return the smallest number of files or bytes that may be said to be at risk."""
+    """Return the smallest true number of files or bytes at risk."""
     known = [file.size for file in truth.at_risk if file.key not in truth.excused]
     return len(known) if claim.says == AT_RISK else sum(known)
 
@@ -442,31 +442,31 @@ def _holds_state(claim: Claim, truth: Truth) -> bool:
 
 
 def find_disagreements(claims: Iterable[Claim], truth: Truth) -> list[str]:
-    """Return where a view does not say exactly the truth, after a run that ended well."""
-    told = list(claims)
-    wrong = find_false_claims(told, truth)
-    for claim in told:
+    """Return the deviations of all views from the truth after a successful run."""
+    made = list(claims)
+    wrong = find_false_claims(made, truth)
+    for claim in made:
         if claim.says == AT_RISK and claim.number not in _counts(truth):
             wrong.append(f"{claim}, and there are {len(truth.at_risk)}")
         if claim.says == UNKNOWN and claim.view == "overview card":
             wrong.append(f"{claim}, although all is known")
-    return sorted({*wrong, *_find_silence(told, truth)})
+    return sorted({*wrong, *_find_silence(made, truth)})
 
 
 def _counts(truth: Truth) -> range:
-    """Return how many files may be called at risk: those that were lost here count or do not."""
+    """Return the valid numbers of files at risk; files lost on this computer may count or not."""
     return range(len(truth.at_risk), len(truth.at_risk) + len(truth.gone - truth.safe) + 1)
 
 
 def find_forgotten(claims: Iterable[Claim], truth: Truth) -> list[str]:
-    """Return which files that a run has found are not known to the views that tell of files."""
-    told = list(claims)
-    listed = {claim.of for claim in told if (claim.view, claim.says) == ("where --json", LISTED)}
+    """Return the files that a run has found and that views of single files do not show."""
+    made = list(claims)
+    listed = {claim.of for claim in made if (claim.view, claim.says) == ("where --json", LISTED)}
     wrong = [
         f"where --json does not know {file.key}" for file in truth.wanted if file.key not in listed
     ]
     keys = {file.key for file in truth.wanted}
-    wrong += [str(claim) for claim in told if claim.says == NEVER_SEEN and claim.of in keys]
+    wrong += [str(claim) for claim in made if claim.says == NEVER_SEEN and claim.of in keys]
     return sorted(set(wrong))
 
 
@@ -475,7 +475,7 @@ _SAYING_EACH = {"where --json": SAFE, "transfers": SAFE, "free --dry-run": MAY_D
 
 
 def _find_silence(claims: list[Claim], truth: Truth) -> Iterator[str]:
-    """Yield what is true and not said."""
+    """Yield true statements that a view does not show."""
     saying = {claim.view for claim in claims if claim.says == SAFE and claim.of == ALL}
     if len(_counts(truth)) == 1 and not truth.at_risk:
         yield from (
@@ -485,13 +485,13 @@ def _find_silence(claims: list[Claim], truth: Truth) -> Iterator[str]:
     for view, says in _SAYING_EACH.items():
         if view in careful:
             continue
-        told = {claim.of for claim in claims if (claim.view, claim.says) == (view, says)}
+        shown = {claim.of for claim in claims if (claim.view, claim.says) == (view, says)}
         for file in truth.wanted:
-            if file.key in truth.safe and file.key not in told:
+            if file.key in truth.safe and file.key not in shown:
                 yield f"{view} does not say {says} of {file.key}"
     asked = {claim.of for claim in claims if (claim.view, claim.says) == ("where page", LISTED)}
     safe = {claim.of for claim in claims if (claim.view, claim.says) == ("where page", SAFE)}
-    # What was deleted here before it was seen to be verified is never said to be.
+    # A file deleted here before its verification was seen is never shown as safe.
     here = truth.safe - truth.gone
     yield from (f"where page does not say safe of {key}" for key in (asked & here) - safe)
     if not any(claim.says == AT_RISK and claim.view == "status --json" for claim in claims):

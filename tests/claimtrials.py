@@ -1,13 +1,12 @@
-"""Interrupts uploads in every way and compares what each view then says with the truth.
+"""Interrupt uploads in many ways, and compare the claims of each view with the truth.
 
 `python -m tests.claimtrials [--rounds 3] [--seed 1] [--only WORDS]`
 
-A trial begins with a server, a staging host and a few files, interrupts an upload in the middle,
-and collects the claims of all views: overview, tray, folders, transfers, problems, history, the
-page "Where is my data?", `status`, `where` and `free --dry-run`. None of them may claim more than
-what lies on the server's disk and in its database. One undisturbed run follows, after which all of
-them have to say exactly the truth. The rounds differ in the data, in the moment and in the
-SSH stack.
+A trial starts with a server, a staging host and a few files. It interrupts an upload and collects
+the claims of all views: overview, tray, folders, transfers, problems, history, the page "Where is
+my data?", `status`, `where` and `free --dry-run`. No view may claim more than what is on the
+server's disk and in its database. One undisturbed run follows, after which all views must show
+exactly the truth. The rounds differ in the data, in the moment and in the SSH library.
 """
 
 import argparse
@@ -64,10 +63,10 @@ LARGE_FILES, SMALL_FILES = 4, 5  # of a dataset
 DATASETS = ("alice/Scan 1", "bob/Run 2/deep")
 ADDED = "carol/Added later"
 DROPPED = "Dropped day"
-GAINED = "of somebody else.raw"
+GAINED = "of another uploader.raw"
 LEFT_OUT = "alice/Scan 1/notes.tmp"
 LEFT_OUT_WHOLE = ("bob/Only notes/first.tmp", "bob/Only notes/second.tmp")
-# One channel after another, at a pace at which there is a middle.
+# One channel, at a speed at which a run can be interrupted in the middle.
 SLOW_SETTINGS = {
     "limits.bandwidth": 2,
     "transfer.channels": 1,
@@ -85,31 +84,31 @@ QUICK_SETTINGS = {
 }
 IMPATIENT = ("advanced.pause_patience=1", "transfer.connect_timeout=2", "transfer.stall_timeout=2")
 STACKS = ("libssh", "paramiko")
-POLL = 0.02  # seconds between two looks whether something has happened
+POLL = 0.02  # seconds between two checks
 HOUR = 3600
 WINDOW = ("gui",)
-SAID = 12  # wrongs of a trial, unless more are asked for; the rest is only counted
+SAID = 12  # errors of a trial that are printed by default; the others are counted
 
 
 @dataclass
 class Trial:
-    """A site with data, and what an interruption has to tell of itself.
+    """A site with data, and the expected effects of an interruption.
 
-    `must_say` are what views have to say, besides no falsehood; `forgotten`: the ledger is lost.
-    `excused` are keys of files that the server lost after the last look, `remaining` of those that
-    no run can make safe.
+    `must_say` has claims that views must make. `forgotten` says that the ledger is lost. `excused`
+    are the keys of files that the server lost after the last check, `remaining` the keys of files
+    that no run can make safe.
     """
 
     site: Site
     chance: random.Random
     stack: ExitStack
     inventory: Inventory
-    must_say: set[tuple[str, str]] = field(default_factory=set)  # views and what they say
+    must_say: set[tuple[str, str]] = field(default_factory=set)  # views and their claims
     forgotten: bool = False
     excused: set[str] = field(default_factory=set)
     remaining: set[str] = field(default_factory=set)
-    looks: list[Look] = field(default_factory=list)  # at a window that was open meanwhile
-    final: tuple[str, ...] = ()  # settings of the run that follows
+    looks: list[Look] = field(default_factory=list)  # texts of a window open during the trial
+    final: tuple[str, ...] = ()  # settings of the final run
     heal: Callable[[], object] = bool
 
     # The data
@@ -117,7 +116,7 @@ class Trial:
     def add_files(
         self, folder: Path, *, large: int = LARGE_FILES, small: int = SMALL_FILES
     ) -> None:
-        """Put files into a folder; the large ones take about a second each."""
+        """Create files in a folder; the upload of each large one takes about a second."""
         folder.mkdir(parents=True, exist_ok=True)
         for number in range(large):
             self.write(folder / f"large {number}.raw", LARGE + number)
@@ -125,13 +124,13 @@ class Trial:
             self.write(folder / f"small_{number}.txt", self.chance.randrange(1, 5000))
 
     def write(self, path: Path, size: int) -> None:
-        """Write bytes that nobody has, some days old."""
+        """Write random bytes to a file that is some days old."""
         path.write_bytes(self.chance.randbytes(size))
         old = time.time() - 48 * HOUR + self.chance.random() * HOUR
         os.utime(path, (old, old))
 
     def make_all_safe(self, *settings: str) -> None:
-        """Carry out an undisturbed run."""
+        """Execute an undisturbed run."""
         ended = self.site.run(*settings)
         assert ended.code == 0, (ended.output[-2000:], ended.complaints[-2000:])
         assert not self.truth().at_risk
@@ -139,7 +138,7 @@ class Trial:
     def truth(self) -> Truth:
         return Truth.take(self.site, self.inventory, self.excused)
 
-    # The run that is interrupted
+    # The interrupted run
 
     def start(
         self, *words: str, settings: tuple[str, ...] = (), stdin: int = subprocess.DEVNULL
@@ -155,9 +154,9 @@ class Trial:
         return process
 
     def wait_for_the_middle(self, process: "Popen[str]") -> None:
-        """Wait until two or three large files more have arrived, one after the other.
+        """Wait until two or three more large files have arrived, one after the other.
 
-        That takes more than a second: what was found is in the ledger by then.
+        That takes more than a second, so that the found files are in the ledger.
         """
         enough = self._count_large() + self.chance.choice((2, 3))
         self.wait(process, lambda: self._count_large() >= enough)
@@ -167,10 +166,10 @@ class Trial:
         return sum(size is not None and LARGE <= size < LARGE + 100 for size in sizes)
 
     def wait(self, process: "Popen[str]", happened: Callable[[], bool]) -> None:
-        """Wait until something has happened, while the command is at work."""
+        """Wait until `happened` is true while the command runs."""
         deadline = time.monotonic() + DEADLINE
         while not happened():
-            assert time.monotonic() < deadline, "nothing happens"
+            assert time.monotonic() < deadline, "nothing happened"
             try:
                 process.wait(POLL)
             except TimeoutExpired:
@@ -185,7 +184,7 @@ class Trial:
         finish(process)
 
     def open_window(self) -> "Popen[str]":
-        """Open the real window without a screen; its engine begins a slow run at once."""
+        """Open the real window without a screen; its engine starts a slow run immediately."""
         self.save(SLOW_SETTINGS | {"schedule.kind": "startup"})
         process = Popen(
             [sys.executable, "-m", "mydata_like", "gui", "--config", str(self.site.config)],
@@ -228,7 +227,7 @@ def _kill_alone(process: "Popen[str]") -> None:
 TELL_CUT_OFF = {(view, CUT_OFF) for view in ("overview", "status", "status --json")}
 TELL_AWAY = {("overview", AWAY)}
 
-# The interruptions. Each begins with files that no run has seen yet.
+# The interruptions. Each starts with files that no run has found yet.
 
 
 def kill_window_and_engine(trial: Trial) -> None:
@@ -303,7 +302,7 @@ def crash_under_the_window(trial: Trial) -> None:
 
 
 def _upload_in_a_window(trial: Trial, end: str) -> None:
-    """Start a run in a window, end it there, and look what that very window says."""
+    """Start a run in a window, end it there, and read the texts of the same window."""
     trial.save(SLOW_SETTINGS)
     with OpenWindow(trial.site) as window:
         window.tell("start")
@@ -415,32 +414,32 @@ def kill_dropped_folder(trial: Trial) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class HungWrite(Fault):
-    """Keeps requests that write from being carried out, and tells when one has come."""
+    """A fault that blocks writing requests, and sets an event when the first one arrives."""
 
-    heard: Event = field(default_factory=Event, compare=False)
+    arrived: Event = field(default_factory=Event, compare=False)
 
     def matches(self, method: str, path: str) -> bool:
         found = method != "GET" and super().matches(method, path)
         if found:
-            self.heard.set()
+            self.arrived.set()
         return found
 
 
 def kill_while_replacing(trial: Trial) -> None:
-    """Kill a run whose new bytes have been sent, and whose record is not written yet."""
+    """Kill a run after its new bytes were sent and before its record is written."""
     trial.make_all_safe()
     _rewrite_one(trial)
     written = HungWrite(action=Hang(), path="dataset_file", count=None)
     trial.site.server.faults.add(written)
     process = trial.start("run", "--json")
-    trial.wait(process, written.heard.is_set)
+    trial.wait(process, written.arrived.is_set)
     _kill(process)
     trial.site.server.faults.clear()
     trial.must_say = TELL_CUT_OFF
 
 
 def _rewrite_one(trial: Trial) -> Path:
-    """Give a file as many other bytes."""
+    """Replace the bytes of a file by other bytes of the same size."""
     path = trial.site.data / DATASETS[0] / "large 1.raw"
     trial.write(path, path.stat().st_size)
     return path
@@ -456,7 +455,7 @@ def delete_ledger(trial: Trial) -> None:
 
 
 def lose_record(trial: Trial) -> None:
-    """Lose a record and gain another, so that the sums of the dataset stay as they are."""
+    """Lose a record and add another, so that the totals of the dataset stay the same."""
     trial.make_all_safe()
     server = trial.site.server
     files = {file.filename: file for file in server.datafiles()}
@@ -479,7 +478,7 @@ def _but_for_its_id(row: sqlite3.Row) -> dict[str, Any]:
 
 
 def leave_folder_out(trial: Trial) -> None:
-    """Add a folder of which nothing is to be sent."""
+    """Add a folder whose files are all excluded."""
     for name in LEFT_OUT_WHOLE:
         (trial.site.data / name).parent.mkdir(exist_ok=True)
         trial.write(trial.site.data / name, 100)
@@ -487,7 +486,7 @@ def leave_folder_out(trial: Trial) -> None:
 
 
 def store_nothing(trial: Trial) -> None:
-    """Answer every registration with 202, and keep nothing of it."""
+    """Answer every registration with 202, and store nothing."""
     nothing = Fault(action=Reply(202), method="PATCH", path="dataset_file", count=None)
     trial.site.server.faults.add(nothing)
     trial.heal = trial.site.server.faults.clear
@@ -503,7 +502,7 @@ def delete_local_file(trial: Trial) -> None:
 
 
 def change_without_ssh(trial: Trial) -> None:
-    """Change a file where only HTTP is left, over which no record can be replaced."""
+    """Change a file that can only be sent over HTTP, which cannot replace records."""
     over_http = ("transfer.method=http",)
     trial.make_all_safe(*over_http)
     path = _rewrite_one(trial)
@@ -544,7 +543,7 @@ NEEDS_ROOT = {"the disk of the staging host is full"}
 
 @contextmanager
 def open_trial(folder: Path, seed: int = 0) -> Iterator[Trial]:
-    """Start a site with a few files that no run has seen."""
+    """Start a site with a few files that no run has found."""
     chance = random.Random(seed)
     with ExitStack() as stack:
         site = stack.enter_context(open_site(folder))
@@ -559,25 +558,25 @@ def open_trial(folder: Path, seed: int = 0) -> Iterator[Trial]:
 
 
 def play(name: str, folder: Path, seed: int = 0) -> list[str]:
-    """Carry out one trial; return every claim that is not the truth."""
+    """Execute one trial; return all false claims."""
     with open_trial(folder, seed) as trial:
         INTERRUPTIONS[name](trial)
         wrongs = [f"after it: {wrong}" for wrong in judge_interrupted(trial)]
         trial.heal()
         ended = trial.site.run(*trial.final)
         if ended.code and not trial.remaining:
-            wrongs.append(f"the next run: it ended with {ended.code} ({ended.problem})")
+            wrongs.append(f"the next run ended with exit code {ended.code} ({ended.problem})")
         return [*wrongs, *(f"after the next run: {wrong}" for wrong in judge_ended(trial))]
 
 
 def judge_interrupted(trial: Trial) -> list[str]:
-    """Return what is said that is more than the truth."""
+    """Return the claims after the interruption that exceed the truth."""
     truth = trial.truth()
     claims = _views(trial).collect(truth)
     wrongs = find_false_claims(claims, truth)
     for look in trial.looks:
-        said = read_look(look, truth)
-        wrongs += [f"the open {wrong}" for wrong in find_false_claims(said, truth)]
+        shown = read_look(look, truth)
+        wrongs += [f"the open {wrong}" for wrong in find_false_claims(shown, truth)]
     unsaid = trial.must_say - {(claim.view, claim.says) for claim in claims}
     wrongs += [f"{view} does not say: {says}" for view, says in sorted(unsaid)]
     if not trial.forgotten:
@@ -586,7 +585,7 @@ def judge_interrupted(trial: Trial) -> list[str]:
 
 
 def judge_ended(trial: Trial) -> list[str]:
-    """Return what is not exactly the truth after a run that ended well."""
+    """Return all deviations from the truth after a successful run."""
     trial.excused.clear()
     truth = trial.truth()
     lost = {file.key for file in truth.at_risk} - trial.remaining
@@ -613,12 +612,14 @@ def _play_in_a_folder(name: str, seed: int) -> list[str]:
 
 
 def main() -> int:
-    """Carry out rounds as the command line says; return 1 where a view was wrong."""
+    """Execute the rounds of the command line; return 1 if a view made a false claim."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=1, help="each has all interruptions")
+    parser.add_argument(
+        "--rounds", type=int, default=1, help="number of rounds, each with all interruptions"
+    )
     parser.add_argument("--seed", type=int, default=random.randrange(10**6))
-    parser.add_argument("--only", default="", help="interruptions with these words")
-    parser.add_argument("--said", type=int, default=SAID, help="wrongs of each that are said")
+    parser.add_argument("--only", default="", help="only interruptions with these words")
+    parser.add_argument("--said", type=int, default=SAID, help="errors of each to print")
     options = parser.parse_args()
     names = [name for name in INTERRUPTIONS if options.only in name]
     _say(f"seed {options.seed}")

@@ -1,7 +1,7 @@
-"""Every test: no window, no network, a home of its own, and nothing left running.
+"""The environment of every test: no screen, no network, a new home folder, nothing left running.
 
-A test without a mark is *pure*: it works in this process only, within a second. `make quick` runs
-these. The marks are in pyproject.toml; some are set by `pytest_collection_modifyitems`.
+A test without a mark is *pure*: it runs in this process only, within a second. `make quick` runs
+these. The marks are in pyproject.toml; `pytest_collection_modifyitems` sets some of them.
 """
 
 import gc
@@ -32,7 +32,7 @@ settings.load_profile("house")
 
 KINDS = ("process", "sshd", "server", "slow", "gui")
 FOLDERS = {"gui": "gui", "faults": "server", "flow": "server"}  # other tests start processes
-# What starts servers, and the mark of all tests of a module that has it among its names.
+# Names that start servers, and the mark for all tests of a module that imports one of them.
 STARTERS = {
     "EmbeddedServer": "server",
     "open_free_site": "server",
@@ -42,11 +42,11 @@ STARTERS = {
 }
 SSHD = shutil.which("sshd") or Path("/usr/sbin/sshd").exists()
 CPU_SECONDS = 1.0  # of a pure test in `make quick`
-SLOW_COMPUTER = 4  # times as much elsewhere: the whole gate also runs on slower and busy computers
+SLOW_COMPUTER = 4  # factor outside of `make quick`: the gate also runs on slow and busy computers
 WALL_SECONDS = 60  # after which a pure test counts as hanging, on a very busy computer
 PROCESS_EVENTS = ("subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system")
 PROCESS = psutil.Process()
-GRACE = 30.0  # seconds for threads and processes that are just ending
+GRACE = 30.0  # seconds to wait for threads and processes to end
 HOME = {
     "HOME": "",
     "USERPROFILE": "",
@@ -67,14 +67,14 @@ def _connect_nearby(self: socket.socket, address: Any) -> None:
     if self.family in (socket.AF_INET, socket.AF_INET6) and self.type != socket.SOCK_DGRAM:
         host = str(address[0])
         if host != "localhost" and not ipaddress.ip_address(host.partition("%")[0]).is_loopback:
-            pytest.fail(f"A test wanted to connect to {host}.")
+            pytest.fail(f"A test tried to connect to {host}.")
     _connect(self, address)
 
 
-# The one patch of the house, at the border of the operating system.
+# The only patch in the tests, at the border to the operating system.
 socket.socket.connect = _connect_nearby  # type: ignore[method-assign]
 
-_started: list[str] = []  # the programs that the test has started
+_started: list[str] = []  # the programs started by the test
 
 
 def _note_process(event: str, arguments: tuple[Any, ...]) -> None:
@@ -86,14 +86,12 @@ sys.addaudithook(_note_process)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--no-time-limit", action="store_true", help="for runs under a tracer, which takes time"
-    )
+    parser.addoption("--no-time-limit", action="store_true", help="for runs under a slow tracer")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
-    """Mark tests by their folder and by what their module uses; mark the others as pure."""
+    """Mark tests by their folder and by the names in their module; mark the others as pure."""
     for item in items:
         for kind in _find_kinds(item):
             item.add_marker(kind)
@@ -124,9 +122,9 @@ def pytest_runtest_setup() -> Iterator[None]:
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     """Fail a pure test that starts a program or takes more than a second.
 
-    A second of CPU time, of all threads: on a busy computer the time on the clock says nothing
-    about the test. A test that waits is not found by that, but by the limit of pytest-timeout,
-    which is generous for the same reason.
+    The limit is CPU time of all threads, because elapsed time depends on the load of the computer.
+    A test that waits is found by the limit of pytest-timeout, which is generous for the same
+    reason.
     """
     begun = time.process_time()
     yield
@@ -144,19 +142,19 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
 
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
-    """Local files that have settled, and the folder that plays the staging area."""
+    """Settled local files, and a folder that serves as the staging area."""
     return Place(tmp_path)
 
 
 @pytest.fixture(scope="session")
 def _homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Folders for one test each; pytest would look through all of them for each new one."""
+    """A new folder for each test; pytest's own would list all existing ones each time."""
     folder = tmp_path_factory.mktemp("homes")
     return (folder / str(number) for number in count())
 
 
 @pytest.fixture(autouse=True)
-def _a_home_of_its_own(_homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def _new_home(_homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     home = next(_homes)
     home.mkdir()
     for name, folder in HOME.items():
@@ -169,17 +167,17 @@ def _a_home_of_its_own(_homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.fixture(autouse=True)
 def _nothing_left_running() -> Iterator[None]:
-    """Fail a test that leaves a thread or a process, or a lower priority of this process.
+    """Fail a test that leaves a thread, a process, or a lower priority of this process.
 
-    All later tests and the programs that they start would have that priority, too, and would reach
-    their time limits on a busy computer.
+    All later tests and the programs that they start would inherit that priority, and exceed their
+    time limits on a busy computer.
     """
     threads, processes = set(threading.enumerate()), _children()
     priority = PROCESS.nice()
     yield
     assert PROCESS.nice() == priority, "set limits.low_priority=false: it cannot be undone"
     if _new_threads(threads):
-        gc.collect()  # connections in the frames of errors end with those
+        gc.collect()  # closes connections that frames of exceptions refer to
     for thread in _new_threads(threads):
         thread.join(GRACE)
     left = [thread.name for thread in _new_threads(threads) if thread.is_alive()]
@@ -196,7 +194,7 @@ def _new_threads(before: set[threading.Thread]) -> list[threading.Thread]:
 
 
 def _children() -> set[int]:
-    """Return the processes we have started, but for the tracker that multiprocessing keeps."""
+    """Return our child processes, without the resource tracker of multiprocessing."""
     tracker = getattr(resource_tracker._resource_tracker, "_pid", None)  # type: ignore[attr-defined]
     tasks = Path("/proc/self/task")
     if tasks.is_dir():
@@ -211,4 +209,4 @@ def _read(path: Path) -> str:
     try:
         return path.read_text()
     except OSError:
-        return ""  # the thread has ended meanwhile
+        return ""  # the thread has ended

@@ -1,4 +1,4 @@
-"""A client for the embedded server: plain requests, and records as clients send them."""
+"""A client for the embedded server: plain requests, and records in the format of clients."""
 
 import hashlib
 from pathlib import Path
@@ -15,7 +15,7 @@ SORRY = {"error_message": "Sorry, this request could not be processed. Please tr
 
 
 class Api(requests.Session):
-    """A session with a server, as one of its users (None for nobody)."""
+    """A session with a server as one of its users, or anonymous with None."""
 
     def __init__(self, server: EmbeddedServer, username: str | None = "demo") -> None:
         super().__init__()
@@ -31,10 +31,10 @@ class Api(requests.Session):
         return super().request(method, f"{self.server.url}/api/v1/{path}", *args, **options)
 
     def get(self, path, **options):
-        return self.request("GET", path, **options)  # requests' own would follow redirects
+        return self.request("GET", path, **options)  # the inherited method follows redirects
 
     def prepare(self, *, approved: bool = True) -> None:
-        """Make an instrument, an uploader, an experiment and a dataset, each with id 1."""
+        """Create an instrument, an uploader, an experiment and a dataset, each with id 1."""
         self.post("instrument/", json={"facility": "/api/v1/facility/1/", "name": "Scope"})
         self.post("mydata_uploader/", json={"uuid": UUID, "name": "Scope"})
         self.post("mydata_uploaderregistrationrequest/", json=registration())
@@ -53,7 +53,7 @@ class Api(requests.Session):
         return self.post("dataset/", json=body).json()["id"]
 
     def put_file(self, uri: str, content: bytes = HELLO) -> Path:
-        """Put bytes into the staging area, as an upload would."""
+        """Write bytes into the staging area, as an upload does."""
         path = self.server.box_location / uri
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
@@ -68,7 +68,7 @@ class Api(requests.Session):
 
 
 def is_bare(reply: requests.Response, status: int) -> bool:
-    """Whether a reply is a status and nothing else."""
+    """Return whether a reply has only a status and an empty body."""
     return (reply.status_code, reply.content, reply.headers["Content-Type"]) == (status, b"", HTML)
 
 
@@ -101,7 +101,7 @@ def experiment(title: str, owner: str, **others: str) -> dict:
 
 
 def record(filename: str = "a.txt", **changes: object) -> dict:
-    """A datafile record; a change to `...` leaves the field out."""
+    """Return a datafile record; a change to `...` omits the field."""
     fields = {
         "dataset": "/api/v1/dataset/1/",
         "filename": filename,
@@ -119,6 +119,6 @@ def record(filename: str = "a.txt", **changes: object) -> dict:
 
 
 def staged(filename: str, uri: str | None = None, box: str = "staging", **changes: object) -> dict:
-    """A record of a file whose bytes are there already."""
+    """Return a record of a file whose bytes are already in the staging area."""
     replica = {"url": uri or f"own/{filename}", "location": box, "protocol": "file"}
     return record(filename, replicas=[replica], **changes)

@@ -1,4 +1,4 @@
-"""What may be wrong with a file whose space is to be freed, here and on the server."""
+"""Faults of a file that is to be freed, on this computer and on the server."""
 
 import hashlib
 import os
@@ -23,18 +23,18 @@ if sys.platform != "win32":
 
 @dataclass
 class Trial:
-    """One file, and all that can be done to it."""
+    """One file, and the operations for its faults."""
 
     site: FreeSite
     chance: random.Random
     stack: ExitStack
     path: Path
-    content: bytes  # that must not get lost
+    content: bytes  # that must not be lost
     kept: Kept
     entry: Entry | None
     kinds: list[str] = field(default_factory=list)
     at_last: list[Callable[[], object]] = field(default_factory=list)  # after the deletions
-    deed: str = ""  # of another program, in the moment of the deletion
+    deed: str = ""  # of another program at the moment of the deletion
     faults: list[Fault] = field(default_factory=list)
     archive: "Archive | None" = None
 
@@ -43,7 +43,7 @@ class Trial:
         return self.path.relative_to(self.site.data).as_posix()
 
     def put(self, content: bytes, path: Path | None = None) -> None:
-        """Give the local file other bytes, and its old time."""
+        """Write other bytes to the local file, and restore its time."""
         (path or self.path).write_bytes(content)
         self.content = content
         self.age()
@@ -52,7 +52,7 @@ class Trial:
         os.utime(self.path, ns=(LONG_AGO_NS, LONG_AGO_NS))
 
     def remember(self, **values: object) -> None:
-        """Change the ledger's row."""
+        """Change the row of the ledger."""
         if self.entry is not None:
             self.entry = self.entry._replace(**values)
 
@@ -209,7 +209,7 @@ def move(trial: Trial) -> None:
 
 
 def move_without_bytes(trial: Trial) -> None:
-    """Let the replica's flag claim bytes that another box does not have."""
+    """Move the replica's record to another box that does not have its bytes."""
     trial.kept.stored.unlink()
     trial.change("replica", box=trial.site.other_box[0])
 
@@ -220,7 +220,7 @@ def move_with_other_bytes(trial: Trial) -> None:
 
 
 def move_outside(trial: Trial) -> None:
-    """Let the replica's path lead out of its box, to a file that is no part of it."""
+    """Change the replica's path to a file outside its box."""
     outside = trial.site.server.directory / "outside"
     outside.mkdir(exist_ok=True)
     trial.kept.stored.rename(outside / str(trial.kept.datafile))
@@ -232,7 +232,7 @@ def add_copy(trial: Trial) -> None:
 
 
 def leave_only_a_stale_copy(trial: Trial) -> None:
-    """Let our replica's bytes be gone, and a copy elsewhere still count as verified."""
+    """Delete all bytes, and leave a replica in another box that counts as verified."""
     add_copy(trial)
     trial.kept.stored.unlink()
     trial.site.server.site.store.change("DELETE FROM replica WHERE id = ?", trial.kept.replica)
@@ -266,7 +266,7 @@ def be_a_folder(trial: Trial) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Meanwhile(Fault):
-    """Does something when a request comes, before it is carried out as usual."""
+    """A fault that executes an action before a request is handled normally."""
 
     act: Callable[[], object]
 
@@ -285,7 +285,7 @@ def vanish_when_asked(trial: Trial) -> None:
 
 
 def acknowledge_only(trial: Trial) -> None:
-    """Let the server acknowledge the question, and verify nothing."""
+    """Make the server acknowledge the verification request, and verify nothing."""
     trial.faults.append(Fault(action=Reply(200), path=_question(trial), count=None))
 
 
@@ -349,7 +349,7 @@ KINDS: Mapping[str, Mapping[str, Callable[[Trial], None]]] = {
     "replica": {
         "gone": lose_replica,
         "not verified": unverify,
-        "verified nobody knows when": never_verified,
+        "verified at an unknown time": never_verified,
         "verified in the future": verified_in_the_future,
         "moved": move,
         "moved, no bytes": move_without_bytes,
@@ -374,19 +374,19 @@ KINDS: Mapping[str, Mapping[str, Callable[[Trial], None]]] = {
         "lost": lose_answer,
     },
 }
-OF_ARCHIVED = ("local", "race", "ledger")  # what may be wrong with a file in an archive
+OF_ARCHIVED = ("local", "race", "ledger")  # the faults of a file in an archive
 
 
 @dataclass
 class Archive:
-    """An archive on the server that holds some of the files."""
+    """An archive on the server that contains some of the files."""
 
     kept: Kept
     site: FreeSite
     chance: random.Random
 
     def spoil(self) -> str:
-        """Do something to the archive, and return what."""
+        """Apply a random fault to the archive, and return its name."""
         kind = self.chance.choice(("", "", "rotten", "cut", "gone", "another one", "not verified"))
         stored, content = self.kept.stored, self.kept.stored.read_bytes()
         if kind == "rotten":
@@ -403,14 +403,14 @@ class Archive:
         return f"archive: {kind}" if kind else ""
 
     def _become_another(self) -> None:
-        """Let record and bytes agree, and the files not be in it."""
+        """Replace the archive by consistent bytes that do not contain the files."""
         stored = self.kept.stored
         stored.write_bytes(b"none of ours")
         row = {"location": str(stored.parent), "uri": stored.name, "size": 12}
         self.site.change("datafile", self.kept.datafile, size=12, md5sum=find_checksum(row))
 
     def has(self, trial: Trial) -> bool:
-        """Return whether the server has this file in it."""
+        """Return whether the server has this file in the archive."""
         kept, stored = self.kept, self.kept.stored
         if not stored.is_file():
             return False

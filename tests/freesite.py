@@ -1,4 +1,4 @@
-"""An upload server with verified files and a ledger that knows them, made without uploading any."""
+"""An upload server with verified files, and a ledger of them, created without an upload."""
 
 import hashlib
 import os
@@ -46,7 +46,7 @@ SETTINGS = (
 
 
 class Kept(NamedTuple):
-    """A file that the server has verified: its numbers there, and where its bytes lie."""
+    """A file that the server has verified: its ids, and the path of its bytes."""
 
     dataset: DatasetId
     directory: str
@@ -58,7 +58,7 @@ class Kept(NamedTuple):
 
 
 class FreeSite:
-    """A data directory, a server that has its files, and the ledger; there is no staging host."""
+    """A data directory, a server that has its files, and the ledger, without a staging host."""
 
     def __init__(self, folder: Path, server: EmbeddedServer) -> None:
         self.server = server
@@ -93,7 +93,7 @@ class FreeSite:
         secrets.write_text(tomlkit.dumps(key), encoding="utf-8")
 
     def _register(self) -> None:
-        """Have the uploader approved, and an experiment made."""
+        """Register and approve the uploader, and create an experiment."""
         self.server.set_address(ScpAddress("mydata", "127.0.0.1", 22))
         places = find_places(self.config)
         with self._connected() as connection:
@@ -116,13 +116,13 @@ class FreeSite:
             connection.close()
 
     def add_dataset(self, name: str) -> DatasetId:
-        """Make a dataset on the server, whose folder is in the data directory."""
+        """Create a dataset on the server for a folder of the data directory."""
         with self._connected() as connection:
             made = connection.server.create_dataset(self._experiment, name, connection.instrument)
         return made.id
 
     def keep(self, dataset: DatasetId, directory: str, name: str, content: bytes) -> Kept:
-        """Let the server have a verified file."""
+        """Store a verified file on the server."""
         remote = f"set-{dataset}/{directory}/{name}" if directory else f"set-{dataset}/{name}"
         stored = self.server.box_location / remote
         stored.parent.mkdir(parents=True, exist_ok=True)
@@ -158,7 +158,7 @@ class FreeSite:
 
     @property
     def other_box(self) -> tuple[int, Path]:
-        """A box of the server that is not ours: its number and its folder."""
+        """Another storage box of the server: its id and its folder."""
         return self.box_number(DEFAULT_BOX), self.server.directory / "store"
 
     def change(self, table: str, number: int, **values: str | int | None) -> None:
@@ -167,7 +167,7 @@ class FreeSite:
         self._store.change(f"UPDATE {table} SET {marks} WHERE id = ?", *values.values(), number)
 
     def remember(self, entries: Sequence[Entry]) -> None:
-        """Have rows in the ledger."""
+        """Record rows in the ledger."""
         root = os.fsencode(self.data)
         file = ledger_file(self.settings, find_places(self.config), root)
         ledger = SqliteLedger.open(file, root, SystemClock())
@@ -177,13 +177,13 @@ class FreeSite:
             ledger.close()
 
     def free(self, *paths: Path, delete: bool = True) -> list[DeletedFile | KeptFile]:
-        """Free files, as the command does."""
+        """Free files as the command does."""
         observer = RunObserver()
         with open_cleanup(self.settings, self.config, observer, delete=delete) as freeing:
             return list(freeing(paths))
 
     def has(self, dataset: DatasetId, directory: str, name: str, content: bytes) -> bool:
-        """Return whether the server's disk has these bytes, and its database a record of them."""
+        """Return whether the server has a record of these bytes and has them on its disk."""
         rows = self._store.rows(
             "SELECT r.uri, b.location FROM datafile d JOIN replica r ON r.datafile = d.id"
             " JOIN box b ON b.id = r.box WHERE d.dataset = ? AND d.directory = ?"
@@ -203,7 +203,7 @@ def _read(location: Path, uri: str) -> bytes | None:
 
 
 def an_entry(key: str, content: bytes, kept: Kept) -> Entry:
-    """Return what the ledger has of a local file that the server has verified."""
+    """Return the ledger's entry of a local file that the server has verified."""
     return Entry(
         os.fsencode(key),
         len(content),
@@ -218,14 +218,14 @@ def an_entry(key: str, content: bytes, kept: Kept) -> Entry:
 
 @contextmanager
 def open_free_site(folder: Path) -> Iterator[FreeSite]:
-    """Start a server in a folder, with nothing on it."""
+    """Start an empty server in a folder."""
     server = EmbeddedServer(folder / "server", auto_approve=True, verify_delay=3600)
     with server:
         yield FreeSite(folder, server)
 
 
 def wait_until_settled() -> None:
-    """Return when the files that were just written may be believed: time stamps lag behind."""
+    """Wait until files that were just written count as settled; their time stamps are coarse."""
     end = time.monotonic() + 0.03
     while time.monotonic() < end:
         pass

@@ -1,13 +1,13 @@
-"""Frees space where everything may be wrong, and looks whether anything got lost.
+"""Free files with random faults, and check that no data is lost.
 
 `python -m tests.freetrials [--trials 10000] [--seed 1] [--at-once 200]`
 
-A trial is one local file that was verified by the server. Then things are done to it at random: to
-the local file, the ledger's row, the server's record, its replica, the bytes on the server's disk,
-the archive that it is in, the server's answers, and by another program in the very moment of the
-deletion. Many such files at once are freed by the real code, which asks an embedded server over
-real sockets. A deletion is unsafe where the server's disk and database do not have the file's last
-bytes, whatever the program believes; and so is a change of a file that stays.
+A trial is one local file that the server has verified. Random faults are applied to the local file,
+the ledger's row, the server's record, its replica, the bytes on the server's disk, the archive that
+contains it, the server's answers, and by another program at the moment of the deletion. The real
+code then frees many such files, with an embedded server over real sockets. A deletion is unsafe if
+the server's disk and database do not have the last bytes of the file. A change of a file that is
+kept is unsafe as well.
 """
 
 import argparse
@@ -42,22 +42,22 @@ from tests.freesite import (
 from tests.racing import FRAME, racing
 
 AT_ONCE = 200
-RACE = 0.002  # seconds after the log's line within which another program writes
-SHARE = 0.15  # of the files, for each thing that may be wrong
+RACE = 0.002  # seconds after the line in the deletion log within which another program writes
+SHARE = 0.15  # of the files that get a fault of each area
 ARCHIVED = 0.2  # the share of the files that are in archives
-NOTHING = "nothing is wrong"
+NOTHING = "no fault"
 
 
 @dataclass
 class Table:
-    """How many trials of each kind there were, and what became of them."""
+    """The number of trials of each kind, and their results."""
 
     trials: Counter[str] = field(default_factory=Counter)
     deleted: Counter[str] = field(default_factory=Counter)
     unsafe: Counter[str] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)  # why files were kept
     wrongs: list[str] = field(default_factory=list)
-    written: int = 0  # files that another program wrote to in the moment of the deletion
+    written: int = 0  # files that another program wrote to at the moment of the deletion
 
     def lines(self) -> list[str]:
         """Return the table as text."""
@@ -80,7 +80,7 @@ class FreeTrials:
         self.table = Table()
 
     def run(self, count: int) -> None:
-        """Carry out so many trials at once."""
+        """Execute a batch of trials."""
         self._batches += 1
         name = f"Batch {self._batches}"
         dataset = self._site.add_dataset(name)
@@ -101,7 +101,7 @@ class FreeTrials:
         shutil.rmtree(self._site.data / OWNER / name)
 
     def _begin(self, name: str, dataset: DatasetId, number: int, stack: ExitStack) -> Trial:
-        """Make a file that the server has verified, with which nothing is wrong."""
+        """Create a file without faults that the server has verified."""
         directory = self._chance.choice(("", "raw", "raw/deep"))
         path = self._site.data / OWNER / name / directory / f"{number:04}.dat"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -117,7 +117,7 @@ class FreeTrials:
         return trial
 
     def _archive(self, name: str, dataset: DatasetId, trials: Sequence[Trial]) -> None:
-        """Let the server have those files in archives that it does not have as they are."""
+        """Store the files that have no record of their own in archives on the server."""
         left = [trial for trial in trials if not trial.kept.datafile]
         wait_until_settled()
         for number, start in enumerate(range(0, len(left), 10)):
@@ -145,7 +145,7 @@ class FreeTrials:
                     trial.kinds.append(f"{area}: {kind}")
 
     def _interfere(self, stack: ExitStack, trials: Sequence[Trial]) -> None:
-        """Let the server be wrong about all files, now and then."""
+        """Apply a random fault of the server to all files, in some batches."""
         server, chance = self._site.server, self._chance.random()
         kind = ""
         if chance < 0.05:
@@ -189,20 +189,20 @@ class FreeTrials:
 
 
 def _find_wrong(trial: Trial, fate: DeletedFile | KeptFile | None, *, gone: bool) -> str:
-    """Return what is not as it has to be."""
+    """Return what is wrong with the result of a trial; empty if nothing is."""
     if gone:
         if not trial.is_safe_on_the_server():
-            return "its bytes are nowhere"
-        return "" if isinstance(fate, DeletedFile) else "it is gone, and nobody said so"
+            return "its bytes are lost"
+        return "" if isinstance(fate, DeletedFile) else "it was deleted without a report"
     if trial.path.read_bytes() != trial.content:
         return "it has other bytes than were written"
     if isinstance(fate, DeletedFile) and trial.deed != "replace":
-        return "it is said to be deleted, and is there"
+        return "it was reported as deleted, but exists"
     return ""
 
 
 def _may_follow(trial: Trial, area: str) -> bool:
-    """Return whether two things that are wrong do not get in each other's way."""
+    """Return whether a further fault of this area is compatible with the earlier ones."""
     before = {kind.partition(":")[0] for kind in trial.kinds}
     if area == "race":
         return "local" not in before
@@ -212,7 +212,7 @@ def _may_follow(trial: Trial, area: str) -> bool:
 
 
 def _find_written(trial: Trial) -> bytes:
-    """Return what a file must hold now that another program wrote to it."""
+    """Return the expected bytes of a file after another program wrote to it."""
     if trial.deed == "append":
         return trial.content + FRAME
     if trial.deed == "overwrite":
@@ -232,7 +232,7 @@ def _member(trial: Trial, name: str) -> ArchiveMember:
 
 
 def carry_out(folder: Path, trials: int, seed: int, at_once: int = AT_ONCE) -> Table:
-    """Carry out so many trials in a folder, and return what became of them."""
+    """Execute trials in a folder, and return their results."""
     with open_free_site(folder) as site:
         test = FreeTrials(site, seed)
         for start in range(0, trials, at_once):
@@ -241,11 +241,11 @@ def carry_out(folder: Path, trials: int, seed: int, at_once: int = AT_ONCE) -> T
 
 
 def main() -> int:
-    """Carry out trials as the command line says; return 1 where a deletion was unsafe."""
+    """Execute the trials of the command line; return 1 if a deletion was unsafe."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--trials", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=random.randrange(10**6))
-    parser.add_argument("--at-once", type=int, default=AT_ONCE, help="files of one command")
+    parser.add_argument("--at-once", type=int, default=AT_ONCE, help="files per command")
     options = parser.parse_args()
     began = time.monotonic()
     folder = Path(tempfile.mkdtemp(prefix="freetrials-"))
@@ -256,7 +256,7 @@ def main() -> int:
     _say(f"seed {options.seed}, {time.monotonic() - began:.0f} s")
     for line in (*table.lines(), "", *table.wrongs[:20]):
         _say(line)
-    _say(f"{table.written} files were written to by another program as they were to be deleted")
+    _say(f"{table.written} files were written to by another program during their deletion")
     _say(f"kept: {dict(table.reasons.most_common())}")
     return int(bool(table.wrongs))
 

@@ -1,4 +1,4 @@
-"""What must hold after anything that went wrong: nothing lost, nothing twice, nothing false."""
+"""Invariants that hold after any fault: no losses, no duplicates, no false claims."""
 
 import os
 from collections.abc import Collection, Iterator
@@ -15,14 +15,14 @@ from tests.site import Carried, Ended, Picture, Site
 
 
 def check_sums(ended: Ended) -> None:
-    """The law of conservation: every local file that was found has one fate."""
+    """Check that every found local file has exactly one outcome."""
     sums = ended.sums
     fates = sum(sums[name] for name in ("verified", "waiting", "skipped", "failed"))
     assert sums["found"] == fates, sums
 
 
 def check_carried(site: Site, carried: Carried) -> None:
-    """A run in this process after which everything is safe."""
+    """Check a run in this process after which all files are safe."""
     sums = carried.sums
     assert carried.code == 0, [event for event in carried.events if isinstance(event, FileFailed)]
     assert sums.found == sums.verified + sums.skipped, sums
@@ -31,13 +31,13 @@ def check_carried(site: Site, carried: Carried) -> None:
 
 
 def check_law(carried: Carried) -> None:
-    """The law of conservation, for a run in this process."""
+    """Check that every found local file has exactly one outcome, for a run in this process."""
     sums = carried.sums
     assert sums.found == sums.verified + sums.waiting + sums.skipped + sums.failed, sums
 
 
 def check_complete(site: Site, ended: Ended) -> None:
-    """A run after all faults: everything is safe, once, and it says so."""
+    """Check a run after all faults: all files are safe, stored once, and reported as safe."""
     assert ended.code == 0, (ended.sums, ended.complaints[-3000:])
     check_sums(ended)
     assert ended.sums["found"] == ended.sums["verified"] + ended.sums["skipped"], ended.sums
@@ -46,7 +46,7 @@ def check_complete(site: Site, ended: Ended) -> None:
 
 
 def check_idle(site: Site, *settings: str) -> None:
-    """A further run sends no byte and makes no record; it only tells that we are there."""
+    """Check that a further run sends no byte and creates no record, except our own status."""
     asked = len(site.server.requests)
     ended = site.run(*settings)
     assert (ended.code, ended.sums["sent"], ended.sums["bytes"]) == (0, 0, 0), ended
@@ -55,17 +55,17 @@ def check_idle(site: Site, *settings: str) -> None:
 
 
 def check_untouched(before: Picture) -> None:
-    """The local files are as they were, to the last bit and nanosecond."""
+    """Check that the local files are unchanged, including their times."""
     changed = before.differences()
     assert not changed, changed[:10]
 
 
 def find_falsehoods(site: Site) -> list[str]:
-    """Return what is wrong in the middle, when a run was cut off.
+    """Return what is wrong after a run was cut off.
 
-    Files may be missing, but none may be there twice, or with bytes that are not those of its
-    checksum. A record that is being replaced may be of bytes that have not taken their place yet:
-    then the ledger knows.
+    Files may be missing, but none may be stored twice, or with bytes that do not match its
+    checksum. A record may describe new bytes that are not yet in place, if the ledger has that
+    replacement.
     """
     with _opened_ledger(site) as ledger:
         replaced = {it.datafile for it in ledger.find_replacements()} if ledger else set()
@@ -90,7 +90,7 @@ def _opened_ledger(site: Site) -> Iterator[SqliteLedger | None]:
 
 
 def _find_boasts(site: Site, ledger: SqliteLedger) -> list[str]:
-    """Return what our ledger calls safe and the server does not."""
+    """Return the files that our ledger has as verified and the server does not."""
     verified = {
         (file.dataset, file.directory or "", file.filename): file.md5sum
         for file in site.server.datafiles()
@@ -110,16 +110,16 @@ def _find_boasts(site: Site, ledger: SqliteLedger) -> list[str]:
     wrong = []
     for entry in (e for e in ledger.iter_entries() if e.state is EntryState.VERIFIED):
         _, _, *directory, name = _below_its_owner(entry.key, sources).split("/")
-        told = verified.get((entry.dataset, "/".join(directory), name))
+        stored = verified.get((entry.dataset, "/".join(directory), name))
         if entry.archive:
-            told = archived.get((entry.dataset, entry.archive, "/".join(directory), name))
-        if told != entry.checksum:
-            wrong.append(f"the ledger calls {entry.key!r} verified, the server does not")
+            stored = archived.get((entry.dataset, entry.archive, "/".join(directory), name))
+        if stored != entry.checksum:
+            wrong.append(f"{entry.key!r} is verified in the ledger, but not on the server")
     return wrong
 
 
 def _below_its_owner(key: bytes, sources: Collection[KnownSource]) -> str:
-    """Return a key as if its source lay in the data directory."""
+    """Return a key as if its source were in the data directory."""
     for source in sources:
         if key.startswith(source.path + b"/"):
             return "owner/dataset" + os.fsdecode(key.removeprefix(source.path))

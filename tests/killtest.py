@@ -1,21 +1,21 @@
-"""Kills runs at random moments and looks whether anything got lost: the kill test.
+"""The kill test: kill runs at random moments and check that no data is lost.
 
 `python -m tests.killtest --rounds 40 [--files 2000] [--seed N] [--rung NAME] [--stack NAME]`
 
-A cycle has five rounds on one server. Each round adds a fifth of the cycle's files, rewrites
-a few of those that are there (so that records have to be repaired), starts the real command
-and kills it by SIGKILL: the whole process group, or only the engine, whose channels then have
-to end by themselves. The moment is drawn between the command's start and the time that an
-undisturbed run over such a fifth took. In two rounds of four it is counted from the first request
-that the server hears, since what happens before hurts nobody, and in one of four it comes a few
-milliseconds after a request that changes something there. After each kill nothing may be
-there twice or with false bytes, and neither window, tray nor `status` may say more than what the
-server has. At a cycle's end one undisturbed run has to make everything complete, every view has to
-say so, and a further run has nothing to do.
+A cycle has five rounds on one server. Each round adds a fifth of the cycle's files, rewrites a few
+existing ones (so that records have to be repaired), starts the real command and kills it with
+SIGKILL: either the whole process group, or only the engine, whose channels then have to end
+automatically. The moment is random, up to the duration of an undisturbed run over such a fifth. In
+two rounds of four it counts from the first request to the server, because nothing can go wrong
+before, and in one of four it is a few milliseconds after a request that changes something there.
 
-Each cycle has a staging host of one kind; each round draws a rung that works there and an SSH
-stack, from a shuffled deck of all of them, so that a long test comes by each. At the end a table
-says what each rung has been through.
+After each kill, no file may be stored twice or with wrong bytes, and neither window, tray nor
+`status` may claim more than what the server has. At the end of a cycle, one undisturbed run must
+complete everything, every view must show that, and a further run must have nothing to do.
+
+Each cycle has a staging host of one kind. Each round draws a rung that works there and an SSH
+library from a shuffled deck of all combinations, so that a long test covers each. At the end, a
+table shows the results of each rung.
 """
 
 import argparse
@@ -48,19 +48,19 @@ ROUNDS_OF_A_CYCLE = 5
 ARCHIVED = 'archive.rules=["* below 100 kB from 5 files", "* below 4 kB by dataset"]'
 STACKS = ("libssh", "paramiko")
 AWAY = 0.004  # seconds each way to a host that is far enough for several streams
-STRIPED = 34 * 1024 * 1024  # bytes of a file that travels in several streams
-OVER_HTTP = "http"  # what came so has left the staging area, and is not replaced
+STRIPED = 34 * 1024 * 1024  # bytes of a file that is sent in several streams
+OVER_HTTP = "http"  # files sent over HTTP are not in the staging area, and cannot be replaced
 
 
 @dataclass(frozen=True)
 class Rung:
-    """A way for bytes: the kind of host where it works, and what makes a run take it.
+    """A transfer method: the kind of host on which it works, and the settings that select it.
 
-    `told` is how the program names it where it opens a channel.
+    `shown` is its name in the program's messages about channels.
     """
 
     host: str
-    told: str = "shell"
+    shown: str = "shell"
     settings: tuple[str, ...] = ()
     latency: float = 0.0  # seconds each way
     large: int = 0  # bytes of one more file in each round
@@ -70,9 +70,9 @@ RUNGS = {
     "tar": Rung("shell"),
     "whole": Rung("shell", settings=("transfer.batch_below=0",)),
     "striped": Rung("shell", latency=AWAY, large=STRIPED),
-    "sftp": Rung("sftp", told="sftp"),
-    "sftp-striped": Rung("sftp", told="sftp", latency=AWAY, large=STRIPED),
-    "scp": Rung("scp", told="scp"),
+    "sftp": Rung("sftp", shown="sftp"),
+    "sftp-striped": Rung("sftp", shown="sftp", latency=AWAY, large=STRIPED),
+    "scp": Rung("scp", shown="scp"),
     "archives": Rung("archives", settings=(ARCHIVED,)),
     OVER_HTTP: Rung(OVER_HTTP, settings=("transfer.method=http",)),
 }
@@ -80,13 +80,13 @@ Way = tuple[str, str]  # a rung's name, and an SSH stack's
 
 
 def settings_of(way: Way) -> tuple[str, ...]:
-    """Return the settings that make a run take a way."""
+    """Return the settings that select a transfer method and an SSH library."""
     rung, stack = way
     return (*RUNGS[rung].settings, f"transfer.ssh={stack}")
 
 
 def options_of(host: str, folder: Path) -> tuple[str, ...]:
-    """Return what a staging host of a kind allows."""
+    """Return the sshd options of a kind of staging host."""
     match host:
         case "sftp":
             return sftp_only()
@@ -105,12 +105,12 @@ FOLDERS = (
     "bob/plain/100%/a b",
 )
 ENDINGS = (".tif", " copy.tif", "'s.txt", " \N{MICROSCOPE}.csv", ";ls.dat", "$HOME", ".e\u0301")
-CHANGES_OF_A_RUN = 20  # requests that change something, in about one run
-LARGE_ONES = 60  # one file of so many has megabytes
-REWRITTEN = 0.05  # the share of what is there that each round rewrites
+CHANGES_OF_A_RUN = 20  # the approximate number of changing requests in a run
+LARGE_ONES = 60  # one in this number of files has megabytes
+REWRITTEN = 0.05  # the share of existing files that each round rewrites
 CHANNEL = re.compile(r"^Channel \d+ to \S+ \((\w+)", re.M)
 HOUR = 3600
-SAID = 5  # wrongs of a round, the rest is only counted
+SAID = 5  # errors of a round that are printed; the others are counted
 
 
 class Tree:
@@ -124,7 +124,7 @@ class Tree:
         self._time = time.time() - 48 * HOUR
 
     def grow(self, count: int) -> None:
-        """Add so many files."""
+        """Add `count` files."""
         for _ in range(count):
             number = len(self._files)
             folder = self.folder / self._chance.choice(FOLDERS)
@@ -138,14 +138,14 @@ class Tree:
         return len(self._files)
 
     def add_large(self, size: int) -> None:
-        """Add one file of so many bytes."""
+        """Add one file of `size` bytes."""
         path = self.folder / FOLDERS[0] / f"large{len(self._files):05d}.raw"
         path.parent.mkdir(parents=True, exist_ok=True)
         self._write(path, size)
         self._files.append(path)
 
     def rewrite(self) -> None:
-        """Give some of the files other bytes, a few of them as many as before."""
+        """Write other bytes to some of the files, to about half of them of the same size."""
         for path in self._chance.sample(self._files, int(len(self._files) * REWRITTEN)):
             same = self._chance.random() < 0.5
             self._write(path, path.stat().st_size if same else None)
@@ -161,15 +161,15 @@ class Tree:
 
 @dataclass
 class Report:
-    """What the rounds brought."""
+    """The results of rounds."""
 
     kills: int = 0
-    early: int = 0  # runs that had ended before they were to be killed
-    inside: int = 0  # kills that left something done and something to do
+    early: int = 0  # runs that ended before the moment of the kill
+    inside: int = 0  # kills after some files were registered, and before all were
     wrongs: list[str] = field(default_factory=list)
 
     def add(self, other: "Report") -> None:
-        """Count what other rounds brought as well."""
+        """Add the results of other rounds."""
         self.kills += other.kills
         self.early += other.early
         self.inside += other.inside
@@ -177,7 +177,7 @@ class Report:
 
 
 class Deck(Generic[Card]):
-    """Gives all of its cards in a random order before it gives one again."""
+    """A shuffled deck: all cards are drawn in random order before any is drawn again."""
 
     def __init__(self, cards: Sequence[Card], chance: random.Random) -> None:
         self._cards = cards
@@ -191,7 +191,7 @@ class Deck(Generic[Card]):
 
 
 class KillTest:
-    """Rounds and cycles over data of one size, on these rungs over these SSH stacks."""
+    """Rounds and cycles with data of one size, for these rungs and SSH libraries."""
 
     def __init__(
         self,
@@ -205,7 +205,7 @@ class KillTest:
         self._chance = random.Random(seed)
         self._say = say
         self._durations: dict[str, tuple[float, float]] = {}
-        self._heard = 0  # requests before the round
+        self._requests = 0  # before the round
         self._ways: dict[str, Deck[Way]] = {}
         hosts = Counter(RUNGS[rung].host for rung in rungs)
         for host in hosts:
@@ -216,21 +216,21 @@ class KillTest:
                 for stack in (stacks[:1] if host == OVER_HTTP else stacks)
             ]
             self._ways[host] = Deck(ways, self._chance)
-        # A host with more rungs comes more often.
+        # A host with more rungs is drawn more often.
         often = [host for host, count in hosts.items() for _ in range((count + 1) // 2)]
         self._hosts = Deck(often, self._chance)
         self.reports: dict[Way, Report] = {}
 
     @property
     def report(self) -> Report:
-        """What all rounds brought."""
+        """The results of all rounds."""
         whole = Report()
         for report in self.reports.values():
             whole.add(report)
         return whole
 
     def run(self, rounds: int) -> Report:
-        """Do so many rounds, the last cycle shorter where they do not fill it."""
+        """Execute `rounds` rounds; the last cycle may be shorter."""
         done = 0
         while done < rounds:
             host = self._hosts.draw()
@@ -240,7 +240,7 @@ class KillTest:
         return self.report
 
     def table(self) -> list[str]:
-        """Return a line for each way that was taken."""
+        """Return a table with a line for each rung and SSH library."""
         lines = [f"{'rung':<14}{'stack':<10}{'kills':>6}{'inside':>8}{'before':>8}{'wrongs':>8}"]
         for (rung, stack), it in sorted(self.reports.items()):
             ssh = "" if rung == OVER_HTTP else stack
@@ -275,7 +275,7 @@ class KillTest:
 
     @contextmanager
     def _site(self, folder: Path, host: str) -> Iterator[tuple[Site, TcpProxy]]:
-        """Open a site whose staging host can be moved further away."""
+        """Open a site, and a proxy in front of its staging host that can add latency."""
         folder.mkdir(exist_ok=True)
         with open_site(folder, options=options_of(host, folder)) as site:
             sshd = site.sshd
@@ -285,7 +285,7 @@ class KillTest:
                 yield site, proxy
 
     def _measure(self, way: Way, folder: Path) -> None:
-        """Learn how long an undisturbed run takes, and how long after its first request."""
+        """Measure the duration of an undisturbed run, in all and since its first request."""
         rung = RUNGS[way[0]]
         tree = Tree(folder / "data", self._chance)
         tree.grow(self._share)
@@ -296,19 +296,19 @@ class KillTest:
             began = time.monotonic()
             process = site.start("run", "--json", settings=settings_of(way))
             _await(process, lambda: bool(site.server.requests))
-            heard = time.monotonic()
+            first = time.monotonic()
             done = finish(process)
             ended = time.monotonic()
             check_complete(site, done)
         assert not _find_other_rungs(way, done.complaints), done.complaints
-        self._durations[way[0]] = ended - began, ended - heard
+        self._durations[way[0]] = ended - began, ended - first
         took = f"over {len(tree)} files takes {ended - began:.1f} s"
         self._say(f"{way[0]}: an undisturbed run {took}")
 
     def _round(self, site: Site, tree: Tree, number: int, way: Way) -> None:
         before = Picture.take(tree.folder)
-        whole = number % 2 == 0  # the process group, else the engine alone
-        self._heard = len(site.server.requests)
+        whole = number % 2 == 0  # kill the process group, otherwise the engine alone
+        self._requests = len(site.server.requests)
         process = site.start("run", "--json", settings=settings_of(way))
         moment = self._wait_for_the_moment(site, process, number, way[0])
         ended = process.poll() is not None
@@ -322,7 +322,7 @@ class KillTest:
         _, complaints = process.communicate()
         wrongs += _find_other_rungs(way, complaints)
         if ended and process.returncode != 0:
-            wrongs.append(f"the run ended by itself with exit code {process.returncode}")
+            wrongs.append(f"the run ended before the kill with exit code {process.returncode}")
         wrongs += find_falsehoods(site)
         wrongs += _find_false_claims(site, tree)
         wrongs += [f"the local file {name} changed" for name in before.differences()]
@@ -338,16 +338,16 @@ class KillTest:
                 delay, since = self._chance.uniform(0, whole), "the start"
             case 2:
                 change = self._chance.randrange(1, CHANGES_OF_A_RUN)
-                _await(process, lambda: len(site.changes(self._heard)) >= change)
+                _await(process, lambda: len(site.changes(self._requests)) >= change)
                 delay, since = self._chance.uniform(0, 0.05), f"change {change}"
             case _:
-                _await(process, lambda: len(site.server.requests) > self._heard)
+                _await(process, lambda: len(site.server.requests) > self._requests)
                 delay, since = self._chance.uniform(0, work), "the first request"
         try:
             process.wait(delay)
         except TimeoutExpired:
             return f"killed {delay:.2f} s after {since}"
-        # The machine is faster than when the duration was measured.
+        # The machine is faster than during the measurement.
         self._durations[rung] = whole * 0.7, work * 0.7
         return f"ended before {delay:.2f} s after {since}"
 
@@ -380,34 +380,34 @@ class KillTest:
             self.reports[way].wrongs.append(str(error))
             self._say(f"  WRONG: {error}")
         else:
-            self._say(f"  complete: {len(before.entries)} names, each byte is there once")
+            self._say(f"  complete: {len(before.entries)} names, each stored once")
 
 
 def _find_other_rungs(way: Way, complaints: str) -> list[str]:
-    """Return on which rungs channels were opened that were not meant."""
+    """Return the unexpected transfer methods of opened channels."""
     if way[0] == OVER_HTTP:
         return []
-    meant = RUNGS[way[0]].told
-    return [f"a channel by {told}" for told in CHANNEL.findall(complaints) if told != meant]
+    expected = RUNGS[way[0]].shown
+    return [f"a channel by {shown}" for shown in CHANNEL.findall(complaints) if shown != expected]
 
 
 def _find_false_claims(site: Site, tree: Tree) -> list[str]:
-    """Return what window and `status` say that is more than the truth.
+    """Return the claims of window and `status` that exceed the truth.
 
-    A run that was killed before the ledger had heard of it leaves what was known before: of that
-    only what is said of single files can be judged, as far as they have not changed since.
+    If a run was killed before it was recorded in the ledger, the claims are those from before the
+    run. Of these, only claims about single unchanged files are checked.
     """
     truth = Truth.take(site, Inventory(tree.folder))
     claims = Views(site).glance(truth)
-    heard = Claim("status --json", CUT_OFF) in claims
+    recorded = Claim("status --json", CUT_OFF) in claims
     at_risk = {file.key for file in truth.at_risk}
     changed = {key for key in at_risk if key.rpartition("/")[2] in tree.rewritten}
-    excused = frozenset(changed if heard else at_risk)
+    excused = frozenset(changed if recorded else at_risk)
     return find_false_claims(claims, replace(truth, excused=excused), unseen=True)
 
 
 def _await(process: "Popen[str]", happened: Callable[[], bool]) -> None:
-    """Wait until something has happened, or the command has ended."""
+    """Wait until `happened` is true or the command has ended."""
     while not happened():
         try:
             process.wait(0.005)
@@ -417,7 +417,7 @@ def _await(process: "Popen[str]", happened: Callable[[], bool]) -> None:
 
 
 def main() -> int:
-    """Do what the command line says; the exit code is 0 if nothing was wrong."""
+    """Execute the rounds of the command line; the exit code is 0 if nothing was wrong."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--files", type=int, default=2000)
@@ -434,7 +434,7 @@ def main() -> int:
         _say(line)
     _say(
         f"{options.rounds} rounds: {report.kills} kills, {report.inside} of them in the middle of "
-        f"the records, {report.early} runs ended before; {len(report.wrongs)} wrongs"
+        f"the records, {report.early} runs ended before; {len(report.wrongs)} errors"
     )
     return 1 if report.wrongs else 0
 

@@ -1,4 +1,4 @@
-"""What MyData writes: every one of its keys, as a Windows PC in Germany has them."""
+"""A MyData.cfg with all keys that MyData writes, as on a Windows PC in Germany."""
 
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
@@ -77,7 +77,7 @@ def write_legacy(path, pairs=WINDOWS_PAIRS, *, encoding="cp1252", newline="\r\n"
 
 
 def write_old_key(path):
-    """Make an RSA key as MyData does, in PEM; return it as it is loaded."""
+    """Create an RSA key in PEM format as MyData does; return it loaded."""
     path.parent.mkdir(parents=True, exist_ok=True)
     key = rsa.generate_private_key(65537, 2048)
     text = key.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption())

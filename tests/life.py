@@ -1,8 +1,8 @@
-"""The whole life of an installation, played with the real command and written down.
+"""A recording of the whole life of an installation, with the real command.
 
-`python -m tests.life > docs/life.md` plays it against an embedded server and a private sshd:
-MyData's settings are imported, the key is approved, files arrive on a schedule, the key is
-revoked and approved again. Whatever is not as it should be ends it with exit code 1.
+`python -m tests.life > docs/life.md` uses an embedded server and a private sshd: MyData's settings
+are imported, the key is approved, files are uploaded on a schedule, and the key is revoked and
+approved again. Any failure ends it with exit code 1.
 """
 
 import os
@@ -22,7 +22,7 @@ from mydata_like.demo.uploaders import ScpAddress
 from mydata_like.ssh.keys import PublicKey
 
 UUID = "0b6f4c56-8a4e-4a5e-9d0a-3f2f6a1f7c11"
-PATIENCE = 60.0  # seconds after which a step counts as failed
+DEADLINE = 60.0  # seconds after which a step counts as failed
 MYDATA = """\
 [MyData]
 instrument_name = Confocal 1
@@ -50,14 +50,14 @@ locked = False
 INTRODUCTION = """\
 # A whole life, recorded
 
-From MyData to months of unattended uploads. Every command was typed by a program, every answer
-is the real one, against the embedded server and an OpenSSH `sshd` on one machine; only paths
-are shortened. `python -m tests.life > docs/life.md` plays it again.
+From MyData to months of unattended uploads. A program typed the commands; their output is real,
+with the embedded server and an OpenSSH `sshd` on one machine. Only paths are shortened.
+`python -m tests.life > docs/life.md` records it again.
 """
 
 
 class Life:
-    """A home folder, a server and a staging host, and what is written down of them."""
+    """A home folder, a server and a staging host, and the recorded text."""
 
     def __init__(self, folder: Path, server: EmbeddedServer, sshd: PrivateSshd) -> None:
         self.folder = folder
@@ -75,14 +75,14 @@ class Life:
         self.lines.append(f"{text}\n")
 
     def show(self, *words: str, code: int = 0) -> str:
-        """Type a command, write down what it says; it must end with this exit code."""
+        """Run a command and record its output; it must end with this exit code."""
         ended = subprocess.run(
             [sys.executable, "-m", "mydata_like", *words],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=PATIENCE,
+            timeout=DEADLINE,
             env=self.environment,
             check=False,
         )
@@ -108,7 +108,7 @@ class Life:
         path.write_bytes(content)
 
     def approve(self) -> None:
-        """Do what an administrator does: approve the request, and let the key in."""
+        """Approve the request as an administrator does, and authorize the key."""
         assert self.server.approve(UUID) == 1
         for key in self.server.public_keys():
             self.sshd.authorize(PublicKey.parse(key))
@@ -120,7 +120,7 @@ class Life:
 
     @contextmanager
     def watching(self) -> Iterator["Watch"]:
-        """Leave `watch` running in the background."""
+        """Run `watch` in the background."""
         watch = Watch(self.environment)
         try:
             yield watch
@@ -129,7 +129,7 @@ class Life:
 
 
 class Watch:
-    """A `mydata-like watch` whose lines are read as they come."""
+    """A `mydata-like watch` whose output is read line by line."""
 
     def __init__(self, environment: dict[str, str]) -> None:
         self._process = subprocess.Popen(
@@ -141,7 +141,7 @@ class Watch:
             env=environment,
         )
         self._lines: queue.Queue[str] = queue.Queue()
-        self.said: list[str] = []
+        self.output: list[str] = []
         self._reader = threading.Thread(target=self._read)
         self._reader.start()
 
@@ -152,40 +152,42 @@ class Watch:
                 self._lines.put(line)
 
     def wait_for(self, text: str) -> None:
-        """Wait until a line holds this text."""
+        """Wait until a line contains this text."""
         while True:
             try:
-                line = self._lines.get(timeout=PATIENCE)
+                line = self._lines.get(timeout=DEADLINE)
             except queue.Empty:
-                raise SystemExit(f"watch never said {text!r}, but:\n{''.join(self.said)}") from None
-            self.said.append(line)
+                raise SystemExit(
+                    f"watch did not print {text!r}, but:\n{''.join(self.output)}"
+                ) from None
+            self.output.append(line)
             if text in line:
                 return
 
     def end(self) -> None:
         """Stop it as a service is stopped."""
         self._process.terminate()
-        code = self._process.wait(PATIENCE)
-        self._reader.join(PATIENCE)
+        code = self._process.wait(DEADLINE)
+        self._reader.join(DEADLINE)
         while not self._lines.empty():
-            self.said.append(self._lines.get())
+            self.output.append(self._lines.get())
         if code not in (0, 130):
-            raise SystemExit(f"watch ended with {code}:\n{''.join(self.said)}")
+            raise SystemExit(f"watch ended with {code}:\n{''.join(self.output)}")
 
 
 def play(life: Life) -> None:
-    """Play the whole life; raises SystemExit where it is not as it should be."""
+    """Record the whole life. Raises SystemExit if a step fails."""
     _import(life)
     _register(life)
     _watch(life)
     losses = life.server.check_invariants(_expect(life))
     if losses:
         raise SystemExit("\n".join(losses))
-    life.tell("Every file on the server is equal to its local file, byte for byte.")
+    life.tell("Every file on the server is identical to its local file.")
 
 
 def _import(life: Life) -> None:
-    life.tell("## MyData's settings\n\nMyData left its settings, with the API key in plain text.")
+    life.tell("## MyData's settings\n\nMyData's settings file has the API key in plain text.")
     old = life.folder / "MyData.cfg"
     old.write_text(
         MYDATA.format(
@@ -204,10 +206,10 @@ def _import(life: Life) -> None:
 
 
 def _register(life: Life) -> None:
-    life.tell("## Approval\n\nThe key is made here; the administrator approves it on the server.")
+    life.tell("## Approval\n\nThe key is created here; an administrator approves it on the server.")
     life.show("register", code=3)
     life.show("status")
-    life.tell("The administrator ticks *approved*, chooses the storage box and lets the key in.")
+    life.tell("The administrator ticks *approved*, chooses the storage box and authorizes the key.")
     life.approve()
     life.show("register", "--check")
 
@@ -222,22 +224,22 @@ def _watch(life: Life) -> None:
     life.write_file(f"{name}/Monday/scan-002.tif", os.urandom(200_000))
     with life.watching() as watch:
         watch.wait_for("verified")
-        life.tell("The first files are there. The administrator revokes the key.")
+        life.tell("The first files are on the server. The administrator revokes the key.")
         life.revoke()
         life.write_file(f"{name}/Tuesday/scan-003.tif", os.urandom(100_000))
         watch.wait_for("Paused")
         life.show("status")
-        life.tell("It is approved again, and the run carries on by itself.")
+        life.tell("It is approved again, and the run continues automatically.")
         life.approve()
         watch.wait_for("Going on")
         watch.wait_for("verified")
-    life.tell("What `watch` said meanwhile, until it was stopped:")
-    life.record(("watch",), "".join(watch.said))
+    life.tell("The output of `watch` until it was stopped:")
+    life.record(("watch",), "".join(watch.output))
     life.show("status")
 
 
 def _expect(life: Life) -> dict[tuple[str, str, str], Path]:
-    """Return every local file by its dataset, directory and name on the server."""
+    """Return all local files by dataset, directory and name on the server."""
     return {
         (path.parent.name, "", path.name): path
         for path in life.data.glob("*/*/*")
@@ -246,7 +248,7 @@ def _expect(life: Life) -> dict[tuple[str, str, str], Path]:
 
 
 def live() -> str:
-    """Play it in a folder that vanishes, and return what happened as Markdown."""
+    """Record the life in a temporary folder, and return it as Markdown."""
     with (
         tempfile.TemporaryDirectory(prefix="mydata-like-life-") as name,
         PrivateSshd(Path(name) / "sshd") as sshd,

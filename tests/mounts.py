@@ -1,11 +1,11 @@
-"""File systems that only one command sees mounted, where the system lets us mount any."""
+"""Mounts in a private namespace of one command, if the system allows them."""
 
 import shutil
 import subprocess
 
 import pytest
 
-# The words before a command that may mount what it likes, seen by nobody else.
+# The words before a command that run it in a private mount namespace.
 MOUNTS = ("unshare", "--user", "--map-root-user", "--mount")
 
 
@@ -17,4 +17,4 @@ def _may_mount() -> bool:
     )
 
 
-needs_mounts = pytest.mark.skipif(not _may_mount(), reason="the system lets us mount nothing")
+needs_mounts = pytest.mark.skipif(not _may_mount(), reason="mounting is not permitted")

@@ -1,7 +1,7 @@
-"""Pictures of the real program for the documentation, in light and dark: `make screenshots`.
+"""Screenshots of the real program for the documentation, in light and dark: `make screenshots`.
 
-The program runs without a screen against an embedded server, and every scene of
-tests/gui/scenes.py is taken at its moment. `python -m tests.pictures NAME...` takes only some.
+The program runs offscreen with an embedded server. Every scene of tests/gui/scenes.py is taken in
+its state of the program. `python -m tests.pictures NAME...` takes only the named scenes.
 """
 
 import os
@@ -31,11 +31,11 @@ from tests.gui.scenes import Moment, Scene, Stage, list_scenes
 from tests.site import Site, open_site
 
 FOLDER = Path(__file__).parent.parent / "docs" / "images"
-_OPENED: list[Program] = []  # kept, so that no other thread's collector takes them
+_OPENED: list[Program] = []  # kept, so that they are not collected in another thread
 THEMES: tuple[colours.Theme, ...] = ("light", "dark")
 SIZE = QSize(1100, 720)
-LARGEST = 200_000  # bytes of a picture
-PATIENCE = 90.0  # seconds
+LARGEST = 200_000  # bytes of a screenshot
+DEADLINE = 90.0  # seconds
 SETTINGS = {
     "schedule.kind": "manual",
     "filters.settle_seconds": 60,
@@ -46,7 +46,7 @@ SETTINGS = {
 
 
 def main(names: list[str]) -> int:
-    """Take the pictures and say which; the exit code tells if any is too large."""
+    """Take the screenshots and list them; return exit code 1 if one is too large."""
     app = QApplication(sys.argv[:1])
     app.setApplicationName("mydata-like")
     speak(app, "en")
@@ -65,7 +65,7 @@ def main(names: list[str]) -> int:
 
 @contextmanager
 def _make_site() -> Iterator[Site]:
-    """A place whose names look well in a picture."""
+    """Open a site with names that suit screenshots."""
     home = Path(tempfile.gettempdir()) / "confocal-2"
     shutil.rmtree(home, ignore_errors=True)
     home.mkdir()
@@ -81,7 +81,7 @@ def _make_site() -> Iterator[Site]:
 
 
 def _add_the_unusual(data: Path) -> None:
-    """Large files, an owner whom the server does not know, a file that grows, an unwanted one."""
+    """Add large files, an unknown owner, a growing file, an excluded file and a link."""
     sheets = data / "alice" / "Light sheet 2024-05-02"
     sheets.mkdir()
     for number in range(12):
@@ -91,7 +91,7 @@ def _add_the_unusual(data: Path) -> None:
     for number in range(12):
         (stranger / f"stack_{number:03d}.tif").write_bytes(b"tiff" * 20_000)
     sparse = data / "bob" / "Long run" / "sparse.dat"
-    sparse.write_bytes(os.urandom(1 << 20))  # its holes, passed over at once, are a peak
+    sparse.write_bytes(os.urandom(1 << 20))  # without holes, which would be a peak in the chart
     for path in (sparse, sheets, *sheets.iterdir(), stranger, stranger.parent, *stranger.iterdir()):
         os.utime(path, (time.time() - 90_000, time.time() - 90_000))
     (data / "notes.txt").write_text("belongs to no dataset")
@@ -174,15 +174,15 @@ MOMENTS = {
 
 
 def _wait(condition: Callable[[], object]) -> None:
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + DEADLINE
     while not condition():
         if time.monotonic() > end:
-            raise TimeoutError("the program does not get there")
+            raise TimeoutError("the program did not reach the expected state")
         _rest(0.05)
 
 
 def _rest(seconds: float) -> None:
-    """Let the program work for a while."""
+    """Run the event loop for some seconds."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         QApplication.processEvents(QEventLoop.ProcessEventsFlag.AllEvents, 20)
@@ -190,7 +190,7 @@ def _rest(seconds: float) -> None:
 
 
 def _save(shown: QWidget, name: str) -> Path:
-    """Save a picture; one that is too large with the 256 colours that it has most of."""
+    """Save a screenshot; if it is too large, reduce it to its 256 most frequent colours."""
     path = FOLDER / f"{name}.png"
     image = shown.grab().toImage().convertToFormat(QImage.Format.Format_RGB32)
     image.save(str(path), "PNG", 0)

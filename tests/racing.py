@@ -1,10 +1,10 @@
-"""Another program that writes to files in the very moment in which they are deleted.
+"""Another program that writes to files at the moment of their deletion.
 
-`python -m tests.racing LOG FOLDER SECONDS` follows a deletion log (`store.state_files`).
-As soon as a line names one of the files that it was given on standard input (`{"path": "deed"}`, in
-JSON), it waits for up to so many seconds and then writes to it, as programs do: it opens, writes,
-closes; or it puts a new file in its place. An empty line on standard input ends it. It prints the
-paths of those files with which everything succeeded.
+`python -m tests.racing LOG FOLDER SECONDS` follows a deletion log (`state.state_files`). When a
+line names one of the files given on standard input (`{"path": "deed"}` in JSON), it waits for up to
+so many seconds and then writes to the file, as programs do: it opens, writes and closes it, or
+replaces it by a new file. An empty line on standard input ends it. It prints the paths of the files
+to which it has written.
 """
 
 import json
@@ -22,19 +22,19 @@ FRAME = b"a frame that must not be lost"
 
 
 def append(path: Path) -> None:
-    """Open a file that is there, append to it, close it."""
+    """Open an existing file, append to it, and close it."""
     _write(path, os.O_WRONLY | os.O_APPEND)
 
 
 def overwrite(path: Path) -> None:
-    """Write over the beginning of a file, and leave its time as it was."""
+    """Overwrite the beginning of a file, and restore its time."""
     before = path.stat()
     _write(path, os.O_WRONLY)
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
 def replace(path: Path) -> None:
-    """Put a new file in the place of one, whether that is there or not."""
+    """Replace a file, which may be missing, by a new one."""
     made = path.with_name(f"{path.name}.new")
     made.write_bytes(FRAME)
     made.replace(path)
@@ -56,7 +56,7 @@ def _write(path: Path, flags: int) -> None:
 
 
 class Racer:
-    """The other program, as a test sees it; `written` are the files it wrote to, at its end."""
+    """The result of the other program: `written` has the files to which it has written."""
 
     def __init__(self) -> None:
         self.written: Sequence[str] = ()
@@ -64,7 +64,7 @@ class Racer:
 
 @contextmanager
 def racing(log: Path, folder: Path, deeds: Mapping[str, str], seconds: float) -> Iterator[Racer]:
-    """Start the program, which knows by path what to do to each file; it is ready then."""
+    """Run the program with a deed for each path; yield when it is ready."""
     words = [sys.executable, "-m", "tests.racing", str(log), str(folder), str(seconds)]
     racer = Racer()
     with subprocess.Popen(
@@ -84,7 +84,7 @@ def racing(log: Path, folder: Path, deeds: Mapping[str, str], seconds: float) ->
 
 
 def race(log: Path, folder: Path, seconds: float) -> None:
-    """Follow the log from its end on, until there is a line on standard input."""
+    """Follow the log from its end until a line arrives on standard input."""
     deeds, written = json.loads(sys.stdin.readline()), []
     ended = Event()
     Thread(target=lambda: (sys.stdin.readline(), ended.set()), daemon=True).start()
@@ -95,7 +95,7 @@ def race(log: Path, folder: Path, seconds: float) -> None:
 
 
 def _follow(log: Path, ended: Event) -> Iterator[str]:
-    """Yield the paths that the log tells of, each a moment after it was written."""
+    """Yield the paths in the log, each soon after it was written."""
     log.touch()
     with log.open("rb", buffering=0) as file:
         file.seek(0, os.SEEK_END)

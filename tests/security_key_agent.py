@@ -1,9 +1,8 @@
-"""An SSH agent whose keys are FIDO devices made of software: `python -m tests.security_key_agent`.
+"""An SSH agent with keys of simulated FIDO devices: `python -m tests.security_key_agent`.
 
-It signs as OpenSSH's PROTOCOL.u2f has it; a real agent would ask a device. Usage: SOCKET and how
-the device is treated: `touched`, `untouched` (it signs without a user's presence, which sshd
-refuses) or `ignored` (it waits for ever). It prints its public keys, a line each, and an empty
-line once it listens.
+It signs as defined in OpenSSH's PROTOCOL.u2f. Arguments: SOCKET, and the behaviour of the user:
+`touched`, `untouched` (it signs without the user's presence, which sshd refuses) or `ignored` (it
+waits forever). It prints its public keys, one per line, and an empty line once it listens.
 """
 
 import base64

@@ -1,14 +1,14 @@
-"""Files that nothing has touched lately: those just written count as changing while read."""
+"""Settled files: ones whose time stamps are old enough not to count as changing."""
 
 import os
 import time
 from pathlib import Path
 
-LAG_NS = 30_000_000  # a little more than what `transfer.reading` distrusts
+LAG_NS = 30_000_000  # a little more than the age from which `transfer.file_source` trusts a file
 
 
 def settle(*paths: Path) -> None:
-    """Return once the files' time stamps are old enough for reading to trust them."""
+    """Wait until the files' time stamps are old enough for the file not to count as changing."""
     for path in paths:
         status = path.lstat()
         if time.time_ns() - status.st_mtime_ns < 10**10:

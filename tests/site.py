@@ -1,4 +1,4 @@
-"""A whole site for tests: data, an embedded server, a staging host, and the real command."""
+"""A complete site for tests: data, an embedded server, a staging host, and the real command."""
 
 import hashlib
 import json
@@ -22,12 +22,12 @@ from mydata_like.app.settings_service import load_settings
 from mydata_like.core.events import Event, RunFinished
 from mydata_like.core.extra_sources import SourceRequest
 from mydata_like.demo.demo_server import EmbeddedServer
-from mydata_like.demo.demo_site import DemoSite, furnish
+from mydata_like.demo.demo_site import DemoSite, start_site
 from mydata_like.demo.fixtures import make_samples
 from mydata_like.engine.scheduler import SOURCE
 
 DEADLINE = 60.0  # seconds after which a command counts as hanging
-# What a test does not want to wait for.
+# Settings that avoid waiting.
 QUICK = (
     "filters.settle_seconds=0",
     "advanced.verify_interval=0.1",
@@ -55,12 +55,12 @@ class Ended:
     @property
     def sums(self) -> dict[str, Any]:
         """The sums of the run: the last line."""
-        assert self.lines, f"exit code {self.code}, nothing said but: {self.complaints}"
+        assert self.lines, f"exit code {self.code}, no output but: {self.complaints}"
         return self.lines[-1]
 
     @property
     def problem(self) -> str | None:
-        """The code of what ended the run early."""
+        """The code of the problem that ended the run early, if any."""
         problem = self.sums["problem"]
         return problem and problem["code"]
 
@@ -84,7 +84,7 @@ class Carried:
 
 
 class Site:
-    """A place with its settings file; its commands run as a person would start them."""
+    """A demonstration site with its settings file, and the real commands in it."""
 
     def __init__(self, place: DemoSite) -> None:
         self.place = place
@@ -93,14 +93,14 @@ class Site:
         self.data = place.data
         self.config = place.folder / "config" / "settings.toml"
         self._started: list[subprocess.Popen[str]] = []
-        self.wrap: tuple[str, ...] = ()  # the words before the command, as of a sandbox
+        self.wrap: tuple[str, ...] = ()  # the words before the command, such as a sandbox
         self.config.parent.mkdir()
         place.write_settings(self.config)
 
     def start(
         self, *words: str, settings: Sequence[str] = (), stdin: int = subprocess.DEVNULL
     ) -> "subprocess.Popen[str]":
-        """Start a command in a process group of its own; `words` begin with its name."""
+        """Start a command in a new process group; `words` begin with its name."""
         choices = [word for value in (*QUICK, *settings) for word in ("--set", value)]
         process = subprocess.Popen(
             [
@@ -119,22 +119,22 @@ class Site:
         return process
 
     def close(self) -> None:
-        """End what a test that failed has left running."""
+        """Kill processes that a failed test has left running."""
         for process in self._started:
             if process.poll() is None:
                 kill_group(process)
                 process.communicate()
 
     def command(self, *words: str, settings: Sequence[str] = ()) -> Ended:
-        """Carry out a command and wait for its end."""
+        """Run a command and wait for its end."""
         return finish(self.start(*words, settings=settings))
 
     def run(self, *settings: str) -> Ended:
-        """Run; the sums are what it says."""
+        """Run, and return the totals."""
         return self.command("run", "--json", settings=settings)
 
     def run_events(self, *settings: str) -> Ended:
-        """Run, and keep every event."""
+        """Run, and return all events."""
         return self.command("run", "--events", settings=settings)
 
     def carry(
@@ -144,10 +144,10 @@ class Site:
         patience: float | None = None,
         sources: Sequence[SourceRequest] = (),
     ) -> "Carried":
-        """Run in this process; `watch` sees each event, so faults can strike at one of them.
+        """Run in this process; `watch` is called with each event, for example to inject faults.
 
-        With `patience` it is a run that nobody watches, with `sources` one over these alone. A
-        run that cannot begin raises what `open_run` does.
+        With `patience` it is an unattended run, with `sources` a run of these alone. Raises the
+        errors of `open_run`.
         """
         loaded = load_settings(self.config, (*QUICK, *settings)).settings
         events = list[Event]()
@@ -178,11 +178,11 @@ class Site:
 
     @property
     def ledgers(self) -> list[Path]:
-        """Every file of the ledgers, with SQLite's own files beside them."""
+        """All files of the ledgers, including SQLite's additional ones."""
         return sorted(self.state.glob("ledger*"))
 
     def changes(self, since: int = 0) -> list[str]:
-        """The requests to change something on the server, from the given number on."""
+        """Return the requests that change something on the server, from the given number on."""
         return [
             f"{request.method} {request.path}"
             for request in self.server.requests[since:]
@@ -190,7 +190,7 @@ class Site:
         ]
 
     def find_wrongs(self, *, left_out: Sequence[Path] = ()) -> list[str]:
-        """Compare every byte with the server's; empty when all but `left_out` is safe."""
+        """Compare all bytes with the server's; return what is wrong, except for `left_out`."""
         gone = set(left_out)
         expected = {
             key: path for key, path in self.place.expected_files().items() if path not in gone
@@ -199,7 +199,7 @@ class Site:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The variables with which commands are started."""
+        """The environment of commands."""
         kept = {name: value for name, value in os.environ.items() if "MYDATA_" not in name}
         return kept | {"MYDATA_LIKE_HOME": str(self.place.folder / "home")}
 
@@ -208,9 +208,9 @@ class Site:
 def open_site(
     folder: Path, *, auto_approve: bool = True, options: Sequence[str] = ()
 ) -> Iterator[Site]:
-    """Start server and staging host around the data that is in `folder / "data"`."""
+    """Start server and staging host for the data in `folder / "data"`."""
     folder.mkdir(exist_ok=True)
-    with furnish(folder, auto_approve=auto_approve, options=options) as place:
+    with start_site(folder, auto_approve=auto_approve, options=options) as place:
         site = Site(place)
         try:
             yield site
@@ -225,7 +225,7 @@ def make_data(folder: Path, *, tiny_files: int = 40, large: int = 3_000_000) -> 
 
 
 def finish(process: "subprocess.Popen[str]", patience: float = DEADLINE) -> Ended:
-    """Wait for a command's end; one that hangs is killed, and fails the test."""
+    """Wait for the end of a command; if it hangs, kill it and fail."""
     try:
         output, complaints = process.communicate(timeout=patience)
     except subprocess.TimeoutExpired:
@@ -237,7 +237,7 @@ def finish(process: "subprocess.Popen[str]", patience: float = DEADLINE) -> Ende
 
 
 def wait_for(process: "subprocess.Popen[str]", event: str) -> list[dict[str, Any]]:
-    """Read a command's events up to the first with this name, and return them."""
+    """Return a command's events up to the first one with this name."""
     assert process.stdout is not None
     seen = []
     for line in process.stdout:
@@ -248,7 +248,7 @@ def wait_for(process: "subprocess.Popen[str]", event: str) -> list[dict[str, Any
 
 
 def finish_reading(process: "subprocess.Popen[str]") -> Ended:
-    """Wait for the end of a command whose first events have been read."""
+    """Wait for the end of a command whose first events were already read."""
     assert process.stdout is not None
     assert process.stderr is not None
     with process:
@@ -258,7 +258,7 @@ def finish_reading(process: "subprocess.Popen[str]") -> Ended:
 
 
 def kill_group(process: "subprocess.Popen[str]") -> None:
-    """Kill a command with all that it started, as a power cut would."""
+    """Kill a command and all that it started, as a power cut does."""
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except ProcessLookupError:
@@ -266,7 +266,7 @@ def kill_group(process: "subprocess.Popen[str]") -> None:
 
 
 def left_behind(group: int, patience: float = 5.0) -> list[str]:
-    """Return the command lines of a process group's members that do not end by themselves."""
+    """Return the command lines of a process group's members that do not end in time."""
     members = []
     for process in psutil.process_iter():
         try:
@@ -280,7 +280,7 @@ def left_behind(group: int, patience: float = 5.0) -> list[str]:
 
 @dataclass
 class Picture:
-    """What a folder looked like: bytes, kinds and times of all in it."""
+    """A snapshot of a folder: content, mode, times and inode of everything in it."""
 
     folder: Path
     entries: dict[str, tuple[object, ...]] = field(default_factory=dict)
@@ -291,7 +291,7 @@ class Picture:
         return cls(folder, {str(path.relative_to(folder)): _look(path) for path in names})
 
     def differences(self) -> list[str]:
-        """Return the names of what is not as it was."""
+        """Return the names of everything that has changed since."""
         now = Picture.take(self.folder).entries
         return sorted(
             name for name in self.entries.keys() | now if self.entries.get(name) != now.get(name)

@@ -1,4 +1,4 @@
-"""A private sshd for tests, endpoints on it, and hosts that allow less than a shell."""
+"""A private sshd for tests, its endpoints, and options of hosts with restrictions."""
 
 import shutil
 import stat
@@ -13,17 +13,17 @@ from mydata_like.ssh.connect import connect
 from mydata_like.ssh.keys import create_key
 from mydata_like.ssh.session import Endpoint
 
-needs_sshd = pytest.mark.sshd  # skipped where there is none; see tests/conftest.py
+needs_sshd = pytest.mark.sshd  # skipped if sshd is missing; see tests/conftest.py
 needs_limits = pytest.mark.skipif(
     not hasattr(psutil.Process, "rlimit") or not Path("/proc/self/fd").exists(),
-    reason="needs limits that are set from outside",
+    reason="needs resource limits set by another process",
 )
 STACKS = ("libssh", "paramiko")
-STALL = 1.0  # seconds; what tests of stalled links wait for
+STALL = 1.0  # seconds that tests of stalled connections wait
 
 
 def endpoint_of(sshd, directory, **changes):
-    """Return an endpoint that reaches this server, its key pinned, ours let in."""
+    """Return an endpoint of this server with its host key and a new authorized key."""
     key = create_key(directory / f"key_{len(list(directory.iterdir()))}" / "id_ed25519")
     sshd.authorize(key.public)
     fields = {
@@ -41,7 +41,7 @@ def endpoint_of(sshd, directory, **changes):
 
 @contextmanager
 def open_session(endpoint):
-    """Connect, and close whatever happens."""
+    """Yield a session, and close it at the end."""
     session = connect(endpoint)
     try:
         yield session
@@ -51,24 +51,24 @@ def open_session(endpoint):
 
 @contextmanager
 def sshd_with(directory, *options, host="127.0.0.1"):
-    """Run a server with these lines in its configuration."""
+    """Run a server with these configuration lines."""
     with PrivateSshd(directory / "sshd", options=options, host=host) as sshd:
         yield sshd
 
 
 def kill_commands(sshd):
-    """Kill what all sessions run, each of which runs something; the sessions stay."""
+    """Kill the commands of all sessions; the sessions continue."""
     for pid in sshd.session_pids:
-        with suppress(psutil.NoSuchProcess):  # a session of a test before that is just ending
+        with suppress(psutil.NoSuchProcess):  # a session of an earlier test that is ending
             for process in psutil.Process(pid).children(recursive=True):
                 if not process.children():
                     process.kill()
 
 
 def let_start_no_more(sshd):
-    """Leave the sessions of this moment with too few descriptors for one more command.
+    """Limit the descriptors of all current sessions, so that they cannot start commands.
 
-    A command that is just ending gives some back: then it has to be done once more.
+    A command that is ending frees some; call it again then.
     """
     for pid in sshd.session_pids:
         with suppress(psutil.NoSuchProcess, FileNotFoundError):
@@ -88,7 +88,7 @@ def script(path, text):
 
 
 def scp_only(directory):
-    """Return options of a host whose shell permits `scp -t` and nothing else."""
+    """Return options of a host that permits only `scp -t`."""
     gate = script(
         directory / "scp_only",
         'case "$SSH_ORIGINAL_COMMAND" in\n'
@@ -100,12 +100,12 @@ def scp_only(directory):
 
 
 def sftp_only():
-    """Return options of a host that permits SFTP and nothing else."""
+    """Return options of a host that permits only SFTP."""
     return ("ForceCommand internal-sftp",)
 
 
 def no_login(directory):
-    """Return options of a host whose accounts are not for logging in."""
+    """Return options of a host that permits no logins."""
     gate = script(directory / "nologin", "echo This account is not available.; exit 1\n")
     return (f"ForceCommand {gate}", "Subsystem none /bin/false")
 
@@ -121,9 +121,9 @@ def noisy(directory):
 
 
 def with_programs(directory, **programs):
-    """Return options of a host that has only these programs besides a few basic ones.
+    """Return options of a host that has only a few basic programs and these.
 
-    A program's value is the path of what it runs, or of what comes with more words.
+    The value of a program is the command that it runs.
     """
     path = directory / "bin"
     path.mkdir()

@@ -13,7 +13,7 @@ from mydata_like.transfer.pool import SshTransport
 
 DATASET = Dataset(DatasetId(1), "set")
 
-# A login shell's own start-up files have no say in what is measured and tested here.
+# Keeps start-up files of a login shell from running, which would affect measurements and tests.
 _QUIET = "SetEnv SHLVL=3"
 _ONLY_SCP = """#!/bin/sh
 case "$SSH_ORIGINAL_COMMAND" in
@@ -52,7 +52,7 @@ class Staging:
         self.sshd.stop()
 
     def build(self, location: Path, *, port: int | None = None, **settings) -> SshTransport:
-        """Return a transport to `location`, perhaps through a proxy's port."""
+        """Return a transport to `location`, optionally over the port of a proxy."""
         area = StagingArea(
             box="box",
             location=str(location),

@@ -1,8 +1,8 @@
-"""Measures the structure of the code: modules, lines, imports, names.
+"""Measure the structure of the code: modules, lines, imports, names.
 
-`python -m tests.structure [directory]` prints the figures.
-`python -m tests.structure --list PAGE` writes the list of modules into a page. Nothing is imported:
-everything is read from the source, in any directory that contains the package.
+`python -m tests.structure [directory]` prints the figures. `python -m tests.structure --list PAGE`
+writes the list of modules into a page. The source is only parsed, not imported, so it works in any
+directory that contains the package.
 """
 
 import ast
@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[1]
 LINE_LENGTH = 100
 LIST_BEGINS = "<!-- Made by `make pages` from the docstrings of all modules. -->\n"
 LIST_ENDS = "<!-- The end of what is made. -->\n"
-# What makes a comment's claim about a library or a standard checkable.
+# References in a comment that make a statement about a library or a standard verifiable.
 EVIDENCE = re.compile(r"\b(?:\d+\.\d+|RFC ?\d+|CVE-\d|https?://|bug|issue)", re.IGNORECASE)
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 IMPORTS = (ast.Import, ast.ImportFrom)
@@ -120,11 +120,11 @@ class Structure:
 
     @cached_property
     def vocabulary(self) -> list[str]:
-        """The words that the vocabulary defines, each as often as it does so."""
+        """The words of the vocabulary, repeated if defined more than once."""
         return _read_vocabulary(self.root / "docs" / "vocabulary.md")
 
     def find_imports(self, module: Module) -> set[str]:
-        """Return which modules of the program it imports when it runs, in functions as well."""
+        """Return the modules of the program that it imports at run time, also in functions."""
         found: set[str] = set()
         for node in _walk_without_type_checking(module.tree):
             if isinstance(node, ast.Import):
@@ -137,11 +137,11 @@ class Structure:
 
     @cached_property
     def graph(self) -> Mapping[str, set[str]]:
-        """Which modules each module imports when it runs, in functions as well."""
+        """The imports of each module at run time, also in functions."""
         return {name: self.find_imports(module) for name, module in self.modules.items()}
 
     def find_circles(self) -> list[list[str]]:
-        """Return the groups of modules that import one another, directly or not."""
+        """Return the groups of modules that import one another, directly or indirectly."""
         return [
             sorted(group)
             for group in _find_components(self.graph)
@@ -149,7 +149,7 @@ class Structure:
         ]
 
     def measure_depth(self) -> int:
-        """Return how many modules the longest chain of imports has; a circle counts as one."""
+        """Return the length of the longest chain of imports; a circle counts as one module."""
         groups = _find_components(self.graph)
         group_of = {name: number for number, group in enumerate(groups) for name in group}
 
@@ -161,7 +161,7 @@ class Structure:
         return max(map(depth, range(len(groups))))
 
     def find_shared_modules(self) -> dict[str, list[str]]:
-        """Return module names that stand for two modules or more, packages left out."""
+        """Return names that two or more modules share, without packages."""
         found = defaultdict(list)
         for module in self.modules.values():
             if not module.is_package and not module.short_name.startswith("__"):
@@ -169,7 +169,7 @@ class Structure:
         return {name: where for name, where in sorted(found.items()) if len(where) > 1}
 
     def find_shared_classes(self) -> dict[str, list[str]]:
-        """Return public class names that stand for two classes or more."""
+        """Return names that two or more public classes share."""
         found = defaultdict(list)
         for module in self.modules.values():
             for name in module.classes:
@@ -178,7 +178,7 @@ class Structure:
         return {name: where for name, where in sorted(found.items()) if len(where) > 1}
 
     def figures(self) -> Iterator[tuple[str, str]]:
-        """Yield what is measured, as a name and a value."""
+        """Yield the figures, each with its name."""
         modules = list(self.modules.values())
         lines = sum(len(module.text.splitlines()) for module in modules)
         evidence = sum(
@@ -204,7 +204,7 @@ class Structure:
 
 
 def replace_module_list(page: str, house: Structure) -> str:
-    """Return the page with its list of modules made again; all other text stays."""
+    """Return the page with a new list of modules; all other text is kept."""
     before, _, rest = page.partition(LIST_BEGINS)
     _, _, after = rest.partition(LIST_ENDS)
     return "".join((before, LIST_BEGINS, *_describe_modules(house), LIST_ENDS, after))
@@ -239,14 +239,14 @@ def _read_modules(root: Path) -> Iterator[Module]:
 
 
 def _read_vocabulary(page: Path) -> list[str]:
-    """Return the words of the tables of a page, each as often as it is defined."""
+    """Return the words in the tables of a page, repeated if defined more than once."""
     cells = re.findall(r"^\| ([^|]+) \|", page.read_text("utf-8"), re.MULTILINE)
     words = (word.strip(" *`") for cell in cells for word in re.split(r"[,>;]", cell))
     return [word for word in words if word and word != "word" and not word.startswith("---")]
 
 
 def _walk_without_type_checking(tree: ast.Module) -> Iterator[ast.AST]:
-    """Yield all nodes but those below `if TYPE_CHECKING:`, which never runs."""
+    """Yield all nodes except those below `if TYPE_CHECKING:`, which never runs."""
     left: list[ast.AST] = [tree]
     while left:
         node = left.pop()
@@ -295,7 +295,7 @@ def _find_components(graph: Mapping[str, set[str]]) -> list[set[str]]:
 
 
 def main() -> None:
-    """Print the figures of this directory or of a named one, or write the list of modules."""
+    """Print the figures of this or another directory, or write the list of modules."""
     if sys.argv[1:2] == ["--list"]:
         page = Path(sys.argv[2])
         page.write_text(replace_module_list(page.read_text("utf-8"), Structure()), "utf-8")

@@ -1,4 +1,4 @@
-"""What the server really has of local files: told by its disk and database, not by a ledger."""
+"""The truth about local files on the server, from its disk and database instead of a ledger."""
 
 import os
 from collections.abc import Collection, Iterable, Iterator
@@ -14,9 +14,9 @@ from tests.site import Site
 
 
 class Local(NamedTuple):
-    """One local file and where it belongs; `path` is None once it was deleted here."""
+    """One local file and its place on the server; `path` is None after it was deleted here."""
 
-    key: str  # as events print it: below the data directory, else absolute
+    key: str  # as in events: relative to the data directory, or absolute
     place: FileKey  # dataset, directory, name
     path: Path | None
     size: int
@@ -25,18 +25,18 @@ class Local(NamedTuple):
 
 @dataclass
 class Inventory:
-    """What lies on this computer and is to be sent: the data directory and what was dropped.
+    """The local files to send: those of the data directory and of dropped folders.
 
-    `left_out` are keys of files that are skipped on purpose; `gone` is what once was there.
+    `left_out` has the keys of files that are skipped intentionally, `gone` the deleted files.
     """
 
-    data: Path  # where the files of the data directory lie now, whatever that is called
+    data: Path  # the current location of the data directory, which may have been renamed
     sources: dict[Path, str] = field(default_factory=dict)  # dropped folders and their datasets
     left_out: frozenset[str] = frozenset()
     gone: dict[str, Local] = field(default_factory=dict)
 
     def list_files(self) -> Iterator[Local]:
-        """Yield every file that is to be sent, read anew."""
+        """Yield all files to send, as they are now."""
         for path in sorted(self.data.glob("*/*/**/*")):
             if path.is_file() and not path.is_symlink():
                 _, dataset, *directory, name = path.relative_to(self.data).parts
@@ -49,7 +49,7 @@ class Inventory:
                     yield _local(os.fsencode(path), (dataset, "/".join(directory), name), path)
 
     def delete(self, path: Path) -> None:
-        """Delete a file, and remember what it was."""
+        """Delete a file, and add it to `gone`."""
         (lost,) = [file for file in self.list_files() if file.path == path]
         path.unlink()
         self.gone[lost.key] = lost._replace(path=None)
@@ -62,10 +62,10 @@ def _local(key: bytes, place: FileKey, path: Path) -> Local:
 
 @dataclass(frozen=True)
 class Truth:
-    """Which of the local files the server has, told by its disk and its database.
+    """The local files that the server has, from its disk and its database.
 
-    `excused` are keys of files that the server lost after the last look at it: what was seen
-    then may still be said, but for what asks the server itself.
+    `excused` are the keys of files that the server lost after the last check: views that do not
+    query the server may still show them as safe.
     """
 
     files: tuple[Local, ...]
@@ -73,7 +73,7 @@ class Truth:
     safe: frozenset[str]
     registered: frozenset[str]
     sent: frozenset[str]
-    stored: int  # sound and verified files on the server, whosever they are
+    stored: int  # intact and verified files on the server, of any uploader
     gone: frozenset[str] = frozenset()
     excused: frozenset[str] = frozenset()
 
@@ -81,7 +81,7 @@ class Truth:
     def take(
         cls, site: Site, inventory: Inventory, excused: Collection[str] = frozenset()
     ) -> "Truth":
-        """Look at every local file and at every stored one."""
+        """Read all local files and all stored files."""
         files = tuple(inventory.list_files())
         copies = _list_copies(site.server.datafiles())
         there = _list_sums(site.server.directory)
@@ -99,12 +99,12 @@ class Truth:
 
     @cached_property
     def wanted(self) -> tuple[Local, ...]:
-        """The files that are not left out on purpose."""
+        """The files that are not skipped intentionally."""
         return tuple(file for file in self.files if file.key not in self.left_out)
 
     @cached_property
     def at_risk(self) -> tuple[Local, ...]:
-        """The files of which the server lacks something."""
+        """The files that the server does not have safely."""
         return tuple(file for file in self.wanted if file.key not in self.safe)
 
     @property
@@ -112,21 +112,21 @@ class Truth:
         return sum(file.size for file in self.at_risk)
 
     def below(self, folder: str) -> list[Local]:
-        """Return the files that are to be sent in a folder (with a slash), or all."""
+        """Return the files to send in a folder (with a slash), or all."""
         return [file for file in self.wanted if file.key.startswith(folder)]
 
 
 class _Copy(NamedTuple):
-    """What the server has under one name; `sound` is verified with the bytes that it tells of."""
+    """A copy on the server; `sound` says that it is verified and its bytes match its record."""
 
     size: int
     md5sum: str
     sound: bool
-    archived: bool = False  # what a file was before stays in the archive that was sent then
+    archived: bool = False  # an earlier version of a file stays in the archive of that time
 
 
 def _list_copies(files: Iterable[StoredFile]) -> dict[FileKey, list[_Copy]]:
-    """Return what the server has, by dataset, directory and name: records and archived files."""
+    """Return the server's records and archived files by dataset, directory and name."""
     found: dict[FileKey, list[_Copy]] = {}
     for _, rows in groupby(files, lambda file: file.id):
         replicas = list(rows)
@@ -146,7 +146,7 @@ def _list_copies(files: Iterable[StoredFile]) -> dict[FileKey, list[_Copy]]:
 
 
 def _is_whole(file: StoredFile) -> bool:
-    """Return whether the bytes on the server's disk are those that the record tells of."""
+    """Return whether the bytes on the server's disk match the record."""
     try:
         return file.path is not None and measure(file.path) == (file.size, file.md5sum)
     except OSError:
@@ -165,7 +165,7 @@ def _is_registered(file: Local, copies: dict[FileKey, list[_Copy]]) -> bool:
 
 
 def _list_sums(directory: Path) -> set[tuple[int, str]]:
-    """Return size and checksum of every file on the server's disk, and of what archives hold."""
+    """Return size and checksum of all files on the server's disk and in its archives."""
     sums = set()
     for path in directory.rglob("*"):
         try:
@@ -173,6 +173,6 @@ def _list_sums(directory: Path) -> set[tuple[int, str]]:
                 sums.add(measure(path))
                 if is_archive(path.name):
                     sums.update((inside.size, inside.md5sum) for inside in list_archived(path))
-        except OSError:  # it has just been moved to its place
+        except OSError:  # it was moved in the meantime
             continue
     return sums

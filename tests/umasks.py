@@ -1,4 +1,4 @@
-"""Work under another umask, and the modes of what it leaves."""
+"""Another umask, and the modes of created files."""
 
 import os
 import stat
@@ -9,7 +9,7 @@ from pathlib import Path
 
 @contextmanager
 def umask(mask: int) -> Iterator[None]:
-    """Take these rights from all that is made meanwhile."""
+    """Set the umask during the context."""
     before = os.umask(mask)
     try:
         yield
@@ -18,7 +18,7 @@ def umask(mask: int) -> Iterator[None]:
 
 
 def modes_below(folder: Path) -> dict[str, str]:
-    """Return kinds and rights of all below a folder, as `ls -l` shows them."""
+    """Return the modes of all files below a folder in the format of `ls -l`."""
     return {
         str(path.relative_to(folder)): stat.filemode(path.lstat().st_mode)
         for path in folder.rglob("*")

@@ -1,11 +1,11 @@
-"""What the window says, page by page, on the state that a run has left behind.
+"""The texts of the window, page by page, in the state after a run.
 
-`python -m tests.window_texts SETTINGS [PATH...]` opens the real window without a screen, looks at
-every page, asks the page "Where is my data?" about each path, and prints all of it as one JSON
-object. No run is begun: the watch's lock is held meanwhile, so that the window starts no engine.
+`python -m tests.window_texts SETTINGS [PATH...]` opens the real window offscreen, reads every page,
+looks up each path on the page "Where is my data?", and prints all texts as one JSON object. No run
+is started: the lock of the watch is held, so that the window starts no engine.
 
-`python -m tests.window_texts SETTINGS --live` opens it with its engine, and obeys the words on
-standard input: `start` and `stop` a run, `crash` the engine, `read` once no run is at work.
+`python -m tests.window_texts SETTINGS --live` opens it with its engine, and executes the commands
+on standard input: `start` and `stop` a run, `crash` the engine, `read` when no run is in progress.
 """
 
 import json
@@ -53,18 +53,18 @@ from mydata_like.hostos.clock import SystemClock
 from mydata_like.hostos.lock import lock_watch
 
 DEADLINE = 60.0  # seconds after which the window counts as hanging
-PASSES = 5  # of the event loop in which nothing may happen before all counts as shown
+PASSES = 5  # idle passes of the event loop after which the window counts as complete
 SOON = 1000  # milliseconds: timers that fire later are not waited for
 PAGES = ("overview", "folders", "transfers", "problems", "history")
 STATUSES = ("good", "working", "waiting", "problem", "skipped")
 DOTS = "…"
-COUNTED_COLOUR = 20  # pixels of a colour that make it more than an edge
+COUNTED_COLOUR = 20  # pixels of a colour that are more than an edge
 
 Look = dict[str, Any]
 
 
 class WindowReader:
-    """The program over one settings file, and what its pages show once all has arrived."""
+    """The program with one settings file, and the texts of its pages once they are complete."""
 
     def __init__(self, config: Path, settings: Any) -> None:
         state = find_state(settings, find_places(config))
@@ -75,14 +75,14 @@ class WindowReader:
         self._wait(lambda: self._program.controller.state.phase != "loading")
 
     def read(self, paths: list[Path]) -> Look:
-        """Return what every page and the tray say."""
+        """Return the texts of all pages and of the tray."""
         self._window.show()
         shown = {name: self._read_page(name) for name in PAGES}
         where = {str(path): self._read_where(path) for path in paths}
         return {**shown, "where": where, "tray": self._read_tray(), "line": self._read_line()}
 
-    def obey(self, word: str) -> Look | None:
-        """Do what a user would do, or an accident; return what is to be read."""
+    def execute(self, word: str) -> Look | None:
+        """Execute a command; return the texts for `read`, None for others."""
         controller = self._program.controller
         match word:
             case "start":
@@ -99,7 +99,7 @@ class WindowReader:
         return None
 
     def close(self) -> None:
-        """End the program."""
+        """Close the program."""
         self._program.close()
 
     def _turn_to(self, name: str) -> Page:
@@ -129,14 +129,14 @@ class WindowReader:
         return list(_describe_rows(model))
 
     def _open_all(self, model: QAbstractItemModel) -> None:
-        """Open every line, and those below it."""
+        """Expand all rows of a tree."""
         while closed := [index for index in _walk(model) if model.canFetchMore(index)]:
             for index in closed:
                 model.fetchMore(index)
             self._settle()
 
     def _read_where(self, path: Path) -> Look:
-        """Ask the page about a path as text, as somebody who types it does."""
+        """Look up a path on the page, as if it was typed."""
         page = self._turn_to("where")
         page.look_for(str(path))
         self._settle()
@@ -144,7 +144,7 @@ class WindowReader:
 
     def _read_tray(self) -> Look:
         tray = self._program.presence.tray
-        # It shows a change after a moment only.
+        # The tray shows changes with a delay.
         self._wait(lambda: not any(map(_fires_soon, tray.findChildren(QTimer))))
         image = tray.icon.icon().pixmap(64).toImage()
         shapes = {colour: shape.value for shape, colour in COLOURS.items()}
@@ -159,7 +159,7 @@ class WindowReader:
         quiet = 0
         deadline = monotonic() + DEADLINE
         while quiet < PASSES:
-            assert monotonic() < deadline, "the window is never at rest"
+            assert monotonic() < deadline, "the window is never idle"
             _process_events()
             quiet = 0 if self._busy else quiet + 1
 
@@ -187,14 +187,14 @@ def _fires_soon(timer: QTimer) -> bool:
 
 
 def _list_texts(widget: QWidget) -> Iterator[str]:
-    """Yield what labels and buttons say that are to be seen."""
+    """Yield the texts of visible labels and buttons."""
     for part in widget.findChildren(QWidget):
         if isinstance(part, QLabel | QAbstractButton) and part.isVisibleTo(widget) and part.text():
             yield part.text().replace("&", "")
 
 
 def _group_texts(widget: QWidget) -> list[list[str]]:
-    """Return the texts by the widget that they lie in, such as those of one card."""
+    """Return the texts grouped by parent widget, such as those of one card."""
     groups: dict[int, list[str]] = {}
     for part in widget.findChildren(QWidget):
         if isinstance(part, QLabel | QAbstractButton) and part.isVisibleTo(widget) and part.text():
@@ -203,7 +203,7 @@ def _group_texts(widget: QWidget) -> list[list[str]]:
 
 
 def _find_level(page: QWidget) -> str:
-    """Return the status whose colour the largest picture of a page has; empty without any."""
+    """Return the status whose colour the largest icon of a page has; empty without an icon."""
     pictures = [part for part in page.findChildren(IconLabel) if part.isVisibleTo(page)]
     if not pictures:
         return ""
@@ -235,7 +235,7 @@ def _cells(model: QAbstractItemModel) -> Iterator[list[str]]:
 
 
 def _count_columns(model: QAbstractItemModel) -> int:
-    """Return how many columns there are; of lists PySide does not let us ask."""
+    """Return the number of columns; PySide does not expose it for list models."""
     return 1 if isinstance(model, QAbstractListModel) else model.columnCount()
 
 
@@ -250,7 +250,7 @@ def _describe_rows(model: QAbstractItemModel) -> Iterator[Look]:
 
 
 def _list_above(index: QModelIndex) -> list[str]:
-    """Return the first texts of the lines above one, the topmost first."""
+    """Return the first texts of the parent rows, the topmost first."""
     names: list[str] = []
     while (index := index.parent()).isValid():
         names.insert(0, str(index.data() or ""))
@@ -258,14 +258,14 @@ def _list_above(index: QModelIndex) -> list[str]:
 
 
 def _find_path(model: QAbstractItemModel, index: QModelIndex) -> str | None:
-    """Return the folder that a line of the tree of folders stands for, where it is one."""
+    """Return the folder of a row in the tree of folders, or None."""
     group = model.group(index) if hasattr(model, "group") else None
     path = getattr(group, "path", None)
     return None if path is None else os.fsdecode(path)
 
 
 def read_window(config: Path, paths: list[Path]) -> Look:
-    """Open the window over a settings file, and return what it says."""
+    """Open the window with a settings file, and return its texts."""
     settings = load_settings(config).settings
     state = find_state(settings, find_places(config))
     with ExitStack() as stack:
@@ -277,8 +277,8 @@ def read_window(config: Path, paths: list[Path]) -> Look:
             reader.close()
 
 
-def obey(config: Path) -> None:
-    """Open the window with its engine, and do what standard input says until it closes."""
+def execute_commands(config: Path) -> None:
+    """Open the window with its engine, and execute commands until standard input ends."""
     reader = WindowReader(config, load_settings(config).settings)
     while True:
         while not select([sys.stdin], [], [], 0)[0]:
@@ -286,7 +286,7 @@ def obey(config: Path) -> None:
         word = sys.stdin.readline().strip()
         if not word:
             return
-        _print(reader.obey(word))
+        _print(reader.execute(word))
 
 
 def _print(look: Look | None) -> None:
@@ -295,12 +295,12 @@ def _print(look: Look | None) -> None:
 
 
 def main(words: list[str]) -> None:
-    """Print what the window says; end at once, as the program does."""
+    """Print the texts of the window; exit without clean-up, as the program does."""
     app = QApplication(sys.argv[:1])
     dress(app, WindowState())
     config = Path(words[0])
     if words[1:] == ["--live"]:
-        obey(config)
+        execute_commands(config)
     else:
         _print(read_window(config, [Path(word) for word in words[1:]]))
     os._exit(0)

@@ -1,4 +1,4 @@
-"""The cases: what is carried, who competes, what ours must reach."""
+"""The cases: test data, contestants, and the targets for ours."""
 
 from benchmarks.cases import distant, growth, holes, large, second, start, tiny
 

@@ -1,4 +1,4 @@
-"""A server far away, or behind a slow wire; and what compression gains or costs there."""
+"""A distant server or a slow network, and the effect of compression there."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -28,7 +28,7 @@ class _Data(NamedTuple):
 
 @dataclass(frozen=True)
 class OneFolder:
-    """A peer that waits for every file: it carries one folder, and counts as if it had all."""
+    """A peer that waits for every file: it sends one folder, and its time is extrapolated."""
 
     peer: Contestant
 
@@ -126,12 +126,12 @@ def _compressing_tiny(_: Corpus) -> list[Contestant]:
 
 
 def _alone(peer: Peer) -> Peer:
-    """Let one scp be a family of its own."""
+    """Give a single scp a separate family."""
     return replace(peer, entrant=peer.entrant._replace(family="scp, one"))
 
 
 def _part(make: Callable[[Path, Scale], Corpus], parts: int) -> _Data:
-    """Make large files that are so much smaller: a slow wire takes its time."""
+    """Return data with large files of a fraction of their size, for a slow network."""
 
     def smaller(scale: Scale) -> Scale:
         return scale._replace(large_size=scale.large_size // parts)

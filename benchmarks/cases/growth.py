@@ -1,4 +1,4 @@
-"""Growth: whether time for each file and byte, and the memory, stay as they are."""
+"""Growth: time per file and per byte, and memory, for growing amounts of data."""
 
 from benchmarks import corpus
 from benchmarks.contest import Case, Contestant, Target

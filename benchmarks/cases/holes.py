@@ -1,4 +1,4 @@
-"""Files of holes, or of zeros: these do not travel, and are holes on the server."""
+"""Files of holes, or of zeros: they are not sent, and become holes on the server."""
 
 from benchmarks import corpus, peers
 from benchmarks.contest import OURS, Case, Contestant, Target
@@ -28,7 +28,7 @@ def _hollow(_: Corpus) -> list[Contestant]:
         Sending(1, family=_UNAWARE),
         WholeRun(f"{OURS}, end to end", settings=_LOOKING),
         peers.rsync("-aWS"),
-        peers.tar(1, sparse=True),  # which heeds only what occupies less than its size
+        peers.tar(1, sparse=True),  # detects holes only in files that occupy less than their size
     ]
     return [sparse(contestant) for contestant in contestants]
 
@@ -42,7 +42,7 @@ SPARSE = Case(
     targets=(
         Target((), "bytes on the wire per byte of data", at_most=1.05, figure=WIRE),
         Target((), "bytes that the server stores per byte of data", at_most=1.05, figure=HELD),
-        Target(("tar",), "bytes on the wire beside tar -S", at_most=1.0, figure=WIRE),
+        Target(("tar",), "bytes on the wire compared with tar -S", at_most=1.0, figure=WIRE),
     ),
     describe=lambda scale: (
         f"one file of {scale.sparse_size >> 20:,} MiB with {scale.sparse_held >> 20} MiB of data"

@@ -1,4 +1,4 @@
-"""Large files: many of them, a single one, off a disk, and beside something busy."""
+"""Large files: several, a single one, from a disk, and next to a busy thread or process."""
 
 from benchmarks import corpus, peers
 from benchmarks.contest import OURS, Case, Contestant, Target
@@ -8,7 +8,7 @@ from benchmarks.ours import Sending
 from benchmarks.whole import WholeRun
 
 _END_TO_END = f"{OURS}, end to end"
-_BESIDE, _INSIDE = f"{OURS}, a hog beside", f"{OURS}, a hog inside"
+_OUTSIDE, _INSIDE = f"{OURS}, a hog outside", f"{OURS}, a hog inside"
 
 
 def _many(_: Corpus) -> list[Contestant]:
@@ -57,10 +57,10 @@ def _read_once(_: Corpus) -> list[Contestant]:
 def _hog(_: Corpus) -> list[Contestant]:
     return [
         Sending(2),
-        Sending(2, _BESIDE, "beside"),
+        Sending(2, _OUTSIDE, "outside"),
         Sending(2, _INSIDE, "inside"),
         WholeRun(),
-        WholeRun(f"{_BESIDE}, end to end", "beside"),
+        WholeRun(f"{_OUTSIDE}, end to end", "outside"),
         WholeRun(f"{_INSIDE}, end to end", "inside"),
     ]
 
@@ -121,10 +121,15 @@ HOG = Case(
     make=corpus.make_large,
     contestants=_hog,
     targets=(
-        Target((_BESIDE,), "it costs the sending no more than beside it", 0.9, ours=_INSIDE),
         Target(
-            (f"{_BESIDE}, end to end, summary",),
-            "nor a whole run, once Python has started",
+            (_OUTSIDE,),
+            "sending is as fast as with the thread in another process",
+            0.9,
+            ours=_INSIDE,
+        ),
+        Target(
+            (f"{_OUTSIDE}, end to end, summary",),
+            "and so is a whole run, once Python has started",
             0.9,
             ours=f"{_INSIDE}, end to end, summary",
         ),

@@ -1,4 +1,4 @@
-"""Second runs: nothing changed since the first, or one file in a thousand."""
+"""Second runs: no file has changed since the first run, or one in a thousand."""
 
 from benchmarks import corpus
 from benchmarks.contest import Case, Contestant, Target
@@ -29,7 +29,7 @@ UNCHANGED = Case(
     targets=(
         Target(("rsync -n",), "as fast as a dry run of rsync", 1.0),
         Target((), "requests for each dataset", at_most=1, figure=REQUESTS),
-        Target((), "P12: MB of the engine that knows them all", at_most=300, figure=ENGINE),
+        Target((), "P12: MB of the engine that has them all", at_most=300, figure=ENGINE),
     ),
     describe=_describe,
 )

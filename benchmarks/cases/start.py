@@ -1,4 +1,4 @@
-"""Starts: the shortest command, and the window. Runs from a cold start are P4 and P5."""
+"""The start of the shortest command and of the window; P4 and P5 include runs from a cold start."""
 
 import sys
 
@@ -26,7 +26,7 @@ START = Case(
     make=lambda root, scale: corpus.make_tiny(root, scale._replace(tiny_count=1)),
     contestants=_start,
     targets=(
-        Target((), "seconds until the version is said", at_most=0.25, ours=VERSION),
+        Target((), "seconds until the version is printed", at_most=0.25, ours=VERSION),
         Target((), "seconds until the window is painted", at_most=1.5, ours=WINDOW),
     ),
     describe=lambda scale: "the start of programs",

@@ -1,4 +1,4 @@
-"""Tiny files, and the mix of an archive, most of whose files are tiny."""
+"""Tiny files, and the mix of sizes in an archive, where most files are tiny."""
 
 from benchmarks import corpus, peers
 from benchmarks.contest import OURS, Case, Contestant, Target

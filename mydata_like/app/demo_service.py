@@ -1,5 +1,5 @@
 """The embedded server for the front ends; importable only if the extra `demo` is installed."""
 
-from mydata_like.demo.demo_site import DemoSite, open_place
+from mydata_like.demo.demo_site import DemoSite, open_demo
 
-__all__ = ["DemoSite", "open_place"]
+__all__ = ["DemoSite", "open_demo"]

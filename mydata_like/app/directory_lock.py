@@ -45,7 +45,7 @@ MARK_RENEWAL = 60.0  # seconds
 
 
 class Marker:
-    """Keeps the mark of one run on the server."""
+    """The mark of one run on the server, which is renewed during the run."""
 
     def __init__(
         self,

@@ -104,7 +104,7 @@ class LedgerState:
 
     @property
     def safety(self) -> Safety:
-        """How safe the data is."""
+        """The safety of the data."""
         last = next((past for past in self.runs if past.finished is not None), None)
         return judge_safety(
             SafetyEvidence(

@@ -268,7 +268,7 @@ class LayoutPreview:
 def preview_layout(
     settings: Settings,
     login: Credentials,
-    tell: Callable[[LayoutSample], object],
+    report: Callable[[LayoutSample], object],
     cancel: CancelSignal,
 ) -> LayoutPreview:
     """Report the first dataset folders one by one, then return the complete preview.
@@ -279,7 +279,7 @@ def preview_layout(
     root = Root(settings.data.directory)
     folders = _find_folders(settings, root, cancel)
     for folder in folders[:SHOWN]:
-        tell(_sample(settings, root, folder, cancel))
+        report(_sample(settings, root, folder, cancel))
     branches = list(_find_branches(root, cancel))
     instrument = settings.instrument.name
     fit = judge(settings.data.layout, branches, instrument)

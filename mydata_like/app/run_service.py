@@ -107,7 +107,7 @@ SWITCH_INTERVAL = 0.0005  # seconds for which a thread may block the sending thr
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LedgerRecorder:
-    """Writes the totals of a run, the reason for it and the outcomes of its files to the ledger."""
+    """The recorder of a run in the ledger: totals, reason and outcomes of files."""
 
     run: str
     reason: str

@@ -37,7 +37,7 @@ _HEADER: Final = "# Settings of mydata-like, without secrets and those of this c
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettingsEdit:
-    """What the user wants to save: the changes of a draft, and the change of the API key.
+    """The changes to save: those of a draft, and the change of the API key.
 
     `seen` is the file's content that the changes are based on; `settings` contain the server and
     account of the key.

@@ -80,7 +80,7 @@ def _unwelcome(problem: Problem) -> RunError:
 
 
 FOLDER: Final = ".mydata-like-doctor-"  # in the staging area, followed by the uploader's uuid
-_NOT_MEASURED: Final = "The way to the server was not measured"
+_NOT_MEASURED: Final = "The connection to the server was not measured"
 _PAGE: Final = 100  # rows
 _RUNS: Final = 50  # whose speeds are compared
 _MANY: Final = 500  # files; the speed of a run that sent fewer means little
@@ -105,17 +105,17 @@ class SpeedTest:
         self,
         settings: Settings,
         order: SpeedTestRequest,
-        subject: SpeedTestTarget,
+        target: SpeedTestTarget,
         cancel: CancelSignal,
     ) -> None:
         self._settings = settings
         self._order = order
-        self._subject = subject
-        self._examination = SpeedTestRunner(subject, order.effort, cancel)
+        self._target = target
+        self._runner = SpeedTestRunner(target, order.effort, cancel)
 
     def measure(self) -> Generator[Measurement, None, None]:
         """Yield each measurement as it is made; raises `Cancelled`."""
-        return self._examination.measure()
+        return self._runner.measure()
 
     def recall(self) -> dict[str, Any]:
         """Return the record of the latest test, and use it instead of measuring.
@@ -129,7 +129,7 @@ class SpeedTest:
             here, stages = LocalMachine(**found["here"]), found["stages"]
             measured = tuple(Measurement.from_record(one) for one in stages)
             unknown = tuple(found["unknown"])
-            self._examination.recall(
+            self._runner.recall(
                 SpeedTestResult(measured=measured, here=here, rung=found["rung"], unknown=unknown)
             )
         except (LookupError, TypeError, ValueError) as error:
@@ -143,11 +143,11 @@ class SpeedTest:
     @property
     def obstacle(self) -> str:
         """Why the connection to the server will not be measured; empty if it will."""
-        return self._subject.why
+        return self._target.why
 
     @property
     def findings(self) -> SpeedTestResult:
-        return self._examination.findings
+        return self._runner.findings
 
     def judge(self) -> Diagnosis:
         """Return what the measurements mean for the current settings."""
@@ -174,14 +174,14 @@ class SpeedTest:
 
     def measure_files(self) -> Iterator[Measurement]:
         """Yield the speed of sending files with the current settings."""
-        return self._examination.prove(self._settings.transfer)
+        return self._runner.remeasure(self._settings.transfer)
 
     def apply(self, changes: Mapping[str, object]) -> Iterator[Measurement]:
         """Write settings to the user's file, then yield the speed of sending files with them."""
         save_settings(self._order.config, changes)
         values = {key.removeprefix("transfer."): value for key, value in changes.items()}
         transfer = Transfer(**self._settings.transfer.values() | values)
-        return self._examination.prove(transfer)
+        return self._runner.remeasure(transfer)
 
     def as_record(self, verdict: Diagnosis) -> dict[str, object]:
         """Return the test as plain values for JSON; docs/doctor.md describes them."""
@@ -230,7 +230,7 @@ def open_speed_test(
     ):
         approval_request = open_approval_request(connection, settings, places, observer.emit)
         staging, why = _find_staging(approval_request, settings, order.config)
-        subject = SpeedTestTarget(
+        target = SpeedTestTarget(
             root=root,
             state=state,
             transfer=settings.transfer,
@@ -239,7 +239,7 @@ def open_speed_test(
             why=why,
             records=tuple(_recall_records(settings, places)),
         )
-        yield SpeedTest(settings, order, subject, observer.cancel)
+        yield SpeedTest(settings, order, target, observer.cancel)
 
 
 def _file(settings: Settings, config: Path | None) -> Path:

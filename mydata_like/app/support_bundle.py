@@ -65,8 +65,8 @@ def collect_documents(config: Path | None, *, names: bool) -> list[BundleDocumen
     try:
         loaded = load_settings(config if config and config.exists() else None)
     except UploaderError as error:
-        told = error.message if names else error.problem_code
-        documents = [BundleDocument("settings.txt", f"The settings cannot be read: {told}\n")]
+        text = error.message if names else error.problem_code
+        documents = [BundleDocument("settings.txt", f"The settings cannot be read: {text}\n")]
         settings = Settings()
     else:
         settings = loaded.settings

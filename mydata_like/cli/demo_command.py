@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from mydata_like.app.demo_service import DemoSite, open_place
+from mydata_like.app.demo_service import DemoSite, open_demo
 from mydata_like.app.settings_service import HOME
 from mydata_like.cli.output import Shape, print_lines, tell_failure
 from mydata_like.cli.run_command import RunArguments, carry_out
@@ -27,7 +27,7 @@ def demonstrate(*, as_json: bool) -> int:
     """Upload the sample data; the exit code is 0 only if every byte arrived."""
     shape = Shape.JSON if as_json else Shape.TEXT
     try:
-        with open_place() as place:
+        with open_demo() as place:
             # Keys, logs and state of a demonstration are removed with it, but not the user's.
             os.environ[HOME] = str(place.folder / "home")
             return _demonstrate(place, shape)
@@ -40,7 +40,7 @@ def open_demonstration() -> int:
     """Open the window with the sample data; everything is removed when it is closed."""
     cancel = CancelFlag()
     try:
-        with open_place() as place, stopped_by_signals(cancel):
+        with open_demo() as place, stopped_by_signals(cancel):
             config = place.folder / "settings.toml"
             place.write_settings(config)
             words = (*find_program(), "gui", "--config", str(config))
@@ -61,7 +61,7 @@ def open_demonstration() -> int:
 def serve_forever(write_config: str) -> int:
     """Keep the embedded server running until a signal arrives."""
     try:
-        with open_place() as place:
+        with open_demo() as place:
             return _serve(place, Path(write_config) if write_config else None)
     except UploaderError as error:
         tell_failure(error, Shape.TEXT)

@@ -230,7 +230,7 @@ def describe(measured: Measurement) -> str:
     """Return a row of the table: stage, measurement, median, and the spread if it is wide."""
     spread = ""
     if measured.spread > _UNSURE:
-        low, high = min(measured.looks), max(measured.looks)
+        low, high = min(measured.samples), max(measured.samples)
         spread = f"  ({_format(low, measured.unit)} to {_format(high, measured.unit)})"
     note = f"  {measured.note}" if measured.note else ""
     return f"{measured.stage:<12} {measured.what:<38} {format_value(measured):>14}{spread}{note}"

@@ -383,7 +383,7 @@ class Ledger(Protocol):
     def find_writes(self) -> Mapping[DatasetId, EarlierWrite]:
         """Return the requests of earlier runs that may still be writing."""
 
-    def open_room(self) -> MutableMapping[tuple[str, str], T]:
+    def open_mapping(self) -> MutableMapping[tuple[str, str], T]:
         """Return an empty mapping by directory and name, for this run.
 
         All such mappings together use a limited amount of memory.

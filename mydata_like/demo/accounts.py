@@ -37,7 +37,7 @@ def _and(conditions: list[str]) -> str:
 
 
 class Accounts:
-    """The people, their groups, and the facilities whose machines they use."""
+    """The API of users, groups, facilities and instruments."""
 
     def __init__(self, site: ServerContext) -> None:
         self._store = site.store
@@ -61,7 +61,7 @@ class Accounts:
         return answer_json(self._show_user(row))
 
     def find_migrated_user(self) -> Response:
-        """Say that there is no other account for a user, as a server without migrations does."""
+        """Answer that a user has no migrated account, as a server without migrations does."""
         return answer_json({"success": False})
 
     def list_groups(self) -> Response:
@@ -129,7 +129,7 @@ class Accounts:
         return answer_json(self.show_instrument(number), 200 if request.method == "PUT" else 202)
 
     def show_instrument(self, number: int) -> dict[str, Any] | None:
-        """Return an instrument in full, as it also stands in datasets."""
+        """Return all fields of an instrument, as datasets include them too."""
         row = self._store.row("SELECT * FROM instrument WHERE id = ?", number)
         if row is None:
             return None
@@ -157,7 +157,7 @@ class Accounts:
         }
 
     def _show_user(self, row: Row) -> dict[str, Any]:
-        """Return a user; only the privileged see what others are called and where they mail."""
+        """Return a user; names and e-mail addresses of others are for facility managers only."""
         who = caller()
         open_ = bool(who.facilities) or who.superuser or who.id == row["id"]
         groups = self._store.rows(

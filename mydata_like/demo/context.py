@@ -27,7 +27,7 @@ READABLE_DATASETS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerContext:
-    """The parts every resource works with."""
+    """The parts of the server that every resource uses."""
 
     directory: Path
     store: Database
@@ -37,16 +37,19 @@ class ServerContext:
 
     @property
     def receiving_box(self) -> str:
-        """The box that files go to when nothing better is known."""
+        """The storage box for files of uploaders without a request for approval."""
         return f"local box at {self.directory / 'receiving'}"
 
     def report_violation(self, text: str) -> None:
-        """Remember that a client did what can destroy data on a real server."""
+        """Record that a client sent a request that can destroy data on a real server."""
         self.store.insert("violation", text=text)
 
 
 class Caller(NamedTuple):
-    """Who asks; id 0 is nobody. `permitted` are the model permissions an uploader needs."""
+    """The sender of a request; id 0 is anonymous.
+
+    `permitted` says whether they have the model permissions that an uploader needs.
+    """
 
     id: int
     username: str = ""
@@ -59,7 +62,7 @@ ANONYMOUS = Caller(0)
 
 
 def identify(store: Database) -> Caller:
-    """Return the sender of this request; an unknown one or a wrong key is an empty 401."""
+    """Return the sender of this request. Raises an empty 401 for an unknown user or a wrong key."""
     header = request.headers.get("Authorization")
     if header is None:
         return ANONYMOUS
@@ -78,13 +81,13 @@ def identify(store: Database) -> Caller:
 
 
 def caller() -> Caller:
-    """Return who sent the request at hand."""
+    """Return the sender of the current request."""
     found: Caller = g.caller
     return found
 
 
 def require_permission() -> Caller:
-    """Return who asks, if they have the rights of an uploader."""
+    """Return the sender of the current request. Raises 401 without the rights of an uploader."""
     who = caller()
     if not (who.permitted or who.superuser):
         raise denied()
@@ -100,7 +103,7 @@ def can_read_dataset(store: Database, who: Caller, dataset: int) -> bool:
 
 
 def can_read_experiment(store: Database, who: Caller, experiment: int) -> bool:
-    """Return whether a user may see an experiment; ours may then change it too."""
+    """Return whether a user may see an experiment; here they may then change it too."""
     if who.superuser:
         return True
     sql = f"SELECT ? IN {READABLE_EXPERIMENTS}"
@@ -108,7 +111,7 @@ def can_read_experiment(store: Database, who: Caller, experiment: int) -> bool:
 
 
 def find_writable_dataset(store: Database, who: Caller, dataset: int) -> Row:
-    """Return a dataset that a user may add datafiles to, or refuse."""
+    """Return a dataset. Raises 401 if the user may not add datafiles to it."""
     row = store.row("SELECT * FROM dataset WHERE id = ?", dataset)
     if row is None or not (who.permitted or who.superuser):
         raise denied()
@@ -120,12 +123,12 @@ def find_writable_dataset(store: Database, who: Caller, dataset: int) -> Row:
 
 
 def uri_of(resource: str, number: int) -> str:
-    """Return the URI of a record, which is a path."""
+    """Return the URI of a record: a path without a host."""
     return f"{API}/{resource}/{number}/"
 
 
 def id_in(uri: object, *resources: str) -> int | None:
-    """Return the id that a URI of one of these resources ends with."""
+    """Return the id in a URI of one of these resources; None for any other value."""
     if not isinstance(uri, str):
         return None
     resource, _, number = uri.removeprefix(API + "/").rstrip("/").partition("/")

@@ -102,7 +102,7 @@ Row = sqlite3.Row
 
 
 class Database:
-    """Rows of the server's tables; safe to call from any thread."""
+    """The tables of the server; safe to use from any thread."""
 
     def __init__(self, path: Path) -> None:
         self._lock = RLock()
@@ -113,23 +113,23 @@ class Database:
         self._db.executescript(SCHEMA)
 
     def rows(self, sql: str, *values: Value) -> list[Row]:
-        """Return all rows that a query finds."""
+        """Return all rows of a query."""
         with self._lock:
             return self._db.execute(sql, values).fetchall()
 
     def row(self, sql: str, *values: Value) -> Row | None:
-        """Return the first row that a query finds."""
+        """Return the first row of a query, or None."""
         with self._lock:
             found: Row | None = self._db.execute(sql, values).fetchone()
         return found
 
     def number(self, sql: str, *values: Value) -> int:
-        """Return the number that a query computes."""
+        """Return the first value of a query as a number; 0 if there is none."""
         row = self.row(sql, *values)
         return 0 if row is None or row[0] is None else int(row[0])
 
     def insert(self, table: str, **values: Value) -> int:
-        """Add a row and return its id; raises `sqlite3.IntegrityError` where it exists."""
+        """Add a row and return its id. Raises `sqlite3.IntegrityError` if it exists."""
         columns = ", ".join(f'"{name}"' for name in values)
         marks = ", ".join("?" * len(values))
         sql = f'INSERT INTO "{table}" ({columns}) VALUES ({marks})'  # noqa: S608 - our own names
@@ -137,18 +137,18 @@ class Database:
             return self._db.execute(sql, tuple(values.values())).lastrowid or 0
 
     def change(self, sql: str, *values: Value) -> int:
-        """Change rows and return how many they were."""
+        """Change rows and return their number."""
         with self._lock:
             return self._db.execute(sql, values).rowcount
 
     def change_many(self, sql: str, values: list[tuple[Value, ...]]) -> None:
-        """Run one statement for each of many rows; wrap it in a transaction."""
+        """Execute a statement once for each tuple of values; call it within a transaction."""
         with self._lock:
             self._db.executemany(sql, values)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Make what is done inside happen wholly or, if it raises, not at all."""
+        """Commit all changes of the block together, or none of them if it raises."""
         with self._lock:
             self._db.execute("BEGIN IMMEDIATE")
             try:

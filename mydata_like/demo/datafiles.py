@@ -1,4 +1,4 @@
-"""Datafile records over HTTP, under both names that the server has for them."""
+"""The API of datafiles, under both resource names that the server has for them."""
 
 import json
 import sqlite3
@@ -45,7 +45,11 @@ from mydata_like.demo.verifier import replica_path
 def replace_record(
     site: ServerContext, draft: ParsedRecord, old: int, place: StoragePath | None
 ) -> bool:
-    """Do the harm inside a transaction; return whether a new record is to take the place."""
+    """Replace a record without a replica as the real server does: delete the wrong records.
+
+    The real server's defect also deletes the datafile whose id is that of the dataset. Call it
+    within a transaction. Return whether a new record is to be created.
+    """
     site.report_violation(
         f"POST of {draft.directory!r}/{draft.filename!r} in dataset {draft.dataset},"
         f" whose record {old} has no replica"
@@ -80,7 +84,7 @@ _INSERT_REPLICA = "INSERT INTO replica VALUES (?, ?, ?, ?, ?, 0, ?, NULL)"
 
 
 class CreatedRecord(NamedTuple):
-    """A new datafile; `path` is where its bytes are expected, empty where the client knows."""
+    """A new datafile; `path` is where its bytes are expected, empty if the client chose it."""
 
     id: int
     replica: int
@@ -88,14 +92,14 @@ class CreatedRecord(NamedTuple):
 
 
 class Registrar:
-    """Makes and changes datafile records as the server does."""
+    """Creates and changes datafile records as the real server does."""
 
     def __init__(self, site: ServerContext) -> None:
         self._site = site
         self._store = site.store
 
     def find_dataset(self, data: Mapping[str, Any], who: Caller) -> int:
-        """Return the dataset that a record names, if the caller may add to it."""
+        """Return the dataset of a record. Raises `Refusal` if the caller may not add to it."""
         uri = data.get("dataset")
         if uri is None:
             raise invalid(
@@ -110,7 +114,7 @@ class Registrar:
         return number
 
     def make(self, data: Mapping[str, Any], dataset: int, placer: Placer) -> CreatedRecord:
-        """Make one record; it may stay even where the answer is 500, as on the real server."""
+        """Create a record; it may stay even if the answer is 500, as on the real server."""
         draft = read_draft(data, dataset, self._site.times)
         with self._store.transaction():
             place = placer.place(data, draft)
@@ -121,7 +125,7 @@ class Registrar:
         return made
 
     def attach(self, data: Mapping[str, Any], dataset: int, content: bytes) -> CreatedRecord:
-        """Make a record together with its bytes."""
+        """Create a record together with its bytes."""
         draft = read_draft(data, dataset, self._site.times)
         place = Placer(self._site, uploads=False).place_attached(draft)
         path = place.path
@@ -137,7 +141,7 @@ class Registrar:
         return made._replace(path="")
 
     def apply(self, objects: Sequence[Mapping[str, Any]], who: Caller, placer: Placer) -> str:
-        """Make and change records, all or none; return the path of the last one made."""
+        """Create and change records, all or none; return the path of the last new one."""
         allowed: set[int] = set()
         with self._store.transaction():
             try:
@@ -152,7 +156,7 @@ class Registrar:
         return last.path or "" if last is not None and not last.given else ""
 
     def change(self, number: int, data: Mapping[str, Any], who: Caller) -> None:
-        """Change a record; a replica can be given to one that has none, and not be changed."""
+        """Change a record; a replica can be added to a record without one, but not changed."""
         row = self._store.row("SELECT * FROM datafile WHERE id = ?", number)
         if row is None:
             raise Refusal(404)
@@ -174,7 +178,7 @@ class Registrar:
         return True
 
     def _change(self, row: Row, data: Mapping[str, Any], who: Caller) -> list[int]:
-        """Change a record inside a transaction; return the replicas to be looked at."""
+        """Change a record within a transaction; return the replicas to verify."""
         find_writable_dataset(self._store, who, row["dataset"])
         changes = read_changes(data, self._site.times)
         for column, value in changes.items():
@@ -196,7 +200,7 @@ class Registrar:
         return read_draft(data, dataset, self._site.times)
 
     def _insert_many(self, drafts: list[ParsedRecord], places: list[StoragePath | None]) -> range:
-        """Insert records with their replicas and return the replicas' ids."""
+        """Insert records and their replicas; return the ids of the replicas."""
         if any(place is None or place.path is None for place in places):
             raise failed()
         first = self._next("datafile")
@@ -225,7 +229,10 @@ class Registrar:
     def _insert_with_care(
         self, draft: ParsedRecord, place: StoragePath | None
     ) -> CreatedRecord | None:
-        """Insert a record, unless its name exists; None where only harm was done."""
+        """Insert a record. Return None if `replace_record` only deleted others.
+
+        Raises 409 if a record of this name has a replica.
+        """
         existing = self._store.row(_FIND, *draft[:4])
         number = self._next("datafile")
         if existing is not None:
@@ -242,7 +249,7 @@ class Registrar:
 
 
 def write_content(path: Path, content: bytes) -> None:
-    """Write a file into a box, with the folders above it."""
+    """Write a file into a storage box, and create the folders above it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
 
@@ -290,7 +297,7 @@ _PARAMETERS = ", 'parameter_sets', json('[]')"
 
 
 class Datafiles:
-    """Datafiles under one resource name; `ours` is the MyData app's variant of it."""
+    """Datafiles under one resource name; `ours` selects the one of the MyData app."""
 
     def __init__(self, site: ServerContext, registrar: Registrar, *, ours: bool) -> None:
         self._store = site.store
@@ -300,7 +307,7 @@ class Datafiles:
         self._ours = ours
         self._resource = "mydata_dataset_file" if ours else "dataset_file"
         self._orders = frozenset({"filename", "modification_time"} | (set() if ours else {"id"}))
-        self._left_path = ""  # of a bulk request, for the next reply to show by mistake
+        self._left_path = ""  # of a bulk request; the real server returns it with the next reply
 
     def list_datafiles(self, dataset: int | None = None) -> Response:
         page = read_page()
@@ -323,7 +330,7 @@ class Datafiles:
         return answer_text(self._show("d.id = ?", number)[0], kind=JSON)
 
     def get_set(self, numbers: str) -> Response:
-        """Answer with several records by their ids."""
+        """Answer with several records by id."""
         shown: list[str] = []
         missing = []
         for number in numbers.split(";"):
@@ -334,7 +341,7 @@ class Datafiles:
         return answer_objects({"not_found": missing} if missing else {}, shown)
 
     def create(self) -> Response:
-        """Make a record, or apply many where the client could not say PATCH."""
+        """Create a record, or apply many if a header replaces the method by PATCH."""
         if request.headers.get("X-HTTP-Method-Override", "").upper() == "PATCH":
             return self.apply()
         if not caller().id:
@@ -348,7 +355,7 @@ class Datafiles:
         return answer_text(path, 201, location=uri_of(self._resource, made.id))
 
     def apply(self) -> Response:
-        """Make and change many records at once, or none."""
+        """Create and change many records, all or none."""
         require_permission()
         data = read_json(request.get_data(), request.content_type or "")
         objects = data.get("objects")
@@ -366,7 +373,7 @@ class Datafiles:
         return answer_text(status=202)
 
     def replace(self, number: int) -> Response:
-        """Take a whole record back, which fails if it has the fields that every record has."""
+        """Replace a whole record, which fails if it has fields that every record has."""
         data = read_json(request.get_data(), request.content_type or "")
         if "replicas" in data or "datafile" in data:
             raise failed()
@@ -383,7 +390,7 @@ class Datafiles:
         raise denied()
 
     def verify(self, number: int) -> Response:
-        """Ask for a look at the bytes; only the plain resource can."""
+        """Verify a datafile now; only `dataset_file` offers this."""
         if self._ours:
             raise failed()
         row = self._store.row("SELECT dataset FROM datafile WHERE id = ?", number)
@@ -396,7 +403,7 @@ class Datafiles:
         return answer_text()
 
     def download(self, number: int) -> Response:
-        """Answer with a datafile's bytes, once they are verified; never with a part of them."""
+        """Answer with all bytes of a verified datafile; byte ranges are ignored."""
         if self._ours:
             raise failed()
         row = self._store.row("SELECT * FROM datafile WHERE id = ?", number)
@@ -427,16 +434,16 @@ class Datafiles:
         return row
 
     def _show(self, condition: str, *values: str | int) -> list[str]:
-        """Return datafiles as they are answered with, each with its replicas, as JSON.
+        """Return datafiles with their replicas as JSON texts.
 
-        The database writes it: clients list each datafile once at least, by the thousand.
+        SQLite composes the JSON, because clients list thousands of datafiles.
         """
         sql = _SHOWN % (self._resource, "" if self._ours else _PARAMETERS, condition)
         return [row[0] for row in self._store.rows(sql, *values)]
 
 
 def show_replica(row: Row, datafile: int) -> dict[str, Any]:
-    """Return a replica as it stands in its datafile."""
+    """Return a replica as datafiles include it."""
     return {
         "created_time": row["stored"],
         "datafile": uri_of("dataset_file", datafile),

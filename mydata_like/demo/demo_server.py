@@ -1,7 +1,7 @@
 """A MyTardis-compatible upload server for demonstrations, tests and benchmarks.
 
-`with EmbeddedServer(directory) as server:`; as a process of its own it is run by
-`mydata_like.demo.server_process`.
+Use it as `with EmbeddedServer(directory) as server:`. `mydata_like.demo.server_process` runs it in
+a separate process.
 """
 
 import io
@@ -20,7 +20,7 @@ from werkzeug.serving import DechunkedInput
 
 from mydata_like.demo.context import ServerContext
 from mydata_like.demo.database import Database
-from mydata_like.demo.fixtures import ACCOUNT, Person, add_person, fill
+from mydata_like.demo.fixtures import ACCOUNT, DemoUser, add_user, fill
 from mydata_like.demo.invariants import FileKey, StoredFile, find_violations, list_files
 from mydata_like.demo.middleware import FaultList, LoggedRequest, Middleware
 from mydata_like.demo.replicas import copy_replica
@@ -37,7 +37,7 @@ _HEADER_NAMES = {"CONTENT_TYPE": "CONTENT_TYPE", "CONTENT_LENGTH": "CONTENT_LENG
 
 
 class DemoHttpServer(ThreadingHTTPServer):
-    """Serves an application on the loopback interface until it is closed."""
+    """A server for a WSGI application on the loopback interface."""
 
     daemon_threads = False
     request_queue_size = 128
@@ -57,7 +57,7 @@ class DemoHttpServer(ThreadingHTTPServer):
         self._thread.start()
 
     def stop(self) -> None:
-        """Break every connection and wait until the last thread has ended."""
+        """Break all connections and wait for the end of all threads."""
         self.shutdown()
         self._thread.join()
         with self._guard:
@@ -76,7 +76,7 @@ class DemoHttpServer(ThreadingHTTPServer):
         super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing about clients that went away; report what is our own fault."""
+        """Ignore errors of lost connections, and report all others."""
         if not isinstance(sys.exc_info()[1], OSError):
             super().handle_error(request, client_address)
 
@@ -85,11 +85,11 @@ def _shut(connection: socket) -> None:
     try:
         connection.shutdown(SHUT_RDWR)
     except OSError:
-        return  # the client was quicker
+        return  # the client has closed it
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Turns requests into calls of the application."""
+    """The handler that passes requests to the application."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
@@ -113,10 +113,10 @@ class _Handler(BaseHTTPRequestHandler):
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = do_OPTIONS = answer  # noqa: N815
 
     def log_message(self, format: str, *args: object) -> None:
-        """Log nothing; the application keeps a list of requests."""
+        """Log nothing; the middleware keeps a list of requests."""
 
     def _read_body(self) -> bytes | None:
-        """Return all that was sent, or None where the client broke off."""
+        """Return the body of the request, or None if the client sent only a part of it."""
         if self.headers.get("Transfer-Encoding", "").lower() == "chunked":
             return DechunkedInput(cast("IO[bytes]", self.rfile)).readall()
         length = int(self.headers.get("Content-Length") or 0)
@@ -170,10 +170,10 @@ def _close(pieces: Iterable[bytes]) -> None:
 
 
 class EmbeddedServer:
-    """The server and its data in one directory; what it learnt is there again next time.
+    """The server, with all its data in one directory that a later server can open again.
 
-    It listens on 127.0.0.1 while it is entered, or between `start` and `stop`. New replicas
-    are verified `verify_delay` seconds after they were registered (a real server takes 5).
+    It listens on 127.0.0.1 within its context, or from `start` to `stop`. New replicas are verified
+    `verify_delay` seconds after they were registered (a real server takes 5).
     """
 
     def __init__(
@@ -206,12 +206,12 @@ class EmbeddedServer:
         self._http = DemoHttpServer(port, self._gate)
 
     def start(self) -> None:
-        """Begin to answer."""
+        """Start to answer requests."""
         self._verifier.start()
         self._http.start()
 
     def stop(self) -> None:
-        """Break all connections, end all threads and close the database; once and for all."""
+        """Break all connections, end all threads and close the database, for good."""
         if self._stopped.is_set():
             return
         self._stopped.set()
@@ -234,7 +234,7 @@ class EmbeddedServer:
 
     @property
     def url(self) -> str:
-        """The address to be set as the client's server."""
+        """The address of the server, for the client's settings."""
         return f"http://127.0.0.1:{self._http.port}"
 
     @property
@@ -243,7 +243,7 @@ class EmbeddedServer:
 
     @property
     def username(self) -> str:
-        """The facility manager's account that uploads."""
+        """The account that uploads, a facility manager's."""
         return ACCOUNT
 
     @property
@@ -252,7 +252,7 @@ class EmbeddedServer:
 
     @property
     def box_name(self) -> str:
-        """The storage box that approved uploaders get."""
+        """The storage box of approved uploaders."""
         return STAGING_BOX
 
     @property
@@ -261,26 +261,26 @@ class EmbeddedServer:
 
     @property
     def requests(self) -> Sequence[LoggedRequest]:
-        """The requests so far (the latest hundred thousand), as they were answered."""
+        """The requests in the order of their answers, at least the latest hundred thousand."""
         return self._gate.log.entries
 
     @property
     def request_counts(self) -> Mapping[tuple[str, str, int], int]:
-        """How often each method met each resource with each status (0: no answer)."""
+        """The number of requests by method, resource and status (0: no answer)."""
         return self._gate.log.counts
 
     def limit_workers(self, workers: int) -> None:
-        """Handle so many requests at once at most from now on."""
+        """Handle at most `workers` requests at once from now on."""
         self._gate.workers.limit(workers)
 
     @property
     def locked(self) -> bool:
-        """Whether a slow request has locked what it writes."""
+        """Whether a slow request holds locks on the rows that it writes."""
         return self._gate.workers.any_locked
 
     @property
     def blocked_workers(self) -> int:
-        """How many workers wait for ever for rows that another request had locked."""
+        """The number of workers that wait forever for rows that another request had locked."""
         return self._gate.workers.blocked
 
     def key_of(self, username: str) -> str:
@@ -291,29 +291,29 @@ class EmbeddedServer:
         return str(row["api_key"])
 
     def revoke_key(self, username: str = ACCOUNT) -> None:
-        """Give a user a new API key; the old one is refused from now on."""
+        """Replace a user's API key; the old one is refused from now on."""
         key = secrets.token_hex(20)
         self._store.change("UPDATE user SET api_key = ? WHERE username = ?", key, username)
 
     def add_group(self, name: str) -> int:
         return self._store.insert("group", name=name)
 
-    def add_user(self, person: Person) -> str:
-        """Add a user to groups that exist and return their API key."""
-        return add_person(self._store, person)
+    def add_user(self, user: DemoUser) -> str:
+        """Add a user who is a member of existing groups; return their API key."""
+        return add_user(self._store, user)
 
     def set_address(self, address: ScpAddress) -> None:
-        """Tell where and as whom approved uploaders reach the staging area."""
+        """Set the host and the account over which approved uploaders reach the staging area."""
         set_address(self._store, address)
 
     def approve(self, uuid: str, address: ScpAddress | None = None) -> int:
-        """Approve an uploader's requests, as an administrator does; return their number."""
+        """Approve all requests of an uploader, as an administrator does; return their number."""
         if address is not None:
             set_address(self._store, address)
         return approve(self._store, self._times, uuid)
 
     def withdraw_approval(self, uuid: str) -> None:
-        """Take an uploader's approval back."""
+        """Withdraw the approval of an uploader."""
         self._store.change(
             "UPDATE registration SET approved = 0, box = NULL, approval_time = NULL"
             " WHERE uploader = (SELECT id FROM uploader WHERE uuid = ?)",
@@ -321,7 +321,7 @@ class EmbeddedServer:
         )
 
     def annotate_approval(self, uuid: str, *, expiry: str = "", comments: str = "") -> None:
-        """Write a last day and comments into an uploader's requests; they change nothing."""
+        """Set expiry date and comments of an uploader's requests, which have no other effect."""
         self._store.change(
             "UPDATE registration SET approval_expiry = ?, approver_comments = ?"
             " WHERE uploader = (SELECT id FROM uploader WHERE uuid = ?)",
@@ -331,40 +331,40 @@ class EmbeddedServer:
         )
 
     def set_settings(self, uuid: str, settings: Mapping[str, str]) -> None:
-        """Set some of the settings of an uploader, as an administrator does."""
+        """Set some settings of an uploader, as an administrator does."""
         row = self._store.row("SELECT id FROM uploader WHERE uuid = ?", uuid)
         if row is None:
             raise KeyError(uuid)
         keep_settings(self._store, self._times, row["id"], settings)
 
     def public_keys(self, *, approved: bool = True) -> list[str]:
-        """Return the public keys of requests, for the staging host's `authorized_keys`."""
+        """Return the public keys of all or of approved requests, for `authorized_keys`."""
         sql = "SELECT public_key FROM registration WHERE approved OR NOT ? ORDER BY id"
         return [row["public_key"] for row in self._store.rows(sql, approved)]
 
     def set_immutable(self, dataset: int, *, immutable: bool = True) -> None:
-        """Lock a dataset: nothing can be added to it."""
+        """Lock a dataset, so that nothing can be added to it."""
         self._store.change("UPDATE dataset SET immutable = ? WHERE id = ?", immutable, dataset)
 
     def lose(self, datafile: int) -> None:
-        """Delete a record, as a user with that right might; its bytes stay."""
+        """Delete a datafile's record, as a user with that right can; its bytes stay."""
         self._store.change("DELETE FROM replica WHERE datafile = ?", datafile)
         self._store.change("DELETE FROM datafile WHERE id = ?", datafile)
 
     def lose_copy(self, datafile: int) -> None:
-        """Delete the replicas of a record, which stays."""
+        """Delete the replicas of a datafile; its record stays."""
         self._store.change("DELETE FROM replica WHERE datafile = ?", datafile)
 
     def unverify(self, datafile: int) -> None:
-        """Take back that a datafile's replica was verified, as if its storage had failed."""
+        """Mark a datafile's replicas as not verified, as if their storage had failed."""
         self._store.change("UPDATE replica SET verified = 0 WHERE datafile = ?", datafile)
 
     def add_copy(self, datafile: int) -> None:
-        """Let a datafile have a second replica, verified, in the server's own box."""
+        """Add a second, verified replica of a datafile in the server's default box."""
         copy_replica(self.site, datafile)
 
     def rewrite(self, datafile: int, md5sum: str) -> None:
-        """Let a record tell of other bytes, as one does that somebody has replaced."""
+        """Change the checksum of a datafile's record, as if it had been replaced."""
         self._store.change("UPDATE datafile SET md5sum = ? WHERE id = ?", md5sum, datafile)
 
     def hold_verification(self) -> None:
@@ -375,7 +375,7 @@ class EmbeddedServer:
         self._verifier.release()
 
     def wait_verified(self, timeout: float = 10.0) -> bool:
-        """Return whether all that is to be looked at has been within so many seconds."""
+        """Wait until no verification is pending; return whether that took at most `timeout`."""
         return self._verifier.wait_idle(timeout)
 
     def datafiles(self) -> list[StoredFile]:
@@ -383,13 +383,13 @@ class EmbeddedServer:
         return list_files(self._store)
 
     def violations(self) -> list[str]:
-        """Return what clients did that destroys data on a real server."""
+        """Return the requests that would destroy data on a real server, as sentences."""
         return [row["text"] for row in self._store.rows("SELECT text FROM violation")]
 
     def check_invariants(self, expected: Mapping[FileKey, Path] | None = None) -> list[str]:
-        """Return what is wrong in database and boxes: an empty list is what tests want.
+        """Return a sentence for each fault in database and storage boxes; none if all is well.
 
-        `expected` maps (dataset, directory, name) to the local file that must be there,
-        exactly once, verified, with the same bytes.
+        `expected` maps (dataset, directory, name) to the local file that must exist exactly once,
+        verified, with the same bytes.
         """
         return [*self.violations(), *find_violations(self._store, expected or {})]

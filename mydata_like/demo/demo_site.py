@@ -21,7 +21,7 @@ from mydata_like.ssh.keys import create_key
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoSite:
-    """What a demonstration consists of while it lasts."""
+    """A running demonstration: its folder, its servers and its sample data."""
 
     folder: Path
     server: EmbeddedServer
@@ -53,7 +53,7 @@ class DemoSite:
         }
 
     def write_settings(self, file: Path) -> None:
-        """Write the settings, and the API key next to them, where `--config` finds both."""
+        """Write the settings, and the API key into a file next to them for `--config`."""
         file.write_text(tomlkit.dumps(self.settings()), encoding="utf-8")
         secrets = file.with_name("secrets.toml")
         secrets.unlink(missing_ok=True)
@@ -73,32 +73,32 @@ class DemoSite:
         return expected
 
     def find_losses(self) -> list[str]:
-        """Compare every byte of the sample data with the server's disk; return what differs."""
+        """Compare all sample data with the server's disk, byte by byte; return the differences."""
         return self.server.check_invariants(self.expected_files())
 
 
 @contextmanager
-def open_place() -> Iterator[DemoSite]:
-    """Start everything in a temporary folder that vanishes afterwards."""
+def open_demo() -> Iterator[DemoSite]:
+    """Start a demonstration in a temporary folder, and remove the folder at the end."""
     with ExitStack() as stack:
         folder = Path(tempfile.mkdtemp(prefix="mydata-like-demo-"))
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
         make_samples(folder / "data")
-        yield stack.enter_context(furnish(folder))
+        yield stack.enter_context(start_site(folder))
 
 
 @contextmanager
-def furnish(
+def start_site(
     folder: Path,
     *,
     auto_approve: bool = True,
     options: Sequence[str] = (),
     openssh: bool = True,
 ) -> Iterator[DemoSite]:
-    """Start server and staging host in a folder whose `data` are uploaded.
+    """Start server and staging host in a folder whose subfolder `data` is uploaded.
 
-    `options` are further lines of the staging host's configuration. Where OpenSSH's server is
-    missing or not wanted, one of our own takes its place, which knows SFTP and scp only.
+    `options` are further lines of the staging host's configuration. If OpenSSH's server is missing
+    or not wanted, the staging host is an `AsyncSshd`, which offers only SFTP and scp.
     """
     with ExitStack() as stack:
         sshd: PrivateSshd | AsyncSshd = AsyncSshd(folder / "sshd")

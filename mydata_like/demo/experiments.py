@@ -1,4 +1,4 @@
-"""Experiments and datasets, their parameters, and who may see them."""
+"""The API of experiments and datasets, with their parameters and access rights."""
 
 from typing import Any
 
@@ -52,7 +52,7 @@ _NUMBERS = """
 
 
 class DatasetResource:
-    """The middle level of the hierarchy."""
+    """The API of datasets."""
 
     def __init__(self, site: ServerContext, accounts: Accounts) -> None:
         self._store = site.store
@@ -110,7 +110,7 @@ class DatasetResource:
         return self.get_dataset(number)
 
     def get_numbers(self, number: int) -> Response:
-        """Tell how many datafiles there are and how many are verified; anybody may know."""
+        """Answer with the numbers of datafiles and of verified ones; needs no access rights."""
         if self._store.row("SELECT 1 FROM dataset WHERE id = ?", number) is None:
             return answer_json({"success": False})
         total, size = self._count(number)
@@ -198,14 +198,14 @@ _FIND = f"""
 
 
 class Experiments:
-    """The upper level of the hierarchy; who makes one owns it."""
+    """The API of experiments; the user who creates one owns it."""
 
     def __init__(self, site: ServerContext) -> None:
         self._store = site.store
         self._times = site.times
 
     def list_experiments(self) -> Response:
-        """Answer MyData's question: title, and the owner's folder where the layout has one."""
+        """Answer MyData's query by title, and by the owner's folder if the layout has one."""
         page = read_page()
         conditions, values = _FILTERS.read()
         owners, names = self._owner_condition()
@@ -295,7 +295,7 @@ class Experiments:
             )
 
     def _owner_condition(self) -> tuple[list[str], list[str]]:
-        """Return what the layout adds to the title: the owner's folder or the group's."""
+        """Return the condition on the owner's or the group's folder, depending on the layout."""
         layout = request.args.get("folder_structure", "")
         user = request.args.get("user_folder_name", "")
         group = request.args.get("group_folder_name", "")

@@ -21,8 +21,8 @@ LAB = "lab-a"
 PERMITTED = "mydata-default-permissions"
 
 
-class Person(NamedTuple):
-    """A user to be; `permitted` gives the model permissions that an uploader's account needs."""
+class DemoUser(NamedTuple):
+    """A user to add; `permitted` gives the model permissions that an uploader's account needs."""
 
     username: str
     email: str
@@ -33,7 +33,7 @@ class Person(NamedTuple):
 
 
 def fill(store: Database, times: ServerClock, directory: Path) -> None:
-    """Make the preset in an empty database; an old one is left as it is."""
+    """Add the initial records to an empty database; leave any other unchanged."""
     if store.row("SELECT 1 FROM user"):
         return
     with store.transaction():
@@ -43,33 +43,33 @@ def fill(store: Database, times: ServerClock, directory: Path) -> None:
         now = times.now()
         for name, group in ((FACILITY, 1), ("Other Facility", 3)):
             store.insert("facility", name=name, manager_group=group, created=now, modified=now)
-        for person in (
-            Person(
+        for user in (
+            DemoUser(
                 ACCOUNT, "demo@example.org", "Demo Account", [MANAGERS, PERMITTED], permitted=True
             ),
-            Person("admin", "admin@example.org", "Ada Admin", superuser=True),
-            Person("alice", "alice@example.org", "Alice Liddell", [LAB]),
-            Person("bob", "bob@example.org", "Bob Roberts", [LAB]),
-            Person("visitor", "visitor@example.org", "Vic Visitor"),
+            DemoUser("admin", "admin@example.org", "Ada Admin", superuser=True),
+            DemoUser("alice", "alice@example.org", "Alice Liddell", [LAB]),
+            DemoUser("bob", "bob@example.org", "Bob Roberts", [LAB]),
+            DemoUser("visitor", "visitor@example.org", "Vic Visitor"),
         ):
-            add_person(store, person)
+            add_user(store, user)
 
 
-def add_person(store: Database, person: Person) -> str:
-    """Add a user to groups that exist and return their API key."""
+def add_user(store: Database, user: DemoUser) -> str:
+    """Add a user who is a member of existing groups; return their API key."""
     key = secrets.token_hex(20)
-    first, _, last = person.full_name.partition(" ")
+    first, _, last = user.full_name.partition(" ")
     number = store.insert(
         "user",
-        username=person.username,
-        email=person.email,
+        username=user.username,
+        email=user.email,
         first_name=first,
         last_name=last,
         api_key=key,
-        superuser=person.superuser,
-        permitted=person.permitted,
+        superuser=user.superuser,
+        permitted=user.permitted,
     )
-    for name in person.groups:
+    for name in user.groups:
         store.change(
             'INSERT INTO membership SELECT ?, id FROM "group" WHERE name = ?', number, name
         )
@@ -94,7 +94,7 @@ def _add_boxes(store: Database, directory: Path) -> None:
 
 
 MEBIBYTE = 1 << 20
-_AGE = 3600 * 24  # seconds; so nothing is too new, and folders made today are not either
+_AGE = 3600 * 24  # seconds; so that no setting excludes the files or folders as too new
 _ODD_NAMES = (
     "with spaces in the name.txt",
     "quote ' and \" and `tick`.txt",
@@ -111,7 +111,7 @@ _ODD_NAMES = (
 
 
 def make_samples(directory: Path, *, tiny_files: int = 300, large: int = 64 * MEBIBYTE) -> None:
-    """Make sample data below a directory; `large` is the size of the two large files."""
+    """Write sample data below a directory; `large` is the size of the two large files in bytes."""
     chance = random.Random(20240501)  # noqa: S311 - the same data every time
     for path, content in _small_files(chance, tiny_files):
         _write(directory / path, content)
@@ -126,7 +126,7 @@ def _small_files(chance: random.Random, tiny_files: int) -> Iterator[tuple[str, 
         yield f"{folder}/image_{index:05d}.tif", chance.randbytes(chance.randrange(100, 6000))
     for name in _ODD_NAMES:
         if os.name == "nt" and '"' in name:
-            continue  # Windows has no such names
+            continue  # not allowed on Windows
         yield f"bob/Odd names \N{GREEK SMALL LETTER MU}m/{name}", name.encode()
     yield "bob/Odd names \N{GREEK SMALL LETTER MU}m/a b/\u00fcn\u00ef/deep.txt", b"deep"
     yield "bob/Odd names \N{GREEK SMALL LETTER MU}m/empty.dat", b""
@@ -149,7 +149,7 @@ def _write_large(path: Path, chance: random.Random, size: int) -> None:
 
 
 def _write_sparse(path: Path, chance: random.Random, size: int) -> None:
-    """Write a file that is mostly a hole: up to 1 MiB of data near its middle."""
+    """Write a sparse file with up to 1 MiB of data near its middle."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as file:
         file.seek(size // 2)
@@ -158,7 +158,7 @@ def _write_sparse(path: Path, chance: random.Random, size: int) -> None:
 
 
 def _age(directory: Path, chance: random.Random) -> None:
-    """Set times that lie a day and more back, of files and of the folders above them."""
+    """Set the times of files and folders to more than a day ago, folders last."""
     newest = time.time() - _AGE
     for path in sorted(directory.rglob("*"), key=lambda path: -len(path.parts)):
         modified = newest - chance.randrange(3600)

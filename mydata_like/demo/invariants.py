@@ -17,7 +17,7 @@ _NAME = re.compile(r".+-[0-9a-f]{8}-[0-9]{4,}\.tar", re.DOTALL)
 
 
 class ArchivedFile(NamedTuple):
-    """A file within an archive; `sound` says that its bytes are those of its checksum."""
+    """A file within an archive; `sound` says whether its bytes match its checksum."""
 
     directory: str  # below its dataset
     filename: str
@@ -28,28 +28,28 @@ class ArchivedFile(NamedTuple):
 
 
 def is_archive(filename: str) -> bool:
-    """Return whether a datafile is an archive, by its name."""
+    """Return whether a datafile's name is that of an archive."""
     return _NAME.fullmatch(filename) is not None
 
 
 def list_archived(path: Path) -> Iterator[ArchivedFile]:
-    """Yield the files of an archive, without those that its index calls changed."""
+    """Yield the files of an archive, except those that its index marks as changed."""
     with tarfile.open(path) as archive:
         *members, last = archive.getmembers()
         index = json.loads(_read(archive, last))
-        for member, told in zip(members, index["members"], strict=True):
+        for member, entry in zip(members, index["members"], strict=True):
             _, _, below = member.name.partition("/")
             directory, _, filename = below.rpartition("/")
-            if "md5" in told:
+            if "md5" in entry:
                 md5sum = hashlib.md5(_read(archive, member), usedforsecurity=False).hexdigest()
-                sound = (told["name"], told["offset"]) == (member.name, member.offset_data)
+                sound = (entry["name"], entry["offset"]) == (member.name, member.offset_data)
                 yield ArchivedFile(
                     directory,
                     filename,
                     member.size,
-                    told["md5"],
-                    told["modified_ns"],
-                    sound and md5sum == told["md5"],
+                    entry["md5"],
+                    entry["modified_ns"],
+                    sound and md5sum == entry["md5"],
                 )
 
 
@@ -69,7 +69,7 @@ _FILES = """
 
 
 class StoredFile(NamedTuple):
-    """A datafile with one of its replicas; `path` is None where none lies in its box."""
+    """A datafile with one of its replicas; `path` is None if no replica is inside its box."""
 
     id: int
     dataset: int
@@ -118,7 +118,7 @@ def _find_path(location: str | None, uri: str | None) -> Path | None:
 
 
 def find_violations(store: Database, expected: Mapping[FileKey, Path]) -> list[str]:
-    """Return what is wrong, in sentences."""
+    """Return a sentence for each duplicate, wrong datafile or loss."""
     files = list_files(store)
     return [
         *_find_duplicates(store, files),
@@ -144,7 +144,7 @@ def _find_duplicates(store: Database, files: list[StoredFile]) -> Iterator[str]:
 
 
 def _find_false_bytes(files: list[StoredFile]) -> Iterator[str]:
-    """Tell of records whose bytes are others; bytes that are absent are no lie if unverified."""
+    """Yield datafiles whose bytes differ from their record, or are missing though verified."""
     for file in files:
         if file.path is None:
             yield f"datafile {file.id} ({file.filename!r}) has no replica inside its box"
@@ -169,7 +169,7 @@ def _find_false_members(file: StoredFile, path: Path) -> Iterator[str]:
 
 
 class _Copy(NamedTuple):
-    """What the server has of one local file; a time only where an archive tells it."""
+    """The server's copy of a local file; only an archive has a modification time."""
 
     size: int
     md5sum: str
@@ -200,7 +200,7 @@ def _find_losses(files: list[StoredFile], expected: Mapping[FileKey, Path]) -> I
 
 
 def _find_copies(files: list[StoredFile]) -> Iterator[tuple[FileKey, _Copy]]:
-    """Yield what has a record of its own, and what lies in archives."""
+    """Yield files with a record of their own, and files in archives."""
     for file in files:
         if not is_archive(file.filename):
             yield file.key, _Copy(file.size, file.md5sum, file.verified)

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Delay:
-    """Answer after so many seconds."""
+    """Answer after a delay."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """Answer with this instead of handling the request (with `handled`: after handling it)."""
+    """Send this answer instead of handling the request, or, with `handled`, after handling it."""
 
     status: int
     body: bytes = b""
@@ -38,39 +38,39 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Drip:
-    """Send the answer's body byte by byte, so many seconds apart."""
+    """Send the body of the answer byte by byte, with a pause of `seconds` before each."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class Truncate:
-    """Promise the whole body, send so many bytes of it and close the connection."""
+    """Announce the whole body, send its first `keep` bytes and close the connection."""
 
     keep: int = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Reset:
-    """Reset the connection instead of answering; `handled`: the request was carried out."""
+    """Reset the connection instead of answering; with `handled`, after handling the request."""
 
     handled: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Hang:
-    """Never answer; `handled`: the request was carried out. Ends when the server stops."""
+    """Send no answer until the server stops; with `handled`, after handling the request."""
 
     handled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Slow:
-    """Carry the request out in a transaction that stays open for so many seconds.
+    """Handle the request in a transaction that stays open for `seconds`.
 
-    What it writes is visible at the end only, and locked meanwhile: a second request that writes
-    to the same dataset or names blocks its worker for good, as with gevent and psycopg2. What
-    stands before the server answers 504 where it takes longer than `patience`.
+    Its changes are visible only at the end, and its rows are locked until then. A second request
+    that writes to the same dataset or names blocks its worker for good, as with gevent and
+    psycopg2. A gateway in front of the server answers 504 after `patience` seconds.
     """
 
     seconds: float
@@ -79,19 +79,19 @@ class Slow:
 
 @dataclass(frozen=True, slots=True)
 class StoreHalf:
-    """Carry out the first half of a bulk request, and answer as if it were all."""
+    """Store the first half of a bulk request, and answer as if all of it were stored."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoreOtherChecksum:
-    """Carry out a request with other checksums than it has."""
+    """Store other checksums than those of the request."""
 
     md5sum: str = "f" * 32
 
 
 @dataclass(frozen=True, slots=True)
 class Cached:
-    """Answer from a cache that keeps good answers; it may ignore `Cache-Control: no-cache`."""
+    """Answer from a cache of successful answers, which may ignore `Cache-Control: no-cache`."""
 
     seconds: float = 1.0
     honours_no_cache: bool = True
@@ -117,10 +117,10 @@ EMPTY_LIST = Reply(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """One rule: the `count` matching requests after the first `skip` meet an action.
+    """A rule that applies an action to `count` matching requests, after the first `skip`.
 
-    `path` is a regular expression searched for in path and query; `count` None is for ever. Of
-    these requests only each `every`th meets it.
+    `path` is a regular expression that is searched for in path and query. `count` None is without
+    end. The action applies to every `every`-th of these requests only.
     """
 
     action: Action
@@ -135,7 +135,7 @@ class Fault:
 
 
 class FaultList:
-    """The rules in force; the first that matches a request and is not used up acts."""
+    """The active rules; the first one that matches a request and is not used up applies."""
 
     def __init__(self) -> None:
         self._rules: list[Fault] = []
@@ -143,7 +143,7 @@ class FaultList:
         self._guard = Lock()
 
     def add(self, *rules: Fault) -> None:
-        """Put rules behind those that are there."""
+        """Append rules."""
         with self._guard:
             self._rules.extend(rules)
             self._met.extend(0 for _ in rules)
@@ -154,7 +154,7 @@ class FaultList:
             self._met.clear()
 
     def find(self, method: str, path: str) -> Action | None:
-        """Return what shall happen to a request; the rules before the acting one count it."""
+        """Return the action for a request; rules before the one that applies count the request."""
         with self._guard:
             chosen: Action | None = None
             for index, rule in enumerate(self._rules):
@@ -181,8 +181,8 @@ _READY = {"html": HTML_PAGE, "wrong_shape": WRONG_SHAPE, "empty_list": EMPTY_LIS
 def parse_fault(data: Mapping[str, Any]) -> Fault:
     """Return a rule from plain values, as in `{"action": "reset", "path": "dataset_file"}`.
 
-    Besides `method`, `path`, `count`, `skip` and `every` there are the action's own values; the
-    body of a reply is text. Raises `ValueError` or `TypeError` for what is no rule.
+    The keys are `method`, `path`, `count`, `skip`, `every` and the fields of the action; the body
+    of a reply is text. Raises `ValueError` or `TypeError` if the values are not a rule.
     """
     own = {key: data[key] for key in ("method", "path", "count", "skip", "every") if key in data}
     values = {key: value for key, value in data.items() if key not in {*own, "action"}}
@@ -190,7 +190,7 @@ def parse_fault(data: Mapping[str, Any]) -> Fault:
     if name in _READY:
         return Fault(action=_READY[name], **own)
     if name not in _ACTIONS:
-        raise ValueError(f"{name} is no action")
+        raise ValueError(f"{name} is not an action")
     if isinstance(values.get("body"), str):
         values["body"] = values["body"].encode()
     return Fault(action=_ACTIONS[name](**values), **own)
@@ -200,10 +200,10 @@ Rows = frozenset[Hashable]
 
 
 class RequestWorkers:
-    """A number of workers, unlimited at first, and the rows that slow requests have locked."""
+    """The workers, initially without a limit, and the rows that slow requests have locked."""
 
     def __init__(self, stopped: Event) -> None:
-        self.blocked = 0  # workers that never come back
+        self.blocked = 0  # workers that wait forever
         self._limit = inf
         self._busy = 0
         self._locked: list[Rows] = []
@@ -215,14 +215,14 @@ class RequestWorkers:
         return bool(self._locked)
 
     def limit(self, workers: float) -> None:
-        """Have so many workers from now on."""
+        """Set the number of workers from now on."""
         with self._changed:
             self._limit = workers
             self._changed.notify_all()
 
     @contextmanager
     def working(self) -> Iterator[None]:
-        """Occupy a worker, as soon as one is free."""
+        """Occupy a worker as soon as one is free."""
         with self._changed:
             while self._busy >= self._limit and not self._stopped.is_set():
                 self._changed.wait(0.1)
@@ -236,9 +236,9 @@ class RequestWorkers:
 
     @contextmanager
     def writing(self, rows: Rows, *, slowly: bool) -> Iterator[bool]:
-        """Lock rows where the request is slow; yield whether nothing else has locked them.
+        """Lock rows if the request is slow; yield whether no other request had locked them.
 
-        Where something has, it yields when the server stops.
+        If another one had, yield False when the server stops.
         """
         with self._changed:
             conflict = any(not rows.isdisjoint(others) for others in self._locked)
@@ -256,7 +256,7 @@ class RequestWorkers:
 
 
 def find_rows(environ: "WSGIEnvironment") -> Rows:
-    """Return the datasets, records and names that a request writes to; none for one that reads."""
+    """Return the datasets, records and names that a request writes to; none for a GET request."""
     if environ["REQUEST_METHOD"] == "GET":
         return frozenset()
     rows = {_row(environ["PATH_INFO"])} if environ["REQUEST_METHOD"] in ("PUT", "PATCH") else set()
@@ -276,7 +276,7 @@ def _records(document: Any) -> list[dict[str, Any]]:
 
 
 def _rows_of(record: dict[str, Any]) -> set[Hashable]:
-    """Return what is locked for one record: itself, or its dataset, or what it is called."""
+    """Return what a record locks: the record, its dataset, or its name if it is new."""
     if "resource_uri" in record:
         return {_row(str(record["resource_uri"]))}
     if "dataset" in record:
@@ -289,7 +289,7 @@ def _row(path: str) -> Hashable:
 
 
 def read_body(environ: "WSGIEnvironment") -> bytes:
-    """Return what was sent, which can be read again."""
+    """Return the body of a request, and rewind its stream."""
     stream: Any = environ["wsgi.input"]
     body: bytes = stream.read()
     stream.seek(0)
@@ -303,7 +303,7 @@ _RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 
 
 class LoggedRequest(NamedTuple):
-    """One request that was answered; status 0 where the client got no answer."""
+    """A completed request; status 0 means that the client received no answer."""
 
     method: str
     path: str  # with its query
@@ -312,7 +312,7 @@ class LoggedRequest(NamedTuple):
 
 
 class RequestLog:
-    """The latest requests one by one, and the numbers of all."""
+    """The latest requests, and the counts of all."""
 
     def __init__(self) -> None:
         self.entries: list[LoggedRequest] = []
@@ -320,7 +320,7 @@ class RequestLog:
         self._guard = Lock()
 
     def add(self, request: LoggedRequest) -> None:
-        """Keep a request; long runs lose the older half now and then."""
+        """Add a request; when the log is full, drop its older half."""
         path = request.path.partition("?")[0]
         resource = path.removeprefix("/api/v1/").partition("/")[0]
         with self._guard:
@@ -331,7 +331,7 @@ class RequestLog:
 
 
 class PlannedAnswer(NamedTuple):
-    """What the application answered, as a whole."""
+    """A complete answer of the application."""
 
     status: str
     headers: list[tuple[str, str]]
@@ -339,13 +339,16 @@ class PlannedAnswer(NamedTuple):
 
 
 class Middleware:
-    """A WSGI application around ours; hanging requests end when `stopped` is set."""
+    """A WSGI middleware that logs requests and applies faults.
+
+    Hanging requests end when `stopped` is set.
+    """
 
     def __init__(self, application: "WSGIApplication", faults: FaultList, stopped: Event) -> None:
         self._application = application
         self._faults = faults
         self._stopped = stopped
-        self._kept: dict[str, tuple[float, PlannedAnswer]] = {}  # what a cache has, and until when
+        self._kept: dict[str, tuple[float, PlannedAnswer]] = {}  # cached answers and their expiry
         self._threads: list[Thread] = []
         self.log = RequestLog()
         self.workers = RequestWorkers(stopped)
@@ -372,12 +375,12 @@ class Middleware:
         return [answer.body]
 
     def close(self) -> None:
-        """Wait for the end of what goes on behind an answer."""
+        """Wait for requests that continue after their answer."""
         for thread in self._threads:
             thread.join()
 
     def _give_up(self, environ: "WSGIEnvironment", action: Slow) -> PlannedAnswer:
-        """Answer as a gateway that waits no longer; the request goes on."""
+        """Return the answer of a gateway after its timeout; the request continues."""
         thread = Thread(target=self._work, args=(environ, action), name="slow request")
         self._threads.append(thread)
         thread.start()
@@ -389,14 +392,14 @@ class Middleware:
             return self._write(environ, action)
 
     def _write(self, environ: "WSGIEnvironment", action: Action | None) -> PlannedAnswer | None:
-        """Handle a request, unless it writes what is locked: then nobody ever answers."""
+        """Handle a request; return None, when the server stops, if its rows are locked."""
         slowly = isinstance(action, Slow)
         rows = find_rows(environ) if slowly or self.workers.any_locked else frozenset()
         with self.workers.writing(rows, slowly=slowly) as free:
             return self._handle(environ, action) if free else None
 
     def _handle(self, environ: "WSGIEnvironment", action: Action | None) -> PlannedAnswer | None:
-        """Return the answer that goes out, or None where the connection is to be broken."""
+        """Return the answer to send, or None to reset the connection."""
         match action:
             case Delay(seconds) | Slow(seconds):
                 self._stopped.wait(seconds)
@@ -415,7 +418,7 @@ class Middleware:
     def _pretend(
         self, environ: "WSGIEnvironment", action: Reply | Reset | Hang
     ) -> PlannedAnswer | None:
-        """Carry the request out or not, and hide it."""
+        """Handle the request if the action says so; return the action's answer."""
         if action.handled:
             self._run(environ)
         if isinstance(action, Hang):
@@ -423,28 +426,28 @@ class Middleware:
         return _build(action) if isinstance(action, Reply) else None
 
     def _run(self, environ: "WSGIEnvironment") -> PlannedAnswer:
-        """Let the application answer; a path without its last slash is sent elsewhere."""
+        """Return the application's answer, or a redirect for a path without its final slash."""
         path = environ["PATH_INFO"]
         if not path.endswith("/"):
             query = f"?{environ['QUERY_STRING']}" if environ["QUERY_STRING"] else ""
             headers = [("Location", f"{path}/{query}"), ("Content-Type", _HTML)]
             return PlannedAnswer("301 Moved Permanently", [*headers, ("Content-Length", "0")], b"")
-        heard: list[tuple[str, list[tuple[str, str]]]] = []
+        started: list[tuple[str, list[tuple[str, str]]]] = []
 
-        def hear(status: str, headers: list[tuple[str, str]], _error: Any = None) -> Any:
-            heard.append((status, headers))
+        def start_response(status: str, headers: list[tuple[str, str]], _error: Any = None) -> Any:
+            started.append((status, headers))
 
-        pieces = self._application(environ, hear)
+        pieces = self._application(environ, start_response)
         body = b"".join(pieces)
-        status, headers = heard[-1]
+        status, headers = started[-1]
         return PlannedAnswer(status, headers, body)
 
     def _answer_from_cache(self, environ: "WSGIEnvironment", cache: Cached) -> PlannedAnswer:
-        """Answer with what is kept, and keep what is not."""
+        """Return the cached answer if it is fresh; otherwise cache and return a new one."""
         path, now = _full_path(environ), perf_counter()
-        wants_news = "no-cache" in environ.get("HTTP_CACHE_CONTROL", "") and cache.honours_no_cache
+        bypass = "no-cache" in environ.get("HTTP_CACHE_CONTROL", "") and cache.honours_no_cache
         until, kept = self._kept.get(path, (0.0, None))
-        if kept is not None and now < until and not wants_news:
+        if kept is not None and now < until and not bypass:
             return kept
         answer = self._run(environ)
         if answer.status.startswith("200"):
@@ -458,7 +461,7 @@ class Middleware:
 
 
 def _change_body(environ: "WSGIEnvironment", action: StoreHalf | StoreOtherChecksum) -> None:
-    """Let the application see another request than was sent."""
+    """Change the body of a request before the application reads it."""
     document = json.loads(read_body(environ))
     records = document.get("objects", [document])
     if isinstance(action, StoreHalf):
@@ -472,7 +475,7 @@ def _change_body(environ: "WSGIEnvironment", action: StoreHalf | StoreOtherCheck
 
 
 def _reset(connection: socket.socket) -> NoReturn:
-    """Make the client see a reset, not the polite end that shutting down would send."""
+    """Close a connection with a TCP reset instead of a normal shutdown."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
     os.close(connection.detach())
     raise ConnectionResetError

@@ -1,4 +1,4 @@
-"""Replicas over HTTP: how many bytes have arrived, and the upload of large ones in chunks."""
+"""The API of replicas: their current size, and the upload of large ones in chunks."""
 
 import re
 import shutil
@@ -28,14 +28,14 @@ FIND_FIRST = """
 
 
 class Replicas:
-    """Stored copies; they can be looked at one by one and not be changed."""
+    """The API of replicas; they can be read one by one and not be changed."""
 
     def __init__(self, site: ServerContext, *, ours: bool) -> None:
         self._store = site.store
         self._ours = ours
 
     def list_replicas(self) -> Response:
-        """Answer with nothing, which is what all but superusers are shown."""
+        """Answer with an empty list, as the real server does unless the user is a superuser."""
         page = read_page()
         if any(name.startswith("datafile") for name in request.args):
             raise invalid("The 'datafile' field does not allow filtering.")
@@ -54,12 +54,12 @@ class Replicas:
         return answer_json(shown)
 
     def refuse(self, number: int = 0) -> Response:
-        """Fail, as every attempt to write a replica does."""
+        """Refuse any change of a replica."""
         raise failed() if caller().id else denied()
 
 
 def copy_replica(site: ServerContext, datafile: int) -> None:
-    """Copy a datafile's replica to the same path in the default box, and count it as verified."""
+    """Copy a datafile's replica to the same path in the default box, as a verified replica."""
     first = site.store.row(FIND_FIRST, datafile)
     box = site.store.row("SELECT * FROM box WHERE name = ?", DEFAULT_BOX)
     assert first
@@ -94,7 +94,7 @@ _MOST_CHUNKS = 100
 
 
 class Chunks:
-    """Takes chunks in any order and joins them; every answer is a 200 that tells success."""
+    """The upload in chunks, in any order; every answer is a 200 with a field `success`."""
 
     def __init__(self, site: ServerContext) -> None:
         self._store = site.store
@@ -102,7 +102,7 @@ class Chunks:
         self._folder = site.directory / "chunks"
 
     def get_status(self, number: int) -> Response:
-        """Tell where to go on, and how large chunks should be."""
+        """Answer with the next offset and the size of chunks."""
         row = self._find(number)
         if row is None:
             return _refuse("Invalid object or access denied.")
@@ -134,7 +134,7 @@ class Chunks:
         return self._keep(number, int(span[1]), content)
 
     def complete(self, number: int) -> Response:
-        """Join the chunks and look at the result."""
+        """Join the chunks and verify the result."""
         row = self._find(number)
         if row is None:
             return _refuse("Invalid object or access denied.")
@@ -171,7 +171,7 @@ class Chunks:
         shutil.rmtree(self._folder / str(replica), ignore_errors=True)
 
     def _arrived(self, replica: int) -> int:
-        """Return how many bytes have arrived without a gap."""
+        """Return the number of bytes that have arrived without a gap."""
         offset = 0
         for chunk in self._rows(replica):
             if chunk["start"] != offset:

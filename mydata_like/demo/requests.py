@@ -13,8 +13,8 @@ from mydata_like.demo.server_clock import ServerClock
 SORRY = {"error_message": "Sorry, this request could not be processed. Please try again later."}
 
 
-class Refusal(Exception):  # noqa: N818 - it is an answer, and a usual one
-    """The request is answered with this status; `payload` is its JSON, or None for no body."""
+class Refusal(Exception):  # noqa: N818 - an answer rather than an error
+    """An answer with an error status; `payload` is its JSON, or None for an empty body."""
 
     def __init__(self, status: int, payload: object = None) -> None:
         super().__init__(status)
@@ -23,17 +23,17 @@ class Refusal(Exception):  # noqa: N818 - it is an answer, and a usual one
 
 
 def failed() -> Refusal:
-    """Return the bare 500 that MyTardis gives for nearly everything that is invalid."""
+    """Return the generic 500 with which MyTardis answers most invalid requests."""
     return Refusal(500, SORRY)
 
 
 def denied() -> Refusal:
-    """Return the empty 401 of a missing right (not only of a wrong key)."""
+    """Return the empty 401 for a missing right or a wrong key."""
     return Refusal(401)
 
 
 def invalid(message: str) -> Refusal:
-    """Return the 400 of the few mistakes that are named."""
+    """Return a 400 with a message, which only a few errors have."""
     return Refusal(400, {"error": message})
 
 
@@ -41,7 +41,7 @@ JSON = "application/json"
 
 
 def answer_json(payload: object, status: int = 200, *, location: str = "") -> Response:
-    """Answer with JSON; `location` is the path of what was created."""
+    """Answer with JSON; `location` is the path of a created record."""
     text = json.dumps(payload, ensure_ascii=False)
     response = Response(text, status, content_type="application/json")
     if location:
@@ -50,7 +50,7 @@ def answer_json(payload: object, status: int = 200, *, location: str = "") -> Re
 
 
 def answer_objects(others: Mapping[str, object], objects: Iterable[str]) -> Response:
-    """Answer with records that are JSON already, behind other fields."""
+    """Answer with records that are already JSON texts, after the fields of `others`."""
     text = json.dumps({**others, "objects": []}, ensure_ascii=False)
     return answer_text(f"{text[:-2]}{', '.join(objects)}]}}", kind=JSON)
 
@@ -58,7 +58,7 @@ def answer_objects(others: Mapping[str, object], objects: Iterable[str]) -> Resp
 def answer_text(
     text: str = "", status: int = 200, *, location: str = "", kind: str | None = None
 ) -> Response:
-    """Answer with a text that calls itself HTML, which is how MyTardis sends paths and nothing."""
+    """Answer with a text; MyTardis sends paths and empty bodies with the content type of HTML."""
     response = Response(text, status, content_type=kind)
     if location:
         response.headers["Location"] = location
@@ -66,7 +66,7 @@ def answer_text(
 
 
 def answer_refusal(refusal: Refusal) -> Response:
-    """Answer with what a `Refusal` says."""
+    """Return the response of a `Refusal`."""
     if refusal.payload is None:
         return answer_text(status=refusal.status)
     return answer_json(refusal.payload, refusal.status)
@@ -87,7 +87,7 @@ _COLUMNS = {
 
 
 class ParsedRecord(NamedTuple):
-    """The columns of a datafile to be made."""
+    """The columns of a new datafile."""
 
     dataset: int
     directory: str | None
@@ -102,7 +102,7 @@ class ParsedRecord(NamedTuple):
 
 
 def read_draft(data: Mapping[str, Any], dataset: int, times: ServerClock) -> ParsedRecord:
-    """Return a new datafile's columns; what is invalid is the bare 500."""
+    """Return the columns of a new datafile. Raises the generic 500 for invalid values."""
     columns = read_changes(data, times)
     draft = ParsedRecord(
         dataset=dataset,
@@ -122,7 +122,7 @@ def read_draft(data: Mapping[str, Any], dataset: int, times: ServerClock) -> Par
 
 
 def read_changes(data: Mapping[str, Any], times: ServerClock) -> dict[str, Any]:
-    """Return the columns of a datafile that a request names, in the form they are kept in."""
+    """Return the columns of a datafile that a request sets, in their stored form."""
     changes = {}
     for field, column in _COLUMNS.items():
         if field in data:
@@ -146,7 +146,7 @@ def _read_value(field: str, value: object, times: ServerClock) -> str | int | No
 
 
 def _read_number(value: object) -> int:
-    """Return a number that the server can compare and keep; texts of digits are numbers too."""
+    """Return a number from a JSON number or a text of digits, if the database can store it."""
     if not isinstance(value, int | str):
         raise failed()
     number = int(value)
@@ -171,14 +171,14 @@ MAX_LIMIT = 1000
 
 
 class PageRequest(NamedTuple):
-    """The part of a list that was asked for."""
+    """The requested part of a list."""
 
     limit: int
     offset: int
 
 
 def read_page() -> PageRequest:
-    """Return the page that the request asks for: 0, or more than the maximum, is the maximum."""
+    """Return the requested page; a limit of 0 or above the maximum is the maximum."""
     limit = _parse_number("limit", DEFAULT_LIMIT, "a positive integer")
     offset = _parse_number("offset", 0, "an integer")
     return PageRequest(limit if 0 < limit < MAX_LIMIT else MAX_LIMIT, offset)
@@ -215,7 +215,7 @@ def envelope(total: int, page: PageRequest, objects: Sequence[object]) -> dict[s
 
 
 def cut(page: PageRequest, objects: Sequence[object]) -> dict[str, object]:
-    """Return one page of a list that is small enough to be at hand as a whole."""
+    """Return one page of a complete list."""
     return envelope(len(objects), page, objects[page.offset : page.offset + page.limit])
 
 
@@ -229,17 +229,17 @@ def _link(limit: int, offset: int) -> str:
 
 
 class QueryFilters(NamedTuple):
-    """What a resource may be filtered by.
+    """The filters of a resource.
 
-    `allowed` maps a parameter to its SQL condition with one `?`; `fields` are the resource's
-    other fields, whose use as a filter is refused. Anything else is ignored.
+    `allowed` maps a query parameter to an SQL condition with one `?`. `fields` are the other fields
+    of the resource, which are refused as filters. Other parameters are ignored.
     """
 
     allowed: Mapping[str, str]
     fields: frozenset[str]
 
     def read(self) -> tuple[list[str], list[str]]:
-        """Return the conditions of this request and their values."""
+        """Return the conditions of the current request and their values."""
         conditions, values = [], []
         for name, value in request.args.items(multi=True):
             if name in self.allowed:
@@ -259,7 +259,7 @@ class QueryFilters(NamedTuple):
 
 
 def read_order(allowed: frozenset[str], known: Mapping[str, str]) -> str:
-    """Return the SQL order the request wants, by id where it says nothing."""
+    """Return the SQL order of the current request; by id if it has none."""
     text = request.args.get("order_by", "")
     field = text.removeprefix("-")
     if not text:

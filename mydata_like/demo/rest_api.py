@@ -178,7 +178,7 @@ def _chunk_routes(chunks: Chunks) -> dict[str, dict[str, View]]:
 
 
 def _list_resources() -> Response:
-    """Answer with what there is; anybody may know."""
+    """Answer with the list of resources; needs no access rights."""
     return answer_json(
         {
             name: {"list_endpoint": f"{API}/{name}/", "schema": f"{API}/{name}/schema/"}
@@ -188,11 +188,11 @@ def _list_resources() -> Response:
 
 
 def _show_fault(_error: InternalServerError) -> Response:
-    """Answer to what we did not foresee (Flask has logged it) as the real server does."""
+    """Answer an unexpected error, which Flask has logged, as the real server does."""
     return answer_refusal(failed())
 
 
 def _show_not_found(_error: NotFound) -> Response:
-    """Answer with the page that the web site shows for what it does not have."""
+    """Answer with the HTML page that the real server has for unknown paths."""
     page = "<!DOCTYPE html>\n<html><body><h1>Page not found</h1></body></html>\n"
     return Response(page, 404)

@@ -1,4 +1,4 @@
-"""The embedded server in a process of its own, with controls over HTTP."""
+"""The embedded server in a separate process, with controls over HTTP."""
 
 import argparse
 import json
@@ -19,13 +19,13 @@ from mydata_like.demo.uploaders import ScpAddress
 
 
 def add_control(server: EmbeddedServer) -> None:
-    """Let a server that has not been started take commands: POST /control/NAME/ with JSON.
+    """Add commands to a server that is not started: POST /control/NAME/ with JSON.
 
-    Everyone who reaches the port can use them, so this is only for tests on the same computer.
+    Any client that can reach the port can use them, so this is only for tests on the same computer.
     """
     commands = _commands(server)
 
-    def obey(name: str) -> Response:
+    def execute(name: str) -> Response:
         if name not in commands:
             return answer_json({"error": f"There is no command {name}."}, 404)
         try:
@@ -33,7 +33,7 @@ def add_control(server: EmbeddedServer) -> None:
         except (KeyError, TypeError, ValueError) as error:
             return answer_json({"error": str(error)}, 400)
 
-    server.app.add_url_rule(f"{CONTROL}<name>/", "control", obey, methods=["POST"])
+    server.app.add_url_rule(f"{CONTROL}<name>/", "control", execute, methods=["POST"])
 
 
 def _commands(server: EmbeddedServer) -> dict[str, Callable[..., Any]]:
@@ -106,7 +106,7 @@ def _parse_options() -> argparse.Namespace:
 
 
 class ServerProcess:
-    """An embedded server in another process; ends with the `with` block, or with us."""
+    """An embedded server in another process; it ends with its context or with this process."""
 
     def __init__(self, directory: Path, *options: str) -> None:
         self._process = subprocess.Popen(  # noqa: S603 - our own module
@@ -127,9 +127,9 @@ class ServerProcess:
         self.box_location = Path(settings["box_location"])
 
     def command(self, name: str, **values: Any) -> Any:
-        """Use one of the server's switches, see `mydata_like.demo.server_process`."""
+        """Execute a command of `add_control`. Raises `ValueError` with the server's message."""
         with requests.Session() as session:
-            session.trust_env = False  # no proxy lies between two processes of one computer
+            session.trust_env = False  # use no proxy between two processes of one computer
             reply = session.post(f"{self.url}/control/{name}/", json=values, timeout=60)
             answer = reply.json()
         if reply.status_code != 200:
@@ -137,12 +137,12 @@ class ServerProcess:
         return answer
 
     def kill(self) -> None:
-        """End the server as a power cut would."""
+        """Kill the server, as a power cut does."""
         self._process.kill()
         self._process.wait()
 
     def stop(self) -> None:
-        """End the server; harmless where it has ended."""
+        """Stop the server; do nothing if it has ended."""
         self._process.communicate(timeout=30)
 
     def __enter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""Private SSH servers on loopback: OpenSSH, or asyncssh where OpenSSH is missing."""
+"""Private SSH servers on loopback: OpenSSH, or asyncssh if OpenSSH is missing."""
 
 import asyncio
 import getpass
@@ -23,11 +23,11 @@ from mydata_like.ssh.keys import PublicKey, create_key, load_key
 
 _HOST: Final = "127.0.0.1"
 _ELSEWHERE: Final = "/usr/sbin:/usr/local/sbin:/sbin"  # not on every user's PATH
-_PATIENCE: Final = 200  # twentieths of a second to wait for a server that starts
-_PAUSE: Final = 0.05
+_ATTEMPTS: Final = 200  # to reach a server that starts
+_PAUSE: Final = 0.05  # seconds between two attempts
 _PRIVILEGE_SEPARATION: Final = Path("/run/sshd")
 
-# HOME: nobody's own login scripts have a say in what the server does.
+# HOME: keeps the user's login scripts from changing what the server does.
 _CONFIG: Final = """\
 ListenAddress [{host}]:{port}
 HostKey "{host_key}"
@@ -49,11 +49,10 @@ SetEnv "HOME={home}"
 
 
 class PrivateSshd:
-    """OpenSSH's sshd, run as the current user in a directory of its own.
+    """OpenSSH's sshd, run as the current user in a separate directory.
 
-    `options` are lines of its configuration that replace the standard ones of the same
-    keyword; `port` 0 takes any that is free. Runs from `start` to `stop`, or as long as it is
-    used as a context.
+    `options` are configuration lines that replace the default lines of the same keyword. `port` 0
+    uses any free port. The server runs within its context, or from `start` to `stop`.
     """
 
     def __init__(
@@ -84,14 +83,14 @@ class PrivateSshd:
 
     @property
     def session_pids(self) -> list[int]:
-        """The processes that serve the connections of this moment."""
+        """The processes of the current connections."""
         if self._process is None:
             return []
         return [child.pid for child in psutil.Process(self._process.pid).children()]
 
     @property
     def log(self) -> str:
-        """What the server has said."""
+        """The server's log."""
         return self._log.read_text(errors="backslashreplace")
 
     def authorize(self, key: PublicKey) -> None:
@@ -100,11 +99,11 @@ class PrivateSshd:
             file.write(key.line() + "\n")
 
     def forbid_all(self) -> None:
-        """Let nobody in from now on."""
+        """Remove all authorized keys; new logins are refused."""
         self._authorized_keys.write_text("")
 
     def start(self) -> None:
-        """Start listening; raises `ServerUnavailableError` with what sshd complained of."""
+        """Start listening. Raises `ServerUnavailableError` with the last line of sshd's log."""
         if os.geteuid() == 0:
             _PRIVILEGE_SEPARATION.mkdir(mode=0o755, exist_ok=True)
         config = self._directory / "sshd_config"
@@ -120,7 +119,7 @@ class PrivateSshd:
         self._wait(self._process)
 
     def stop(self) -> None:
-        """End the server and all its connections at once."""
+        """Kill the server and all its connections."""
         process, self._process = self._process, None
         if process is None:
             return
@@ -131,14 +130,14 @@ class PrivateSshd:
         process.wait()
 
     def restart(self, *, new_host_key: bool = False) -> None:
-        """Stop and start again on the same port, with another host key if so wished."""
+        """Stop and start again on the same port, optionally with a new host key."""
         self.stop()
         if new_host_key:
             self._host_key = self._create_host_key()
         self.start()
 
     def kill_sessions(self) -> None:
-        """Kill whatever serves a connection; the listener stays."""
+        """Kill the processes of all connections; the listener continues."""
         for pid in self.session_pids:
             os.kill(pid, signal.SIGKILL)
 
@@ -159,7 +158,7 @@ class PrivateSshd:
         return create_key(self._directory / f"host_key_{os.getpid()}_{self._host_keys}").path
 
     def _configuration(self) -> str:
-        """Return our lines, then the standard ones that they say nothing about."""
+        """Return the lines of `options`, then the default lines of other keywords."""
         standard = _CONFIG.format(
             host=self.host,
             port=self.port,
@@ -167,13 +166,13 @@ class PrivateSshd:
             authorized_keys=self._authorized_keys,
             home=self._directory,
         )
-        said = {line.split()[0].lower() for line in self._options}
-        others = [line for line in standard.splitlines() if line.split()[0].lower() not in said]
+        given = {line.split()[0].lower() for line in self._options}
+        others = [line for line in standard.splitlines() if line.split()[0].lower() not in given]
         return "\n".join([*self._options, *others]) + "\n"
 
     def _wait(self, process: "subprocess.Popen[bytes]") -> None:
-        """Wait until the server greets."""
-        for _ in range(_PATIENCE):
+        """Wait until the server sends its SSH banner."""
+        for _ in range(_ATTEMPTS):
             if _greets(self.host, self.port):
                 return
             try:
@@ -182,9 +181,9 @@ class PrivateSshd:
                 continue
             break
         self.stop()
-        complaint = self.log.strip().rpartition("\n")[2]
+        reason = self.log.strip().rpartition("\n")[2]
         raise ServerUnavailableError(
-            f"The private SSH server did not start: {complaint}", code="demo.sshd"
+            f"The private SSH server did not start: {reason}", code="demo.sshd"
         )
 
 
@@ -221,13 +220,13 @@ def _kill(process: psutil.Process) -> None:
         return
 
 
-# What happens on a connection is the client's to tell.
+# Errors of a connection are reported by the client.
 logging.getLogger("asyncssh").setLevel(logging.CRITICAL)
 _ASYNCSSH_TIMEOUT: Final = 20.0  # seconds for the server to start or to stop
 
 
 class AsyncSshd:
-    """An SSH server within this process, used as `PrivateSshd` is."""
+    """An SSH server within this process, with the interface of `PrivateSshd`."""
 
     def __init__(self, directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
@@ -253,18 +252,18 @@ class AsyncSshd:
         self._authorized.add(key.blob)
 
     def forbid_all(self) -> None:
-        """Let nobody in from now on."""
+        """Remove all authorized keys; new logins are refused."""
         self._authorized.clear()
 
     def start(self) -> None:
-        """Start listening, always on the same port."""
+        """Start listening; a restart uses the same port."""
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="demo-ssh", daemon=True)
         self._thread.start()
         asyncio.run_coroutine_threadsafe(self._listen(), self._loop).result(_ASYNCSSH_TIMEOUT)
 
     def stop(self) -> None:
-        """End the server and all its connections."""
+        """Stop the server and abort all its connections."""
         loop, self._loop = self._loop, None
         if loop is None or self._thread is None:
             return
@@ -310,7 +309,7 @@ class AsyncSshd:
 
 
 class _Gate(asyncssh.SSHServer):
-    """Lets one user in, by public key only."""
+    """An authentication that accepts one user, by public key only."""
 
     def __init__(
         self, username: str, keys: set[bytes], connections: set[asyncssh.SSHServerConnection]
@@ -329,7 +328,7 @@ class _Gate(asyncssh.SSHServer):
             self._connections.discard(self._own)
 
     def begin_auth(self, username: str) -> bool:
-        return True  # nobody comes in without
+        return True  # authentication is always required
 
     def public_key_auth_supported(self) -> bool:
         return True

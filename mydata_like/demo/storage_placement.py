@@ -1,4 +1,4 @@
-"""Chooses the storage box and path of a new replica."""
+"""The choice of storage box and path for a new replica."""
 
 import posixpath
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from mydata_like.demo.verifier import join_inside
 
 
 class StoragePath(NamedTuple):
-    """A box and a path below its location; `given` where the client named them itself."""
+    """A storage box and a path below its location; `given` if the client named them."""
 
     box: int
     location: str
@@ -21,7 +21,7 @@ class StoragePath(NamedTuple):
 
     @property
     def path(self) -> str | None:
-        """The absolute path, or None where it would lie outside the box."""
+        """The absolute path, or None if it is outside the box."""
         try:
             return join_inside(self.location, self.uri)
         except ValueError:
@@ -29,16 +29,16 @@ class StoragePath(NamedTuple):
 
 
 class Placer:
-    """Finds places; remembers the boxes of one request."""
+    """The choice of paths during one request, with a cache of storage boxes."""
 
     def __init__(self, site: ServerContext, *, uploads: bool) -> None:
         self._site = site
-        self._uploads = uploads  # whether an uploader's own box counts
+        self._uploads = uploads  # whether to use the box of the uploader's approval
         self._boxes: dict[tuple[str, str], Row | None] = {}
         self._folders: dict[int, str] = {}
 
     def place(self, data: Mapping[str, Any], draft: ParsedRecord) -> StoragePath | None:
-        """Return where a record's replica is, or None where its uploader is not approved."""
+        """Return the path of a record's replica, or None if its uploader is not approved."""
         if replicas := data.get("replicas"):
             return self.place_replica(replicas[0])
         box = self._find_box(data)
@@ -47,13 +47,13 @@ class Placer:
         return StoragePath(box["id"], box["location"], self._compute_uri(draft), given=False)
 
     def place_replica(self, replica: Mapping[str, Any]) -> StoragePath:
-        """Return where the client says a replica is; an unknown box is the default one."""
+        """Return the path that the client gave for a replica; an unknown box is the default one."""
         box = self._find("name", str(replica.get("location"))) or self.default_box()
         uri = str(replica.get("url") or replica.get("uri") or "")
         return StoragePath(box["id"], box["location"], uri, given=True)
 
     def place_attached(self, draft: ParsedRecord) -> StoragePath:
-        """Return where a file goes that came with its record."""
+        """Return the path for a file that was sent with its record."""
         box = self.default_box()
         return StoragePath(box["id"], box["location"], self._compute_uri(draft), given=False)
 
@@ -90,7 +90,7 @@ class Placer:
         return self._boxes[key]
 
     def _compute_uri(self, draft: ParsedRecord) -> str:
-        """Return the server's own path: the directory is percent-encoded, the name is not."""
+        """Return the server's path: the directory is percent-encoded, the name is not."""
         if draft.dataset not in self._folders:
             row = self._site.store.row(
                 "SELECT description FROM dataset WHERE id = ?", draft.dataset

@@ -1,4 +1,4 @@
-"""Uploaders and the approval of their keys."""
+"""The API of uploaders and of requests for approval."""
 
 import json
 import sqlite3
@@ -32,7 +32,7 @@ STAGING_BOX = "staging"
 
 
 class ScpAddress(NamedTuple):
-    """Where and as whom an approved uploader reaches the staging area."""
+    """The host and the account over which an approved uploader reaches the staging area."""
 
     username: str
     hostname: str
@@ -41,7 +41,7 @@ class ScpAddress(NamedTuple):
 
 
 def set_address(store: Database, address: ScpAddress, box: str = STAGING_BOX) -> None:
-    """Write an address into a storage box, where approved uploaders read it."""
+    """Write an address into the attributes of a storage box, where approved uploaders read it."""
     attributes = {
         "scp_username": address.username,
         "scp_hostname": address.hostname,
@@ -61,7 +61,7 @@ def set_address(store: Database, address: ScpAddress, box: str = STAGING_BOX) ->
 
 
 def approve(store: Database, times: ServerClock, uuid: str, box: str = STAGING_BOX) -> int:
-    """Approve all requests of an uploader and return how many there were."""
+    """Approve all requests of an uploader; return their number."""
     return store.change(
         "UPDATE registration SET approved = 1, approval_time = ?,"
         " box = (SELECT id FROM box WHERE name = ?)"
@@ -90,7 +90,7 @@ _STORAGE = "tardis.tardis_portal.storage.MyTardisLocalFileSystemStorage"
 
 
 class UploaderResource:
-    """The installations that upload, with the settings the server keeps for them."""
+    """The API of uploaders, with the settings that the server stores for them."""
 
     def __init__(self, site: ServerContext) -> None:
         self._site = site
@@ -120,7 +120,7 @@ class UploaderResource:
         return answer_json(self._show(number), 201, location=uri_of("mydata_uploader", number))
 
     def change_uploader(self, number: int) -> Response:
-        """Update an uploader; the request proves that it is its own by naming its UUID."""
+        """Update an uploader; the request must have its UUID."""
         data = read_json(request.get_data(), request.content_type or "")
         require_manager()
         row = self._store.row("SELECT * FROM uploader WHERE id = ?", number)
@@ -170,7 +170,7 @@ class UploaderResource:
 def keep_settings(
     store: Database, times: ServerClock, uploader: int, settings: Mapping[str, str]
 ) -> None:
-    """Keep these settings of an uploader; others that it has stay as they are."""
+    """Store some settings of an uploader; its other settings stay unchanged."""
     for key, value in settings.items():
         store.change(
             "INSERT INTO uploader_setting (uploader, key, value) VALUES (?, ?, ?)"
@@ -183,7 +183,7 @@ def keep_settings(
 
 
 class Registrations:
-    """Requests for approval, with the storage box that an approved one comes with."""
+    """The API of requests for approval; an approved one includes its storage box."""
 
     def __init__(self, site: ServerContext) -> None:
         self._site = site
@@ -286,7 +286,7 @@ class Registrations:
 
 
 def require_manager() -> Caller:
-    """Return who asks, if they manage a facility and have the rights of an uploader."""
+    """Return the sender of the request. Raises 401 unless they manage a facility and may upload."""
     who = require_permission()
     if not who.facilities:
         raise denied()
@@ -294,7 +294,7 @@ def require_manager() -> Caller:
 
 
 def _check(data: dict[str, Any]) -> tuple[str, str]:
-    """Return an uploader's UUID and name, if its texts fit the server's columns."""
+    """Return an uploader's UUID and name. Raises 500 for texts too long for their columns."""
     for key, limit in _LIMITS.items():
         if len(str(data.get(key, ""))) > limit:
             raise failed()

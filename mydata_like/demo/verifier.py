@@ -1,4 +1,4 @@
-"""Verification: compares size and checksum on the disk with those registered."""
+"""Verification: compare size and checksum of stored bytes with the registered ones."""
 
 import hashlib
 import os
@@ -21,7 +21,7 @@ _WANTED = """
     JOIN datafile ON datafile.id = replica.datafile JOIN box ON box.id = replica.box
     WHERE replica.id IN (%s)
 """
-# A record that changed while its bytes were read is not judged by what was read.
+# A record that changed while its bytes were read keeps its state.
 _RESULT = """
     UPDATE replica SET verified = ?, last_verified = ? WHERE id = ? AND EXISTS (
         SELECT 1 FROM datafile WHERE id = replica.datafile AND size = ? AND md5sum = ?)
@@ -29,14 +29,14 @@ _RESULT = """
 
 
 class Verifier:
-    """Looks at replicas in the background, many in one transaction."""
+    """The thread that verifies replicas, many in one transaction."""
 
     def __init__(self, store: Database, times: ServerClock, delay: float) -> None:
         self._store = store
         self._times = times
         self._delay = delay
         self._due: dict[int, float] = {}
-        self._queue: deque[tuple[float, int]] = deque()  # by time; stale where `_due` denies it
+        self._queue: deque[tuple[float, int]] = deque()  # by time; stale entries differ from `_due`
         self._busy = False
         self._held = False
         self._stopped = False
@@ -44,7 +44,7 @@ class Verifier:
         self._thread = Thread(target=self._work, name="verifier")
 
     def start(self) -> None:
-        """Begin, with all that was left unverified by an earlier life."""
+        """Start, and schedule all replicas that an earlier server left unverified."""
         self._thread.start()
         left = self._store.rows("SELECT id FROM replica WHERE NOT verified")
         self.schedule(row["id"] for row in left)
@@ -56,7 +56,7 @@ class Verifier:
         self._thread.join()
 
     def schedule(self, replicas: Iterable[int], *, at_once: bool = False) -> None:
-        """Look at these replicas after the usual delay, or now."""
+        """Verify these replicas after the usual delay, or now."""
         with self._changed:
             due = monotonic() + (0.0 if at_once else self._delay)
             put = self._queue.appendleft if at_once else self._queue.append
@@ -77,7 +77,7 @@ class Verifier:
             self._changed.notify_all()
 
     def wait_idle(self, timeout: float) -> bool:
-        """Return whether everything asked for has been looked at within so many seconds."""
+        """Wait until no verification is pending; return whether that took at most `timeout`."""
         with self._changed:
             return self._changed.wait_for(lambda: not self._due and not self._busy, timeout)
 
@@ -89,7 +89,7 @@ class Verifier:
                 self._changed.notify_all()
 
     def _take(self) -> list[int]:
-        """Wait for replicas whose time has come; none when we are stopped."""
+        """Wait for due replicas and return a batch; empty when the verifier is stopped."""
         with self._changed:
             while not self._stopped:
                 if batch := self._pop_ready():
@@ -100,7 +100,7 @@ class Verifier:
         return []
 
     def _pop_ready(self) -> list[int]:
-        """Remove and return the replicas whose time has come, a batch of them at most."""
+        """Remove and return due replicas, at most a batch."""
         now = monotonic()
         batch: list[int] = []
         while not self._held and self._queue and self._queue[0][0] <= now and len(batch) < _BATCH:
@@ -124,13 +124,13 @@ class Verifier:
 
 
 def _judge(row: Row, md5: str | None, now: str) -> tuple[int, str, int, int, str]:
-    """Return the values of `_RESULT`; a record without a checksum is judged by its size."""
+    """Return the values of `_RESULT`; a record without a checksum is verified by its size."""
     good = md5 is not None and md5 == (row["md5sum"] or md5)
     return int(good), now, row["id"], row["size"], row["md5sum"]
 
 
 def find_checksum(row: Row) -> str | None:
-    """Return the MD5 of a replica's bytes, or None where it is absent or of another size."""
+    """Return the MD5 of a replica's bytes, or None if they are missing or of another size."""
     try:
         path = join_inside(row["location"], row["uri"])
         with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - thousands a second
@@ -146,13 +146,13 @@ def find_checksum(row: Row) -> str | None:
 
 
 def replica_path(location: str, uri: str) -> Path:
-    """Return where a replica's bytes lie; raises `ValueError` for a path outside the box."""
+    """Return the path of a replica's bytes. Raises `ValueError` if it is outside the box."""
     return Path(join_inside(location, uri))
 
 
 def join_inside(location: str, uri: str) -> str:
-    """Return the same as a text: the server asks for it several times for each datafile."""
+    """Return the same path as a string, which is faster; it is needed often for each datafile."""
     path = os.path.normpath(os.path.join(location, uri))  # noqa: PTH118 - as the server does
     if not f"{path}{os.sep}".startswith(location.rstrip(os.sep) + os.sep):
-        raise ValueError(f"{uri} lies outside {location}")
+        raise ValueError(f"{uri} is outside {location}")
     return path

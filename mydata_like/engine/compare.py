@@ -83,7 +83,7 @@ class Compare:
         self._emit = emit
         self._gate = gate
         self._choices = choices
-        self._queue = Backlog(ledger.open_room())
+        self._queue = Backlog(ledger.open_mapping())
         self._lock = Lock()
         self._readers = 0
 

@@ -391,7 +391,7 @@ class DatasetIndex:
         return KnownRecords(records, holdings)
 
     def _fetch(self, dataset: Dataset) -> tuple[Records, NewestDatafile]:
-        records: MutableMapping[tuple[str, str], Datafile] = self.ledger.open_room()
+        records: MutableMapping[tuple[str, str], Datafile] = self.ledger.open_mapping()
         total = newest = 0
         for record in self.server.list_datafiles(dataset.id):
             records[record.directory or "", record.name] = record

@@ -38,7 +38,9 @@ NO_FOLDER = FolderSums(b"", "", None, "", "")
 class OutcomeStore(Protocol):
     """The storage for outcomes and folders: the ledger."""
 
-    def record_outcomes(self, outcomes: Sequence[Outcome], well: Sequence[bytes] = ()) -> None: ...
+    def record_outcomes(
+        self, outcomes: Sequence[Outcome], healthy: Sequence[bytes] = ()
+    ) -> None: ...
 
     def record_folders(self, folders: Sequence[FolderSums]) -> None: ...
 

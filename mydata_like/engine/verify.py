@@ -402,7 +402,7 @@ class Verify:
     def _open_watch(self, dataset: Dataset) -> PendingVerification:
         if dataset.id in self._resting:
             return self._resting.pop(dataset.id)
-        rooms = PendingStores(self._ledger.open_room(), self._ledger.open_room())
+        rooms = PendingStores(self._ledger.open_mapping(), self._ledger.open_mapping())
         offset = self._offsets.get(dataset.id, dataset.files)
         return PendingVerification(dataset.id, offset, rooms, self._box)
 

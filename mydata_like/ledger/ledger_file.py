@@ -315,7 +315,7 @@ def open_sound(
 
 
 def connect_to_read(file: Path) -> sqlite3.Connection:
-    """Connect to a file that another process may be writing; raises `RunError`."""
+    """Connect to a file that another process may be writing. Raises `RunError`."""
     require_plain(file)
     try:
         return _connect(f"{file.absolute().as_uri()}?mode=ro", LOCK_PATIENCE)
@@ -383,7 +383,7 @@ def _prepare(connection: sqlite3.Connection, file: Path) -> None:
 
 
 def _check_header(file: Path) -> None:
-    """Reject a file whose header makes SQLite open it read-only as a later format."""
+    """Reject a file whose header has a later format, which SQLite would open read-only."""
     with file.open("rb") as opened:
         formats = opened.read(20)[18:]
     if not set(formats) <= {1, 2}:

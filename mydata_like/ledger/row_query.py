@@ -53,19 +53,19 @@ _ENTRIES: Final = {
     "state": "SELECT key, state FROM entries WHERE root = ?",
     "at": "SELECT key, changed_at AS at FROM entries WHERE root = ?",
 }
-_UNLESS_ILL: Final = (
+_WITHOUT_OUTCOME: Final = (
     "NOT EXISTS (SELECT 1 FROM outcomes WHERE outcomes.root = entries.root"  # noqa: S608
     f" AND outcomes.path = entries.key AND {SHOWN})"
 )
 _OUTCOMES: Final = (
     "SELECT path AS key, size, outcome AS state, at, code FROM outcomes WHERE root = ?"
 )
-_ILL: Final = f"FROM outcomes WHERE root = ? AND {SHOWN}"
-_ILL_FILES: Final = {
-    "key": f"SELECT path AS key {_ILL}",
-    "size": f"SELECT path AS key, size {_ILL}",
-    "state": f"SELECT path AS key, outcome AS state {_ILL}",
-    "at": f"SELECT path AS key, at {_ILL}",
+_SHOWN_OUTCOMES: Final = f"FROM outcomes WHERE root = ? AND {SHOWN}"
+_OUTCOMES_BY: Final = {
+    "key": f"SELECT path AS key {_SHOWN_OUTCOMES}",
+    "size": f"SELECT path AS key, size {_SHOWN_OUTCOMES}",
+    "state": f"SELECT path AS key, outcome AS state {_SHOWN_OUTCOMES}",
+    "at": f"SELECT path AS key, at {_SHOWN_OUTCOMES}",
 }
 _RUNS: Final = "SELECT id AS key, started, summary FROM runs WHERE root = ? AND json_valid(summary)"
 
@@ -91,11 +91,11 @@ def _query_parts(view: View, root: int, column: str) -> Sequence[FilteredQuery]:
         return [_narrow(FilteredQuery(_OUTCOMES, (root,)), view, ("path", "outcome", "at"))]
     parts = []
     if not view.code and (not view.states or view.states & ENTRY_STATES):
-        entries = FilteredQuery(_ENTRIES[column], (root,)).and_also(_UNLESS_ILL)
+        entries = FilteredQuery(_ENTRIES[column], (root,)).and_also(_WITHOUT_OUTCOME)
         parts.append(_narrow(entries, view, ("key", "state", "changed_at")))
     if not parts or not view.states or view.states & FILE_KINDS:
-        ill = FilteredQuery(_ILL_FILES[column], (root,))
-        parts.append(_narrow(ill, view, ("path", "outcome", "at")))
+        outcomes = FilteredQuery(_OUTCOMES_BY[column], (root,))
+        parts.append(_narrow(outcomes, view, ("path", "outcome", "at")))
     return parts
 
 

@@ -10,49 +10,49 @@ from typing import Any, Final, TypeVar
 
 from mydata_like.core.errors import RunError
 
-HELD = 50_000  # things in memory, about 1 kB each
+HELD = 50_000  # values in memory, about 1 kB each
 AT_ONCE = 1000
 MISSING: Final = object()
 
 T = TypeVar("T")
-Place = tuple[str, str]
+Key = tuple[str, str]
 
-MAKE = "CREATE TABLE room_%d (place BLOB PRIMARY KEY, thing BLOB NOT NULL) WITHOUT ROWID"
-ADD = "INSERT OR IGNORE INTO room_%d (place, thing) VALUES (?, ?)"
-REPLACE = "UPDATE room_%d SET thing = ?2 WHERE place = ?1"
-FIND = "SELECT thing FROM room_%d WHERE place = ?"
-DROP = "DELETE FROM room_%d WHERE place = ?"
-NEXT = "SELECT place FROM room_%d WHERE place > ? ORDER BY place LIMIT ?"
-EMPTY = "DROP TABLE IF EXISTS room_%d"
+MAKE = "CREATE TABLE map_%d (key BLOB PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID"
+ADD = "INSERT OR IGNORE INTO map_%d (key, value) VALUES (?, ?)"
+REPLACE = "UPDATE map_%d SET value = ?2 WHERE key = ?1"
+FIND = "SELECT value FROM map_%d WHERE key = ?"
+DROP = "DELETE FROM map_%d WHERE key = ?"
+NEXT = "SELECT key FROM map_%d WHERE key > ? ORDER BY key LIMIT ?"
+EMPTY = "DROP TABLE IF EXISTS map_%d"
 SETTINGS = ("PRAGMA journal_mode = OFF", "PRAGMA cache_size = -8000", "BEGIN")
 
 
 class SpillStore:
-    """The shared storage of many mappings; beyond a number of things it uses a temporary file.
+    """The shared storage of many mappings; beyond a number of values it uses a temporary file.
 
     The file is deleted when the program ends. Safe to call from any thread.
     """
 
     def __init__(self, held: int = HELD) -> None:
         self.lock = Lock()
-        self.free = held  # things that still fit in memory
+        self.free = held  # values that still fit in memory
         self._numbers = count()
-        self._left: list[tuple[int, int]] = []
+        self._released: list[tuple[int, int]] = []
         self._connection: sqlite3.Connection | None = None
 
-    def open_room(self) -> "SpillDict[T]":
+    def open_mapping(self) -> "SpillDict[T]":
         """Return a new mapping; its space is released when it is garbage-collected."""
         with self.lock:
-            while self._left:
-                number, held = self._left.pop()
+            while self._released:
+                number, held = self._released.pop()
                 self.free += held
                 if self._connection is not None:
-                    self.ask(EMPTY, number)
+                    self.execute(EMPTY, number)
         return SpillDict(self, next(self._numbers))
 
-    def leave(self, room: int, held: int) -> None:
+    def release(self, number: int, held: int) -> None:
         """Release the space of a mapping; called by the garbage collector, in any thread."""
-        self._left.append((room, held))
+        self._released.append((number, held))
 
     def close(self) -> None:
         """Delete the file."""
@@ -61,102 +61,102 @@ class SpillStore:
                 self._connection.close()
                 self._connection = None
 
-    def ask(self, statement: str, room: int, *values: bytes | int) -> sqlite3.Cursor:
-        """Execute a statement on a mapping's table; raises `RunError` if the disk fails."""
+    def execute(self, statement: str, number: int, *values: bytes | int) -> sqlite3.Cursor:
+        """Execute a statement on a mapping's table. Raises `RunError` if the disk fails."""
         with _disk_errors():
             if self._connection is None:
                 self._connection = _open()
-            return self._connection.execute(statement % room, values)
+            return self._connection.execute(statement % number, values)
 
 
-class SpillDict(MutableMapping[Place, T]):
+class SpillDict(MutableMapping[Key, T]):
     """One mapping of a store."""
 
-    def __init__(self, stock: SpillStore, number: int) -> None:
-        self._stock = stock
+    def __init__(self, store: SpillStore, number: int) -> None:
+        self._store = store
         self._number = number
-        self._held: dict[Place, T] = {}
-        self._filed = 0
+        self._held: dict[Key, T] = {}
+        self._spilled = 0
 
-    def __getitem__(self, place: Place) -> T:
-        with self._stock.lock:
-            if place in self._held:
-                return self._held[place]
-            row = self._ask(FIND, _key(place)).fetchone() if self._filed else None
+    def __getitem__(self, key: Key) -> T:
+        with self._store.lock:
+            if key in self._held:
+                return self._held[key]
+            row = self._execute(FIND, _encode_key(key)).fetchone() if self._spilled else None
         if row is None:
-            raise KeyError(place)
-        thing: T = pickle.loads(row[0])  # noqa: S301 - written by this program
-        return thing
+            raise KeyError(key)
+        value: T = pickle.loads(row[0])  # noqa: S301 - written by this program
+        return value
 
-    def get(self, place: Place, default: T | None = None) -> T | None:  # type: ignore[override]
-        thing = self._held.get(place)
-        return thing if thing is not None else super().get(place, default)
+    def get(self, key: Key, default: T | None = None) -> T | None:  # type: ignore[override]
+        value = self._held.get(key)
+        return value if value is not None else super().get(key, default)
 
-    def __setitem__(self, place: Place, thing: T) -> None:
-        with self._stock.lock:
-            if place in self._held:
-                self._held[place] = thing
-            elif self._stock.free > 0 and not self._filed:
-                self._stock.free -= 1
-                self._held[place] = thing
+    def __setitem__(self, key: Key, value: T) -> None:
+        with self._store.lock:
+            if key in self._held:
+                self._held[key] = value
+            elif self._store.free > 0 and not self._spilled:
+                self._store.free -= 1
+                self._held[key] = value
             else:
-                self._file(_key(place), pickle.dumps(thing, pickle.HIGHEST_PROTOCOL))
+                self._spill(_encode_key(key), pickle.dumps(value, pickle.HIGHEST_PROTOCOL))
 
-    def __delitem__(self, place: Place) -> None:
-        with self._stock.lock:
-            if place in self._held:
-                del self._held[place]
-                self._stock.free += 1
-            elif self._filed and self._ask(DROP, _key(place)).rowcount:
-                self._filed -= 1
+    def __delitem__(self, key: Key) -> None:
+        with self._store.lock:
+            if key in self._held:
+                del self._held[key]
+                self._store.free += 1
+            elif self._spilled and self._execute(DROP, _encode_key(key)).rowcount:
+                self._spilled -= 1
             else:
-                raise KeyError(place)
+                raise KeyError(key)
 
-    def pop(self, place: Place, default: Any = MISSING) -> Any:
-        with self._stock.lock:
-            if place in self._held:
-                self._stock.free += 1
-                return self._held.pop(place)
-        return super().pop(place) if default is MISSING else super().pop(place, default)
+    def pop(self, key: Key, default: Any = MISSING) -> Any:
+        with self._store.lock:
+            if key in self._held:
+                self._store.free += 1
+                return self._held.pop(key)
+        return super().pop(key) if default is MISSING else super().pop(key, default)
 
     def __len__(self) -> int:
-        return len(self._held) + self._filed
+        return len(self._held) + self._spilled
 
-    def __iter__(self) -> Iterator[Place]:
-        return chain(self._held, self._list_filed())
+    def __iter__(self) -> Iterator[Key]:
+        return chain(self._held, self._iter_spilled())
 
     def __del__(self) -> None:
-        self._stock.leave(self._number, len(self._held))
+        self._store.release(self._number, len(self._held))
 
     def clear(self) -> None:
-        with self._stock.lock:
-            self._stock.free += len(self._held)
+        with self._store.lock:
+            self._store.free += len(self._held)
             self._held.clear()
-            if self._filed:
-                self._filed = 0
-                self._ask(EMPTY)
+            if self._spilled:
+                self._spilled = 0
+                self._execute(EMPTY)
 
-    def _file(self, key: bytes, thing: bytes) -> None:
-        if not self._filed:
-            self._ask(EMPTY)
-            self._ask(MAKE)
-        if self._ask(ADD, key, thing).rowcount:
-            self._filed += 1
+    def _spill(self, key: bytes, value: bytes) -> None:
+        if not self._spilled:
+            self._execute(EMPTY)
+            self._execute(MAKE)
+        if self._execute(ADD, key, value).rowcount:
+            self._spilled += 1
         else:
-            self._ask(REPLACE, key, thing)
+            self._execute(REPLACE, key, value)
 
-    def _list_filed(self) -> Iterator[Place]:
+    def _iter_spilled(self) -> Iterator[Key]:
         last = b""
-        while self._filed:
-            with self._stock.lock:
-                rows = self._ask(NEXT, last, AT_ONCE).fetchall()
-            yield from (_place(key) for (key,) in rows)
+        while self._spilled:
+            with self._store.lock:
+                rows = self._execute(NEXT, last, AT_ONCE).fetchall()
+            yield from (_decode_key(key) for (key,) in rows)
             if len(rows) < AT_ONCE:
                 return
             last = rows[-1][0]
 
-    def _ask(self, statement: str, *values: bytes | int) -> sqlite3.Cursor:
-        return self._stock.ask(statement, self._number, *values)
+    def _execute(self, statement: str, *values: bytes | int) -> sqlite3.Cursor:
+        return self._store.execute(statement, self._number, *values)
 
 
 def _open() -> sqlite3.Connection:
@@ -179,12 +179,12 @@ def _disk_errors() -> Iterator[None]:
         ) from error
 
 
-def _key(place: Place) -> bytes:
-    """Return a place as a database key, whatever characters it has."""
-    directory, name = place
+def _encode_key(key: Key) -> bytes:
+    """Return a key as bytes for the database; it may have any characters."""
+    directory, name = key
     return f"{len(directory)}/{directory}/{name}".encode("utf-8", "surrogatepass")
 
 
-def _place(key: bytes) -> Place:
-    length, _, rest = key.decode("utf-8", "surrogatepass").partition("/")
+def _decode_key(encoded: bytes) -> Key:
+    length, _, rest = encoded.decode("utf-8", "surrogatepass").partition("/")
     return rest[: int(length)], rest[int(length) + 1 :]

@@ -44,8 +44,8 @@ LIST_UNNUMBERED = (
     " AND state = :state AND archive = '' AND datafile IS NULL AND key > :key"
     " ORDER BY key LIMIT :most"
 )
-# By indexes alone; the files of an archive have its record. As all states are named, each can be
-# found by its ids, of which there are few after the last listing.
+# Uses indexes only; the files of an archive have its record. All states are named, so that SQLite
+# searches each one by the range of ids, which is short after a listing.
 _STATES = ", ".join(f"'{state.value}'" for state in EntryState)
 COUNT = f"""
     SELECT count(DISTINCT datafile), coalesce(max(datafile), 0) FROM (

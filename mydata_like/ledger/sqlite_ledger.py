@@ -53,8 +53,8 @@ NO_ROOT = -1  # no row has it
 class SqliteLedger:
     """A ledger in a file, for one data directory; all methods may be called from any thread.
 
-    One connection serves one caller at a time, and rows are committed before `record` returns: a
-    killed process loses nothing, a power failure at most the last moments. Every method raises
+    One connection serves one caller at a time, and rows are committed before `record` returns. A
+    killed process loses nothing; a power failure loses the last moments at most. Each method raises
     `RunError` if the disk or the file fails. A damaged file is moved aside on closing, so that the
     next run creates a new one.
     """
@@ -78,7 +78,7 @@ class SqliteLedger:
     ) -> Self:
         """Open the ledger; create a new one if there is none, or if it is damaged.
 
-        If another program holds the file, wait for `patience` seconds.
+        If another program has locked the file, wait for up to `patience` seconds.
 
         Raises `SettingsError` if the file is of a newer version, `RunError` if it cannot be used
         for external reasons.
@@ -127,7 +127,7 @@ class SqliteLedger:
         return found
 
     def find_open(self, files: Sequence[LocalFile]) -> OpenFiles:
-        """Return which files are not known as verified and unchanged."""
+        """Return the files that are not known as verified and unchanged."""
         rows: list[tuple[Any, Any]] = []
         for start in range(0, len(files), FILES_AT_ONCE):
             part = files[start : start + FILES_AT_ONCE]
@@ -252,7 +252,7 @@ class SqliteLedger:
                 self._insert(cursor, members)
 
     def forget_archive(self, archive: ArchiveRecord) -> None:
-        """Remove an archive; its members are then in none."""
+        """Remove an archive and the rows of its members."""
         place = self._root, archive.dataset, archive.path
         with self._file.transaction() as cursor:
             cursor.execute(sql.FORGET_ARCHIVE, place)
@@ -281,11 +281,11 @@ class SqliteLedger:
                 for dataset, until in rows
             }
 
-    def open_room(self) -> SpillDict[Any]:
+    def open_mapping(self) -> SpillDict[Any]:
         """Return an empty mapping by directory and name, of unlimited size."""
-        return self._stock.open_room()
+        return self._stock.open_mapping()
 
-    def record_outcomes(self, outcomes: Sequence[Outcome], well: Sequence[bytes] = ()) -> None:
+    def record_outcomes(self, outcomes: Sequence[Outcome], healthy: Sequence[bytes] = ()) -> None:
         """Record the outcomes of unhealthy files, and remove the paths that are healthy now."""
         now = self._seconds()
         rows = [
@@ -293,8 +293,8 @@ class SqliteLedger:
             for path, size, modified_ns, kind, problem in outcomes
         ]
         with self._file.transaction() as cursor:
-            for start in range(0, len(well), KEYS_AT_ONCE):
-                part = well[start : start + KEYS_AT_ONCE]
+            for start in range(0, len(healthy), KEYS_AT_ONCE):
+                part = healthy[start : start + KEYS_AT_ONCE]
                 query = sql.FORGET_OUTCOMES % ",".join("?" * len(part))
                 cursor.execute(query, (self._root, *part))
             cursor.executemany(sql.RECORD_OUTCOME, rows)
@@ -307,7 +307,7 @@ class SqliteLedger:
         With `unsent`, the server lacks them, whatever is known. Outcomes recorded `since` the run
         began are kept. Returns the number of files for which this is new.
         """
-        news = 0
+        new = 0
         began = int(since.timestamp())
         one = self._root, began, self._seconds(), *UNSENT
         with self._file.transaction() as cursor:
@@ -316,8 +316,8 @@ class SqliteLedger:
                 known = not unsent and self._knows_any(cursor, part)
                 query = sql.RECORD_FOUND if known else sql.RECORD_UNSENT
                 _execute_with(cursor, query, part, *one, began)
-                news += cursor.execute("SELECT changes()").fetchone()[0]
-        return news
+                new += cursor.execute("SELECT changes()").fetchone()[0]
+        return new
 
     def measure_risk(self, below: bytes | None = None) -> AtRisk:
         """Return the files that exist only here; empty if the ledger is of an older version.
@@ -429,7 +429,7 @@ class SqliteLedger:
             cursor.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (key, value))
 
     def flush(self) -> None:
-        """Return when everything recorded would survive a power failure."""
+        """Write everything recorded to the disk, so that it survives a power failure."""
         with self._file.used() as cursor:
             cursor.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
@@ -450,7 +450,7 @@ class SqliteLedger:
         self.close()
 
     def _knows_any(self, cursor: sqlite3.Cursor, files: Sequence[LocalFile]) -> bool:
-        """Return whether there may be rows of these files; for new folders there are none."""
+        """Return whether there may be rows of these files; a new folder has none."""
         keys = [file.key for file in files]
         between = self._root, min(keys), max(keys)
         return cursor.execute(sql.KNOWS_ANY, between).fetchone() is not None

@@ -15,7 +15,7 @@ from mydata_like.ledger.row_query import connect_to_current
 from mydata_like.ledger.sql import FIND_ROOT, SHOWN
 from mydata_like.ledger.sqlite_ledger import NO_ROOT
 
-FOLDERS_AT_ONCE = 1000  # listed in a folder; more are of no use to a reader
+FOLDERS_AT_ONCE = 1000  # listed in a folder; longer lists are of no use
 
 # With `min`, SQLite takes the other columns from the row with the minimum.
 _GROUP_PROBLEMS: Final = (
@@ -35,13 +35,13 @@ _UNSENT_IN: Final = """
             AND inner.path < CAST(folders.path || x'30' AS BLOB)
         ))
 """
-_UNMEANT: Final = f"code NOT IN ({', '.join(map(repr, sorted(INTENDED)))})"
+_UNINTENDED: Final = f"code NOT IN ({', '.join(map(repr, sorted(INTENDED)))})"
 # The files of a dataset folder that were skipped unintentionally. The plus prevents SQLite from
 # using the index of outcomes, which covers all folders.
 _LEFT_BEHIND: Final = f"""
     CASE WHEN skipped THEN (
         SELECT count(*) FROM outcomes
-        WHERE outcomes.root = folders.root AND +outcome = 'skipped' AND {_UNMEANT}
+        WHERE outcomes.root = folders.root AND +outcome = 'skipped' AND {_UNINTENDED}
             AND outcomes.path > CAST(folders.path || '/' AS BLOB)
             AND outcomes.path < CAST(folders.path || '0' AS BLOB)
     ) ELSE 0 END
@@ -109,9 +109,9 @@ _STATES_BELOW: Final = (
     " WHERE root = :root AND key >= :low AND key < :high GROUP BY state"
 )
 # Files with an outcome count under it, whatever is known of earlier bytes.
-_ILL_BELOW: Final = f"""
+_OUTCOMES_BELOW: Final = f"""
     SELECT outcome, state, count(*), sum(outcomes.size), sum(entries.size),
-        sum(outcome = 'skipped' AND {_UNMEANT}) FROM outcomes
+        sum(outcome = 'skipped' AND {_UNINTENDED}) FROM outcomes
     LEFT JOIN entries ON entries.root = outcomes.root AND entries.key = outcomes.path
     WHERE outcomes.root = :root AND path >= :low AND path < :high
         AND {SHOWN}
@@ -220,7 +220,7 @@ class _Inside:
             files[state] += count
             sizes[state] += size
         left_behind = 0
-        for outcome, state, count, size, known, behind in self._ask(_ILL_BELOW, low, high):
+        for outcome, state, count, size, known, behind in self._ask(_OUTCOMES_BELOW, low, high):
             left_behind += behind
             files[outcome] += count
             sizes[outcome] += size

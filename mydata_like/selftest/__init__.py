@@ -1,1 +1,1 @@
-"""`mydata-like --self-test`: checks that this installation works on this computer."""
+"""`mydata-like --self-test`: check that this installation works on this computer."""

@@ -1,7 +1,7 @@
 """The checks of the self-test, one for each part of an installation, and their report.
 
-Each function returns a description of what it found, or raises an error. It imports what it
-checks itself, because a library that cannot be loaded is one of the possible failures.
+Each function returns a description of what it found, or raises an error. It imports the libraries
+that it checks, because a library that cannot be loaded is one of the possible failures.
 """
 
 import json
@@ -40,7 +40,7 @@ _MOST_OUTPUT: Final = 600  # characters of a failed upload's output that are sho
 
 
 class LeftOut(Exception):  # noqa: N818 - not an error: the part is optional
-    """A part cannot be checked here."""
+    """A part that cannot be checked in this installation."""
 
 
 def _program() -> str:
@@ -88,7 +88,6 @@ def _window() -> str:
 
 
 def _tls() -> str:
-
     return try_trust(Path(os.environ[HOME]))
 
 
@@ -116,7 +115,7 @@ def _ssh() -> str:
 
 
 def _speed() -> str:
-    """Send to a local test host with a process of the speed test, as `doctor` does."""
+    """Send test bytes to a local host with a process of the speed test, as `doctor` does."""
     from mydata_like.engine.pipeline import CancelFlag
     from mydata_like.speedtest.results import QUICK, SpeedTestBudget
     from mydata_like.speedtest.throughput_probe import FloodPool
@@ -125,9 +124,9 @@ def _speed() -> str:
     file = Path(os.environ[HOME]) / "flood"
     with (
         _staging_host() as endpoint,
-        FloodPool(endpoint, SpeedTestBudget(effort, CancelFlag()), sessions=1) as pumps,
+        FloodPool(endpoint, SpeedTestBudget(effort, CancelFlag()), sessions=1) as pool,
     ):
-        flow = pumps.flood(1, files=(os.fsencode(file.as_posix()),))
+        flow = pool.flood(1, files=(os.fsencode(file.as_posix()),))
     if file.exists():
         raise RuntimeError(f"The speed test did not remove its file: {file}")
     return f"a separate process sent 1 MB with {flow.cipher} and removed its file"
@@ -139,9 +138,9 @@ def _staging_host() -> "Iterator[Endpoint]":
     from mydata_like.ssh.session import Endpoint
 
     _require_demo()
-    from mydata_like.demo.demo_site import furnish
+    from mydata_like.demo.demo_site import start_site
 
-    with TemporaryDirectory(dir=os.environ[HOME]) as name, furnish(Path(name)) as place:
+    with TemporaryDirectory(dir=os.environ[HOME]) as name, start_site(Path(name)) as place:
         yield Endpoint(
             host=place.sshd.host,
             port=place.sshd.port,
@@ -190,7 +189,7 @@ PARTS: Final = MappingProxyType[str, Callable[[], str]](
 
 
 _HOST: Final = "localhost"
-_TURNS: Final = 4  # of a handshake; more than any needs
+_TURNS: Final = 4  # of a handshake; more than any handshake needs
 
 
 def try_trust(folder: Path) -> str:
@@ -273,9 +272,9 @@ def _try(name: str, home: str) -> int:
         return _report("FAILED", name, f"It did not finish within {_TIMEOUT:.0f} seconds.")
     if ended.returncode == 0:
         return _report("ok", name, _last_line(ended.stdout))
-    complaint = _last_line(ended.stderr) or f"It ended with exit code {ended.returncode}."
-    reason = complaint.partition(f"{LeftOut.__name__}: ")[2]
-    return _report("left out", name, reason) if reason else _report("FAILED", name, complaint)
+    error = _last_line(ended.stderr) or f"It ended with exit code {ended.returncode}."
+    reason = error.partition(f"{LeftOut.__name__}: ")[2]
+    return _report("left out", name, reason) if reason else _report("FAILED", name, error)
 
 
 def _report(how: str, name: str, text: str) -> int:

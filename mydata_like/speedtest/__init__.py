@@ -1,1 +1,1 @@
-"""The speed test: measures each stage of an upload alone and together, and names the limit."""
+"""The speed test: measure each stage of an upload, alone and together, and name the bottleneck."""

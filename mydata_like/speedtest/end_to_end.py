@@ -1,4 +1,4 @@
-"""The end-to-end measurement: test files that are sent in the same way as a run sends them."""
+"""The end-to-end measurement: send test files in the same way as a run does."""
 
 import os
 import secrets
@@ -35,24 +35,24 @@ from mydata_like.speedtest.throughput_probe import slice_up
 from mydata_like.ssh.dialing import NO_CHANNEL
 from mydata_like.transfer.channel import CUT
 
-_LONG_AGO: Final = 1_000_000_000  # seconds since 1970: no later change of a file goes unnoticed
+_LONG_AGO: Final = 1_000_000_000  # seconds since 1970: any later change of a file is noticed
 _NOWHERE: Final = Dataset(DatasetId(0), "")
 _PIECE: Final = 2**20  # bytes that are written at once
 _LEAST: Final = 200_000  # bytes of a large file
 _FEWEST: Final = 20  # tiny files
-_BATCHES: Final = 20  # that a channel sends in a look
-_ENOUGH: Final = 4  # notes of how much of a file has gone, so that its end is not needed
+_BATCHES: Final = 20  # per channel and sample
+_ENOUGH: Final = 4  # progress reports of a file, with which its end is not needed
 _PREFIX: Final = "speed-test-"
 
 OpenTransport = Callable[[Transfer], Transport]
 
 
 class EndToEndTest(NamedTuple):
-    """What is to be carried: over so many channels, below this folder, as the line is fast.
+    """The plan of an end-to-end measurement: target folder, number of channels and limits.
 
-    `rate` is what it is known to carry at most, in bytes a second; `pace` is how many tiny files a
-    second the server's disk is known to take, where that is known. What goes in the first
-    `warm_up` seconds says nothing; `spared` bytes are for what is sent after this.
+    `rate` is the highest known throughput of the connection in bytes a second. `pace` is the number
+    of tiny files that the server's disk can create in a second, if known. The first `warm_up`
+    seconds are not counted. `spared` bytes of the budget are kept for later measurements.
     """
 
     folder: str
@@ -63,56 +63,56 @@ class EndToEndTest(NamedTuple):
     spared: int = 0
 
     def size(self, effort: SpeedTestEffort, left: int) -> int:
-        """Return how large a large file is, where so many bytes are left for all of them."""
+        """Return the size of each large file if `left` bytes may be sent in all."""
         seconds = self.warm_up + effort.together
         together = min(effort.carried, self.rate * seconds, left - self.spared)
         return max(_LEAST, int(together) // self.channels)
 
     def files(self, effort: SpeedTestEffort) -> int:
-        """Return how many tiny files there are, which take a look's time at most."""
+        """Return the number of tiny files that can be sent in the time of one sample."""
         pace = min(self.rate / TINY, self.pace)
         return int(max(_FEWEST, min(effort.files, pace * effort.seconds)))
 
 
 def remove_leftovers(state: Path) -> None:
-    """Remove the local files of tests that were killed."""
+    """Remove the local files of speed tests that were killed."""
     for folder in state.glob(_PREFIX + "*"):
         rmtree(folder, ignore_errors=True)
 
 
-def carry(
+def measure_end_to_end(
     open_transport: OpenTransport,
     settings: Transfer,
-    wish: EndToEndTest,
+    plan: EndToEndTest,
     state: Path,
     budget: SpeedTestBudget,
 ) -> Generator[Measurement, None, int]:
-    """Yield how fast large files go, and tiny ones, each read, hashed, sent and proven there.
+    """Yield the speed of large and of tiny files, each read, hashed, sent and checked on the host.
 
-    Return over how many channels: as many as are wished, or as the host grants. A run's large files
-    are larger than those of a test, so what it takes to begin and to end one is left out; those
-    that are slower than was expected are cut off.
+    Return the number of channels used: `plan.channels`, or fewer if the host allows fewer. The
+    start and the end of a large file are not counted, because the large files of a run are larger
+    than those of a test. Files that take longer than expected are cut off.
     """
     effort = budget.effort
     batches = _list_batches(settings)
-    tiny_bytes = wish.files(effort) * TINY * (effort.looks + 1) * len(batches)
-    size = wish.size(effort, budget.left - tiny_bytes)
-    budget.take(size * wish.channels + tiny_bytes)
+    tiny_bytes = plan.files(effort) * TINY * (effort.samples + 1) * len(batches)
+    size = plan.size(effort, budget.left - tiny_bytes)
+    budget.take(size * plan.channels + tiny_bytes)
     with (
-        _own_files(state, size, wish.files(effort)) as files,
+        _own_files(state, size, plan.files(effort)) as files,
         closing(open_transport(settings)) as transport,
     ):
-        channels = [*_open_channels(transport, wish.channels)]
+        channels = [*_open_channels(transport, plan.channels)]
         count = len(channels)
         large, *tiny = files
-        names = [f"{wish.folder}/large-{number}" for number in range(count)]
+        names = [f"{plan.folder}/large-{number}" for number in range(count)]
         loads = [[_payload(number, [(large, name)])] for number, name in enumerate(names)]
-        ticks = _send(channels, loads, budget, budget.over_after(wish.warm_up + effort.together))
-        looks = slice_up(ticks, effort.looks, wish.warm_up)
-        yield Measurement(StageResult.CHANNELS, carried(LARGE_FILES), Unit.BYTES, looks)
+        ticks = _send(channels, loads, budget, budget.over_after(plan.warm_up + effort.together))
+        samples = slice_up(ticks, effort.samples, plan.warm_up)
+        yield Measurement(StageResult.CHANNELS, carried(LARGE_FILES), Unit.BYTES, samples)
 
-        def send_tiny(most: int, look: int) -> float:
-            folder = f"{wish.folder}/tiny-{most}-{look}"
+        def send_tiny(most: int, sample: int) -> float:
+            folder = f"{plan.folder}/tiny-{most}-{sample}"
             some = tiny[: most * count * _BATCHES]
             wanted = [(file, f"{folder}/{number}") for number, file in enumerate(some)]
             size = min(most, -(-len(wanted) // count))
@@ -122,13 +122,13 @@ def carry(
             return float(len(wanted))
 
         for what, most in batches.items():
-            looks = _repeat(partial(send_tiny, most), budget)
-            yield Measurement(StageResult.CHANNELS, what, Unit.FILES, looks)
+            samples = _repeat(partial(send_tiny, most), budget)
+            yield Measurement(StageResult.CHANNELS, what, Unit.FILES, samples)
     return count
 
 
 def _list_batches(settings: Transfer) -> dict[str, int]:
-    """Return how many tiny files travel together, by the names of what is measured."""
+    """Return the number of tiny files in a batch, by the name of each measurement."""
     together = carried(TINY_FILES)
     by_settings, usual = _count_together(settings), _count_together(Transfer())
     if by_settings >= usual:
@@ -143,9 +143,9 @@ def _count_together(settings: Transfer) -> int:
 
 
 def _open_channels(transport: Transport, wanted: int) -> Iterator[Channel]:
-    """Yield so many channels, or as many as there may be."""
+    """Yield `wanted` channels, or as many as the host allows."""
     yield transport.open_channel()
-    for _ in range(min(wanted, transport.capacity) - 1):  # known better once the first is open
+    for _ in range(min(wanted, transport.capacity) - 1):  # precise only once the first is open
         try:
             yield transport.open_channel()
         except TransientError as error:
@@ -155,17 +155,17 @@ def _open_channels(transport: Transport, wanted: int) -> Iterator[Channel]:
 
 
 def _repeat(send: Callable[[int], float], budget: SpeedTestBudget) -> tuple[float, ...]:
-    """Return the rates of several looks; the first one, before channels are warm, is left out.
+    """Return the rates of several samples, without the first, which warms up the channels.
 
-    Where the time of the test has run out, one look has to do.
+    If the time of the test has run out, return one sample.
     """
     rates: list[float] = []
-    for look in range(budget.effort.looks + 1):
+    for sample in range(budget.effort.samples + 1):
         budget.check()
         if len(rates) > 1 and budget.spent():
             break
         began = time.perf_counter()
-        done = send(look)
+        done = send(sample)
         rates.append(done / (time.perf_counter() - began))
     return tuple(rates[1:])
 
@@ -176,9 +176,9 @@ def _send(
     budget: SpeedTestBudget,
     may_end: Callable[[], bool] = lambda: False,
 ) -> list[list[FloodProgress]]:
-    """Send payloads over all channels at once; return how much of its last one each had sent.
+    """Send payloads over all channels at once; return the progress of the last one on each channel.
 
-    They are cut off once they `may_end`.
+    A payload is cut off when `may_end` returns True.
     """
     began = time.perf_counter()
 
@@ -222,7 +222,7 @@ def _payload(number: int, files: list[tuple[LocalFile, str]]) -> Payload:
 
 @contextmanager
 def _own_files(state: Path, large: int, tiny: int) -> Iterator[list[LocalFile]]:
-    """Yield a large file of this size and so many tiny ones, of which nothing is left."""
+    """Yield a large file of `large` bytes and `tiny` tiny files; remove them at the end."""
     folder = Path(mkdtemp(prefix=_PREFIX, dir=state))
     try:
         sizes = [large, *[TINY] * tiny]

@@ -1,7 +1,7 @@
 """A process that fills one SSH session with test bytes, as a channel worker would.
 
-It connects on request, reports how long that took, and starts sending on a second request.
-Bytes are random and come from memory: no disk, no checksum, nothing that could be compressed.
+It connects on request, reports how long that took, and starts to send on a second request.
+The bytes are random and come from memory: no disk, no checksum, and no effect of compression.
 """
 
 import gc
@@ -23,7 +23,7 @@ from mydata_like.transfer.worker_messages import Pipe, take_standard_streams
 
 _PIECE: Final = 256 * 1024
 _SWITCH: Final = 0.0002  # seconds, as in a channel worker
-_TICK: Final = 0.01  # seconds between two notes of how much has gone
+_TICK: Final = 0.01  # seconds between two progress records
 _MINE: Final = Path("/proc/thread-self/schedstat")
 _NOTHING: Final = (
     b"exec sh -c 'cat /proc/$PPID/schedstat 2>/dev/null; echo; cat >/dev/null; "
@@ -32,9 +32,9 @@ _NOTHING: Final = (
 
 
 class FloodOrder(NamedTuple):
-    """What is to go over one session: so many streams, until it was so long or so much.
+    """A flood of one session: the number of streams, and the seconds or bytes after which it ends.
 
-    Where there is no shell, `files` are written by SFTP, one a stream, and removed again.
+    If the host has no shell, each stream writes one of `files` over SFTP and removes it again.
     """
 
     endpoint: Endpoint
@@ -45,28 +45,28 @@ class FloodOrder(NamedTuple):
 
 
 class FloodReady(NamedTuple):
-    """The session stands; that took so many seconds."""
+    """The session is connected; `set_up` is the time that took in seconds."""
 
     set_up: float
     cipher: str
 
 
 class FloodProgress(NamedTuple):
-    """So many bytes had gone after so many seconds."""
+    """The number of bytes sent after a number of seconds."""
 
     seconds: float
     bytes: float
 
 
 class CpuTime(NamedTuple):
-    """For how many seconds somebody was at work, and waited for a processor."""
+    """Processor time in seconds, and the time spent waiting for a free processor."""
 
     seconds: float
     waited: float
 
 
 class FloodResult(NamedTuple):
-    """How it went, and what processors it took; `there` is None where the host does not tell."""
+    """The progress and the processor time of a flood; `there` is None if the host reports none."""
 
     ticks: tuple[FloodProgress, ...]
     here: CpuTime
@@ -74,7 +74,7 @@ class FloodResult(NamedTuple):
 
 
 class FloodRefused(NamedTuple):
-    """Nothing went, or not to the end."""
+    """A flood that failed."""
 
     message: str
 
@@ -83,12 +83,12 @@ Answer = FloodReady | FloodResult | FloodRefused
 
 
 def main() -> None:
-    """Execute one flood after another until the parent process has ended."""
+    """Execute one flood after another until the parent process ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the test decides what an interrupt means
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     sys.setswitchinterval(_SWITCH)
-    gc.enable()  # all is imported
+    gc.enable()  # all imports are done
     pipe = take_standard_streams()
     with suppress(EOFError, OSError):
         while flood := pipe.receive():
@@ -96,41 +96,41 @@ def main() -> None:
                 _carry_out(flood, pipe)
             except UploaderError as error:
                 pipe.send(FloodRefused(error.message))
-    os._exit(0)  # streams may be in the middle of a library that would be torn down
+    os._exit(0)  # threads may still be inside a library that a normal exit would tear down
 
 
 def _carry_out(flood: FloodOrder, pipe: Pipe) -> None:
     began = time.monotonic()
     with closing(connect(flood.endpoint)) as session, ExitStack() as stack:
         set_up = time.monotonic() - began
-        mouths = [stack.enter_context(mouth) for mouth in _open_mouths(session, flood)]
+        sinks = [stack.enter_context(sink) for sink in _open_sinks(session, flood)]
         pipe.send(FloodReady(set_up, session.cipher))
         pipe.receive()
         used, watch = time.process_time(), _CpuTimer(flood)
-        ticks = watch.run(mouths)
+        ticks = watch.run(sinks)
         here = CpuTime(time.process_time() - used, watch.waited)
-        said = [mouth.end() for mouth in mouths]
-    pipe.send(FloodResult(ticks, here, count_there(said)))
+        outputs = [sink.end() for sink in sinks]
+    pipe.send(FloodResult(ticks, here, count_there(outputs)))
 
 
 class _Sink:
-    """Where the bytes of one stream go."""
+    """The target of the bytes of one stream."""
 
     def __init__(self, write: Callable[[bytes], None], end: Callable[[], bytes]) -> None:
         self.write = write
-        self.end = end  # waits for all of it; returns what the host said
+        self.end = end  # waits until all bytes are sent; returns the host's output
 
     def __enter__(self) -> "_Sink":
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Leave the stream to its session, which is closed next."""
+        """Do nothing: the stream is closed with its session."""
 
 
-def _open_mouths(session: SshSession, flood: FloodOrder) -> Iterator[_Sink]:
+def _open_sinks(session: SshSession, flood: FloodOrder) -> Iterator[_Sink]:
     if not flood.files:
         for _ in range(flood.streams):
-            yield _into_nothing(session.start(_NOTHING))
+            yield _open_discarding(session.start(_NOTHING))
         return
     sftp = session.open_sftp()
     for name in flood.files[: flood.streams]:
@@ -144,12 +144,12 @@ def _open_mouths(session: SshSession, flood: FloodOrder) -> Iterator[_Sink]:
         yield _Sink(file.write, end)
 
 
-def _into_nothing(stream: Stream) -> _Sink:
+def _open_discarding(stream: Stream) -> _Sink:
     return _Sink(stream.write, lambda: stream.finish().output)
 
 
 class _CpuTimer:
-    """Notes how much all streams of a session have moved, while they do."""
+    """The bytes that all streams of a session have sent over time, and their processor time."""
 
     def __init__(self, flood: FloodOrder) -> None:
         self._flood = flood
@@ -159,11 +159,11 @@ class _CpuTimer:
         self._ticks = [FloodProgress(0.0, 0)]
         self._error: UploaderError | None = None
 
-    def run(self, mouths: list[_Sink]) -> tuple[FloodProgress, ...]:
-        """Fill all streams; raises what one of them failed with."""
+    def run(self, sinks: list[_Sink]) -> tuple[FloodProgress, ...]:
+        """Fill all streams. Raises the error of a stream that failed."""
         piece = os.urandom(_PIECE)
         began = time.monotonic()
-        threads = [Thread(target=self._fill, args=(mouth, piece, began)) for mouth in mouths]
+        threads = [Thread(target=self._fill, args=(sink, piece, began)) for sink in sinks]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -172,19 +172,19 @@ class _CpuTimer:
             raise self._error
         return (*self._ticks, FloodProgress(time.monotonic() - began, self._moved))
 
-    def _fill(self, mouth: _Sink, piece: bytes, began: float) -> None:
+    def _fill(self, sink: _Sink, piece: bytes, began: float) -> None:
         try:
-            going_on = True
-            while going_on:
-                mouth.write(piece)
-                going_on = self._count(len(piece), time.monotonic() - began)
+            wanted = True
+            while wanted:
+                sink.write(piece)
+                wanted = self._count(len(piece), time.monotonic() - began)
         except UploaderError as error:
             self._error = error
         with self._counting, suppress(OSError, ValueError):
             self.waited += _read_line(_MINE.read_bytes()).waited
 
     def _count(self, moved: int, seconds: float) -> bool:
-        """Count what has gone; return whether more is wanted. Something always goes."""
+        """Count sent bytes; return whether to send more. At least one piece is always sent."""
         with self._counting:
             self._moved += moved
             if seconds >= self._ticks[-1].seconds + _TICK:
@@ -192,22 +192,24 @@ class _CpuTimer:
             return seconds < self._flood.seconds and self._moved < self._flood.most
 
 
-_REPORT: Final = 64 * 1024  # bytes of what a host prints of a session; two lines are wanted
+_REPORT: Final = 64 * 1024  # bytes of the host's output for a session; two lines are needed
 
 
-def count_there(said: list[bytes]) -> CpuTime | None:
-    """Return what the host's sshd did for this session, if it could be asked.
+def count_there(outputs: list[bytes]) -> CpuTime | None:
+    """Return the processor time of the host's sshd for this session, or None if unknown.
 
-    Its line in /proc/PID/schedstat is printed before and after: nanoseconds at work, and ready
-    for it. A session is one process without further threads.
+    Its line in /proc/PID/schedstat is printed before and after the flood: nanoseconds running, and
+    nanoseconds waiting for a processor. A session is one process without further threads.
     """
     try:
-        reports = [[line for line in text[:_REPORT].splitlines() if line.strip()] for text in said]
+        reports = [
+            [line for line in text[:_REPORT].splitlines() if line.strip()] for text in outputs
+        ]
         before = min(_read_line(report[0]) for report in reports)
         after = max(_read_line(report[1]) for report in reports)
     except (IndexError, ValueError):
         return None
-    if not after.seconds:  # a kernel that does not count
+    if not after.seconds:  # a kernel without these statistics
         return None
     return CpuTime(after.seconds - before.seconds, after.waited - before.waited)
 
@@ -215,5 +217,5 @@ def count_there(said: list[bytes]) -> CpuTime | None:
 def _read_line(line: bytes) -> CpuTime:
     at_work, waited = map(parse_count, line.split()[:2])
     if at_work is None or waited is None:
-        raise ValueError("no line of schedstat")
+        raise ValueError("not a line of schedstat")
     return CpuTime(at_work / 1e9, waited / 1e9)

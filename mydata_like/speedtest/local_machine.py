@@ -1,4 +1,4 @@
-"""Speed of this computer: checksums, ciphers and disk reads, on one core and on all."""
+"""The speed of this computer: checksums, ciphers, compression and disk reads."""
 
 import hashlib
 import io
@@ -38,25 +38,25 @@ from mydata_like.speedtest.results import (
 from mydata_like.transfer.sessions import count_cpus
 
 _PIECE: Final = 1024 * 1024
-_PACKET: Final = 32 * 1024  # bytes, as SSH encrypts them at once
-_IDLE: Final = 0.5  # seconds in which others show what they take
+_PACKET: Final = 32 * 1024  # bytes that SSH encrypts at once
+_IDLE: Final = 0.5  # seconds over which the load of other programs is measured
 _CPUS: Final = Path("/proc/cpuinfo")
 
 
 def describe_here() -> LocalMachine:
-    """Return what this computer is, and how much of it others take just now."""
+    """Return the facts about this computer, and its current load from other programs."""
     cpus = count_cpus()
     others = (os.cpu_count() or cpus) - cpus
     return LocalMachine(cpus, find_aes(_read_cpus()), measure_busy(), others=others)
 
 
 def measure_busy() -> float:
-    """Return the share of all cores that is taken while we do nothing."""
+    """Return the share of all cores that other programs use now."""
     return psutil.cpu_percent(_IDLE) / 100
 
 
 def find_aes(text: str) -> bool | None:
-    """Return whether processors encrypt by AES themselves, as Linux's /proc/cpuinfo says."""
+    """Return whether Linux's /proc/cpuinfo lists AES instructions; None if it lists no flags."""
     for line in text.splitlines():
         name, _, words = line.partition(":")
         if name.strip().lower() in ("flags", "features"):
@@ -65,7 +65,7 @@ def find_aes(text: str) -> bool | None:
 
 
 def measure_checksums(budget: SpeedTestBudget) -> Iterator[Measurement]:
-    """Yield how fast MD5 goes on one core, and on all of them."""
+    """Yield the speed of MD5 on one core, and on all cores."""
     piece = os.urandom(_PIECE)
 
     def act(_: int = 0) -> float:
@@ -79,22 +79,22 @@ def measure_checksums(budget: SpeedTestBudget) -> Iterator[Measurement]:
         done += act()
         return float(_PIECE)
 
-    looks = budget.look(act_and_count)
+    samples = budget.sample(act_and_count)
     cost = CpuCost((time.thread_time() - used) / done)
-    yield Measurement(StageResult.HASH, MD5, Unit.BYTES, looks, cost)
+    yield Measurement(StageResult.HASH, MD5, Unit.BYTES, samples, cost)
     cpus = count_cpus()
     with ThreadPoolExecutor(cpus) as threads:
-        looks = budget.look(lambda: sum(threads.map(_many(act), range(cpus))))
-    yield Measurement(StageResult.HASH, MD5_ALL, Unit.BYTES, looks)
+        samples = budget.sample(lambda: sum(threads.map(_many(act), range(cpus))))
+    yield Measurement(StageResult.HASH, MD5_ALL, Unit.BYTES, samples)
 
 
 def _many(act: Callable[[], float]) -> Callable[[int], float]:
-    """Return an act that takes long enough for its thread to be worth the while."""
+    """Return 16 repetitions of `act`, so that the overhead of a thread is small against them."""
     return lambda _: sum(act() for _ in range(16))
 
 
 def measure_ciphers(names: tuple[str, ...], budget: SpeedTestBudget) -> Iterator[Measurement]:
-    """Yield how fast one core encrypts by each cipher that the library here knows apart."""
+    """Yield the speed of one core for each cipher that can be measured alone."""
     piece = os.urandom(_PACKET)
     for name in names:
         try:
@@ -108,11 +108,14 @@ def measure_ciphers(names: tuple[str, ...], budget: SpeedTestBudget) -> Iterator
             encrypt(piece)
             return float(_PACKET)
 
-        yield Measurement(StageResult.CIPHER, local(name), Unit.BYTES, budget.look(act))
+        yield Measurement(StageResult.CIPHER, local(name), Unit.BYTES, budget.sample(act))
 
 
 def _build_cipher(name: str) -> Callable[[bytes], object] | None:
-    """Return what encrypts a packet; of the ciphers without a code of their own that is all."""
+    """Return a function that encrypts a packet; None for a cipher that cannot be measured alone.
+
+    For ciphers without a built-in authentication code, the code is not included.
+    """
     if name.startswith("chacha20"):
         chacha, nonce = ChaCha20Poly1305(os.urandom(32)), os.urandom(12)
         return lambda piece: chacha.encrypt(nonce, piece, None)
@@ -129,21 +132,21 @@ def _read_cpus() -> str:
     try:
         return _CPUS.read_text(encoding="utf-8", errors="replace")
     except OSError:
-        # All 64-bit processors of Apple encrypt by AES.
+        # All 64-bit processors of Apple have AES instructions.
         return "features: aes" if platform.system() == "Darwin" else ""
 
 
 if sys.platform == "darwin":
     import fcntl
 
-_LARGE: Final = 8_000_000  # bytes from which a file says how fast the disk reads
+_LARGE: Final = 8_000_000  # bytes from which a file shows how fast the disk reads
 _TINY: Final = 64 * 1024
-_READ_PIECE: Final = 4 * 1024 * 1024  # bytes read at once; a disk that works in parallel wants many
-_ENTRIES: Final = 20_000  # of folders that are looked at to find files
+_READ_PIECE: Final = 4 * 1024 * 1024  # bytes read at once; disks that work in parallel need many
+_ENTRIES: Final = 20_000  # folder entries that are inspected to find files
 _SEARCH: Final = 2.0  # seconds for the same
-_READERS: Final = 4  # tiny files under way at once, as a channel has them
+_READERS: Final = 4  # tiny files read at once, as in a channel
 ENOUGH: Final = 30  # tiny files
-_SAMPLES: Final = 16  # files, of which a piece is compressed
+_SAMPLES: Final = 16  # files of which the first piece is compressed
 _SAMPLE: Final = 512 * 1024
 
 
@@ -155,7 +158,7 @@ class FileSample(NamedTuple):
 
 
 def find_sample(root: Path, files: int) -> FileSample:
-    """Return files below a folder: all large ones that are soon found, and so many tiny ones."""
+    """Return files below a folder: large ones that a short search finds, and up to `files` tiny."""
     large: list[Path] = []
     tiny: list[Path] = []
     for entry in _walk(root):
@@ -168,14 +171,14 @@ def find_sample(root: Path, files: int) -> FileSample:
 
 
 def _find_size(entry: "os.DirEntry[str]") -> int:
-    """Return how large a file is; 0 where it is gone meanwhile, or not ours to look at."""
+    """Return the size of a file; 0 if it was removed or may not be read."""
     with suppress(OSError):
         return entry.stat(follow_symlinks=False).st_size
     return 0
 
 
 def _walk(root: Path) -> Iterator["os.DirEntry[str]"]:
-    """Yield files, until enough of them were seen."""
+    """Yield files until the limit of entries or of time is reached."""
     end, seen, folders = time.monotonic() + _SEARCH, 0, [str(root)]
     while folders and seen < _ENTRIES and time.monotonic() < end:
         try:
@@ -186,28 +189,28 @@ def _walk(root: Path) -> Iterator["os.DirEntry[str]"]:
                         folders.append(entry.path)
                     elif entry.is_file(follow_symlinks=False):
                         yield entry
-        except OSError:  # a folder that is not ours to read says nothing about the disk
+        except OSError:  # an unreadable folder does not matter for the speed of the disk
             continue
 
 
 def measure_source(sample: FileSample, budget: SpeedTestBudget) -> Iterator[Measurement]:
-    """Yield how fast the disk reads one file after another, and many tiny ones."""
+    """Yield the speed of the disk for large files, one after another, and for tiny files."""
     if sample.large:
-        pieces = _read_again_and_again(sample.large)
-        looks = budget.look(lambda: float(next(pieces)))
+        pieces = _read_repeatedly(sample.large)
+        samples = budget.sample(lambda: float(next(pieces)))
         pieces.close()
         yield Measurement(
-            StageResult.SOURCE, LARGE_FILES, Unit.BYTES, looks, note=_describe(sample.large)
+            StageResult.SOURCE, LARGE_FILES, Unit.BYTES, samples, note=_describe(sample.large)
         )
     if len(sample.tiny) >= ENOUGH:
-        looks = tuple(_read_tiny(sample.tiny, budget))
+        samples = tuple(_read_tiny(sample.tiny, budget))
         yield Measurement(
-            StageResult.SOURCE, TINY_FILES, Unit.FILES, looks, note=_describe(sample.tiny)
+            StageResult.SOURCE, TINY_FILES, Unit.FILES, samples, note=_describe(sample.tiny)
         )
 
 
 def measure_compression(sample: FileSample, budget: SpeedTestBudget) -> Iterator[Measurement]:
-    """Yield to what part of their size pieces of all files shrink, and how fast a core is."""
+    """Yield the compressed size of file samples as a share, and the speed of one core."""
     pieces = [*_read_samples(sample)]
     if not pieces:
         return
@@ -220,7 +223,7 @@ def measure_compression(sample: FileSample, budget: SpeedTestBudget) -> Iterator
         return float(len(whole))
 
     yield Measurement(StageResult.SOURCE, COMPRESSED, Unit.SHARE, (shrunk / len(whole),))
-    yield Measurement(StageResult.SOURCE, COMPRESSION, Unit.BYTES, budget.look(pack))
+    yield Measurement(StageResult.SOURCE, COMPRESSION, Unit.BYTES, budget.sample(pack))
 
 
 def _read_samples(sample: FileSample) -> Iterator[bytes]:
@@ -233,8 +236,8 @@ def _read_samples(sample: FileSample) -> Iterator[bytes]:
             continue
 
 
-def _read_again_and_again(files: Sequence[Path]) -> Generator[int, None, None]:
-    """Yield the sizes of the pieces of all files as they are read, and 0 after each of them."""
+def _read_repeatedly(files: Sequence[Path]) -> Generator[int, None, None]:
+    """Yield the size of each piece of all files as it is read, and 0 after each file."""
     while True:
         for path in files:
             with suppress(OSError), DirectReader(path, _READ_PIECE) as file:
@@ -244,19 +247,19 @@ def _read_again_and_again(files: Sequence[Path]) -> Generator[int, None, None]:
 
 
 def _read_tiny(paths: Sequence[Path], budget: SpeedTestBudget) -> Iterator[float]:
-    """Yield how many files a second each look opened and read; each file is read once."""
-    share = len(paths) // budget.effort.looks
+    """Yield the files a second of each sample; each file is read once."""
+    share = len(paths) // budget.effort.samples
     with ThreadPoolExecutor(_READERS) as readers:
-        for look in range(budget.effort.looks):
+        for sample in range(budget.effort.samples):
             budget.check()
             began = time.perf_counter()
-            for _ in readers.map(_read_whole, paths[look * share : (look + 1) * share]):
+            for _ in readers.map(_read_whole, paths[sample * share : (sample + 1) * share]):
                 pass
             yield share / (time.perf_counter() - began)
 
 
 def _read_whole(path: Path) -> None:
-    with suppress(OSError), DirectReader(path, _TINY) as file:  # it may be deleted meanwhile
+    with suppress(OSError), DirectReader(path, _TINY) as file:  # it may have been deleted
         file.read()
 
 
@@ -267,15 +270,15 @@ def _describe(files: Sequence[Path]) -> str:
 
 
 class DirectReader:
-    """A file that is read from its disk, not from the system's memory where it can be avoided.
+    """A file that is read from its disk and bypasses the page cache if possible.
 
-    What others have in that memory stays there: Linux and macOS are asked to go around it. Where a
-    file system cannot, Linux is asked to drop the file first; `direct` is False then.
+    The page cache of other programs is kept: Linux and macOS offer reads that bypass it. On a file
+    system without such reads, Linux drops the file from the cache first; `direct` is then False.
     """
 
     def __init__(self, path: Path, piece: int) -> None:
         self._path = path
-        self._buffer = mmap(-1, piece)  # begins with a page, as reading past the memory wants it
+        self._buffer = mmap(-1, piece)  # aligned to a page, as O_DIRECT requires
         self.direct = sys.platform != "win32"
         self._file = self._open()
 
@@ -286,14 +289,14 @@ class DirectReader:
         self._file.close()
 
     def read(self) -> memoryview:
-        """Return the next piece; empty at the end."""
+        """Return the next piece, or an empty one at the end."""
         try:
             count = self._file.readinto(self._buffer)
         except OSError:
             if not self.direct:
                 raise
             self._file.close()
-            self._file = self._open_anyhow()
+            self._file = self._open_cached()
             count = self._file.readinto(self._buffer)
         return memoryview(self._buffer)[: count or 0]
 
@@ -302,12 +305,12 @@ class DirectReader:
         try:
             file = io.FileIO(os.open(self._path, flags | getattr(os, "O_DIRECT", 0)))
         except OSError:
-            return self._open_anyhow()
+            return self._open_cached()
         if sys.platform == "darwin":
             fcntl.fcntl(file.fileno(), fcntl.F_NOCACHE, 1)
         return file
 
-    def _open_anyhow(self) -> io.FileIO:
+    def _open_cached(self) -> io.FileIO:
         self.direct = False
         file = io.FileIO(self._path)
         if hasattr(os, "posix_fadvise"):

@@ -1,8 +1,8 @@
 """Predictions from the results: speed of a run, bottleneck, and faster alternatives.
 
-Every stage needs some seconds for each byte, and some for each file. Stages work side by side, so
-the one that needs the most time for a file is the limit, and what it needs is the pace of all.
-Checksums and encryption share the processors: what they need adds up. Nothing is measured here.
+Every stage takes some seconds for each byte and some for each file. Stages work in parallel, so the
+stage that takes the most time for a file is the bottleneck and sets the speed of all. Checksums and
+encryption share the processors, so their times add up. Nothing is measured here.
 """
 
 from collections.abc import Iterator, Mapping
@@ -28,15 +28,15 @@ from mydata_like.speedtest.results import (
 )
 from mydata_like.transfer.multi_stream import FAR, LARGE
 
-TINY: Final = 3_000  # bytes of a tiny file: half of those in an archive of instruments are smaller
-_EXPLAINED: Final = 0.7  # of the time that the whole takes; a part that takes so much is the cause
-_NOTHING: Final = 0.01  # of the limit's time: a stage that takes less is none
+TINY: Final = 3_000  # bytes of a tiny file; half of the tiny files of real instruments are smaller
+_EXPLAINED: Final = 0.7  # of the total time; a part that takes this much is the cause
+_NOTHING: Final = 0.01  # of the bottleneck's time; a stage that takes less is left out
 _STRIPES: Final = 2  # streams of a large file at least, see `transfer.crew`
 _PROCESSORS: Final = frozenset({StageResult.HASH, StageResult.CIPHER, StageResult.SERVER_CPU})
 
 
 class Workload(StrEnum):
-    """Which files are carried; what is the limit for some is none for others."""
+    """The kind of files that are sent; each kind can have another bottleneck."""
 
     LARGE = "large"
     MIXED = "mixed"
@@ -51,11 +51,11 @@ SIZES: Final[Mapping[Workload, int]] = {
 
 
 class TransferMode(NamedTuple):
-    """How files are carried: what a setting, or somebody at the server, could change.
+    """The way files are sent: choices that settings or the server's administrator can change.
 
-    `shrunk` is the part of its size to which a file is compressed on its way; `relieved` is a
-    stage that is no limit any more. Where the host is far, large files are `striped` over streams.
-    `usual_batches` are larger than those of the settings.
+    `shrunk` is the compressed size of a file as a share of its size. `relieved` is a stage that is
+    assumed to be no limit. Large files are `striped` over several streams if the host is far away.
+    `usual_batches` assumes the default batch sizes, which are larger than those of the settings.
     """
 
     cipher: str
@@ -79,10 +79,10 @@ class StageCost(NamedTuple):
 
 
 class Prediction(NamedTuple):
-    """How fast files of a workload go, which stage is the limit, and which one is behind it.
+    """The predicted speed of a workload, its bottleneck, and the next slowest stage.
 
-    `rates` are what each stage would carry alone, in bytes a second, the slowest first; where
-    nothing was measured there is none.
+    `rates` has the speed of each stage alone in bytes a second, the slowest first. A stage that was
+    not measured is missing.
     """
 
     workload: Workload
@@ -90,7 +90,7 @@ class Prediction(NamedTuple):
 
     @property
     def rate(self) -> float:
-        """Bytes a second; 0 where nothing is known."""
+        """Bytes a second; 0 if unknown."""
         return next(iter(self.rates.values()), 0.0)
 
     @property
@@ -118,37 +118,37 @@ class Prediction(NamedTuple):
         }
 
 
-def predict(findings: SpeedTestResult, way: TransferMode, workload: Workload) -> Prediction:
-    """Return how fast such files would go in this way."""
-    if workload is Workload.TINY and findings.floods() and not findings.tells_of_tiny:
+def predict(findings: SpeedTestResult, mode: TransferMode, workload: Workload) -> Prediction:
+    """Return the predicted speed of a workload in a transfer mode."""
+    if workload is Workload.TINY and findings.floods() and not findings.measured_tiny:
         return Prediction(workload, {})
     size = SIZES[workload]
     far = (findings.value(StageResult.NETWORK, ROUND_TRIP) or 0.0) >= FAR
-    way = way._replace(striped=far and size >= LARGE)
+    mode = mode._replace(striped=far and size >= LARGE)
     slowest: dict[StageResult, float] = {}
-    for load in weigh(findings, way):
-        if load.stage is not way.relieved and (needed := load.seconds(size)) > 0:
+    for load in list_costs(findings, mode):
+        if load.stage is not mode.relieved and (needed := load.seconds(size)) > 0:
             slowest[load.stage] = max(needed, slowest.get(load.stage, 0.0))
     order = sorted(slowest, key=lambda stage: -slowest[stage])
     counting = [stage for stage in order if slowest[stage] > _NOTHING * slowest[order[0]]]
     return Prediction(workload, {stage: size / slowest[stage] for stage in counting})
 
 
-def weigh(findings: SpeedTestResult, way: TransferMode) -> list[StageCost]:
-    """Return what every stage needs that anything is known of."""
+def list_costs(findings: SpeedTestResult, mode: TransferMode) -> list[StageCost]:
+    """Return the cost of every stage that was measured."""
     value = findings.value
     overheads = _find_overheads(findings)
     sending = [
         load._replace(per_byte=load.per_byte * overheads.get(load.stage, 1.0))
-        for load in _send(findings, way)
+        for load in _send(findings, mode)
     ]
     tiny = carried(TINY_FILES)
     whole = inverse(
-        value(StageResult.CHANNELS, in_usual_batches(tiny) if way.usual_batches else tiny)
+        value(StageResult.CHANNELS, in_usual_batches(tiny) if mode.usual_batches else tiny)
     )
     if max(load.seconds(TINY) for load in sending) < _EXPLAINED * whole:
         sending.append(StageCost(StageResult.CHANNELS, per_file=whole))
-    record = 0.0 if way.archived else inverse(value(StageResult.API, RECORDS))
+    record = 0.0 if mode.archived else inverse(value(StageResult.API, RECORDS))
     return [
         _disk(findings, StageResult.SOURCE),
         *sending,
@@ -157,36 +157,36 @@ def weigh(findings: SpeedTestResult, way: TransferMode) -> list[StageCost]:
 
 
 def inverse(rate: float | None) -> float:
-    """Return the seconds that one takes of which so many go in a second; 0 where unknown."""
+    """Return the seconds for one unit at `rate` units a second; 0 if the rate is unknown."""
     return 1 / rate if rate else 0.0
 
 
 def _disk(findings: SpeedTestResult, stage: StageResult) -> StageCost:
-    """Return what a disk needs; the bytes of a tiny file are part of what was measured for it."""
+    """Return the cost of a disk; the measured time of a tiny file includes that of its bytes."""
     byte, tiny = (inverse(findings.value(stage, what)) for what in (LARGE_FILES, TINY_FILES))
     return StageCost(stage, byte, max(0.0, tiny - TINY * byte))
 
 
-def _send(findings: SpeedTestResult, way: TransferMode) -> Iterator[StageCost]:
-    """Yield what it takes to send a byte, as far as it was measured."""
-    yield from _processors(findings, way)
-    yield from _wire(findings, way)
+def _send(findings: SpeedTestResult, mode: TransferMode) -> Iterator[StageCost]:
+    """Yield the measured costs of sending a byte."""
+    yield from _processors(findings, mode)
+    yield from _wire(findings, mode)
     yield _disk(findings, StageResult.SERVER_DISK)
 
 
 def _find_overheads(findings: SpeedTestResult) -> Mapping[StageResult, float]:
-    """Return how many times what was measured of them stages really need.
+    """Return the factors by which the real costs of stages exceed the measured ones.
 
-    Processors read, write and tell beside what is measured of them, and share a host that moves
-    bytes from one to another at times: where they were the limit of large files that were carried
-    together for seconds, that is what they need. A disk may take a short look's bytes faster than
-    many, and into memory: there it is never less than was measured.
+    Processors also read, write and report progress, which the single measurements do not include.
+    If they limited the end-to-end measurement of large files, its time is their real cost. A disk
+    can take a short sample faster than many bytes, for example into memory, so its factor is never
+    below 1.
     """
     together = findings.find(StageResult.CHANNELS, carried(LARGE_FILES))
     slowest = max(_send(findings, TransferMode(findings.cipher, findings.channels)), key=_each_byte)
     if together is None or not slowest.per_byte:
         return {}
-    carrying = mean(map(inverse, together.looks))  # each look is at as many bytes
+    carrying = mean(map(inverse, together.samples))  # all samples have the same number of bytes
     overhead = carrying / slowest.per_byte
     if slowest.stage in _PROCESSORS:
         return dict.fromkeys(_PROCESSORS, overhead)
@@ -201,34 +201,34 @@ def _each_byte(load: StageCost) -> float:
     return load.per_byte
 
 
-def _processors(findings: SpeedTestResult, way: TransferMode) -> Iterator[StageCost]:
-    """Yield what the processors of both sides need, which may be the same ones.
+def _processors(findings: SpeedTestResult, mode: TransferMode) -> Iterator[StageCost]:
+    """Yield the costs of the processors on both sides, which can be the same ones.
 
-    A channel's session keeps one core busy on either side, so a channel alone has one; the host's
-    have to write what arrives, too. The limit is named after what takes the most of their time.
+    A channel's session uses one core on either side. The host's processors also write what arrives.
+    The cost is named after the work that takes the most of their time.
     """
     checksum = _checksum(findings)
-    here, there, *_ = encryption(findings, way.cipher)
+    here, there, *_ = encryption(findings, mode.cipher)
     disk = findings.find(StageResult.SERVER_DISK, LARGE_FILES)
     writing = (disk.cost.there if disk else None) or 0.0
-    packing = inverse(findings.value(StageResult.SOURCE, COMPRESSION)) if way.shrunk < 1 else 0.0
+    packing = inverse(findings.value(StageResult.SOURCE, COMPRESSION)) if mode.shrunk < 1 else 0.0
     work = {
         StageResult.HASH: checksum,
-        StageResult.CIPHER: packing + way.shrunk * (here or 0.0),
-        StageResult.SERVER_CPU: way.shrunk * (there or 0.0) + writing,
+        StageResult.CIPHER: packing + mode.shrunk * (here or 0.0),
+        StageResult.SERVER_CPU: mode.shrunk * (there or 0.0) + writing,
     }
     if findings.one_machine:
-        cores = min(2 * way.channels, _cores_of_both(findings))
+        cores = min(2 * mode.channels, _cores_of_both(findings))
         yield StageCost(max(work, key=work.__getitem__), sum(work.values()) / cores)
     yield StageCost(
-        StageResult.SERVER_CPU, work.pop(StageResult.SERVER_CPU) / _cores_there(findings, way)
+        StageResult.SERVER_CPU, work.pop(StageResult.SERVER_CPU) / _cores_there(findings, mode)
     )
-    cores = min(way.channels, _cores_here(findings))
+    cores = min(mode.channels, _cores_here(findings))
     yield StageCost(max(work, key=work.__getitem__), sum(work.values()) / cores)
 
 
 def _checksum(findings: SpeedTestResult) -> float:
-    """Return the seconds that a byte's checksum keeps a core busy, whatever else it had to do."""
+    """Return the seconds of one core for the checksum of a byte, without the load of others."""
     found = findings.find(StageResult.HASH, MD5)
     if found is None:
         return 0.0
@@ -236,7 +236,7 @@ def _checksum(findings: SpeedTestResult) -> float:
 
 
 def encryption(findings: SpeedTestResult, cipher: str) -> CpuCost:
-    """Return what a byte on its way costs the processors of both sides."""
+    """Return the processor time that encrypting and sending a byte takes on both sides."""
     found = findings.ciphers().get(cipher)
     if found is None and cipher == findings.cipher:
         found = findings.floods().get(1)
@@ -244,42 +244,42 @@ def encryption(findings: SpeedTestResult, cipher: str) -> CpuCost:
 
 
 def _cores_here(findings: SpeedTestResult) -> float:
-    """Return how many cores' work all of them do: twins share one, and others may take some."""
+    """Return the effective number of cores: hyper-threads share one, other programs use some."""
     cores = float(findings.here.cpus or 1)
     together = findings.value(StageResult.HASH, MD5_ALL)
     return min(cores, together * _checksum(findings)) if together else cores
 
 
 def _cores_of_both(findings: SpeedTestResult) -> float:
-    """Return how many cores there are for both sides, where these are one computer.
+    """Return the number of cores for both sides if they are one computer.
 
-    What only we are kept from, by a quota, is there for the other side.
+    Cores that a quota denies to this program are available to the other side.
     """
     here, there = findings.here, findings.there
     idle = (here.cpus or 1) * (1 - (here.busy or 0.0))
     return max(idle, _cores_here(findings)) + min(here.others, there.cpus or 0)
 
 
-def _cores_there(findings: SpeedTestResult, way: TransferMode) -> float:
-    """Return how many of the host's cores work for us: no more than a flood that they held back."""
-    cores = float(min(way.channels, findings.there.cpus or way.channels))
+def _cores_there(findings: SpeedTestResult, mode: TransferMode) -> float:
+    """Return the number of the host's cores that we can use, limited by floods they held back."""
+    cores = float(min(mode.channels, findings.there.cpus or mode.channels))
     for number, flood in findings.floods().items():
-        if number == way.channels and _name_wire(findings, number) is StageResult.SERVER_CPU:
+        if number == mode.channels and _name_wire(findings, number) is StageResult.SERVER_CPU:
             cores = min(cores, (flood.cost.there or cores) * flood.value)
     return cores
 
 
-def _wire(findings: SpeedTestResult, way: TransferMode) -> Iterator[StageCost]:
-    """Yield what the way takes, unless the flood was as fast as the processors are.
+def _wire(findings: SpeedTestResult, mode: TransferMode) -> Iterator[StageCost]:
+    """Yield the cost of the network, unless processors explain the speed of the flood.
 
-    Where either side was at work, or ready for it, nearly all the time, its processors are the
-    limit: others take their share. Near the ceiling that the server's window sets, further
-    channels are what is missing.
+    If one side was running or waiting for a processor nearly all the time, its processors are the
+    limit. If the flood was near the limit that the server's SSH window sets, more channels would
+    help.
     """
     floods = findings.floods()
     if not floods:
         return
-    streams = way.channels * (_STRIPES if way.striped else 1)
+    streams = mode.channels * (_STRIPES if mode.striped else 1)
     fewer = [number for number in floods if number <= streams]
     number = max(fewer, default=min(floods))
     needed = inverse(floods[number].value)
@@ -287,16 +287,16 @@ def _wire(findings: SpeedTestResult, way: TransferMode) -> Iterator[StageCost]:
     if _flood_needs(findings, plain) >= _EXPLAINED * needed:
         return
     stage = _name_wire(findings, number)
-    yield StageCost(stage, needed * way.shrunk * _compare(findings, way.cipher, stage))
+    yield StageCost(stage, needed * mode.shrunk * _compare(findings, mode.cipher, stage))
 
 
 def is_short_of_processors(findings: SpeedTestResult, channels: int) -> bool:
-    """Return whether a processor held back a flood over so many channels."""
+    """Return whether a processor limited a flood over `channels` channels."""
     return channels in findings.floods() and _name_wire(findings, channels) in _PROCESSORS
 
 
 def _name_wire(findings: SpeedTestResult, number: int) -> StageResult:
-    """Return what held back a flood over so many channels."""
+    """Return the stage that limited a flood over `number` channels."""
     flood = findings.floods()[number]
     here, there, here_waited, there_waited = (cost or 0.0 for cost in flood.cost)
     ready = {StageResult.CIPHER: here + here_waited, StageResult.SERVER_CPU: there + there_waited}
@@ -314,7 +314,7 @@ def _name_wire(findings: SpeedTestResult, number: int) -> StageResult:
 
 
 def _compare(findings: SpeedTestResult, cipher: str, stage: StageResult) -> float:
-    """Return how many times what it took such a cipher takes, where a processor was the limit."""
+    """Return the cost of a cipher relative to the measured one if a processor was the limit."""
     was, other = (encryption(findings, name) for name in (findings.cipher, cipher))
     match stage:
         case StageResult.CIPHER:
@@ -325,12 +325,12 @@ def _compare(findings: SpeedTestResult, cipher: str, stage: StageResult) -> floa
             return 1.0
 
 
-def _flood_needs(findings: SpeedTestResult, way: TransferMode) -> float:
-    """Return what the processors need for a byte that is neither read nor has a checksum."""
-    here, there, *_ = (cost or 0.0 for cost in encryption(findings, way.cipher))
+def _flood_needs(findings: SpeedTestResult, mode: TransferMode) -> float:
+    """Return the processor time for sending a byte, without reading it and its checksum."""
+    here, there, *_ = (cost or 0.0 for cost in encryption(findings, mode.cipher))
     apart = max(
-        here / min(way.channels, _cores_here(findings)), there / _cores_there(findings, way)
+        here / min(mode.channels, _cores_here(findings)), there / _cores_there(findings, mode)
     )
     if not findings.one_machine:
         return apart
-    return max(apart, (here + there) / min(2 * way.channels, _cores_of_both(findings)))
+    return max(apart, (here + there) / min(2 * mode.channels, _cores_of_both(findings)))

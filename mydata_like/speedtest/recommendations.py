@@ -25,11 +25,11 @@ from mydata_like.speedtest.results import (
     local,
 )
 
-_WORTH: Final = 1.05  # times as fast is the least that is worth a change
-_CLEARLY: Final = 1.15  # times as fast is what a run climbs for
-_NEARLY: Final = 1.25  # times as much of the processors is nearly the same
-_SHRINKS: Final = 0.8  # of its size: what compresses less is not worth the trouble
-_FULL: Final = 0.9  # of what the network carries is a full network
+_WORTH: Final = 1.05  # the least speed-up for which a change is recommended
+_CLEARLY: Final = 1.15  # the speed-up for which a run adds channels
+_NEARLY: Final = 1.25  # processor times within this factor count as the same
+_SHRINKS: Final = 0.8  # the compressed size from which compression is not recommended
+_FULL: Final = 0.9  # the share of its capacity from which the network is full
 
 _BATCHES: Final = ("batch_below", "batch_bytes", "batch_files")
 
@@ -61,11 +61,11 @@ _RELIEF: Final[Mapping[StageResult, str]] = {
 
 
 class Recommendation(NamedTuple):
-    """One change and how many times as fast files of a workload would go with it.
+    """One change, and the factor by which it would speed up a workload.
 
-    `changes` are settings by their keys, as a settings file holds them; without any it is
-    somebody else who can do it. `code` is stable: `cipher`, `channels`, `batches`, `compression`,
-    `archives`, `relief`.
+    `changes` are values of settings by key, as in a settings file. It is empty if no setting can
+    make the change. `code` is stable: `cipher`, `channels`, `batches`, `compression`, `archives`,
+    `relief`.
     """
 
     code: str
@@ -80,7 +80,7 @@ class Recommendation(NamedTuple):
 
 
 class Diagnosis(NamedTuple):
-    """What a speed test says: one sentence, how fast files go, what would be faster."""
+    """The conclusion of a speed test: one sentence, predicted speeds and recommendations."""
 
     sentence: str
     predictions: tuple[Prediction, ...]
@@ -88,7 +88,7 @@ class Diagnosis(NamedTuple):
 
     @property
     def changes(self) -> dict[str, object]:
-        """All settings that are worth a change, by their keys."""
+        """All recommended changes of settings, by key."""
         return {key: value for each in self.advice for key, value in each.changes.items()}
 
     def as_record(self) -> dict[str, object]:
@@ -101,29 +101,31 @@ class Diagnosis(NamedTuple):
 
 
 def judge(findings: SpeedTestResult, settings: Transfer, *, archives: bool = False) -> Diagnosis:
-    """Return what findings mean for an installation with these settings.
+    """Return the diagnosis for an installation with these settings.
 
-    `archives` says whether its tiny files are kept in archives. Nothing is advised where the way
-    to the server is not known.
+    `archives` says whether its tiny files are kept in archives. Without a measured connection to
+    the staging host, there are no recommendations.
     """
-    way = find_way(findings, settings, archived=archives)
-    predictions = tuple(predict(findings, way, workload) for workload in Workload)
+    mode = choose_mode(findings, settings, archived=archives)
+    predictions = tuple(predict(findings, mode, workload) for workload in Workload)
     if not findings.floods():
-        return Diagnosis(_say(findings, predictions), predictions, ())
-    advice = list(_advise(findings, settings, way, predictions))
-    relieved = [_relief(findings, way, prediction) for prediction in predictions]
+        return Diagnosis(_format_sentence(findings, predictions), predictions, ())
+    advice = list(_advise(findings, settings, mode, predictions))
+    relieved = [_recommend_relief(findings, mode, prediction) for prediction in predictions]
     advice += [one for one in relieved if one]
-    return Diagnosis(_say(findings, predictions), predictions, tuple(_best_of_each(advice)))
+    return Diagnosis(
+        _format_sentence(findings, predictions), predictions, tuple(_best_of_each(advice))
+    )
 
 
-def find_way(
+def choose_mode(
     findings: SpeedTestResult, settings: Transfer, *, archived: bool = False
 ) -> TransferMode:
-    """Return how files go by the settings.
+    """Return the transfer mode that the settings lead to.
 
-    Channels whose number is not set become two, as a run begins, or as many as there are cores
-    for what they do besides sending; and more where these carry clearly more, and not by chance:
-    what processors hold back no further channel carries.
+    If the number of channels is automatic, it is two, as at the start of a run, or the number of
+    cores if larger. It is higher if more channels were clearly faster, unless processors were the
+    limit: then the difference is chance.
     """
     rates = {number: one.value for number, one in findings.floods().items()}
     enough = max(2, findings.here.cpus or 1)
@@ -137,10 +139,13 @@ def find_way(
 
 
 def _advise(
-    findings: SpeedTestResult, settings: Transfer, way: TransferMode, before: tuple[Prediction, ...]
+    findings: SpeedTestResult,
+    settings: Transfer,
+    mode: TransferMode,
+    before: tuple[Prediction, ...],
 ) -> Iterator[Recommendation]:
-    """Yield what settings could change, each alone; what gains nothing is not said."""
-    for code, text, other, changes in _options(findings, settings, way):
+    """Yield each single change of settings that makes a workload faster."""
+    for code, text, other, changes in _options(findings, settings, mode):
         for was in before:
             gain = _gain(was, predict(findings, other, was.workload))
             if gain >= _WORTH:
@@ -148,42 +153,42 @@ def _advise(
 
 
 def _options(
-    findings: SpeedTestResult, settings: Transfer, way: TransferMode
+    findings: SpeedTestResult, settings: Transfer, mode: TransferMode
 ) -> Iterator[tuple[str, str, TransferMode, Mapping[str, object]]]:
     order = _order_ciphers(findings)
-    if order and order[0] != way.cipher:
+    if order and order[0] != mode.cipher:
         changes: dict[str, object] = {"transfer.ciphers": reorder(settings.ciphers, order)}
-        yield "cipher", f"Offer {order[0]} first.", way._replace(cipher=order[0]), changes
-    best = find_way(findings, settings.changed(channels=0)).channels
+        yield "cipher", f"Offer {order[0]} first.", mode._replace(cipher=order[0]), changes
+    best = choose_mode(findings, settings.changed(channels=0)).channels
     if settings.channels and best != settings.channels:
         text = f"Choose the number of channels automatically: {best} carried the most."
-        yield "channels", text, way._replace(channels=best), {"transfer.channels": 0}
+        yield "channels", text, mode._replace(channels=best), {"transfer.channels": 0}
     if findings.find(StageResult.CHANNELS, in_usual_batches(carried(TINY_FILES))):
         changes = {f"transfer.{key}": most for key, most in _usual_batches(settings).items()}
         text = "Send more tiny files together: use the default batch sizes."
-        yield "batches", text, way._replace(usual_batches=True), changes
+        yield "batches", text, mode._replace(usual_batches=True), changes
     ratio = findings.value(StageResult.SOURCE, COMPRESSED) or 1.0
     if settings.compression == "never" and findings.zstd and ratio < _SHRINKS:
         text = f"Compress during transfer: your data shrinks to {ratio:.0%}."
         changes = {"transfer.compression": "auto"}
-        yield "compression", text, way._replace(shrunk=ratio), changes
-    if not way.archived:
+        yield "compression", text, mode._replace(shrunk=ratio), changes
+    if not mode.archived:
         text = "Keep tiny files in archives, which need one record each: see archive.rules."
-        yield "archives", text, way._replace(archived=True), {}
+        yield "archives", text, mode._replace(archived=True), {}
 
 
 def _usual_batches(settings: Transfer) -> Mapping[str, int]:
-    """Return the defaults of the settings that make batches smaller."""
+    """Return the default of each batch setting whose value makes batches smaller."""
     usual = Transfer()
     defaults = {key: getattr(usual, key) for key in _BATCHES}
     return {key: most for key, most in defaults.items() if getattr(settings, key) < most}
 
 
 def _order_ciphers(findings: SpeedTestResult) -> list[str]:
-    """Return the ciphers that were measured, the one that takes the least first.
+    """Return the measured ciphers, the cheapest first.
 
-    Of those that take nearly the same on their way, which differs from look to look, the one that
-    is the fastest alone.
+    Costs on the wire vary between samples. Ciphers of nearly the same cost are therefore ordered by
+    their speed on this computer alone.
     """
     costs = {cipher: _find_cost(findings, cipher) for cipher in findings.ciphers()}
     nearly = _NEARLY * min(costs.values(), default=0.0)
@@ -197,29 +202,31 @@ def _order_ciphers(findings: SpeedTestResult) -> list[str]:
 
 
 def reorder(ciphers: Sequence[str], first: Sequence[str]) -> list[str]:
-    """Return ciphers as they are set, in an order that need not name all of them.
+    """Return all `ciphers`, those of `first` in its order and the others after them.
 
-    What this host refuses, or a test had no time for, may be what another host wants.
+    Unmeasured ciphers stay in the list, because another host may need them.
     """
     named = [cipher for cipher in first if cipher in ciphers]
     return [*named, *(cipher for cipher in ciphers if cipher not in named)]
 
 
 def _find_cost(findings: SpeedTestResult, cipher: str) -> float:
-    """Return the seconds that a byte takes: of processors, or on its way where nobody tells."""
+    """Return the seconds for a byte: of the processors, or on the wire if these are unknown."""
     here, there, *_ = encryption(findings, cipher)
     if here and there:
         return here + there
     return inverse(findings.value(StageResult.CIPHER, cipher))
 
 
-def _relief(findings: SpeedTestResult, way: TransferMode, was: Prediction) -> Recommendation | None:
-    """Return what somebody could do about the limit itself, where something is behind it."""
+def _recommend_relief(
+    findings: SpeedTestResult, mode: TransferMode, was: Prediction
+) -> Recommendation | None:
+    """Return the change that would remove the bottleneck itself, if it is worth it."""
     if was.limit is None or was.behind is None or _is_unclear(findings, was.limit):
         return None
     if was.limit is StageResult.CHANNELS and _are_batches_slow(findings, was.workload):
-        return None  # these have to be fixed first
-    gain = _gain(was, predict(findings, way._replace(relieved=was.limit), was.workload))
+        return None  # batches have to be fixed first
+    gain = _gain(was, predict(findings, mode._replace(relieved=was.limit), was.workload))
     if gain < _WORTH:
         return None
     behind = _upper(_name(findings, was.behind, was.workload))
@@ -232,7 +239,7 @@ def _gain(before: Prediction, after: Prediction) -> float:
 
 
 def _best_of_each(advice: list[Recommendation]) -> Iterator[Recommendation]:
-    """Yield each advice once, settings first, for the workload that gains most by it."""
+    """Yield each recommendation once, for the workload that gains most; settings come first."""
     best: dict[str, Recommendation] = {}
     for one in advice:
         if one.text not in best or one.gain > best[one.text].gain:
@@ -240,13 +247,13 @@ def _best_of_each(advice: list[Recommendation]) -> Iterator[Recommendation]:
     yield from sorted(best.values(), key=lambda one: (not one.changes, -one.gain))
 
 
-def _say(findings: SpeedTestResult, predictions: tuple[Prediction, ...]) -> str:
-    """Return the one sentence, on large files and on tiny ones."""
+def _format_sentence(findings: SpeedTestResult, predictions: tuple[Prediction, ...]) -> str:
+    """Return one sentence about large and tiny files."""
     large, _, tiny = predictions
     parts = []
     if large.limit:
         parts.append(
-            f"for large files {_name(findings, large.limit)} ({_tell_rate(findings, large)})"
+            f"for large files {_name(findings, large.limit)} ({_format_rate(findings, large)})"
         )
     if tiny.limit:
         name = _name(findings, tiny.limit, Workload.TINY)
@@ -261,18 +268,18 @@ def _say(findings: SpeedTestResult, predictions: tuple[Prediction, ...]) -> str:
 def _name(
     findings: SpeedTestResult, stage: StageResult, workload: Workload = Workload.LARGE
 ) -> str:
-    """Return a stage in words; processors that both sides share are those of neither."""
+    """Return the words for a stage; processors that both sides share have words of their own."""
     if _is_unclear(findings, stage):
         return f"{NAMES[stage]} or {NAMES[StageResult.SERVER_DISK]}"
     if stage is StageResult.CHANNELS and _are_batches_slow(findings, workload):
         return f"{NAMES[stage]} or the size of batches"
     if findings.one_machine and stage in _WORK:
-        return f"the processors that both sides share, most of all {_WORK[stage]}"
+        return f"the processors that both sides share, mainly {_WORK[stage]}"
     return NAMES[stage]
 
 
 def _are_batches_slow(findings: SpeedTestResult, workload: Workload) -> bool:
-    """Return whether settings make batches so small that usual ones carry such files faster."""
+    """Return whether default batch sizes would send such files faster than the settings do."""
     tiny = carried(TINY_FILES)
     now, usual = (
         findings.value(StageResult.CHANNELS, what) or 0.0 for what in (tiny, in_usual_batches(tiny))
@@ -281,12 +288,12 @@ def _are_batches_slow(findings: SpeedTestResult, workload: Workload) -> bool:
 
 
 def _is_unclear(findings: SpeedTestResult, stage: StageResult) -> bool:
-    """Return whether what limits the network may be the disk, into which floods go over SFTP."""
+    """Return whether the limit may be the server's disk, because floods over SFTP write to it."""
     return stage is StageResult.NETWORK and findings.rung == "sftp"
 
 
-def _tell_rate(findings: SpeedTestResult, large: Prediction) -> str:
-    """Return how fast large files go, or went already where that is all the network carries."""
+def _format_rate(findings: SpeedTestResult, large: Prediction) -> str:
+    """Return the predicted speed of large files, and the measured one if the network was full."""
     reached = findings.value(StageResult.CHANNELS, carried(LARGE_FILES)) or 0.0
     if large.limit is StageResult.NETWORK and reached >= _FULL * large.rate:
         most = min(reached, large.rate)

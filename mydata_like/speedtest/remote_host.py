@@ -1,7 +1,7 @@
 """Facts about the staging host and the speed of its disk, measured over a shell.
 
-All that is written lies in one folder with a name that only this uploader uses, in the place to
-which runs send. It is removed before anything else, in case a test was killed, and at the end.
+All test files are in one folder, whose name only this uploader uses, in the location to which runs
+send. The folder is removed at the end, and at the start in case an earlier test was killed.
 """
 
 import io
@@ -33,18 +33,20 @@ from mydata_like.speedtest.results import (
 from mydata_like.ssh.capabilities import quote
 from mydata_like.ssh.session import SshSession, Stream
 
-_WINDOW: Final = 2 * 1024 * 1024  # bytes that OpenSSH's server takes ahead; its channels.h
+_WINDOW: Final = 2 * 1024 * 1024  # bytes of the SSH window of OpenSSH's server, see its channels.h
 _PINGS: Final = 10
-_FIRST: Final = 1_000_000  # bytes that are written to see how many may follow
-_FEW: Final = 40  # tiny files that are made for the same; starting tar takes a while, too
+_FIRST: Final = 1_000_000  # bytes of a first write, which decides the size of the others
+_FEW: Final = (
+    40  # tiny files of a first extraction; enough against the time that tar takes to start
+)
 _WRITE: Final = (
     b"dd if=random of=written bs=1048576 conv=fsync 2>/dev/null"
     b" || { cat random > written && sync; }"
 )
-_LONGEST: Final = 64 * 1024  # bytes that a host prints before the word that is awaited
+_LONGEST: Final = 64 * 1024  # bytes that a host may print before the awaited word
 _BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
-_TIMES: Final = re.compile(rb"(\d{1,9})m(\d{1,2}\.\d{1,9})s")  # as POSIX has the words of `times`
-_MARK: Final = b"\nmydata\n"  # after which our own words come, not those of login scripts
+_TIMES: Final = re.compile(rb"(\d{1,9})m(\d{1,2}\.\d{1,9})s")  # POSIX output format of `times`
+_MARK: Final = b"\nmydata\n"  # separates our output from that of login scripts
 _ABOUT: Final = b"""printf "\\nmydata\\n"
 echo "boot $(cat /proc/sys/kernel/random/boot_id 2>/dev/null)"
 echo "load $(cat /proc/loadavg 2>/dev/null)"
@@ -53,14 +55,14 @@ echo "cpu $(grep -m1 -iE "^(flags|features)" /proc/cpuinfo 2>/dev/null)"
 
 
 class HostInfo(NamedTuple):
-    """What a host says of itself."""
+    """The facts that a host reports about itself."""
 
     machine: LocalMachine
-    one_machine: bool  # it is the computer that asks
+    one_machine: bool  # whether the host is this computer
 
 
 class RemoteHost:
-    """A staging host with a shell; `folder` is what may be written below the location."""
+    """A staging host with a shell; test files are written to `folder` below `location`."""
 
     def __init__(self, session: SshSession, location: bytes, folder: bytes) -> None:
         self._session = session
@@ -68,9 +70,9 @@ class RemoteHost:
         self._folder = quote(folder)
 
     def describe(self, cpus: int | None) -> HostInfo:
-        """Ask what the host is; `cpus` is how many it has said to have."""
-        said = self._run(_ABOUT).partition(_MARK)[2].decode("utf-8", "replace")
-        facts = dict(line.partition(" ")[::2] for line in said.splitlines())
+        """Return the facts about the host; `cpus` is the number that it has reported."""
+        output = self._run(_ABOUT).partition(_MARK)[2].decode("utf-8", "replace")
+        facts = dict(line.partition(" ")[::2] for line in output.splitlines())
         busy = _find_busy(facts.get("load", ""), cpus)
         boot = facts.get("boot", "")
         return HostInfo(
@@ -78,11 +80,11 @@ class RemoteHost:
         )
 
     def clean(self) -> None:
-        """Remove whatever a test has left, this one or one that was killed.
+        """Remove the files of this test, or of one that was killed.
 
-        A command that was cut off may still be writing: then it is removed once more. Raises
-        `RejectedError` where the host does not say itself that it is done: one that allows SFTP
-        only takes the command, does nothing, and ends well.
+        A command that was cut off may still write files, so a failed removal is repeated once.
+        Raises `RejectedError` if the host does not print that it is done: a host that allows only
+        SFTP accepts the command, does nothing and reports success.
         """
         remove = b"rm -rf -- " + self._folder
         script = self._enter + b"{ %b || { sleep 1; %b; }; } && echo && echo mydata" % (
@@ -93,7 +95,7 @@ class RemoteHost:
             raise RejectedError("The staging host did not remove the test files.")
 
     def measure_round_trip(self, budget: SpeedTestBudget) -> Iterator[Measurement]:
-        """Yield how long one byte takes there and back, and what a channel can do then at most."""
+        """Yield the round trip of one byte, and the highest speed of a channel that follows."""
         with closing(self._session.start(b"exec cat")) as stream:
 
             def ping() -> None:
@@ -106,96 +108,97 @@ class RemoteHost:
         yield Measurement(StageResult.NETWORK, CEILING, Unit.BYTES, ceilings)
 
     def measure_disk(self, budget: SpeedTestBudget, tar: str) -> Iterator[Measurement]:
-        """Yield how fast it writes a large file to the disk, and makes tiny ones."""
+        """Yield the speed at which the host writes a large file and creates tiny files."""
         self._run(self._enter + b"mkdir -p -m 700 -- " + self._folder)
         where = self._enter + b"cd -- %b && " % self._folder
-        looks = budget.effort.looks
+        samples = budget.effort.samples
         (first,) = self._write(where, _FIRST, budget, 1)
         size = _fit(_FIRST, first, budget.effort.disk, budget)
-        yield _rate(LARGE_FILES, Unit.BYTES, size, self._write(where, size, budget, looks))
+        yield _rate(LARGE_FILES, Unit.BYTES, size, self._write(where, size, budget, samples))
         if not tar:
             return
         self._run(where + b"rm -f random")
         (first,) = self._unpack(where, _FEW, budget, 1)
         files = _fit(_FEW, first, budget.effort.files, budget)
-        yield _rate(TINY_FILES, Unit.FILES, files, self._unpack(where, files, budget, looks))
+        yield _rate(TINY_FILES, Unit.FILES, files, self._unpack(where, files, budget, samples))
 
     def _write(
-        self, where: bytes, size: int, budget: SpeedTestBudget, looks: int
+        self, where: bytes, size: int, budget: SpeedTestBudget, samples: int
     ) -> tuple["_DiskTest", ...]:
-        """Let the host write so many bytes repeatedly."""
+        """Write `size` bytes on the host, once for each sample."""
         self._run(where + b"head -c %d /dev/urandom > random" % size)
-        return tuple(self._time(where, _WRITE, b"rm -f written", budget, looks))
+        return tuple(self._time(where, _WRITE, b"rm -f written", budget, samples))
 
     def _unpack(
-        self, where: bytes, files: int, budget: SpeedTestBudget, looks: int
+        self, where: bytes, files: int, budget: SpeedTestBudget, samples: int
     ) -> tuple["_DiskTest", ...]:
-        """Let the host create so many tiny files repeatedly."""
+        """Create tiny files on the host, once for each sample."""
         self._run(where + b"cat > tiny.tar", _make_tar(files))
         act, before = b"tar -x -o -f tiny.tar -C unpacked", b"rm -rf unpacked; mkdir unpacked"
-        return tuple(self._time(where, act, before, budget, looks))
+        return tuple(self._time(where, act, before, budget, samples))
 
     def _time(
-        self, where: bytes, act: bytes, before: bytes, budget: SpeedTestBudget, looks: int
+        self, where: bytes, act: bytes, before: bytes, budget: SpeedTestBudget, samples: int
     ) -> Iterator["_DiskTest"]:
-        """Yield how long an act takes there, by our clock between two words of the host.
+        """Yield how long a command takes on the host, by our clock between two words it prints.
 
-        Where the time of the test has run out, one look has to do.
+        If the time of the test has run out, take one sample.
         """
-        for look in range(looks):
+        for sample in range(samples):
             budget.check()
-            if look and budget.spent():
+            if sample and budget.spent():
                 return
             script = where + b"%b; times; echo a; { %b; } && echo z && times" % (before, act)
             with closing(self._session.start(b"exec sh -c " + quote(script))) as stream:
-                said = _await(stream, b"a\n")
+                start = _await(stream, b"a\n")
                 began = time.perf_counter()
                 _await(stream, b"z\n")
                 seconds = time.perf_counter() - began
-                yield _DiskTest(seconds, _find_work(_await(stream)) - _find_work(said))
+                yield _DiskTest(seconds, _find_work(_await(stream)) - _find_work(start))
 
     def _run(self, script: bytes, stdin: bytes = b"") -> bytes:
         return self._session.run(b"exec sh -c " + quote(script), stdin).output
 
 
 def _find_busy(load: str, cpus: int | None) -> float | None:
-    """Return the share of its processors that a host's load takes, where it tells of both."""
+    """Return the host's load as a share of its processors; None if either is unknown."""
     with suppress(ValueError, IndexError):
         return min(1.0, float(load.split()[0]) / cpus) if cpus else None
     return None
 
 
 class _DiskTest(NamedTuple):
-    """How long something took at the host, and how much of its processors' time."""
+    """The seconds that a command took on the host, and its processor time in seconds."""
 
     seconds: float
     work: float
 
 
 def _fit(count: int, first: _DiskTest, most: int, budget: SpeedTestBudget) -> int:
-    """Return how many fit into a look where `count` took so long, between these and the `most`.
+    """Return the count that fits into one sample, from the time that `count` took in `first`.
 
-    A slow disk must not be kept busy for long, and cancelling waits for one measurement at most.
+    The result is between `count` and `most`. It keeps a slow disk from being busy for long, because
+    cancelling waits for the current measurement.
     """
     return max(count, min(most, int(count * budget.effort.seconds / first.seconds)))
 
 
 def _await(stream: Stream, word: bytes = b"") -> bytes:
-    """Return what the host prints up to a word, and read nothing after it; all without one."""
-    said = b""
-    while not word or not said.endswith(word):
-        if (more := stream.read(1)) and len(said) < _LONGEST:
-            said += more
+    """Return the host's output up to `word`, and read nothing after it; without a word, all."""
+    output = b""
+    while not word or not output.endswith(word):
+        if (more := stream.read(1)) and len(output) < _LONGEST:
+            output += more
         elif word:
             raise RejectedError("The staging host did not execute a command.")
         else:
             break
-    return said
+    return output
 
 
-def _find_work(said: bytes) -> float:
-    """Return the processor seconds of a shell and its children, by what `times` prints."""
-    return sum(60 * int(minutes) + float(rest) for minutes, rest in _TIMES.findall(said))
+def _find_work(output: bytes) -> float:
+    """Return the processor seconds of a shell and its children from the output of `times`."""
+    return sum(60 * int(minutes) + float(rest) for minutes, rest in _TIMES.findall(output))
 
 
 def _rate(what: str, unit: Unit, count: float, acts: tuple[_DiskTest, ...]) -> Measurement:
@@ -215,7 +218,7 @@ def _make_tar(files: int) -> bytes:
 
 
 def _boot() -> str:
-    """Return what tells this start of this computer from all others; empty where nothing does."""
+    """Return Linux's identifier of this boot of this computer; empty on other systems."""
     try:
         return _BOOT.read_text(encoding="ascii").strip()
     except OSError:

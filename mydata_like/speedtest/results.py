@@ -1,6 +1,6 @@
 """The results of a speed test: measurements, both computers, and what could not be measured.
 
-Bytes, seconds and counts a second throughout; `docs/doctor.md` explains them as they stand in JSON.
+Units are bytes, seconds and counts a second; `docs/doctor.md` explains the fields in JSON.
 """
 
 import time
@@ -15,7 +15,7 @@ from mydata_like.core.ports import CancelSignal
 
 
 class StageResult(StrEnum):
-    """What bytes pass on their way; any of them may be the limit."""
+    """A stage that bytes pass during an upload; each one can be the bottleneck."""
 
     SOURCE = "source"
     HASH = "hash"
@@ -28,7 +28,7 @@ class StageResult(StrEnum):
 
 
 class Unit(StrEnum):
-    """What a look counts."""
+    """The unit of a sample."""
 
     BYTES = "bytes/s"
     FILES = "files/s"
@@ -51,34 +51,34 @@ LATENCIES: Final = {"root": "root", "listing": "one page of a listing", "statist
 
 
 def local(cipher: str) -> str:
-    """Return the name of a cipher's measurement on one core of this computer, without a wire."""
+    """Return the name of a cipher's measurement on one core of this computer, without network."""
     return f"{cipher}, here"
 
 
 def flooded(channels: int) -> str:
-    """Return the name of the measurement with so many channels into nothing."""
+    """Return the name of the flood over so many channels; the host discards its bytes."""
     return f"{channels} channel{'s' * (channels != 1)}"
 
 
 def carried(what: str) -> str:
-    """Return the name of the measurement of all stages together, for such files."""
+    """Return the name of the end-to-end measurement for a kind of files."""
     return f"together, {what}"
 
 
 def in_usual_batches(what: str) -> str:
-    """Return the name of such a measurement where the settings make batches smaller than usual."""
+    """Return the name of a measurement with default batch sizes instead of the smaller set ones."""
     return f"{what}, in batches as usual"
 
 
 def connected(connections: int) -> str:
-    """Return the name of the API's measurement over so many connections."""
+    """Return the name of the API measurement over so many connections."""
     return f"{connections} connection{'s' * (connections != 1)}"
 
 
 class CpuCost(NamedTuple):
-    """Processor seconds that one byte takes on either side; None where nobody tells.
+    """Processor seconds for one byte on either side; None if unknown.
 
-    The others are the seconds for which there was work, and no processor free for it.
+    The `_waited` fields are the seconds spent waiting for a free processor.
     """
 
     here: float | None = None
@@ -88,24 +88,24 @@ class CpuCost(NamedTuple):
 
 
 class Measurement(NamedTuple):
-    """One thing measured: what each look told, and what it cost the processors."""
+    """One measurement: the value of each sample, and the processor time it took."""
 
     stage: StageResult
     what: str
     unit: Unit
-    looks: tuple[float, ...]
+    samples: tuple[float, ...]
     cost: CpuCost = CpuCost()
     note: str = ""
 
     @property
     def value(self) -> float:
-        """The median of all looks."""
-        return median(self.looks)
+        """The median of all samples."""
+        return median(self.samples)
 
     @property
     def spread(self) -> float:
-        """The distance between the lowest and the highest look, in parts of the median."""
-        return (max(self.looks) - min(self.looks)) / self.value if self.value else 0.0
+        """The distance between the lowest and the highest sample, as a share of the median."""
+        return (max(self.samples) - min(self.samples)) / self.value if self.value else 0.0
 
     def as_record(self) -> dict[str, object]:
         """Return this as plain values for JSON."""
@@ -114,9 +114,9 @@ class Measurement(NamedTuple):
             "what": self.what,
             "unit": self.unit,
             "median": self.value,
-            "lowest": min(self.looks),
-            "highest": max(self.looks),
-            "looks": len(self.looks),
+            "lowest": min(self.samples),
+            "highest": max(self.samples),
+            "looks": len(self.samples),
             "cpu_seconds_here": self.cost.here,
             "cpu_seconds_there": self.cost.there,
             "cpu_seconds_waited_here": self.cost.here_waited,
@@ -126,7 +126,7 @@ class Measurement(NamedTuple):
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> "Measurement":
-        """Return what was measured as JSON tells it, without its cost; it tells three looks."""
+        """Return the measurement of a JSON record: lowest, median and highest sample, no cost."""
         return cls(
             StageResult(record["stage"]),
             record["what"],
@@ -137,13 +137,13 @@ class Measurement(NamedTuple):
 
 
 class LocalMachine(NamedTuple):
-    """One of the two computers; None is what nobody tells."""
+    """One of the two computers; None is unknown."""
 
-    cpus: int | None = None  # that we may use
-    aes: bool | None = None  # whether its processors encrypt by AES themselves
-    busy: float | None = None  # the share of all its cores that others took before the test
-    busy_after: float | None = None  # the same when it was over
-    others: int = 0  # cores that it has besides
+    cpus: int | None = None  # cores that we may use
+    aes: bool | None = None  # whether its processors have AES instructions
+    busy: float | None = None  # the share of all cores that others used before the test
+    busy_after: float | None = None  # the same after the test
+    others: int = 0  # further cores, which we may not use
 
 
 NOT_TOLD: Final = LocalMachine()
@@ -151,49 +151,49 @@ NOT_TOLD: Final = LocalMachine()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpeedTestResult:
-    """All that a speed test found; `unknown` are sentences on what could not be told, and why.
+    """All results of a speed test; `unknown` are sentences on what was not measured, and why.
 
-    `rung` is what the staging host allows, as of `ssh.remote.Rung`, or empty without one.
+    `rung` is what the staging host allows, as in `ssh.capabilities`, or empty without a host.
     """
 
     measured: tuple[Measurement, ...] = ()
     here: LocalMachine = NOT_TOLD
     there: LocalMachine = NOT_TOLD
     one_machine: bool = False  # both sides share their cores
-    channels: int = 1  # of what was carried together
-    sessions: int = 1  # over which floods went, at most
+    channels: int = 1  # of the end-to-end measurement
+    sessions: int = 1  # the most sessions of a flood
     rung: str = ""
-    cipher: str = ""  # that both sides agree on by the settings
-    zstd: bool = False  # whether the staging host unpacks
+    cipher: str = ""  # that the two sides negotiate with these settings
+    zstd: bool = False  # whether the staging host can decompress
     unknown: tuple[str, ...] = ()
 
     def find(self, stage: StageResult, what: str) -> Measurement | None:
-        """Return what was measured under this name, if it was."""
+        """Return the measurement of this name, or None."""
         fits = (one for one in self.measured if (one.stage, one.what) == (stage, what))
         return next(fits, None)
 
     def value(self, stage: StageResult, what: str) -> float | None:
-        """Return the median of what was measured under this name; None where nothing was."""
+        """Return the median of the measurement of this name, or None."""
         found = self.find(stage, what)
         return found.value if found and found.value > 0 else None
 
     @property
-    def tells_of_tiny(self) -> bool:
-        """Whether anything on the way to the server says how many tiny files it takes."""
-        told = (
+    def measured_tiny(self) -> bool:
+        """Whether a stage from the network on was measured with tiny files."""
+        names = (
             (StageResult.CHANNELS, carried(TINY_FILES)),
             (StageResult.SERVER_DISK, TINY_FILES),
             (StageResult.API, RECORDS),
         )
-        return any(self.value(stage, what) for stage, what in told)
+        return any(self.value(stage, what) for stage, what in names)
 
     def ciphers(self) -> dict[str, Measurement]:
-        """Return the measurements over the wire by their ciphers."""
+        """Return the measurements over the network by cipher."""
         rows = (one for one in self.measured if one.stage is StageResult.CIPHER)
         return {one.what: one for one in rows if not one.what.endswith(", here")}
 
     def floods(self) -> dict[int, Measurement]:
-        """Return the measurements into nothing by their numbers of channels."""
+        """Return the floods by number of channels."""
         return dict(self._floods())
 
     def _floods(self) -> Iterator[tuple[int, Measurement]]:
@@ -216,21 +216,21 @@ class SpeedTestResult:
         }
 
 
-Act = Callable[[], float]  # does something once, and returns how much of it went
+Act = Callable[[], float]  # does something once, and returns how many units it processed
 
 
 class SpeedTestEffort(NamedTuple):
-    """What one measurement may take, at most."""
+    """The limits of the measurements of one test."""
 
-    seconds: float  # of one look
-    looks: int
-    flood: int  # bytes that go into nothing, twice as many over several channels
-    disk: int  # bytes that are written or read at once
-    files: int  # tiny ones
-    total: float  # seconds for the whole test; what comes later is left out
+    seconds: float  # of one sample
+    samples: int
+    flood: int  # bytes of a flood over one channel; twice as many over several
+    disk: int  # bytes of one disk test
+    files: int  # tiny files
+    total: float  # seconds of the whole test; later measurements are left out
     most: int = 1_000_000_000  # bytes that are sent in all
-    together: float = 2.0  # seconds in which large files go as a run sends them,
-    carried: int = 500_000_000  # and their bytes: moments differ by half where processors are full
+    together: float = 2.0  # seconds of the end-to-end measurement of large files,
+    carried: int = 500_000_000  # and its bytes: with full processors, short samples differ by half
 
 
 FULL: Final = SpeedTestEffort(0.5, 4, 40_000_000, 36_000_000, 1000, 55.0)
@@ -238,7 +238,7 @@ QUICK: Final = SpeedTestEffort(0.2, 3, 40_000_000, 46_000_000, 400, 22.0)
 
 
 class SpeedTestBudget:
-    """The time and the bytes that a test has, and whether somebody wants it to end."""
+    """The remaining time and bytes of a test, and its cancel signal."""
 
     def __init__(self, effort: SpeedTestEffort, cancel: CancelSignal) -> None:
         self.effort = effort
@@ -246,38 +246,38 @@ class SpeedTestBudget:
         self.begin()
 
     def begin(self) -> None:
-        """Take the time and the bytes from now on."""
+        """Start with the full time and all bytes."""
         self.left = self.effort.most  # bytes that may still be sent
         self._end = time.monotonic() + self.effort.total
 
     def check(self) -> None:
-        """Raise `Cancelled` where the test is not wanted any more."""
+        """Raise `Cancelled` if the test was cancelled."""
         if self._cancel.is_set():
             raise Cancelled
 
     def take(self, size: int) -> None:
-        """Set so many bytes apart to be sent; raises `RejectedError` where they are too many."""
+        """Reserve bytes to be sent. Raises `RejectedError` if fewer are left."""
         if size > self.left:
             raise RejectedError("The speed test has reached its limit of bytes.")
         self.left -= size
 
     def spent(self) -> bool:
-        """Return whether nothing more is to be begun."""
+        """Return whether the time has run out, so that no new measurement starts."""
         return time.monotonic() >= self._end
 
     def over_after(self, seconds: float) -> Callable[[], bool]:
-        """Return what tells whether so many seconds from now, or the time of the test, are over."""
+        """Return a function that returns whether `seconds`, or the time of the test, are over."""
         end = min(self._end, time.monotonic() + seconds)
         return lambda: time.monotonic() >= end
 
-    def look(self, act: Act, count: int | None = None) -> tuple[float, ...]:
-        """Return the rates of several looks, each as many acts as fit into its time.
+    def sample(self, act: Act, count: int | None = None) -> tuple[float, ...]:
+        """Return the rates of several samples; each repeats `act` for the time of a sample.
 
-        A first act, which finds caches and connections cold, does not count.
+        One call before the first sample fills caches and opens connections; it is not counted.
         """
         self.check()
         act()
-        return tuple(self._rate(act) for _ in range(count or self.effort.looks))
+        return tuple(self._rate(act) for _ in range(count or self.effort.samples))
 
     def _rate(self, act: Act) -> float:
         done, began = 0.0, time.perf_counter()
@@ -289,7 +289,7 @@ class SpeedTestBudget:
                 return done / seconds
 
     def time(self, act: Callable[[], object], count: int) -> tuple[float, ...]:
-        """Return how long each of several acts takes, in seconds; the first does not count."""
+        """Return the seconds that each of `count` calls takes, after one that is not counted."""
         act()
         return tuple(self._seconds(act) for _ in range(count))
 

@@ -1,6 +1,6 @@
 """One speed test: its target, the order of measurements, and which ones are left out.
 
-A part that fails, or that this server does not allow, is said and left out; the rest goes on.
+A part that fails, or that the server does not allow, is reported and left out; the others continue.
 """
 
 from collections.abc import Callable, Generator, Iterator, Mapping
@@ -16,7 +16,12 @@ from typing import Final, NamedTuple
 from mydata_like.core.errors import RejectedError, TransientError, UploaderError
 from mydata_like.core.ports import CancelSignal
 from mydata_like.settings.transfer_sections import Transfer
-from mydata_like.speedtest.end_to_end import EndToEndTest, OpenTransport, carry, remove_leftovers
+from mydata_like.speedtest.end_to_end import (
+    EndToEndTest,
+    OpenTransport,
+    measure_end_to_end,
+    remove_leftovers,
+)
 from mydata_like.speedtest.local_machine import (
     ENOUGH,
     FileSample,
@@ -28,7 +33,7 @@ from mydata_like.speedtest.local_machine import (
     measure_compression,
     measure_source,
 )
-from mydata_like.speedtest.recommendations import find_way
+from mydata_like.speedtest.recommendations import choose_mode
 from mydata_like.speedtest.remote_host import HostInfo, RemoteHost
 from mydata_like.speedtest.results import (
     LARGE_FILES,
@@ -54,13 +59,13 @@ from mydata_like.transfer.sessions import count_sessions
 from mydata_like.transfer.worker_messages import STREAMS
 
 CONNECTIONS: Final = (1, 2, 4)
-_ANSWERS: Final = 5  # to each question
+_ANSWERS: Final = 5  # timed requests of each kind
 
-Questions = Mapping[str, Callable[[], object]]  # each asks the server one thing, in one request
+Questions = Mapping[str, Callable[[], object]]  # requests to the API by name
 
 
 def measure_api(questions: Questions, budget: SpeedTestBudget) -> Iterator[Measurement]:
-    """Yield how long each answer takes, then how many of the last question's come in a second."""
+    """Yield the latency of each request, then the rate of the last one over 1, 2, 4 connections."""
     for name, ask in questions.items():
         if budget.spent():
             return
@@ -76,7 +81,7 @@ def measure_api(questions: Questions, budget: SpeedTestBudget) -> Iterator[Measu
                 return float(len(list(threads.map(lambda _: ask(), range(number * 2)))))
 
             yield Measurement(
-                StageResult.API, connected(connections), Unit.REQUESTS, budget.look(act)
+                StageResult.API, connected(connections), Unit.REQUESTS, budget.sample(act)
             )
 
 
@@ -86,7 +91,7 @@ Clean = Callable[["ProbeFiles", SshSession], None]
 
 
 class ProbeFiles(NamedTuple):
-    """The staging host, and the folder below its location that is ours to write and remove."""
+    """The staging host, and the test's folder below its location."""
 
     endpoint: Endpoint
     location: bytes
@@ -95,28 +100,28 @@ class ProbeFiles(NamedTuple):
 
 
 def name_files(staging: ProbeFiles) -> tuple[bytes, ...]:
-    """Return the files that floods write where there is no shell: always the same ones."""
+    """Return the files that floods write on a host without a shell; always the same names."""
     prefix = staging.location.rstrip(b"/") + b"/" + staging.folder.encode()
     return tuple(b"%b-%d" % (prefix, number) for number in range(_MOST))
 
 
 def clean_by_shell(staging: ProbeFiles, session: SshSession) -> None:
-    """Remove whatever a test has left there."""
+    """Remove the test files over a shell."""
     RemoteHost(session, staging.location, staging.folder.encode()).clean()
 
 
 def clean_by_sftp(staging: ProbeFiles, session: SshSession) -> None:
-    """Remove the files of floods, where there is no shell."""
+    """Remove the files of floods on a host without a shell."""
     sftp = session.open_sftp()
     for name in name_files(staging):
         with suppress(RejectedError):
             sftp.remove(name)
 
 
-def leave_nothing(staging: ProbeFiles, session: SshSession, clean: Clean) -> bool:
-    """Remove what was written there, over a new session where the old one broke.
+def remove_files(staging: ProbeFiles, session: SshSession, clean: Clean) -> bool:
+    """Remove the test files from the host, over a new session if the old one broke.
 
-    Return whether it is gone; what cannot be removed now is by the next test.
+    Return whether they were removed; otherwise the next test removes them.
     """
     with suppress(UploaderError):
         clean(staging, session)
@@ -129,11 +134,10 @@ def leave_nothing(staging: ProbeFiles, session: SshSession, clean: Clean) -> boo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpeedTestTarget:
-    """What is examined: the data's folder, the server's API, and the way into its staging area.
+    """The target of a speed test: the data directory, the server's API and its staging area.
 
-    Without a `staging`, `why` says what is in its way. `state` takes the test's own files.
-    `records` are how many files a second earlier runs brought to the server where its API was
-    their limit.
+    Without `staging`, `why` is the reason. The test's own files are written to `state`. `records`
+    has the files a second of earlier runs whose bottleneck was the API.
     """
 
     root: Path
@@ -146,15 +150,15 @@ class SpeedTestTarget:
 
 
 _COUNTS: Final = (1, 2, 4, 8)
-_SESSIONS: Final = 3  # of which the best counts for a cipher, to a host that is so close:
-_CLOSE: Final = 0.005  # seconds of a round trip
+_SESSIONS: Final = 3  # sessions of which the best counts for a cipher, if the host is close
+_CLOSE: Final = 0.005  # seconds of a round trip to a close host
 _WITHOUT_SHELL: Final = (
     "The staging host allows no shell: its processors, its disk without the network, the round "
     "trip and tiny files could not be measured."
 )
 _NO_RECORDS: Final = (
-    "The speed of registering and verifying was not measured, since a test must not leave "
-    "records, and no earlier run had to wait for it."
+    "The speed of registering and verifying was not measured, because a test must not leave "
+    "records and no earlier run had to wait for it."
 )
 _NO_PROOF: Final = "The improvement was not measured: the staging host no longer allows a shell."
 _SCP_ONLY: Final = (
@@ -167,17 +171,17 @@ class SpeedTestRunner:
     """A speed test; `findings` are what it has found so far."""
 
     def __init__(
-        self, subject: SpeedTestTarget, effort: SpeedTestEffort, cancel: CancelSignal
+        self, target: SpeedTestTarget, effort: SpeedTestEffort, cancel: CancelSignal
     ) -> None:
-        self._subject = subject
+        self._target = target
         self._budget = SpeedTestBudget(effort, cancel)
         self._measured: list[Measurement] = []
         self._unknown: list[str] = []
         self._here = NOT_TOLD
         self._about = HostInfo(NOT_TOLD, one_machine=False)
         self._rung = HostCapabilities("")
-        self._round_trip = 0.0  # seconds; 0 where it is not known
-        self._sessions = 1  # that a run would have
+        self._round_trip = 0.0  # seconds; 0 if unknown
+        self._sessions = 1  # that a run would open
         self._cipher = ""
         self._channels = 1
 
@@ -197,9 +201,9 @@ class SpeedTestRunner:
         )
 
     def measure(self) -> Generator[Measurement, None, None]:
-        """Yield what is measured, one after the other; raises `Cancelled` where that is wanted.
+        """Yield one measurement after the other. Raises `Cancelled` if the test is cancelled.
 
-        Nothing that was written is left, neither here nor on the server, however it ends.
+        All test files are removed, here and on the server, even after an error.
         """
         with closing(self._measure()) as parts:
             for measured in parts:
@@ -207,21 +211,21 @@ class SpeedTestRunner:
                 yield measured
 
     def _measure(self) -> Generator[Measurement, None, None]:
-        remove_leftovers(self._subject.state)
+        remove_leftovers(self._target.state)
         self._here = describe_here()
         budget, sample = self._budget, self._find_sample()
         yield from self._try("Checksums", partial(measure_checksums, budget))
         yield from self._try("The disk of this computer", partial(measure_source, sample, budget))
         yield from self._recall_records()
-        yield from self._try("The way to the server", self._measure_way)
-        yield from self._try("The API", partial(measure_api, self._subject.questions, budget))
+        yield from self._try("The connection to the server", self._measure_connection)
+        yield from self._try("The API", partial(measure_api, self._target.questions, budget))
         yield from self._try("Compression", partial(measure_compression, sample, budget))
-        ciphers = self._subject.transfer.ciphers
+        ciphers = self._target.transfer.ciphers
         yield from self._try("Ciphers here", partial(measure_ciphers, ciphers, budget))
         self._here = self._here._replace(busy_after=measure_busy())
 
     def recall(self, found: SpeedTestResult) -> None:
-        """Take what an earlier test has found, so that `prove` can do without a new one."""
+        """Load the results of an earlier test, so that `remeasure` needs no new one."""
         self._rung, self._here, self._sessions = (
             HostCapabilities(found.rung),
             found.here,
@@ -230,12 +234,12 @@ class SpeedTestRunner:
         self._round_trip = found.value(StageResult.NETWORK, ROUND_TRIP) or 0.0
         self._measured, self._unknown = list(found.measured), list(found.unknown)
 
-    def prove(self, settings: Transfer) -> Iterator[Measurement]:
-        """Yield how fast files go with these settings, as a part of the test has already done.
+    def remeasure(self, settings: Transfer) -> Iterator[Measurement]:
+        """Repeat the end-to-end measurement with these settings.
 
-        What the host allows is asked once more: it may be another one than that of an earlier test.
+        The host's capabilities are read again, because they can have changed since an earlier test.
         """
-        staging = self._subject.staging
+        staging = self._target.staging
         if staging is None or self._rung.rung != "shell":
             return
         self._budget.begin()
@@ -245,55 +249,58 @@ class SpeedTestRunner:
                 self._unknown.append(_NO_PROOF)
                 return
             try:
-                yield from self._carry(staging, settings)
+                yield from self._measure_end_to_end(staging, settings)
             finally:
-                self._leave_nothing(staging, session, clean_by_shell)
+                self._remove_files(staging, session, clean_by_shell)
 
-    def _leave_nothing(self, staging: ProbeFiles, session: SshSession, clean: Clean) -> None:
-        """Remove what was written on the server, and say where that was not possible."""
-        if not leave_nothing(staging, session, clean):
+    def _remove_files(self, staging: ProbeFiles, session: SshSession, clean: Clean) -> None:
+        """Remove the test files from the host, or report that this failed."""
+        if not remove_files(staging, session, clean):
             self._unknown.append(
-                f"{staging.folder} on the staging host could not be removed; the next test will."
+                f"{staging.folder} on the staging host could not be removed; "
+                "the next test removes it."
             )
 
     def _try(self, what: str, part: Callable[[], Iterator[Measurement]]) -> Iterator[Measurement]:
-        """Carry out a part of the test, unless its time has run out."""
+        """Yield the measurements of a part of the test, unless its time has run out."""
         if self._is_late(what):
             return
         try:
             yield from part()
         except (UploaderError, OSError) as error:
             message = error.message if isinstance(error, UploaderError) else str(error)
-            self._unknown.append(f"{what} could not be measured to the end: {message}")
+            self._unknown.append(f"{what} could not be fully measured: {message}")
 
     def _is_late(self, what: str) -> bool:
-        """Return whether the time has run out, and say of what nothing will be known."""
+        """Return whether the time has run out; if so, report `what` as not measured."""
         late = self._budget.spent()
         if late:
             self._unknown.append(f"{what}: there was no time left to measure this.")
         return late
 
     def _find_sample(self) -> FileSample:
-        """Return files of the person's own, and say where there are none of a kind."""
-        sample = find_sample(self._subject.root, self._budget.effort.files)
+        """Return sample files of the user, and report kinds of which there are too few."""
+        sample = find_sample(self._target.root, self._budget.effort.files)
         kinds = (("large", len(sample.large), 1), ("tiny", len(sample.tiny), ENOUGH))
         for kind, found, needed in kinds:
             if found < needed:
-                why = f"The data directory has too few {kind} files to tell how fast it reads them."
-                self._unknown.append(why)
+                self._unknown.append(
+                    f"The data directory has too few {kind} files to measure how fast they are "
+                    "read."
+                )
         return sample
 
     def _recall_records(self) -> Iterator[Measurement]:
-        """Yield how fast the server makes records, as earlier runs tell: a test must make none."""
-        if self._subject.records:
-            yield Measurement(StageResult.API, RECORDS, Unit.FILES, self._subject.records)
+        """Yield the speed of creating records in earlier runs, since a test must create none."""
+        if self._target.records:
+            yield Measurement(StageResult.API, RECORDS, Unit.FILES, self._target.records)
         else:
             self._unknown.append(_NO_RECORDS)
 
-    def _measure_way(self) -> Iterator[Measurement]:
-        staging = self._subject.staging
+    def _measure_connection(self) -> Iterator[Measurement]:
+        staging = self._target.staging
         if staging is None:
-            self._unknown.append(self._subject.why)
+            self._unknown.append(self._target.why)
             return
         with closing(connect(staging.endpoint)) as session:
             self._rung = probe(session, staging.location)
@@ -312,29 +319,29 @@ class SpeedTestRunner:
             for measured in host.measure_round_trip(budget):
                 self._round_trip = self._round_trip or measured.value
                 yield measured
-            with self._pumps(staging) as pumps:
-                yield from self._flood(pumps)
+            with self._open_pool(staging) as pool:
+                yield from self._flood(pool)
                 disk = partial(host.measure_disk, budget, self._rung.tar)
                 yield from self._try("The disk of the server", disk)
-                spared = self._budget.effort.flood * len(self._subject.transfer.ciphers)
-                together = partial(self._carry, staging, self._subject.transfer, spared)
+                spared = self._budget.effort.flood * len(self._target.transfer.ciphers)
+                together = partial(self._measure_end_to_end, staging, self._target.transfer, spared)
                 yield from self._try("All together", together)
-                yield from self._compare_ciphers(pumps)
+                yield from self._compare_ciphers(pool)
         finally:
-            self._leave_nothing(staging, session, clean_by_shell)
+            self._remove_files(staging, session, clean_by_shell)
 
     def _measure_by_sftp(self, staging: ProbeFiles, session: SshSession) -> Iterator[Measurement]:
         self._unknown.append(_WITHOUT_SHELL)
         clean_by_sftp(staging, session)
         self._round_trip = session.open_sftp().round_trip
         try:
-            with self._pumps(staging) as pumps:
-                yield from self._flood(pumps, name_files(staging))
-                yield from self._compare_ciphers(pumps, name_files(staging))
+            with self._open_pool(staging) as pool:
+                yield from self._flood(pool, name_files(staging))
+                yield from self._compare_ciphers(pool, name_files(staging))
         finally:
-            self._leave_nothing(staging, session, clean_by_sftp)
+            self._remove_files(staging, session, clean_by_sftp)
 
-    def _pumps(self, staging: ProbeFiles) -> FloodPool:
+    def _open_pool(self, staging: ProbeFiles) -> FloodPool:
         self._sessions = self._count_sessions(self._round_trip)
         return FloodPool(
             staging.endpoint,
@@ -345,81 +352,83 @@ class SpeedTestRunner:
 
     @property
     def _near(self) -> int:
-        """How many sessions a run would have over a short way."""
+        """The number of sessions that a run would open to a close host."""
         return self._count_sessions(0.0)
 
     def _count_sessions(self, round_trip: float) -> int:
         here = self._here.cpus or 1
         return count_sessions([here, self._rung.cpus or here], round_trip)
 
-    def _flood(self, pumps: FloodPool, files: tuple[bytes, ...] = ()) -> Iterator[Measurement]:
+    def _flood(self, pool: FloodPool, files: tuple[bytes, ...] = ()) -> Iterator[Measurement]:
         set_up: list[float] = []
-        for channels in self._counts(pumps.sessions):
+        for channels in self._counts(pool.sessions):
             if self._is_late(flooded(channels)):
                 break
             try:
-                flow = self._flood_as_granted(pumps, channels, files)
+                flow = self._flood_as_granted(pool, channels, files)
             except UploaderError as error:
                 if channels == 1:
                     raise
                 self._unknown.append(f"{flooded(channels)}: {error.message}")
                 break
-            self._cipher = flow.cipher or self._subject.transfer.ciphers[0]
+            self._cipher = flow.cipher or self._target.transfer.ciphers[0]
             set_up += flow.set_up
-            yield _tell(StageResult.CHANNELS, flooded(channels), flow)
+            yield _measurement(StageResult.CHANNELS, flooded(channels), flow)
         if set_up:
             yield Measurement(StageResult.NETWORK, SET_UP, Unit.SECONDS, tuple(set_up))
 
     def _flood_as_granted(
-        self, pumps: FloodPool, channels: int, files: tuple[bytes, ...]
+        self, pool: FloodPool, channels: int, files: tuple[bytes, ...]
     ) -> FloodSpec:
-        """Flood; where a session that only a long way wants is refused, share the others."""
+        """Flood; if the host refuses the extra sessions for a long distance, share the others."""
         try:
-            return pumps.flood(channels, files=files)
+            return pool.flood(channels, files=files)
         except TransientError:
             if self._sessions == self._near:
                 raise
-            pumps.sessions = self._sessions = self._near
-            return pumps.flood(channels, files=files)
+            pool.sessions = self._sessions = self._near
+            return pool.flood(channels, files=files)
 
     def _compare_ciphers(
-        self, pumps: FloodPool, files: tuple[bytes, ...] = ()
+        self, pool: FloodPool, files: tuple[bytes, ...] = ()
     ) -> Iterator[Measurement]:
-        """Yield how each cipher does, near by at the best of several sessions.
+        """Yield the speed of each cipher; for a close host, the best of several sessions.
 
-        A session's processes work on one core, where the next one's may work on two, which costs
-        more than ciphers differ. Over a long way it costs time to begin one.
+        The two processes of a session can share one core or run on two. That makes a larger
+        difference than the cipher does. To a distant host, further sessions take too long to open.
         """
         sessions = _SESSIONS if self._round_trip < _CLOSE else 1
-        for cipher in self._subject.transfer.ciphers:
+        for cipher in self._target.transfer.ciphers:
             if self._is_late(cipher):
                 break
             try:
-                flows = [pumps.flood(1, (cipher,), files, 1 / sessions) for _ in range(sessions)]
+                flows = [pool.flood(1, (cipher,), files, 1 / sessions) for _ in range(sessions)]
             except UploaderError as error:
                 self._unknown.append(f"{cipher}: {error.message}")
             else:
-                yield _tell(
-                    StageResult.CIPHER, cipher, max(flows, key=lambda flow: median(flow.looks))
+                yield _measurement(
+                    StageResult.CIPHER, cipher, max(flows, key=lambda flow: median(flow.samples))
                 )
 
     def _counts(self, sessions: int) -> list[int]:
-        counts = {*_COUNTS, self._subject.transfer.channels} - {0}
+        counts = {*_COUNTS, self._target.transfer.channels} - {0}
         return sorted(count for count in counts if count <= sessions * STREAMS)
 
-    def _carry(
+    def _measure_end_to_end(
         self, staging: ProbeFiles, settings: Transfer, spared: int = 0
     ) -> Iterator[Measurement]:
-        """Yield how fast files go as a run sends them; so many bytes are for what comes then."""
-        self._channels = channels = find_way(self.findings, settings).channels
+        """Yield the end-to-end measurement; keep `spared` bytes of the budget for later ones."""
+        self._channels = channels = choose_mode(self.findings, settings).channels
         floods = self.findings.floods()
         disk = self.findings.value(StageResult.SERVER_DISK, LARGE_FILES) or inf
         rate = min(disk, max((one.value for one in floods.values()), default=0.0))
         pace = self.findings.value(StageResult.SERVER_DISK, TINY_FILES) or inf
-        wish = EndToEndTest(staging.folder, channels, rate, pace, SLOW * self._round_trip, spared)
-        going = carry(staging.open_transport, settings, wish, self._subject.state, self._budget)
-        self._channels = yield from going
+        plan = EndToEndTest(staging.folder, channels, rate, pace, SLOW * self._round_trip, spared)
+        measuring = measure_end_to_end(
+            staging.open_transport, settings, plan, self._target.state, self._budget
+        )
+        self._channels = yield from measuring
 
 
-def _tell(stage: StageResult, what: str, flow: FloodSpec) -> Measurement:
-    return Measurement(stage, what, Unit.BYTES, flow.looks, flow.cost)
+def _measurement(stage: StageResult, what: str, flow: FloodSpec) -> Measurement:
+    return Measurement(stage, what, Unit.BYTES, flow.samples, flow.cost)

@@ -1,4 +1,4 @@
-"""Throughput to the staging host, measured with several processes as in a run."""
+"""The throughput to the staging host, measured with several processes as in a run."""
 
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -22,28 +22,25 @@ from mydata_like.speedtest.results import CpuCost, SpeedTestBudget
 from mydata_like.ssh.session import Endpoint
 from mydata_like.transfer.worker_process import build_command, start_process
 
-PUMP: Final = "--speed-test-pump"  # to the program itself, where that is all there is
-_WARM: Final = 0.25  # of a flood, in which windows and buffers fill, says nothing
-SLOW: Final = 8  # round trips in which TCP widens its window to that of SSH: nor do these
-_MOST: Final = 0.7  # of a flood that may be left out for them
-_LISTEN: Final = 0.1  # seconds between two looks whether the test is still wanted
-_PATIENCE: Final = 60.0  # seconds that a pump may be silent
+PUMP: Final = "--speed-test-pump"  # option of the packaged program, which has no interpreter
+_WARM: Final = 0.25  # of a flood that is not counted, while windows and buffers fill
+SLOW: Final = 8  # round trips that are not counted, while TCP widens its window to that of SSH
+_MOST: Final = 0.7  # of a flood that may be left out for these round trips
+_POLL: Final = 0.1  # seconds between two checks whether the test was cancelled
+_TIMEOUT: Final = 60.0  # seconds to wait for an answer of a flood process
 
 
 class FloodSpec(NamedTuple):
-    """How one flood went over all its sessions: bytes a second in each look, processor seconds.
+    """The result of one flood over all its sessions: bytes a second of each sample, and costs."""
 
-    `cost` is for one byte.
-    """
-
-    looks: tuple[float, ...]
+    samples: tuple[float, ...]
     cost: CpuCost
     set_up: tuple[float, ...]
     cipher: str
 
 
 class FloodPool:
-    """Processes that flood the staging host, started when they are needed, ended by `close`."""
+    """Processes that flood the staging host, started when needed and ended with the context."""
 
     def __init__(
         self, endpoint: Endpoint, budget: SpeedTestBudget, *, sessions: int, round_trip: float = 0.0
@@ -52,13 +49,13 @@ class FloodPool:
         self._budget = budget
         self._warm_up = SLOW * round_trip
         self.sessions = sessions
-        self._pumps: list[_FloodProcess] = []
+        self._processes: list[_FloodProcess] = []
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for one in self._pumps:
+        for one in self._processes:
             one.kill()
 
     def flood(
@@ -68,68 +65,68 @@ class FloodPool:
         files: Sequence[bytes] = (),
         share: float = 1.0,
     ) -> FloodSpec:
-        """Flood over so many channels; sessions share them as they do in a run.
+        """Flood over `channels` channels, shared by sessions as in a run.
 
-        It takes a `share` of the time and of the bytes that a flood may take.
-        Raises `TransientError` where a session does not come about, or breaks.
+        It uses a `share` of the time and of the bytes of a full flood. Raises `TransientError` if a
+        session cannot be opened or breaks.
         """
         effort = self._budget.effort
         sessions = min(channels, self.sessions)
         endpoint = self._endpoint._replace(ciphers=ciphers or self._endpoint.ciphers)
-        seconds = self._warm_up + share * effort.seconds * effort.looks / (1 - _WARM)
-        # Several take longer to fill.
+        seconds = self._warm_up + share * effort.seconds * effort.samples / (1 - _WARM)
+        # Several channels take longer to fill.
         size = int(share * effort.flood) * min(channels, 2) // sessions
         self._budget.take(size * sessions)
-        pumps = self._take(sessions)
+        processes = self._take(sessions)
         try:
-            for number, one in enumerate(pumps):
+            for number, one in enumerate(processes):
                 streams = len(range(number, channels, sessions))
                 mine = tuple(files[number::sessions])
-                one.tell(FloodOrder(endpoint, streams, seconds, size, mine))
-            ready = [one.hear(self._budget) for one in pumps]
-            for one in pumps:
-                one.tell(None)
-            flooded = [one.hear(self._budget) for one in pumps]
+                one.send(FloodOrder(endpoint, streams, seconds, size, mine))
+            ready = [one.receive(self._budget) for one in processes]
+            for one in processes:
+                one.send(None)
+            flooded = [one.receive(self._budget) for one in processes]
         except BaseException:
-            self._drop(pumps)  # they are out of step
+            self._drop(processes)  # their protocol is out of step
             raise
-        rates = slice_up(_list_ticks(flooded), effort.looks, self._warm_up)
+        rates = slice_up(_list_ticks(flooded), effort.samples, self._warm_up)
         return _sum_up(ready, flooded, rates)
 
     def _take(self, count: int) -> list["_FloodProcess"]:
-        while len(self._pumps) < count:
-            self._pumps.append(_FloodProcess())
-        return self._pumps[:count]
+        while len(self._processes) < count:
+            self._processes.append(_FloodProcess())
+        return self._processes[:count]
 
-    def _drop(self, pumps: list["_FloodProcess"]) -> None:
-        for one in pumps:
+    def _drop(self, processes: list["_FloodProcess"]) -> None:
+        for one in processes:
             one.kill()
-        self._pumps = [one for one in self._pumps if one not in pumps]
+        self._processes = [one for one in self._processes if one not in processes]
 
 
 class _FloodProcess:
-    """One process, and the pipe to it."""
+    """A flood process and the pipe to it."""
 
     def __init__(self) -> None:
         command = build_command("mydata_like.speedtest.flood_worker", PUMP)
         self._process, self._pipe = start_process(command)
         self._answers: SimpleQueue[Answer | None] = SimpleQueue()  # None is the end
-        self._listener = Thread(target=self._listen, name="hear a pump", daemon=True)
-        self._listener.start()
+        self._reader = Thread(target=self._read_answers, name="flood process", daemon=True)
+        self._reader.start()
 
-    def tell(self, order: FloodOrder | None) -> None:
+    def send(self, order: FloodOrder | None) -> None:
         try:
             self._pipe.send(order)
         except OSError as error:
             raise _lost() from error
 
-    def hear(self, budget: SpeedTestBudget) -> Answer:
-        """Wait for an answer, as long as the test is wanted."""
+    def receive(self, budget: SpeedTestBudget) -> Answer:
+        """Wait for an answer. Raises `TransientError` if the process does not answer."""
         answer: Answer | None = None
-        for _ in range(round(_PATIENCE / _LISTEN)):
+        for _ in range(round(_TIMEOUT / _POLL)):
             budget.check()
             with suppress(Empty):
-                answer = self._answers.get(timeout=_LISTEN)
+                answer = self._answers.get(timeout=_POLL)
                 break
         if answer is None:
             raise _lost()
@@ -139,11 +136,11 @@ class _FloodProcess:
 
     def kill(self) -> None:
         self._process.kill()
-        self._listener.join()
+        self._reader.join()
         self._pipe.close()
         self._process.wait()
 
-    def _listen(self) -> None:
+    def _read_answers(self) -> None:
         with suppress(EOFError, OSError):
             while True:
                 self._answers.put(self._pipe.receive())
@@ -173,29 +170,28 @@ def _sum_up(ready: list[Answer], flooded: list[Answer], rates: tuple[float, ...]
 
 
 def _sum_work(works: Sequence[CpuTime | None]) -> tuple[float | None, float | None]:
-    """Return the seconds at work and waiting of all of them, where each one tells."""
-    told = [work for work in works if work]
-    if len(told) < len(works):
+    """Return the sums of the seconds running and waiting; None if one of them is unknown."""
+    known = [work for work in works if work]
+    if len(known) < len(works):
         return None, None
-    return sum(work.seconds for work in told), sum(work.waited for work in told)
+    return sum(work.seconds for work in known), sum(work.waited for work in known)
 
 
 def slice_up(
-    floods: Sequence[Sequence[FloodProgress]], looks: int, warm_up: float = 0.0
+    floods: Sequence[Sequence[FloodProgress]], samples: int, warm_up: float = 0.0
 ) -> tuple[float, ...]:
-    """Return the bytes a second of all floods together, in looks at as many bytes each.
+    """Return the bytes a second of all floods together, in samples of the same number of bytes.
 
-    The beginning is left out, in bytes and in time, since buffers on the way may swallow much at
-    once; also so many seconds, as far as enough goes after them; and what came after the first of
-    them had ended.
+    Left out are: the beginning, in bytes and in time, because buffers can take much at once; the
+    first `warm_up` seconds, if enough bytes follow; and everything after the first flood has ended.
     """
     end = min(ticks[-1].seconds for ticks in floods)
     moments = sorted({tick.seconds for ticks in floods for tick in ticks if tick.seconds <= end})
     sums = [sum(_find(ticks, moment) for ticks in floods) for moment in moments]
     whole = [FloodProgress(moment, moved) for moment, moved in zip(moments, sums, strict=True)]
     slow = min(_find(whole, max(warm_up, _WARM * end)), _MOST * sums[-1])
-    size = (sums[-1] - max(slow, _WARM * sums[-1])) / looks
-    edges = [sums[-1] - size * number for number in range(looks, -1, -1)]
+    size = (sums[-1] - max(slow, _WARM * sums[-1])) / samples
+    edges = [sums[-1] - size * number for number in range(samples, -1, -1)]
     times = [
         _find([FloodProgress(moved, moment) for moment, moved in whole], edge) for edge in edges
     ]
@@ -203,7 +199,7 @@ def slice_up(
 
 
 def _find(line: Sequence[FloodProgress], place: float) -> float:
-    """Return the second coordinate of a line at its first one, between two points in proportion."""
+    """Return the second coordinate of a line at `place`, interpolated between two points."""
     after = bisect_left(line, place, key=lambda point: point[0])
     if after in (0, len(line)):
         return line[min(after, len(line) - 1)][1]

@@ -107,10 +107,10 @@ class Heartbeat(NamedTuple):
 class ServerSettings(NamedTuple):
     """The settings that a server stores for this uploader, as of the last query.
 
-    `texts` are by key, `updated` is the server's own text for the time of the last change. A server
-    reports local times without their zone: `offset` is the difference between its clock and UTC,
+    `texts` are by key; `updated` is the server's own text for the time of the last change. A server
+    reports local times without a zone: `offset` is the difference between its clock and UTC,
     measured with a time that it wrote at our request. `changed_at` is the time of the last change
-    in UTC, None while it is unknown; `seen_at` is the time of the last query.
+    in UTC, None if unknown; `seen_at` is the time of the last query.
     """
 
     texts: Mapping[str, str]

@@ -1,4 +1,4 @@
-"""Which packages of this system the libraries of a bundle are from; Debian's kind of system."""
+"""The Debian packages that the system libraries in a bundle come from."""
 
 import shutil
 import subprocess
@@ -10,7 +10,7 @@ DOCUMENTS = Path("/usr/share/doc")
 
 
 class Library(NamedTuple):
-    """A package with libraries, and the terms of all that is made of its sources."""
+    """A Debian package with libraries, and the licence terms of its source package."""
 
     name: str
     version: str
@@ -18,7 +18,7 @@ class Library(NamedTuple):
 
 
 def list_libraries(bundle: Path) -> Iterator[Library]:
-    """Yield the packages by name; none where the system is of another kind."""
+    """Yield the packages by name; none on systems without dpkg."""
     names = {
         file.name
         for file in (bundle / "_internal").glob("lib*.so*")
@@ -35,6 +35,6 @@ def list_libraries(bundle: Path) -> Iterator[Library]:
 
 
 def ask(*words: str) -> str:
-    """Return what the system's list of packages says, of as much as it knows."""
+    """Return the output of dpkg-query, which may be incomplete."""
     words = ("dpkg-query", *words)
     return subprocess.run(words, check=False, capture_output=True, text=True).stdout

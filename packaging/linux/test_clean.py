@@ -33,13 +33,13 @@ pytestmark = [
 
 
 class Computer:
-    """A folder with a whole system."""
+    """A minimal system in a folder."""
 
     def __init__(self, root):
         self.root = root
 
     def run(self, *words, folder="/root"):
-        """Run a command as somebody does who has just logged in; return what it printed."""
+        """Run a command in a new login shell environment; return its output."""
         private = ("unshare", "--mount", "--pid", "--fork", "--kill-child")
         inside = (f"--mount-proc={self.root}/proc", "chroot", self.root, "env", "-i", "-C", folder)
         given = [f"{name}={text}" for name, text in os.environ.items() if name.startswith(GIVEN)]

@@ -14,21 +14,19 @@ from mydata_like import __version__
 from tests.gui.xvfb import needs_screen, open_screen
 
 DIST = Path(__file__).parents[2] / "dist"
-PICTURE = DIST / "window.png"  # for a person to look at
+PICTURE = DIST / "window.png"  # to be inspected by hand
 SSHD = Path("/usr/sbin/sshd")
 PATIENCE = 300
 
 pytestmark = [
     pytest.mark.timeout(PATIENCE),
-    pytest.mark.skipif(
-        sys.platform != "linux" or not shutil.which("dpkg"), reason="no system of this kind"
-    ),
+    pytest.mark.skipif(sys.platform != "linux" or not shutil.which("dpkg"), reason="needs dpkg"),
 ]
 
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory):
-    """What a computer gets."""
+    """The files that the package installs."""
     folder = tmp_path_factory.mktemp("root")
     (package,) = DIST.glob(f"mydata-like_{__version__}_*.deb")
     subprocess.run(["dpkg", "-x", package, folder], check=True)
@@ -37,7 +35,7 @@ def root(tmp_path_factory):
 
 @pytest.fixture
 def ask(root, tmp_path):
-    """Run the program of the package as a person does, with nothing of this environment."""
+    """Run the program of the package as a user does, with a minimal environment."""
 
     def run(*words, **environment):
         given = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}

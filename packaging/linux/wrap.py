@@ -1,4 +1,4 @@
-"""Wraps the bundle up for Linux: a tarball, and a package for Debian and Ubuntu.
+"""Package the bundle for Linux: a tarball, and a .deb for Debian and Ubuntu.
 
 python packaging/linux/wrap.py BUNDLE ICONS DIST
 """
@@ -15,7 +15,7 @@ from mydata_like import __version__
 LINUX = Path(__file__).parent
 NAME = "mydata-like"
 SHARE = "usr/share"
-# Where files of this folder go.
+# The installed paths of files of this folder.
 PLACES = {
     "mydata-like.desktop": f"{SHARE}/applications/mydata-like.desktop",
     "org.mydata_like.mydata_like.metainfo.xml": (
@@ -38,15 +38,15 @@ Recommends: fonts-dejavu-core
 Suggests: openssh-client
 Section: science
 Priority: optional
-Description: Carry research data to a MyTardis server
- mydata-like carries research data from the PC beside an instrument to a
- MyTardis server, and proves that every byte arrived. It has a window, lives in
- the tray, and does all of it from the command line, too.
+Description: Upload research data to a MyTardis server
+ mydata-like uploads research data from instrument PCs to a MyTardis server,
+ and verifies every byte. It has a window, a tray icon and a command line with
+ all functions.
 """
 
 
-def furnish(root: Path, bundle: Path, icons: Path) -> None:
-    """Put everything where it belongs on a computer."""
+def copy_files(root: Path, bundle: Path, icons: Path) -> None:
+    """Copy all files to their installed paths below `root`."""
     shutil.copytree(bundle, root / "opt" / NAME, symlinks=True)
     command = root / "usr" / "bin" / NAME
     command.parent.mkdir(parents=True)
@@ -66,7 +66,7 @@ def furnish(root: Path, bundle: Path, icons: Path) -> None:
 
 
 def make_package(root: Path, target: Path, architecture: str) -> None:
-    """Make the package of what is below a folder; everything in it belongs to root."""
+    """Build a .deb from the files below a folder; root owns all of them."""
     size = sum(file.lstat().st_size for file in root.rglob("*"))
     libc = ask("getconf", "GNU_LIBC_VERSION").split()[1]
     control = CONTROL.format(
@@ -82,7 +82,7 @@ def make_package(root: Path, target: Path, architecture: str) -> None:
 
 
 def make_tarball(bundle: Path, target: Path) -> None:
-    """Make a tarball, which is unpacked anywhere and started from there."""
+    """Make a tarball of the bundle, which runs from any folder."""
     with tarfile.open(target, "w:xz", preset=6) as tarball:
         tarball.add(bundle, arcname=f"{NAME}-{__version__}", filter=_of_root)
 
@@ -94,19 +94,19 @@ def _of_root(member: tarfile.TarInfo) -> tarfile.TarInfo:
 
 
 def ask(*words: str) -> str:
-    """Return what a command says."""
+    """Return the output of a command."""
     return subprocess.run(words, check=True, capture_output=True, text=True).stdout.strip()
 
 
 def main(bundle: Path, icons: Path, dist: Path) -> None:
-    """Make both, where the tools for it are."""
+    """Make the tarball and, if dpkg-deb is installed, the .deb."""
     machine = ask("uname", "-m")
     make_tarball(bundle, dist / f"{NAME}-{__version__}-linux-{machine}.tar.xz")
     if shutil.which("dpkg-deb"):
         architecture = ask("dpkg", "--print-architecture")
         with TemporaryDirectory() as folder:
             root = Path(folder) / NAME
-            furnish(root, bundle, icons)
+            copy_files(root, bundle, icons)
             make_package(root, dist / f"{NAME}_{__version__}_{architecture}.deb", architecture)
 
 

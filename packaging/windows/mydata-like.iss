@@ -1,6 +1,6 @@
 ; The installer for Windows, by Inno Setup 6: iscc packaging\windows\mydata-like.iss
-; For one person without an administrator's rights, or for everybody (/ALLUSERS); silently with
-; /VERYSILENT /NORESTART. Settings, logs and the ledger stay when the program is removed.
+; Installs for one user without administrator rights, or for all users (/ALLUSERS); silently with
+; /VERYSILENT /NORESTART. Settings, logs and the ledger are kept when the program is removed.
 
 #define Name "mydata-like"
 #define Root "..\.."
@@ -34,7 +34,7 @@ Name: "english"; MessagesFile: "compiler:Default.isl"
 Name: "german"; MessagesFile: "compiler:Languages\German.isl"
 
 [Tasks]
-Name: "path"; Description: "Let a command prompt find the command mydata-like"; Flags: unchecked
+Name: "path"; Description: "Add mydata-like to the PATH of command prompts"; Flags: unchecked
 Name: "tray"; Description: "Start in the tray when I log in"; Flags: unchecked
 
 [Files]

@@ -1,4 +1,4 @@
-"""Writes what Windows shows of the program in its properties: python version.py FILE."""
+"""Write the version information that Windows shows for the program: python version.py FILE."""
 
 import re
 import sys
@@ -28,7 +28,7 @@ VSVersionInfo(
 
 
 def build_resource(version: str) -> str:
-    """Return the resource; a version has four numbers there."""
+    """Return the version resource; Windows requires four numbers."""
     numbers = [int(number) for number in re.findall(r"\d+", version)][:4]
     numbers += [0] * (4 - len(numbers))
     return RESOURCE.format(numbers=tuple(numbers), version=version)

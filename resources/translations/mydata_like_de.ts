@@ -195,8 +195,8 @@
 <context>
     <name>BarChart</name>
     <message>
-        <source>How fast each stage would be alone</source>
-        <translation>Wie schnell jede Stufe allein wäre</translation>
+        <source>Speed of each stage alone</source>
+        <translation>Geschwindigkeit jeder Stufe allein</translation>
     </message>
     <message>
         <source>%1 (%2)</source>
@@ -1598,8 +1598,8 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>keinem anderen</translation>
     </message>
     <message>
-        <source>What would be faster:</source>
-        <translation>Was schneller wäre:</translation>
+        <source>Recommendations:</source>
+        <translation>Empfehlungen:</translation>
     </message>
     <message>
         <source>Not measured:</source>
@@ -1625,8 +1625,8 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Zahl</translation>
     </message>
     <message>
-        <source>Where it varied</source>
-        <translation>Wo es schwankte</translation>
+        <source>Range</source>
+        <translation>Spanne</translation>
     </message>
 </context>
 <context>
@@ -4324,20 +4324,12 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
 <context>
     <name>speed</name>
     <message>
-        <source>The limit is %1 for large files. What it is for tiny ones cannot be told.</source>
-        <translation>Die Grenze ist für große Dateien %1. Was sie für winzige ist, lässt sich nicht bestimmen.</translation>
-    </message>
-    <message>
         <source>Nothing could be measured that predicts the speed of an upload.</source>
         <translation>Es konnte nichts gemessen werden, das sagt, wie schnell Dateien übertragen würden.</translation>
     </message>
     <message>
         <source>The limit is %1 for large files, and %2 for tiny ones.</source>
         <translation>Die Grenze ist für große Dateien %1, für winzige %2.</translation>
-    </message>
-    <message>
-        <source>The way to the server was not measured. Before it, the limit is %1 for large files, and %2 for tiny ones.</source>
-        <translation>Der Weg zum Server wurde nicht gemessen. Davor ist die Grenze für große Dateien %1, für winzige %2.</translation>
     </message>
     <message>
         <source>%1 at %2</source>
@@ -4367,10 +4359,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Compress during transfer: your data shrinks to %1.</source>
         <translation>Unterwegs komprimieren: Ihre Daten schrumpfen auf %1.</translation>
-    </message>
-    <message>
-        <source>Let the program find the number of channels.</source>
-        <translation>Das Programm die Zahl der Kanäle finden lassen.</translation>
     </message>
     <message>
         <source>Keep tiny files in archives, which have one record each (archive.rules).</source>
@@ -4417,60 +4405,20 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>%1: vorher %3, jetzt %2</translation>
     </message>
     <message>
-        <source>Other programs took %1 % of this computer: it may be faster alone.</source>
-        <translation>Andere Programme nahmen %1 % dieses Computers in Anspruch: Allein wäre er vielleicht schneller.</translation>
-    </message>
-    <message>
         <source>The staging host allows no shell: its processors, its disk without the network, the round trip and tiny files could not be measured.</source>
         <translation>Der Annahmerechner erlaubt keine Shell: seine Prozessoren, seine Festplatte ohne das Netz, die Umlaufzeit und winzige Dateien lassen sich nicht bestimmen.</translation>
-    </message>
-    <message>
-        <source>The speed of registering and verifying was not measured, since a test must not leave records, and no earlier run had to wait for it.</source>
-        <translation>Wie schnell der Server Einträge anlegt und prüft, wurde nicht gemessen, denn ein Test darf keine hinterlassen: Kein früherer Lauf musste darauf warten.</translation>
     </message>
     <message>
         <source>The staging host allows only scp, which cannot remove files: nothing was sent, and only this computer and the API were measured.</source>
         <translation>Der Annahmerechner erlaubt nur scp, das nichts entfernen kann: Es wurde nichts gesendet; nur dieser Computer und die API wurden gemessen.</translation>
     </message>
     <message>
-        <source>The way to the server was not measured: ask for approval first.</source>
-        <translation>Der Weg zum Server wurde nicht gemessen: Bitten Sie zuerst um die Freigabe.</translation>
-    </message>
-    <message>
         <source>The improvement was not measured: the staging host no longer allows a shell.</source>
         <translation>Was die Einstellungen bringen, wurde nicht gemessen: Der Annahmerechner erlaubt keine Shell mehr.</translation>
     </message>
     <message>
-        <source>The data directory has too few large files to tell how fast it reads them.</source>
-        <translation>Im Datenordner sind zu wenige große Dateien, um zu sagen, wie schnell sie gelesen werden.</translation>
-    </message>
-    <message>
-        <source>The data directory has too few tiny files to tell how fast it reads them.</source>
-        <translation>Im Datenordner sind zu wenige winzige Dateien, um zu sagen, wie schnell sie gelesen werden.</translation>
-    </message>
-    <message>
-        <source>The way to the server was not measured: the staging area has no host.</source>
-        <translation>Der Weg zum Server wurde nicht gemessen: Zum Annahmebereich gehört kein Rechner.</translation>
-    </message>
-    <message>
-        <source>The way to the server was not measured: files are sent over HTTP.</source>
-        <translation>Der Weg zum Server wurde nicht gemessen: Dateien werden über HTTP übertragen.</translation>
-    </message>
-    <message>
-        <source>The way to the server was not measured: %1</source>
-        <translation>Der Weg zum Server wurde nicht gemessen: %1</translation>
-    </message>
-    <message>
-        <source>%1 could not be measured to the end: %2</source>
-        <translation>Nicht bis zum Ende gemessen: %1 (%2)</translation>
-    </message>
-    <message>
         <source>%1: there was no time left to measure this.</source>
         <translation>Für diese Messung blieb keine Zeit: %1</translation>
-    </message>
-    <message>
-        <source>%1 on the staging host could not be removed; the next test will.</source>
-        <translation>%1 auf dem Annahmerechner konnte nicht entfernt werden; der nächste Test tut es.</translation>
     </message>
     <message>
         <source>A speed test would disturb the instrument or its network now. %1</source>
@@ -4493,20 +4441,20 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Der Geschwindigkeitstest endete unerwartet (%1).</translation>
     </message>
     <message>
-        <source>Make it once more: that also removes what this one left on the server.</source>
-        <translation>Machen Sie ihn noch einmal: Das entfernt auch, was dieser auf dem Server zurückgelassen hat.</translation>
-    </message>
-    <message>
         <source>%1: %2</source>
         <translation>%1: %2</translation>
     </message>
     <message>
-        <source>the number of channels over this distance or the size of batches</source>
-        <translation>die Zahl der Kanäle über diese Entfernung oder die Größe der Bündel</translation>
+        <source>The limit is %1 for large files. The limit for tiny files is unknown.</source>
+        <translation>Die Grenze ist für große Dateien %1. Die Grenze für winzige Dateien ist nicht bekannt.</translation>
     </message>
     <message>
-        <source>Let more tiny files travel together, as by default.</source>
-        <translation>Mehr kleine Dateien zusammen schicken, wie voreingestellt.</translation>
+        <source>The connection to the server was not measured. Without it, the limit is %1 for large files, and %2 for tiny ones.</source>
+        <translation>Die Verbindung zum Server wurde nicht gemessen. Ohne sie ist die Grenze für große Dateien %1, für winzige %2.</translation>
+    </message>
+    <message>
+        <source>the number of channels over this distance or the size of batches</source>
+        <translation>die Zahl der Kanäle über diese Entfernung oder die Größe der Bündel</translation>
     </message>
     <message>
         <source>%1, quick</source>
@@ -4515,14 +4463,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Speed test of mydata-like, %1</source>
         <translation>Geschwindigkeitstest von mydata-like, %1</translation>
-    </message>
-    <message>
-        <source>What would be faster</source>
-        <translation>Was schneller wäre</translation>
-    </message>
-    <message>
-        <source>What it gained</source>
-        <translation>Was es gebracht hat</translation>
     </message>
     <message>
         <source>What could not be measured</source>
@@ -4569,15 +4509,15 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>API des Servers</translation>
     </message>
     <message>
-        <source>the processors that both sides share (most of all checksums)</source>
+        <source>the processors that both sides share (mainly checksums)</source>
         <translation>die von beiden Seiten geteilte Rechenleistung (vor allem für Prüfsummen)</translation>
     </message>
     <message>
-        <source>the processors that both sides share (most of all encryption)</source>
+        <source>the processors that both sides share (mainly encryption)</source>
         <translation>die von beiden Seiten geteilte Rechenleistung (vor allem für die Verschlüsselung)</translation>
     </message>
     <message>
-        <source>the processors that both sides share (most of all receiving)</source>
+        <source>the processors that both sides share (mainly receiving)</source>
         <translation>die von beiden Seiten geteilte Rechenleistung (vor allem für das Empfangen)</translation>
     </message>
     <message>
@@ -4703,8 +4643,32 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Alles zusammen, kleine Dateien, in Bündeln wie voreingestellt</translation>
     </message>
     <message>
-        <source>Way to the server</source>
-        <translation>Weg zum Server</translation>
+        <source>Connection to the server</source>
+        <translation>Verbindung zum Server</translation>
+    </message>
+    <message>
+        <source>Run it again: that also removes the files that this one left on the server.</source>
+        <translation>Starten Sie ihn noch einmal: Das entfernt auch die Dateien, die dieser auf dem Server hinterlassen hat.</translation>
+    </message>
+    <message>
+        <source>Choose the number of channels automatically.</source>
+        <translation>Die Zahl der Kanäle automatisch wählen.</translation>
+    </message>
+    <message>
+        <source>Send more tiny files together: use the default batch sizes.</source>
+        <translation>Mehr winzige Dateien zusammen senden: die voreingestellten Bündelgrößen verwenden.</translation>
+    </message>
+    <message>
+        <source>Other programs used %1 % of this computer: it may be faster alone.</source>
+        <translation>Andere Programme nahmen %1 % dieses Computers in Anspruch: Allein wäre er vielleicht schneller.</translation>
+    </message>
+    <message>
+        <source>Recommendations</source>
+        <translation>Empfehlungen</translation>
+    </message>
+    <message>
+        <source>Measured gain</source>
+        <translation>Gemessener Gewinn</translation>
     </message>
     <message>
         <source>Compression</source>
@@ -4733,6 +4697,42 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>%1 requests/s</source>
         <translation>%1 Anfragen/s</translation>
+    </message>
+    <message>
+        <source>The speed of registering and verifying was not measured, because a test must not leave records and no earlier run had to wait for it.</source>
+        <translation>Wie schnell der Server Einträge anlegt und prüft, wurde nicht gemessen, denn ein Test darf keine Einträge hinterlassen, und kein früherer Lauf musste darauf warten.</translation>
+    </message>
+    <message>
+        <source>The data directory has too few large files to measure how fast they are read.</source>
+        <translation>Im Datenordner sind zu wenige große Dateien, um zu messen, wie schnell sie gelesen werden.</translation>
+    </message>
+    <message>
+        <source>The data directory has too few tiny files to measure how fast they are read.</source>
+        <translation>Im Datenordner sind zu wenige winzige Dateien, um zu messen, wie schnell sie gelesen werden.</translation>
+    </message>
+    <message>
+        <source>The connection to the server was not measured: ask for approval first.</source>
+        <translation>Die Verbindung zum Server wurde nicht gemessen: Bitten Sie zuerst um die Freigabe.</translation>
+    </message>
+    <message>
+        <source>The connection to the server was not measured: the staging area has no host.</source>
+        <translation>Die Verbindung zum Server wurde nicht gemessen: Zum Annahmebereich gehört kein Rechner.</translation>
+    </message>
+    <message>
+        <source>The connection to the server was not measured: files are sent over HTTP.</source>
+        <translation>Die Verbindung zum Server wurde nicht gemessen: Dateien werden über HTTP übertragen.</translation>
+    </message>
+    <message>
+        <source>The connection to the server was not measured: %1</source>
+        <translation>Die Verbindung zum Server wurde nicht gemessen: %1</translation>
+    </message>
+    <message>
+        <source>%1 could not be fully measured: %2</source>
+        <translation>Nicht vollständig gemessen: %1 (%2)</translation>
+    </message>
+    <message>
+        <source>%1 on the staging host could not be removed; the next test removes it.</source>
+        <translation>%1 auf dem Annahmerechner konnte nicht entfernt werden; der nächste Test entfernt es.</translation>
     </message>
     <message>
         <source>The bandwidth is limited to %1 now, but a test sends as fast as it can.</source>

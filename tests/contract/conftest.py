@@ -1,4 +1,4 @@
-"""A real sshd and what stands before it, for tests of links that do not behave."""
+"""A real sshd behind a TCP proxy, for tests of faulty connections."""
 
 import pytest
 

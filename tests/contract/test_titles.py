@@ -7,7 +7,7 @@ import pytest
 from mydata_like.core.model import DatasetFolder, Layout, OwnerKind
 from mydata_like.core.ports import ExperimentDraft
 from mydata_like.demo.demo_server import EmbeddedServer
-from mydata_like.demo.fixtures import Person, add_person
+from mydata_like.demo.fixtures import DemoUser, add_user
 from mydata_like.engine.datasets import Datasets, Identity
 from mydata_like.server.api import HttpServer
 from mydata_like.server.client import ApiClient
@@ -15,10 +15,10 @@ from mydata_like.settings.schema import Data, Server
 from tests.fakes.clock import FakeClock
 
 PEOPLE = (
-    Person("testuser3", "t3@example.org", ""),
-    Person("madonna", "madonna@example.org", "Madonna"),
-    Person("prince", "prince@example.org", " Prince"),
-    Person("eve", "eve@example.org", "Eve  Adams "),
+    DemoUser("testuser3", "t3@example.org", ""),
+    DemoUser("madonna", "madonna@example.org", "Madonna"),
+    DemoUser("prince", "prince@example.org", " Prince"),
+    DemoUser("eve", "eve@example.org", "Eve  Adams "),
 )
 RULE = {
     "testuser3": "Scope - testuser3",
@@ -39,7 +39,7 @@ BEFORE = {
 def embedded(tmp_path):
     with EmbeddedServer(tmp_path / "server", verify_delay=0.01) as server:
         for person in PEOPLE:
-            add_person(server.site.store, person)
+            add_user(server.site.store, person)
         yield server
 
 

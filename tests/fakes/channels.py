@@ -1,4 +1,4 @@
-"""What channel workers do in tests: all that they do, but over local shells instead of SSH."""
+"""Channel workers for tests: the real ones, with local shells instead of SSH."""
 
 import os
 import signal
@@ -23,7 +23,7 @@ SHELL = HostCapabilities("shell", "a local shell", tar="gnu", checksum=b"md5sum"
 
 
 class NearSession(LocalSession):
-    """Of a host that is near: its first shell waits already, which takes a while to start."""
+    """A session of a near host, whose first shell is started in advance."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -37,7 +37,7 @@ class NearSession(LocalSession):
 
 
 class StuckSession(NearSession):
-    """Says nothing any more once it has written a megabyte, or dies of it."""
+    """A session that hangs after it has written a megabyte, or kills its process."""
 
     def __init__(self, *, dies: bool) -> None:
         super().__init__()
@@ -52,14 +52,14 @@ class StuckSession(NearSession):
 
 
 class RefusingSession(LocalSession):
-    """Of a host that is at its limit of processes."""
+    """A session of a host that has reached its limit of processes."""
 
     def start(self, command: bytes) -> NoReturn:
         raise RejectedError("The host runs no commands for us.", code="ssh.exec-refused")
 
 
 class FaultySession(NearSession):
-    """Raises what only a mistake of ours would: as a channel opens, or as it is written to."""
+    """A session that raises an unexpected error when a channel opens or is written to."""
 
     def __init__(self, *, opens: bool) -> None:
         super().__init__()
@@ -82,7 +82,7 @@ SESSIONS = {
 
 
 class FarSession(LocalSession):
-    """Of a host that is a long way off."""
+    """A session of a distant host."""
 
     def start(self, command: bytes) -> Stream:
         threading.Event().wait(0.05)
@@ -90,7 +90,7 @@ class FarSession(LocalSession):
 
 
 def main() -> None:
-    """Be a channel worker whose host's name says how it behaves."""
+    """Run a channel worker whose behaviour is selected by the name of its host."""
     work(connect)
 
 
@@ -120,7 +120,7 @@ def connect(plan: WorkerConfig) -> tuple[SshSession, HostCapabilities]:
 
 
 def _connect_far(most: str, markers: str) -> tuple[SshSession, HostCapabilities]:
-    """Connect to a host that grants so many sessions."""
+    """Connect to a distant host that allows at most `most` sessions."""
     if not any(_first(Path(f"{markers}-{number}")) for number in range(int(most))):
         raise _too_many()
     return FarSession(), SHELL._replace(cpus=1)
@@ -131,7 +131,7 @@ def _too_many() -> TransientError:
 
 
 def _first(marker: Path) -> bool:
-    """Return whether no one has asked this before."""
+    """Return whether this is the first call with this marker, from any process."""
     try:
         marker.touch(exist_ok=False)
     except FileExistsError:

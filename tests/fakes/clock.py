@@ -1,10 +1,10 @@
-"""Time that moves when it is waited on."""
+"""A clock that moves only when code waits on it."""
 
 from datetime import UTC, datetime, timedelta
 
 
 class FakeClock:
-    """A clock for tests; a wait on one of its cancel flags moves it."""
+    """A clock for tests; waiting on one of its cancel flags moves it."""
 
     def __init__(self, start: datetime = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)) -> None:
         self._start = start
@@ -20,12 +20,12 @@ class FakeClock:
         self._passed += seconds
 
     def cancel(self) -> "FakeCancel":
-        """Return a request to stop whose waits move this clock."""
+        """Return a cancel flag whose waits move this clock."""
         return FakeCancel(self)
 
 
 class FakeCancel:
-    """A request to stop; `waits` are the uninterrupted waits, in seconds."""
+    """A cancel flag; `waits` has the seconds of all waits that were not interrupted."""
 
     def __init__(self, clock: FakeClock) -> None:
         self._clock = clock

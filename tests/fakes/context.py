@@ -1,4 +1,4 @@
-"""The context of a run that never reaches a disk, a host or a server."""
+"""The context of a run without a disk, a staging host or a server."""
 
 from contextlib import nullcontext
 from typing import Any
@@ -24,7 +24,7 @@ class FixedTransport:
 
 
 def make_context(gate: Gate, emit, *, transport: Any = None, **parts: Any) -> RunContext:
-    """Return a context around a gate; `parts` take the places of what a run usually has."""
+    """Return a context with this gate; `parts` replace the default parts."""
     clock, transport = gate.clock, transport or FixedTransport()
     channels = ChannelPool(transport, gate, emit, Bandwidth(clock))
     usual = {

@@ -1,4 +1,4 @@
-"""A ledger that forgets when the test ends."""
+"""A ledger in memory."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
@@ -22,7 +22,7 @@ from tests.fakes.clock import FakeClock
 
 
 class MemoryLedger:
-    """Keeps entries in a dict; `history` has every row that was ever recorded."""
+    """A ledger that stores entries in a dict; `history` has every row that was ever recorded."""
 
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
         self.entries: dict[bytes, Entry] = {}
@@ -73,7 +73,7 @@ class MemoryLedger:
     def record_listed(self, dataset: DatasetId, newest: NewestDatafile) -> None:
         self.listed[dataset] = DatasetListing(newest, self.clock.now())
 
-    def open_room(self) -> dict[tuple[str, str], Any]:
+    def open_mapping(self) -> dict[tuple[str, str], Any]:
         return {}
 
     def record(self, entries: Sequence[Entry]) -> None:

@@ -1,4 +1,4 @@
-"""Local files that have settled, and where they go."""
+"""Settled local files, and a local staging area."""
 
 import hashlib
 import os
@@ -12,7 +12,7 @@ MODIFIED = 1_600_000_000
 
 
 class Place:
-    """A folder of local files, and the folder that plays the staging area."""
+    """A folder of local files, and a folder that serves as the staging area."""
 
     def __init__(self, root: Path) -> None:
         self.source = root / "source"
@@ -21,7 +21,7 @@ class Place:
         self._random = random.Random(1)
 
     def write(self, remote: str, size: int, content: bytes | None = None) -> Member:
-        """Write a local file that goes to `remote`; settle it before it is sent."""
+        """Write a local file to send to `remote`; call `settle` before it is sent."""
         path = self.source / hashlib.sha256(remote.encode()).hexdigest()
         path.write_bytes(self._random.randbytes(size) if content is None else content)
         os.utime(path, (MODIFIED, MODIFIED))
@@ -46,7 +46,7 @@ class Place:
         return self.location / os.fsdecode(member.remote)
 
     def arrived(self, member: Member) -> bool:
-        """Whether the member lies in the staging area as it lies here."""
+        """Return whether the member is in the staging area with the same bytes."""
         there = self.there(member)
         here = Path(os.fsdecode(member.path))
         return there.is_file() and there.read_bytes() == here.read_bytes()

@@ -1,4 +1,4 @@
-"""A link and two computers as a model: how much some channels carry, with noise and delay."""
+"""A model of a network and two computers: the throughput of channels, with noise and delay."""
 
 from dataclasses import dataclass, field
 from functools import cache
@@ -8,12 +8,12 @@ from mydata_like.engine.channel_tuner import ChannelTuner, ThroughputSample
 
 MB = 1_000_000
 TICK = 0.5
-FRESH = 5.0  # seconds in which there is nothing to be verified yet
+FRESH = 5.0  # seconds at the start without any verification
 
 
 @dataclass(frozen=True)
 class Mix:
-    """The payloads of a run: mean size of one, files in it."""
+    """The payloads of a run: mean size, and files per payload."""
 
     size: float
     files: float
@@ -27,7 +27,7 @@ ARCHIVE = Mix(16 * MB, 240)
 
 @dataclass(frozen=True)
 class Road:
-    """What limits the channels: the round trip, the link, the processors of both sides."""
+    """The limits of channels: the round trip, the network, the processors of both sides."""
 
     rtt: float = 0.0  # seconds
     cores: int = 2  # that client and server share
@@ -36,14 +36,14 @@ class Road:
     per_file: float = 100e-6
     turns: float = 2.0  # round trips between two payloads of a channel
     window: float = 2 * MB  # bytes under way on a channel
-    crowd: float = 0.07  # what each channel beyond the cores costs all
+    crowd: float = 0.07  # the cost for all channels of each one beyond the cores
 
     def carry(self, mix: Mix, channels: int) -> float:
-        """Return payloads a second."""
+        """Return the payloads a second of a number of channels."""
         return _carry(self, mix, channels)
 
     def best(self, mix: Mix, capacity: int) -> float:
-        """Return the payloads a second of the best number of channels."""
+        """Return the payloads a second of the best number of channels up to `capacity`."""
         return max(self.carry(mix, channels) for channels in range(1, capacity + 1))
 
 
@@ -60,9 +60,9 @@ def _carry(road: Road, mix: Mix, channels: int) -> float:
 
 @dataclass
 class Trip:
-    """A run over a road by the clock of the model: the climb says how many channels there are.
+    """A run in the model's time, in which a `ChannelTuner` sets the number of channels.
 
-    `moves` are its moments, numbers and reasons.
+    `moves` has the time, the new number and the reason of each change.
     """
 
     road: Road
@@ -70,16 +70,16 @@ class Trip:
     noise: float = 0.15
     seed: int = 1
     climb: ChannelTuner = field(default_factory=ChannelTuner)
-    bandwidth: float = 0.0  # that is allowed
+    bandwidth: float = 0.0  # the limit in bytes a second; 0 is none
     gusts: float = 1.0  # seconds for which the noise stays the same
-    slowing: float = 0.0  # by which it goes faster before the server has begun to verify
+    slowing: float = 0.0  # the gain in speed before the server starts to verify
     moves: list[tuple[float, int, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._random = Random(self.seed)
         self._sight = ThroughputSample(0.0, 0.0, 0.0, 0.0)
         self._opened = 0
-        self._opening = 0.0  # since when more are on their way
+        self._opening = 0.0  # the time since when more channels are being opened
         self._weather = 1.0
 
     @property
@@ -87,7 +87,7 @@ class Trip:
         return self._sight.moment
 
     def go(self, seconds: float, mix: Mix, *, supply: float = 1.0) -> float:
-        """Carry on so long and return the bytes a second; there is work for this share of it."""
+        """Continue for some seconds with work for a share of them; return the bytes a second."""
         before, until = self._sight, self.moment + seconds
         while self.moment < until - TICK / 2:
             self._tick(mix, supply)
@@ -114,7 +114,7 @@ class Trip:
             self.moves.append((self.moment, self.climb.channels, reason))
 
     def _open(self) -> None:
-        """Let what is to be opened take its round trips; what is to be closed is closed."""
+        """Open channels after their round trips, or close them immediately."""
         wanted = self.climb.channels
         if wanted <= self._opened:
             self._opened, self._opening = max(wanted, 1), self.moment

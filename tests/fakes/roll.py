@@ -1,4 +1,4 @@
-"""Remembers sources until the test ends."""
+"""A record of sources in memory."""
 
 from datetime import UTC, datetime
 
@@ -8,7 +8,7 @@ ADDED = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class MemoryRoll:
-    """Keeps what each source became, and which are finished."""
+    """A record of the destination of each source, and of the finished ones."""
 
     def __init__(self) -> None:
         self.destinations: dict[bytes, Destination] = {}

@@ -1,4 +1,4 @@
-"""ScriptedServer: the API in dictionaries, with faults on request."""
+"""The server's API in memory, with faults on request."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -29,15 +29,16 @@ T = TypeVar("T")
 ACCOUNT = User(1, "facility", "Facility Account")
 MANAGERS = Group(1, "managers")
 FACILITY = Facility(1, "Demo Facility", MANAGERS)
-FIRST_LOOK = datetime(2026, 1, 5, 20, 0)  # noqa: DTZ001 - the server's times tell no zone
+FIRST_LOOK = datetime(2026, 1, 5, 20, 0)  # noqa: DTZ001 - the server's times have no zone
 
 
 class ScriptedServer:
-    """Keeps what it receives; `faults[name]` is a list of errors to raise, one a call.
+    """A server that stores records in dicts; `faults[name]` has errors to raise, one per call.
 
-    An error in `late_faults` is raised after the call has done its work: the lost reply.
-    Verification happens when `verify()` is called; files named in `bad` never verify, and
-    those in `stale` boxes. Of those in `begun` the next look ends well: it read earlier bytes.
+    An error in `late_faults` is raised after the call has done its work, as for a lost reply.
+    Replicas are verified when `verify()` is called. Files named in `bad` and replicas in `stale`
+    boxes are never verified. The next verification of those in `begun` succeeds, because it read
+    earlier bytes.
     """
 
     def __init__(self) -> None:
@@ -50,10 +51,10 @@ class ScriptedServer:
         self.faults: dict[str, list[BaseException]] = {}
         self.late_faults: dict[str, list[BaseException]] = {}
         self.calls: Counter[str] = Counter()
-        self.listed = 0  # records that were given in listings
+        self.listed = 0  # records that were returned in listings
         self.bad: set[str] = set()
         self.begun: set[str] = set()
-        self.unread: set[str] = set()  # boxes at whose replicas it does not look
+        self.unread: set[str] = set()  # boxes whose replicas are not verified
         self.stale: set[str] = set()  # boxes whose replicas have earlier bytes
         self.contents: dict[str, bytes] = {}
         self.refused: set[str] = set()
@@ -176,7 +177,7 @@ class ScriptedServer:
         self.verify(lambda record: record.id == datafile)
 
     def verify(self, chosen: Callable[[Datafile], bool] = lambda record: True) -> None:
-        """Look at the bytes of these records, as the server does in the background."""
+        """Verify these records, as the server does in the background."""
         for record in filter(chosen, list(self.records.values())):
             stamp = (FIRST_LOOK + timedelta(seconds=next(self._looks))).isoformat()
             good = record.name not in self.bad or record.name in self.begun
@@ -192,7 +193,7 @@ class ScriptedServer:
             self.records[record.id] = record._replace(replicas=looked)
 
     def add(self, dataset: DatasetId, record: Datafile) -> Datafile:
-        """Put a record there as if someone else had made it."""
+        """Add a record as another client would."""
         made = record._replace(id=DatafileId(next(self._ids)), dataset=dataset)
         self.records[made.id] = made
         return made

@@ -1,4 +1,4 @@
-"""An SSH session without SSH: commands run in local shells, and the line can be cut."""
+"""A session without SSH: commands run in local shells, and the connection can be cut."""
 
 import os
 import select
@@ -11,7 +11,7 @@ from mydata_like.ssh.session import CommandResult, SftpSession
 
 
 class LocalStream:
-    """A local process as the remote command; `allow` says how much of a write gets through."""
+    """A local process instead of a remote command; `allow` returns how much of a write arrives."""
 
     shut = 0.0
 
@@ -53,7 +53,7 @@ class LocalStream:
             raise TransientError("The command has ended.") from error
 
     def cut(self) -> None:
-        """Break the line; what the other side said before it noticed has still arrived."""
+        """Cut the connection; output that the command wrote before still arrives."""
         self._process.stdin.close()
         self._kept += self._process.stdout.read()
         self._process.stderr.read()
@@ -97,7 +97,7 @@ class LocalStream:
 
 
 class SlowToAnswer:
-    """A stream whose questions, which are short, are answered after so many seconds."""
+    """A stream that delays the answers to short writes by some seconds."""
 
     def __init__(self, stream: LocalStream, seconds: float) -> None:
         self._stream = stream
@@ -118,9 +118,9 @@ class SlowToAnswer:
 
 
 class LocalSession:
-    """Runs commands here, as the account of the tests; after `limit` bytes the line breaks.
+    """A session that runs commands locally; the connection breaks after `limit` bytes.
 
-    `path` is where its commands are found, when that is not where ours are.
+    `path` replaces the search path of commands.
     """
 
     stack = "local"

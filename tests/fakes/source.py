@@ -1,4 +1,4 @@
-"""What a stage reads from, without threads: items, and pauses that move the clock."""
+"""The input of a stage without threads: items, and pauses that move the clock."""
 
 from collections.abc import Iterator
 from typing import Generic, TypeVar
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class ListSource(Generic[T]):
-    """Gives its items in order; None stands for a poll in vain. `starving` is as it is set."""
+    """A source of items in order; None is a poll without a result. `starving` is a fixed value."""
 
     def __init__(self, items: list[T | None], clock: FakeClock, *, starving: bool = False) -> None:
         self._items = list(items)

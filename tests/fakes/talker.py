@@ -1,4 +1,4 @@
-"""A channel worker that prints, and has a child that reads what it inherits."""
+"""A channel worker that prints, and whose child reads the standard input it inherits."""
 
 import subprocess
 

@@ -1,4 +1,4 @@
-"""A computer whose clock is set and which sleeps, for the watch to live on."""
+"""A computer for tests of the watch: its clock can be set, and it can sleep."""
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -7,10 +7,10 @@ from mydata_like.engine.scheduler import RunResult, Scheduler, SchedulerDeps, Sc
 
 
 class Computer:
-    """Clock and request to stop in one: `wait` lets time pass, and incidents happen.
+    """A clock and cancel flag: `wait` moves the time and executes incidents.
 
-    Incidents are done once the true time has come, in their order; each is given the
-    computer. Monotonic time stands still while the computer sleeps.
+    Incidents are called with the computer at their true time, in order. Monotonic time stops while
+    the computer sleeps.
     """
 
     def __init__(self, start: datetime, end: datetime, incidents=()) -> None:
@@ -55,7 +55,7 @@ class Computer:
 
 
 class Memory:
-    """What outlives the program."""
+    """Times that survive a restart of the program."""
 
     def __init__(self) -> None:
         self.moments = {}
@@ -69,7 +69,7 @@ class Memory:
 
 @dataclass
 class Signs:
-    """Signs of change that a test gives."""
+    """Signs of changed files, set by a test."""
 
     there: bool = False
 
@@ -80,7 +80,7 @@ class Signs:
 
 @dataclass
 class Life:
-    """The program on a computer: started again whenever it is stopped, until the end."""
+    """The program on a computer; it is restarted whenever it is stopped, until the end."""
 
     computer: Computer
     plan: ScheduleSnapshot
@@ -90,8 +90,8 @@ class Life:
     ends: list = field(default_factory=list)  # how the next runs end; complete by default
     memory: Memory = field(default_factory=Memory)
     signs: Signs = field(default_factory=Signs)
-    wish: str = ""  # why a user wants a run
-    runs: list = field(default_factory=list)  # (what the clock showed, reason)
+    wish: str = ""  # the reason of a run that the user has started
+    runs: list = field(default_factory=list)  # (time of the clock, reason)
     events: list = field(default_factory=list)
 
     def live(self) -> "Life":

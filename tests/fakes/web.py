@@ -1,4 +1,4 @@
-"""A web server on a real socket with the answers of a test."""
+"""A web server on a real socket with scripted answers."""
 
 import json
 import os
@@ -53,7 +53,7 @@ def raw(content: bytes, *, close: bool = True) -> Answer:
 
 
 def reset(sock: socket.socket) -> None:
-    """Break the connection off, as a crashed proxy does."""
+    """Reset the connection, as a crashed proxy does."""
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
     os.close(sock.detach())
 
@@ -69,7 +69,7 @@ def page(*rows: Any, total: int | None = None) -> Answer:
 
 
 class Web:
-    """`rules` are tried in order; what none answers is the account's look-up, or a 404."""
+    """The answers of a server: `rules` are tried in order, then the account's query, then a 404."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -79,7 +79,7 @@ class Web:
         self.account: Answer = page(ACCOUNT)
 
     def on(self, method: str, path: str, *answers: Answer) -> None:
-        """Answer so in turn; the last answer stays."""
+        """Answer matching requests with these in turn; the last answer is repeated."""
         left = deque(answers)
 
         def rule(asked: Asked) -> Answer | None:
@@ -143,7 +143,7 @@ class SixServer(Server):
 
 @contextmanager
 def web_server(context: ssl.SSLContext | None = None, *, six: bool = False) -> Iterator[Web]:
-    """Serve on a free port of this machine, over IPv6 if wanted."""
+    """Serve on a free port of this machine, optionally over IPv6."""
     server = SixServer(("::1", 0), Handler) if six else Server(("127.0.0.1", 0), Handler)
     host = "[::1]" if six else "127.0.0.1"
     scheme = "http"

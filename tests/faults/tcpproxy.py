@@ -1,4 +1,4 @@
-"""A TCP proxy on loopback that harms what passes: slow, silent, cut or reset."""
+"""A TCP proxy on loopback with faults: slow, stalled, cut or reset connections."""
 
 import socket
 import struct
@@ -7,18 +7,19 @@ import time
 from contextlib import suppress
 
 _CHUNK = 64 * 1024
-_LOOK = 0.005  # seconds between looks whether a stall has ended
+_POLL = 0.005  # seconds between checks whether a stall has ended
 
 
 class TcpProxy:
-    """Passes connections on to a port of this machine; a context.
+    """A proxy for a port of this machine; a context manager.
 
-    `latency` is seconds each way, `bandwidth` bytes a second each way (0: no limit); both may
-    be changed at any time. `late`: the next answers come so many seconds later, one after another.
-    `stall` set: nothing passes any more, connections stay open.
-    `stall_after_answer`: that happens once the server has said so many bytes at once.
-    `cut_after`: reset a connection once so many bytes went towards the server.
-    `most`: so many connections at once; others are closed before the server says a word.
+    `latency` is in seconds each way, `bandwidth` in bytes a second each way (0: no limit); both can
+    be changed at any time.
+    `late`: delays in seconds of the next answers, one after another.
+    `stall`: if set, nothing passes any more, and connections stay open.
+    `stall_after_answer`: set `stall` after the server has sent so many bytes at once.
+    `cut_after`: reset a connection after so many bytes towards the server.
+    `most`: limit of connections at once; others are closed before the server sends anything.
     """
 
     def __init__(self, port, *, latency=0.0, bandwidth=0, cut_after=None):
@@ -54,14 +55,14 @@ class TcpProxy:
             thread.join(60)
 
     def reset_all(self):
-        """Answer every connection with RST."""
+        """Reset all connections."""
         for side in self._sides():
             with suppress(OSError):
                 side.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self._close_all()
 
     def fin_all(self):
-        """End every connection politely."""
+        """Shut down all connections normally."""
         for side in self._sides():
             with suppress(OSError):
                 side.shutdown(socket.SHUT_RDWR)
@@ -86,7 +87,7 @@ class TcpProxy:
         with suppress(OSError):
             while True:
                 near, _ = self._listener.accept()
-                self._closing.wait(2 * self.latency)  # what was closed before is gone by then
+                self._closing.wait(2 * self.latency)  # earlier connections are closed by then
                 if self.most is not None and self._under_way >= self.most:
                     self.refused += 1
                     near.close()
@@ -138,7 +139,7 @@ class TcpProxy:
 
     def _hold(self):
         while self.stall.is_set() and not self._closing.is_set():
-            self._closing.wait(_LOOK)
+            self._closing.wait(_POLL)
 
     def _delay(self, count, upwards):
         pause = self.latency + (count / self.bandwidth if self.bandwidth else 0)
@@ -149,7 +150,7 @@ class TcpProxy:
 
 
 class SilentServer:
-    """Accepts connections and never says a word; a context."""
+    """A server that accepts connections and sends nothing; a context manager."""
 
     def __enter__(self):
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -161,7 +162,7 @@ class SilentServer:
 
 
 def seconds_for(action):
-    """Return how long an action takes."""
+    """Return the duration of an action in seconds."""
     start = time.monotonic()
     action()
     return time.monotonic() - start

@@ -1,8 +1,8 @@
-"""Runs the fuzz targets: `python -m tests.fuzz [--target NAME] [--seconds 300] [--seed 1]`.
+"""Run the fuzz targets: `python -m tests.fuzz [--target NAME] [--seconds 300] [--seed 1]`.
 
-Each target works in a process of its own, two at a time. It fails where its parser raises what it
-does not declare, takes longer than ten seconds for one input, or needs more than 300 MB; the
-input is kept then. The exit code is 1 if any has failed.
+Each target runs in a separate process, two at a time. It fails if its parser raises an undeclared
+error, takes longer than ten seconds for one input, or needs more than 300 MB; that input is kept.
+The exit code is 1 if any target has failed.
 """
 
 import argparse
@@ -22,7 +22,7 @@ GRACE = 60.0  # seconds for a child to start and end
 
 
 def main() -> int:
-    """Run what is asked for, print a table, and return the exit code."""
+    """Run the chosen targets, print a table, and return the exit code."""
     options = _parse()
     if options.child:
         result = run_target(TARGETS[options.target[0]], options.seconds, options.seed, options.keep)
@@ -47,11 +47,13 @@ def main() -> int:
 
 def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
-    parser.add_argument("--target", action="append", choices=TARGETS, help="all without it")
+    parser.add_argument(
+        "--target", action="append", choices=TARGETS, help="target to run; all by default"
+    )
     parser.add_argument("--seconds", type=float, default=300.0, help="for each target")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2, help="targets at a time")
-    parser.add_argument("--keep", type=Path, help="where inputs that failed are kept")
+    parser.add_argument("--keep", type=Path, help="folder for inputs that failed")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     return parser.parse_args()
 

@@ -1,4 +1,4 @@
-"""What staging hosts and SSH agents say: SFTP, the answers of shells, of scp and of agents."""
+"""Fuzz targets for staging hosts and SSH agents: SFTP, and the output of shells and agents."""
 
 import io
 import shlex
@@ -27,11 +27,11 @@ from mydata_like.transfer.worker_messages import Member, RenameTask
 from tests.fuzz.target import Parse, Target, plain
 
 MEMBER_NAMES: Final = [b"a", b"b c", b"d"]
-ENDLESS: Final = 1 << 30  # bytes that a host sends after all
+ENDLESS: Final = 1 << 30  # zeros that a host sends after the input
 
 
 class _Answering:
-    """A stream on which a host says what the input holds, and then zeros as if for ever."""
+    """A stream on which a host sends the input, and then up to `filling` zeros."""
 
     shut = 0.0
 
@@ -40,7 +40,7 @@ class _Answering:
         self._filling = filling
 
     def write(self, data: bytes | memoryview) -> None:
-        """Take what we say."""
+        """Ignore the data."""
 
     def read(self, size: int) -> bytes:
         return self._said.read(size) or self._fill(size)
@@ -67,7 +67,7 @@ ENDPOINT: Final = Endpoint("host", 22, "user", Path("key"), Path("known_hosts"))
 
 
 class _Session:
-    """A session whose every command answers with the input."""
+    """A session in which every command outputs the input."""
 
     stack = "libssh"
     cipher = ""
@@ -136,7 +136,7 @@ def _probe(data: bytes) -> object:
 
 
 class _Echoing(_Answering):
-    """What answers a probe: the nonce that it was sent, and the input."""
+    """A stream that answers a probe with the nonce it received, and the input."""
 
     def write(self, data: bytes | memoryview) -> None:
         words = shlex.split(bytes(data).partition(b"\n")[0].decode("latin-1"))
@@ -161,7 +161,7 @@ def _read_answer(data: bytes) -> object:
 
 
 def _open_agent(folder: Path) -> Parse:
-    """Ask an SSH agent that answers with the input: for its keys, and for a signature."""
+    """Request keys and a signature from an SSH agent that answers with the input."""
     path = folder / "s"
 
     def parse(data: bytes) -> object:
@@ -182,7 +182,7 @@ def _open_agent(folder: Path) -> Parse:
 
 
 def _answer(listener: socket.socket, data: bytes) -> None:
-    """Send the input to the first client, once it has asked something."""
+    """Send the input to the first client after its first request."""
     connection, _ = listener.accept()
     with connection, suppress(OSError):
         connection.settimeout(2)
@@ -194,7 +194,7 @@ def _answer(listener: socket.socket, data: bytes) -> None:
 
 
 def _open_http(folder: Path) -> Parse:
-    """Ask a server on the loopback that answers with the bytes of the input."""
+    """Send a request to a loopback server that answers with the bytes of the input."""
 
     def parse(data: bytes) -> object:
         with socket.create_server(("127.0.0.1", 0)) as listener:

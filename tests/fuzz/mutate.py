@@ -1,4 +1,4 @@
-"""Makes inputs that are nearly right: bytes changed at random, and JSON with values of any kind."""
+"""Nearly valid inputs: samples with random changes, and JSON with unexpected values."""
 
 import json
 from random import Random
@@ -27,13 +27,13 @@ DEEP = 100_000  # levels of nesting
 LONGEST = 1 << 20  # bytes of an input
 
 
-# Little text, much memory: the longest that a reply may be, filled with one of these.
+# Texts that need much memory once parsed; a reply of the largest size is filled with one of them.
 BOMBS = (b'{"":0},', b"[],", b'"ab",', b"1.5,", b"[", b'{"a":', b"9", b"\n", b"a = 1\n", b"x y\n")
 LARGEST = 16 << 20  # bytes
 
 
 def make_bomb(random: Random, sample: bytes) -> bytes:
-    """Return the beginning of a sample, and then one thing many times over."""
+    """Return the beginning of a sample, followed by many repetitions of a text."""
     at = random.choice((0, 0, len(sample), random.randrange(len(sample) + 1)))
     filling = random.choice((*BOMBS, sample))
     head = random.choice((b"", b"[")) + sample[:at]
@@ -90,7 +90,7 @@ CHANGES = (_flip, _delete, _insert, _repeat, _insert_word, _write_number, _overw
 
 
 def change_json(random: Random, sample: bytes) -> bytes:
-    """Return the JSON of a sample with other values, names and depths; it is JSON still."""
+    """Return the JSON of a sample with other values, names and depths; the result is JSON."""
     value = json.loads(sample)
     for _ in range(random.choice((1, 1, 2, 4))):
         value = _replace(random, value)

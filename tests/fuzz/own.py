@@ -1,4 +1,4 @@
-"""What our own programs and files say: events, messages of workers, rows of the ledger."""
+"""Fuzz targets for our own programs and files: events, worker messages, rows of the ledger."""
 
 import io
 import pickle
@@ -39,12 +39,12 @@ MYDATA: Final = {
 
 
 def _receive(data: bytes) -> object:
-    """Receive as much of a message as the input is long: only our own processes write there."""
+    """Receive a message truncated to the length of the input; only our processes write there."""
     return Pipe(io.BytesIO(MESSAGE[: len(data)]), io.BytesIO()).receive()
 
 
 def _read_rows(data: bytes) -> object:
-    """Read a list as each kind of row; SQLite holds no values but these."""
+    """Parse a list as each kind of row, with the types of values that SQLite can return."""
     values = load_values(data)
     kinds = str | int | float | None
     row = tuple(it for it in values if isinstance(it, kinds)) if isinstance(values, list) else ()

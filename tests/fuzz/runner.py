@@ -1,4 +1,4 @@
-"""Runs one target for a time, within bounds."""
+"""The execution of one fuzz target, with limits of time and memory."""
 
 import logging
 import resource
@@ -16,18 +16,18 @@ from typing import Any
 from tests.fuzz.mutate import change_bytes, change_json, make_bomb
 from tests.fuzz.target import Target
 
-LIMIT_MB = 300  # that a parser may need beyond what the process had at its start
+LIMIT_MB = 300  # of memory for a parser, in addition to that of the process at its start
 BACKSTOP = 4 << 30  # bytes of address space
-BOMBS = 0.005  # the share of inputs that are as large as a reply may be
-PATIENCE = 10.0  # seconds for one input
+BOMBS = 0.005  # the share of inputs of the largest size of a reply
+TIME_LIMIT = 10.0  # seconds for one input
 
 
 class TooSlowError(Exception):
-    """One input has taken longer than `PATIENCE`."""
+    """One input has taken longer than `TIME_LIMIT`."""
 
 
 def make_input(random: Random, target: Target, *, bombs: bool = False) -> bytes:
-    """Return the next input: of the samples' form, or nearly."""
+    """Return the next input, a changed sample."""
     sample = random.choice(target.samples + target.others)
     if bombs and random.random() < BOMBS:
         return make_bomb(random, sample)
@@ -37,7 +37,7 @@ def make_input(random: Random, target: Target, *, bombs: bool = False) -> bytes:
 
 
 def run_target(target: Target, seconds: float, seed: int, keep: Path) -> Mapping[str, Any]:
-    """Feed a target for so long; return what came of it."""
+    """Run a target for some seconds; return the result."""
     logging.disable(logging.CRITICAL)
     resource.setrlimit(resource.RLIMIT_AS, (BACKSTOP, BACKSTOP))
     signal.signal(signal.SIGALRM, _stop)
@@ -62,13 +62,13 @@ def run_target(target: Target, seconds: float, seed: int, keep: Path) -> Mapping
 
 
 def _try(target: Target, parse: Any, data: bytes) -> str:
-    """Return what was wrong, empty for nothing."""
-    signal.setitimer(signal.ITIMER_REAL, PATIENCE)
+    """Return what was wrong with one input; empty if nothing was."""
+    signal.setitimer(signal.ITIMER_REAL, TIME_LIMIT)
     try:
         parse(data)
     except target.declared:
         return ""
-    except BaseException as error:  # noqa: BLE001 - whatever it is, the parser has not declared it
+    except BaseException as error:  # noqa: BLE001 - any undeclared error is a failure
         last = traceback.extract_tb(error.__traceback__)[-1]
         return f"{type(error).__name__}: {str(error)[:100]!r} at {last.filename}:{last.lineno}"
     finally:
@@ -77,9 +77,9 @@ def _try(target: Target, parse: Any, data: bytes) -> str:
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
-    raise TooSlowError(f"more than {PATIENCE:.0f} seconds")
+    raise TooSlowError(f"more than {TIME_LIMIT:.0f} seconds")
 
 
 def _peak() -> float:
-    """Return the most memory that this process has had, in MB."""
+    """Return the peak memory of this process in MB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000

@@ -1,4 +1,4 @@
-"""What a fuzz target is, and the ways in which parsers take their input."""
+"""The type of a fuzz target, and adapters for the inputs of parsers."""
 
 import json
 from collections.abc import Callable
@@ -18,11 +18,11 @@ Parse = Callable[[bytes], object]
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """One parser. `open` prepares it in an empty folder; `declared` are the errors it may raise."""
+    """A parser; `open` prepares it in an empty folder, `declared` are the errors it may raise."""
 
     name: str
     samples: tuple[bytes, ...]
-    others: tuple[bytes, ...] = ()  # to be changed as well; these are refused
+    others: tuple[bytes, ...] = ()  # further samples, which are invalid
     open: Callable[[Path], Parse]
     declared: tuple[type[Exception], ...] = ()
     has_json: bool = False
@@ -34,7 +34,7 @@ def plain(parse: Parse) -> Callable[[Path], Parse]:
 
 
 def load_values(data: bytes) -> Any:
-    """Return a JSON text's value, None for what is none: another parser has to do with that."""
+    """Return the value of a JSON text; None for other texts, which another parser handles."""
     try:
         return parse_json(data, longest=len(data))
     except ValueError:
@@ -46,7 +46,7 @@ def of_text(parse: Callable[[str], object]) -> Callable[[Path], Parse]:
 
 
 def of_file(parse: Callable[[Path], object]) -> Callable[[Path], Parse]:
-    """Return what writes each input to a file, which only its owner may read, and parses that."""
+    """Return a target that writes each input to a private file and parses the file."""
 
     def open_target(folder: Path) -> Parse:
         path = folder / "input"

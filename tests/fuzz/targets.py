@@ -1,4 +1,4 @@
-"""The parsers of foreign bytes: samples of what they should get, and the errors they declare."""
+"""All fuzz targets: the parsers of external data, with samples and the errors they declare."""
 
 import sqlite3
 from collections.abc import Callable, Mapping
@@ -138,7 +138,7 @@ def _list_server() -> list[Target]:
 
 
 def _read_reply(data: bytes) -> object:
-    """Read a reply that is no answer: status, two headers and a body, a line each."""
+    """Classify an error reply made of lines: status, two headers and a body."""
     status, after, location, body = (*data.split(b"\n", 3), b"", b"", b"")[:4]
     target = location.decode("latin-1")
     headers = {"Retry-After": after.decode("latin-1"), "Location": target}
@@ -153,7 +153,7 @@ def _read_reply(data: bytes) -> object:
 
 
 def _build_archive(*lines: bytes) -> bytes:
-    """Return an archive of ours with this in its index."""
+    """Return an archive with these lines in its index."""
     content = b"12345"
     index = INDEX_HEAD + b",\n".join(lines) + INDEX_TAIL
     parts = [
@@ -191,7 +191,7 @@ def _private_keys() -> tuple[bytes, ...]:
         return path.read_bytes(), KEY
 
 
-# Files of ours that someone else may have changed
+# Files of ours that the user or another program may have changed
 
 SETTINGS = b"""
 [server]
@@ -219,7 +219,7 @@ AWAITED = to_plain(
 
 
 def _check_settings(data: bytes) -> object:
-    """Check values as a server may give them."""
+    """Check values of settings from a server."""
     values = load_values(data)
     return check_values(values)[0] if isinstance(values, dict) else None
 

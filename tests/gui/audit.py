@@ -1,6 +1,6 @@
-"""What stands between a window and those who see, hear or move differently.
+"""Accessibility checks of a window.
 
-Each function looks at one window as it is shown now, and returns its complaints as sentences.
+Each function checks a window as it is currently shown, and returns a sentence for each problem.
 """
 
 from collections import Counter
@@ -32,12 +32,12 @@ TARGETS = QAbstractButton | QComboBox | QLineEdit | QAbstractSpinBox
 
 
 def find_nameless(window: QWidget) -> list[str]:
-    """Whatever can have the focus says to a screen reader what it is."""
-    return [f"{tell(widget)} has no name" for widget in _stops(window) if not _name(widget)]
+    """Return the focusable widgets without an accessible name."""
+    return [f"{describe(widget)} has no name" for widget in _stops(window) if not _name(widget)]
 
 
 def find_clashes(window: QWidget) -> list[str]:
-    """One key, one meaning: in a window, and in each of its menus."""
+    """Return keys with several meanings in the window or in one of its menus."""
     keys = Counter(key for key in map(_key, _keyed_texts(window)) if key)
     clashes = [f"{key} has {count} meanings" for key, count in keys.items() if count > 1]
     for menu in window.findChildren(QMenu):
@@ -51,10 +51,10 @@ def find_clashes(window: QWidget) -> list[str]:
 
 
 def find_leaps(window: QWidget) -> list[str]:
-    """Tab goes as the eye goes, down and from left to right; only the last stop leads back up."""
+    """Return steps of the Tab order that go back up or left, other than the last one."""
     chain = list(_stops(window))
     leaps = [
-        f"Tab leaps back from {tell(one)} to {tell(other)}"
+        f"Tab jumps back from {describe(one)} to {describe(other)}"
         for one, other in pairwise([*chain, *chain[:1]])
         if _is_before(*(_place(widget, window) for widget in _as_seen(other, one)))
     ]
@@ -62,9 +62,9 @@ def find_leaps(window: QWidget) -> list[str]:
 
 
 def find_small(window: QWidget) -> list[str]:
-    """A target can be hit by a hand that is not steady."""
+    """Return targets that are too small to be clicked easily."""
     return [
-        f"{tell(widget)} is {widget.width()} x {widget.height()}"
+        f"{describe(widget)} is {widget.width()} x {widget.height()}"
         for widget in _visible(window)
         if isinstance(widget, TARGETS)
         and not isinstance(widget.parent(), QAbstractSpinBox | QComboBox)
@@ -73,9 +73,9 @@ def find_small(window: QWidget) -> list[str]:
 
 
 def find_clipped(window: QWidget) -> list[str]:
-    """Texts have the room that they need."""
+    """Return widgets that are too small for their text."""
     return [
-        f"{tell(widget)} needs {needed.width()} x {needed.height()},"
+        f"{describe(widget)} needs {needed.width()} x {needed.height()},"
         f" has {widget.width()} x {widget.height()}"
         for widget in _visible(window)
         if isinstance(widget, QLabel | QAbstractButton) and _words(widget)
@@ -85,9 +85,9 @@ def find_clipped(window: QWidget) -> list[str]:
 
 
 def find_faint(window: QWidget) -> list[str]:
-    """Texts stand out from what is behind them."""
+    """Return texts with too little contrast to their background."""
     return [
-        f"{tell(widget)} has a contrast of {ratio:.1f}"
+        f"{describe(widget)} has a contrast of {ratio:.1f}"
         for widget in _visible(window)
         if isinstance(widget, QLabel | QAbstractButton) and _words(widget)
         for ratio in [_contrast(widget)]
@@ -96,7 +96,7 @@ def find_faint(window: QWidget) -> list[str]:
 
 
 def find_unreachable(window: QWidget) -> list[str]:
-    """Every action has a key, or a place that Tab or a menu leads to."""
+    """Return actions without a key that neither Tab nor a menu reaches."""
     shown = {
         action
         for holder in (QMenu, QMenuBar)
@@ -109,7 +109,7 @@ def find_unreachable(window: QWidget) -> list[str]:
         if button.focusPolicy() & Qt.FocusPolicy.TabFocus
     }
     return [
-        f"the action {action.text()!r} is nowhere"
+        f"the action {action.text()!r} cannot be reached"
         for action in window.findChildren(QAction)
         if action.text()
         and action not in shown
@@ -118,21 +118,21 @@ def find_unreachable(window: QWidget) -> list[str]:
     ]
 
 
-def tell(widget: QWidget) -> str:
-    """Say which widget is meant."""
+def describe(widget: QWidget) -> str:
+    """Return a description of a widget for messages."""
     said = _name(widget) or _words(widget) or widget.objectName()
     return f"{type(widget).__name__} {said!r} in {type(widget.parent()).__name__}"
 
 
 def _visible(window: QWidget) -> Iterator[QWidget]:
-    """What is shown in this window, Qt's own parts of scroll bars and the like left out."""
+    """Yield the widgets shown in this window, without Qt's internal ones."""
     for widget in window.findChildren(QWidget):
         if widget.isVisibleTo(window) and widget.window() is window and not _is_of_qt(widget):
             yield widget
 
 
 def _stops(window: QWidget) -> Iterator[QWidget]:
-    """Where Tab stops, in its order."""
+    """Yield the widgets at which Tab stops, in order."""
     widget = window.nextInFocusChain()
     while widget is not window:
         if (
@@ -184,7 +184,7 @@ def _key(text: str) -> str:
 
 
 def _as_seen(one: QWidget, other: QWidget) -> tuple[QWidget, QWidget]:
-    """Where the eye finds two widgets: what is scrolled away stands where its page does."""
+    """Return two widgets to compare; one in a scroll area is replaced by the area."""
     pages = _find_page(one), _find_page(other)
     if pages[0] is pages[1]:
         return one, other
@@ -203,9 +203,9 @@ def _place(widget: QWidget, window: QWidget) -> QRect:
 
 
 def _is_before(one: QRect, other: QRect) -> bool:
-    """Whether the eye meets one before the other: it stands above, or left in the same line."""
+    """Return whether one rectangle is above another, or left of it in the same line."""
     if one.bottom() < other.top():
-        return one.left() <= other.right()  # else it begins the next column
+        return one.left() <= other.right()  # otherwise it is in the next column
     same_line = one.top() < other.bottom() and other.top() < one.bottom()
     return same_line and one.right() < other.left()
 
@@ -225,7 +225,7 @@ def _contrast(widget: QWidget) -> float:
 
 
 def _ground(widget: QWidget, group: QPalette.ColorGroup) -> str:
-    """The colour behind a widget's text: its own, or that of the first below that paints one."""
+    """Return the background colour of a widget, or of its first parent that paints one."""
     while not (
         widget.isWindow()
         or widget.autoFillBackground()

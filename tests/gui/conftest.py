@@ -1,4 +1,4 @@
-"""The window's tests show nothing, and leave nothing behind."""
+"""Fixtures for tests of the window, which run offscreen and clean up after themselves."""
 
 import gc
 import os
@@ -20,7 +20,7 @@ from tests.gui.ledgers import WrittenLedger
 from tests.gui.xvfb import open_screen
 from tests.site import make_data, open_site
 
-# What a test does not want to wait for, as `tests.site.QUICK`.
+# Settings that avoid waiting, as `tests.site.QUICK`.
 QUICK = {
     "filters.settle_seconds": 0,
     "advanced.verify_interval": 0.1,
@@ -43,7 +43,7 @@ def home(tmp_path, monkeypatch):
 
 @pytest.fixture
 def site(tmp_path, home):
-    """A server, a staging host and sample data, with settings that waste no time."""
+    """A server, a staging host and sample data, with settings that avoid waiting."""
     make_data(tmp_path / "site")
     with open_site(tmp_path / "site") as opened:
         save_settings(opened.config, QUICK)
@@ -52,7 +52,7 @@ def site(tmp_path, home):
 
 @pytest.fixture
 def open_desk(qtbot):
-    """Return what pages work with, for a settings file; the engine ends with the test."""
+    """Return a function that creates the context of pages; its engine ends with the test."""
     opened = []
 
     def open_it(config=None):
@@ -71,7 +71,7 @@ def open_desk(qtbot):
 
 @pytest.fixture
 def still_desk(tmp_path, home, open_desk, qtbot):
-    """What pages work with where the set-up is not complete: no engine, and nothing happens."""
+    """The context of pages before the set-up is complete: without an engine."""
     config = tmp_path / "settings.toml"
     config.write_text(f"[data]\ndirectory = {str(tmp_path / 'data')!r}\n")
     desk = open_desk(config)
@@ -81,7 +81,7 @@ def still_desk(tmp_path, home, open_desk, qtbot):
 
 @pytest.fixture
 def written(still_desk):
-    """The ledger of the still desk, which a test writes."""
+    """The ledger of `still_desk`, for a test to write."""
     opened = WrittenLedger.of(still_desk.controller.settings, still_desk.controller.config)
     yield opened
     opened.close()
@@ -89,7 +89,7 @@ def written(still_desk):
 
 @pytest.fixture
 def desk(site, open_desk, qtbot):
-    """What pages work with, over the site, at rest."""
+    """The context of pages for `site`, with an idle engine."""
     desk = open_desk(site.config)
     qtbot.waitUntil(lambda: desk.controller.state.phase == "idle", timeout=DEADLINE)
     return desk
@@ -97,7 +97,7 @@ def desk(site, open_desk, qtbot):
 
 @pytest.fixture
 def full():
-    """Return a context in which this process can open nothing more, so start no other one."""
+    """Return a context manager in which this process cannot open files or start processes."""
     resource = pytest.importorskip("resource")
 
     @contextmanager
@@ -114,7 +114,7 @@ def full():
 
 @pytest.fixture
 def spoken(qapp):
-    """Speak languages, and forget them afterwards."""
+    """Return a function that sets the language; the translators are removed after the test."""
     before = QLocale()
     yield lambda language: speak(qapp, language)
     for translator in qapp.findChildren(QTranslator):
@@ -125,7 +125,7 @@ def spoken(qapp):
 
 @pytest.fixture
 def screen():
-    """A private screen with a window manager and a tray; see tests/gui/xvfb.py."""
+    """A private display with a window manager and a tray; see tests/gui/xvfb.py."""
     with open_screen() as opened:
         yield opened
 
@@ -134,7 +134,7 @@ def screen():
 def _collected_here():
     """Collect garbage in the GUI thread only, as the program does.
 
-    What other tests left behind must not be collected in a thread of theirs later on.
+    Objects of earlier tests must not be collected later in another thread.
     """
     gc.disable()
     yield
@@ -145,7 +145,7 @@ def _collected_here():
 
 
 class PatientBot(QtBot):
-    """Waits as long as a busy computer may need; nothing is timed."""
+    """A qtbot with time limits for a busy computer."""
 
     def waitUntil(self, callback, *, timeout=DEADLINE):
         super().waitUntil(callback, timeout=timeout)

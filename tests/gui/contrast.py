@@ -1,4 +1,4 @@
-"""How well one colour can be told from another: WCAG 2.2, contrast ratio."""
+"""The contrast ratio of two colours, as defined by WCAG 2.2."""
 
 
 def contrast(one: str, other: str) -> float:

@@ -1,7 +1,7 @@
-"""Runs the program and prints what it shows: `python -m tests.gui.eyes WORD...`.
+"""Run the program, and report what its windows show: `python -m tests.gui.eyes WORD...`.
 
-Each line on standard input is answered with one on standard output: the windows that are open
-now, with their texts. Eyes only look; whatever is to be done is done with keys and mouse.
+Each line on standard input is answered with one on standard output: the open windows with their
+texts. This module only reads; tests control the program with keys and mouse.
 """
 
 import json
@@ -27,13 +27,13 @@ MOST_ROWS = 100
 
 
 class Eyes(QObject):
-    """Looks at the program's windows, in the thread to which they belong."""
+    """A reader of the program's windows that runs in the GUI thread."""
 
     asked = Signal()
 
     def __init__(self) -> None:
         super().__init__()
-        self.asked.connect(self._tell, Qt.ConnectionType.QueuedConnection)
+        self.asked.connect(self._report, Qt.ConnectionType.QueuedConnection)
         Thread(target=self._listen, daemon=True).start()
 
     def _listen(self) -> None:
@@ -41,7 +41,7 @@ class Eyes(QObject):
             self.asked.emit()
 
     @Slot()
-    def _tell(self) -> None:
+    def _report(self) -> None:
         windows = [widget for widget in QApplication.topLevelWidgets() if widget.isVisible()]
         sys.stdout.write(json.dumps([_describe(window) for window in windows]) + "\n")
         sys.stdout.flush()

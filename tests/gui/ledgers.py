@@ -39,12 +39,12 @@ class WrittenLedger:
 
     @classmethod
     def of(cls, settings: Settings, config: Path) -> Self:
-        """Make the ledger that the window reads with these settings."""
+        """Create the ledger that the window reads with these settings."""
         root = os.fsencode(str(settings.data.directory))
         return cls(ledger_file(settings, find_places(config), root), root)
 
     def fill(self, count: int, name: Callable[[int], bytes] = b"d/file %06d.tif".__mod__) -> None:
-        """Record so many verified files, each larger than the one before."""
+        """Record `count` verified files of increasing size."""
         self.ledger.record([an_entry(name(number), size=number) for number in range(count)])
 
     def open(self, view: View) -> RowQuery | None:

@@ -1,4 +1,4 @@
-"""A user before a private screen: sees what the program shows, and uses keys and mouse."""
+"""A simulated user of a private display, who reads the windows and uses keys and mouse."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from tests.gui.xvfb import DEADLINE
 
 @dataclass(frozen=True)
 class Thing:
-    """A text that is to be seen, or a field or button with its name."""
+    """A visible text, or a field or button with its name."""
 
     kind: str
     text: str
@@ -25,30 +25,30 @@ class Thing:
 
     @property
     def said(self):
-        """What it says, without the marks of keys."""
+        """The text without mnemonics."""
         return self.text.replace("&", "")
 
 
 class Person:
-    """Uses one program on a screen."""
+    """A simulated user of one program on a display."""
 
     def __init__(self, screen, process):
         self.screen = screen
         self.process = process
 
     def windows(self):
-        """Return what is to be seen now: the things of each window by its title."""
+        """Return the visible things of each window by its title."""
         return {title: things for title, _, things in self._look()}
 
     def active(self):
-        """Return the title of the window that takes the keys."""
+        """Return the title of the active window."""
         return next((title for title, active, _ in self._look() if active), None)
 
     def things(self):
         return [thing for things in self.windows().values() for thing in things]
 
     def find(self, words):
-        """Return the first thing that says this, or whose name it is."""
+        """Return the first thing with this text or name."""
         found = (one for one in self.things() if words in one.said or words == one.name)
         return next(found, None)
 
@@ -56,7 +56,7 @@ class Person:
         return self.find(words) is not None
 
     def waits_for(self, words):
-        """Wait until something that can be used says this; return it."""
+        """Wait for an enabled thing with this text or name; return it."""
         return self.until(lambda: (thing := self.find(words)) and thing.enabled and thing)
 
     def waits_for_cursor(self, name):
@@ -64,7 +64,7 @@ class Person:
         self.until(lambda: any(one.focus and one.name == name for one in self.things()))
 
     def starts_again(self, config, *paths):
-        """Start the program a second time, as a click on a file may."""
+        """Start the program a second time, as a click on a file does."""
         words = [sys.executable, "-m", "mydata_like", "gui", "--config", config, *paths]
         done = subprocess.run(words, env=os.environ | self.screen.environment, timeout=DEADLINE)
         assert done.returncode == 0
@@ -73,10 +73,10 @@ class Person:
         try:
             return self.screen.until(question)
         except AssertionError as error:
-            raise AssertionError(f"{error}; to be seen: {self._tell()}") from None
+            raise AssertionError(f"{error}; visible: {self._summarize()}") from None
 
     def turns_to(self, title):
-        """Wait until a window takes the keys."""
+        """Wait until a window is active."""
         self.until(lambda: self.active() == title)
 
     def presses(self, *keys):
@@ -84,7 +84,7 @@ class Person:
             self.screen.press(one)
 
     def types(self, text):
-        """Replace what is in the field that has the cursor, key by key."""
+        """Replace the text of the focused field, key by key."""
         self.screen.press("ctrl+a")
         self.screen.ask("xdotool", "type", "--delay", "4", text)
         self.until(lambda: any(one.focus and one.text for one in self.things()))
@@ -101,7 +101,7 @@ class Person:
             for one in json.loads(self.process.stdout.readline())
         ]
 
-    def _tell(self):
+    def _summarize(self):
         return {
             title: [f"{one.kind}: {one.text or one.name}" for one in things]
             for title, things in self.windows().items()
@@ -110,7 +110,7 @@ class Person:
 
 @contextmanager
 def open_person(screen, *words, environment=None):
-    """Start the program and yield a user who sees its window; it ends with the test."""
+    """Start the program on a display; yield its user, and end the program."""
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.gui.eyes", "gui", *words],
         env=os.environ | screen.environment | (environment or {}),

@@ -1,4 +1,4 @@
-"""How the window looks at moments that a test cannot wait for, told by the events of a run."""
+"""States of the window that a test cannot wait for, set by the events of a run."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -25,35 +25,35 @@ from tests.gui.scenes import Moment
 NOW = datetime(2027, 1, 31, 12, 0, tzinfo=UTC)
 LOST = Problem(
     "channel.lost",
-    "The connection of channel 2 was lost while a file was on its way.",
-    "It is opened anew by itself, and the file goes on where it was.",
+    "The connection of channel 2 was lost during a transfer.",
+    "It is opened again automatically, and the transfer is resumed.",
 )
 AWAY = Problem(
     "server.unreachable",
-    "The server mytardis.example.org does not answer: no route to host.",
-    "Nothing is lost. It is asked again and again; see whether its page opens in a browser.",
+    "The server mytardis.example.org does not respond: no route to host.",
+    "Nothing is lost. The request is repeated; check whether its page opens in a browser.",
 )
 ENDED = Problem(
     "window.engine-ended",
     "The engine ended unexpectedly (it was killed).",
-    "Nothing is lost: Start goes on where it was. If it happens again, see the log.",
+    "Nothing is lost: Start resumes the upload. If it happens again, see the log.",
 )
 STAGES = ("scan", "check", "send", "register", "verify")
 
 
 def pose(controller: WindowController, moment: Moment, last: PastRunState) -> None:
-    """Let the window believe that it is this moment; `last` is how the last run really ended."""
+    """Put the window into the state of a moment; `last` is the real result of the last run."""
     controller._set(phase=Phase.IDLE, problem=None, last=last)
     match moment:
         case Moment.RUNNING:
-            _tell(controller, _running())
+            _send(controller, _running())
         case Moment.PAUSED:
-            _tell(controller, [*_running(), RunPaused(problem=AWAY)])
+            _send(controller, [*_running(), RunPaused(problem=AWAY)])
         case Moment.BROKEN:
-            _tell(controller, [RunFinished.of_nothing(NOW, ENDED)])
+            _send(controller, [RunFinished.of_nothing(NOW, ENDED)])
         case Moment.SAFE:
             assert last.finished
-            later = last.finished + timedelta(seconds=1)  # else the ledger knows better
+            later = last.finished + timedelta(seconds=1)  # otherwise the ledger's run is shown
             safe = replace(last, finished=later, found=last.verified, skipped=0, left_behind=0)
             controller._set(last=safe, at_risk=NO_RISK)
         case _:
@@ -61,12 +61,12 @@ def pose(controller: WindowController, moment: Moment, last: PastRunState) -> No
 
 
 def move(controller: WindowController) -> None:
-    """Tell at once what goes on, which else comes four times a second."""
+    """Update the window now instead of at the next of four times a second."""
     controller._show()
 
 
 def _running() -> list[Event]:
-    """What is reported about a run in its middle, with a file that is sent for the second time."""
+    """Return the events of a run in progress, with a file that is sent a second time."""
     started = [
         TransferStarted(
             transfer=number,
@@ -122,6 +122,6 @@ def _progressed() -> RunProgressed:
     )
 
 
-def _tell(controller: WindowController, events: list[Event]) -> None:
+def _send(controller: WindowController, events: list[Event]) -> None:
     controller._take_events(events)
     move(controller)

@@ -1,6 +1,6 @@
-"""A pseudo-language: longer by two fifths, accented, in brackets.
+"""A pseudo-language: texts are two fifths longer, accented and in brackets.
 
-A window in it shows at once which texts are clipped, and which are not translated.
+In this language, clipped and untranslated texts of the window are easy to see.
 """
 
 import re
@@ -12,7 +12,7 @@ _ACCENTS = str.maketrans("aceinouyAEINOUY", "áçéîñöûýÅÉÎÑØÛÝ")
 
 
 def pseudo(text: str) -> str:
-    """Return the text as the language has it; placeholders and keys stay."""
+    """Return a text in the pseudo-language; placeholders and mnemonics are kept."""
     parts = _KEPT.split(text)
     accented = "".join(
         part if _KEPT.fullmatch(part) else part.translate(_ACCENTS) for part in parts
@@ -21,7 +21,7 @@ def pseudo(text: str) -> str:
 
 
 class PseudoTranslator(QTranslator):
-    """Translates everything; install it before the window is made."""
+    """A translator for all texts; install it before the window is created."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)

@@ -1,7 +1,7 @@
-"""Everything of the program that a user can look at, for the audit and for the pictures.
+"""All pages, dialogs and windows of the program, for the audit and for the screenshots.
 
-Who makes a new page, dialog or window adds a scene here, and has it audited in both themes, at
-twice the size of text, in German and in the language that no one speaks.
+Add a scene for each new page, dialog or window. The audit covers it in both themes, with text of
+twice the size, in German and in the pseudo-language.
 """
 
 import os
@@ -48,7 +48,7 @@ from mydata_like.gui.wizard.step_base import Readiness
 from mydata_like.settings.layers import ServerDecision, find_setting
 from tests.gui.speed_records import a_record, costly_encryption, keep
 
-# Each on a tab of its own.
+# One setting of each tab.
 SETTINGS = (
     "server.url",
     "data.directory",
@@ -61,18 +61,18 @@ SETTINGS = (
 
 @dataclass(frozen=True)
 class Stage:
-    """Where scenes are shown: the main window, and what it works with."""
+    """The main window of the scenes, and its context."""
 
     window: MainWindow
     desk: AppContext
 
 
 class Moment(Enum):
-    """When the picture of a scene is taken."""
+    """The state of the program in a scene."""
 
     FIRST_START = "nothing is set up"
-    RUNNING = "files are on their way"
-    PAUSED = "the server is away, and is waited for"
+    RUNNING = "files are being sent"
+    PAUSED = "the run waits for the server"
     BROKEN = "the engine has ended unexpectedly"
     AFTER = "a run has ended"
     SAFE = "nothing is left to do"
@@ -80,7 +80,7 @@ class Moment(Enum):
 
 @dataclass(frozen=True)
 class Scene:
-    """Something to look at; `open` shows it and returns its window."""
+    """A part of the program; `open` shows it and returns its window."""
 
     name: str
     open: Callable[[Stage], QWidget]
@@ -141,7 +141,7 @@ def _open_page(name: str, stage: Stage) -> QWidget:
 
 
 def _compare_tests(stage: Stage) -> QWidget:
-    """Two speed tests side by side, with advice, and what could not be measured."""
+    """Show two speed tests in comparison, with recommendations and parts not measured."""
     before, now = costly_encryption(4.6e-9), costly_encryption()
     keep(stage.desk, a_record(0, before), a_record(1, now))
     stage.window.show_page(NavigationRequest("overview"))
@@ -154,27 +154,27 @@ def _compare_tests(stage: Stage) -> QWidget:
 
 
 def _find_file(stage: Stage) -> QWidget:
-    """The journey of one file."""
+    """Show the status of one file."""
     stage.window.show_page(NavigationRequest("where", "part_3"))
     return stage.window
 
 
 def _free_space(stage: Stage) -> QWidget:
-    """What of the whole data folder can be deleted."""
+    """Show the files of the data directory that can be deleted."""
     dialog = FreeDialog(stage.desk, [stage.desk.controller.settings.data.directory], stage.window)
     dialog.show()
     return dialog
 
 
 def _show_bundle(stage: Stage) -> QWidget:
-    """What would be sent to those who help."""
+    """Show the contents of a support bundle."""
     dialog = BundleDialog(stage.desk, stage.window)
     dialog.show()
     return dialog
 
 
 def _show_banner(stage: Stage) -> QWidget:
-    """A message in a window, as where there is no tray."""
+    """Show a message in a window, as on systems without a tray."""
     window = QMainWindow(stage.window)
     window.setWindowTitle("banner")
     window.resize(stage.window.width(), stage.window.height() // 4)
@@ -188,7 +188,7 @@ def _show_banner(stage: Stage) -> QWidget:
 
 
 def _look_ahead(stage: Stage) -> QWidget:
-    """What a dry run finds."""
+    """Show the result of a dry run."""
     dialog = DryRunDialog(stage.desk, stage.window)
     dialog.show()
     _wait_until(lambda: dialog.ended)
@@ -196,7 +196,7 @@ def _look_ahead(stage: Stage) -> QWidget:
 
 
 def _show_help(stage: Stage) -> QWidget:
-    """The keys of the window."""
+    """Show the shortcuts of the window."""
     dialog = HelpDialog(stage.desk.tasks, stage.window.list_actions(), stage.window)
     dialog.show()
     _wait_until(lambda: not stage.desk.tasks.busy)
@@ -204,7 +204,7 @@ def _show_help(stage: Stage) -> QWidget:
 
 
 def _show_about(stage: Stage) -> QWidget:
-    """What the program is built on."""
+    """Show the components of the program."""
     dialog = _show_help(stage)
     tabs = dialog.findChild(QTabWidget)
     assert isinstance(tabs, QTabWidget)
@@ -227,7 +227,7 @@ def _list_unfinished() -> tuple[KnownSource, ...]:
 
 
 def _show_unfinished(stage: Stage) -> QWidget:
-    """Added folders whose upload ended early."""
+    """Show added folders whose upload is incomplete."""
     window = QMainWindow(stage.window)
     window.setWindowTitle("unfinished")
     window.resize(stage.window.width(), stage.window.height() // 4)
@@ -241,7 +241,7 @@ def _show_unfinished(stage: Stage) -> QWidget:
 
 
 def _show_set_by_server(stage: Stage) -> QWidget:
-    """Settings that the server decides."""
+    """Show settings that are set by the server."""
     window = QMainWindow(stage.window)
     window.setWindowTitle("set by server")
     window.resize(stage.window.width(), stage.window.height() // 4)
@@ -263,7 +263,7 @@ def _ask_to_remove(stage: Stage) -> QWidget:
 
 
 def _drop_folders(stage: Stage) -> QWidget:
-    """Two folders that someone has brought along."""
+    """Show two dropped folders."""
     assert stage.desk.controller.config
     stick = stage.desk.controller.config.parent / "USB stick"
     for name, files in (("Kidney section 4", 24), ("Kidney section 5", 31)):
@@ -280,8 +280,8 @@ def _drop_folders(stage: Stage) -> QWidget:
 
 
 def _drop_settings(stage: Stage) -> QWidget:
-    """What the settings of another installation would change here."""
-    other = _write_beside(stage, "other.toml", '[instrument]\nname = "Confocal 9"\n')
+    """Show the changes by the dropped settings of another installation."""
+    other = _write_next_to_settings(stage, "other.toml", '[instrument]\nname = "Confocal 9"\n')
     sheet = ImportDialog(stage.desk, other, stage.window)
     sheet.open()
     _wait_until(lambda: bool(sheet.notes.rowCount()))
@@ -289,16 +289,18 @@ def _drop_settings(stage: Stage) -> QWidget:
 
 
 def _take_over(stage: Stage) -> QWidget:
-    """What would be taken over from MyData."""
+    """Show the settings to import from MyData."""
     old = "[MyData]\nusername = ada\ninstrument_name = Confocal 9\nfolder_structure = Dataset\n"
-    sheet = MyDataImportDialog(stage.desk, _write_beside(stage, "MyData.cfg", old), stage.window)
+    sheet = MyDataImportDialog(
+        stage.desk, _write_next_to_settings(stage, "MyData.cfg", old), stage.window
+    )
     sheet.open()
     _wait_until(lambda: bool(sheet.report.toPlainText()))
     return sheet
 
 
 def _try_connection(stage: Stage) -> QWidget:
-    """The way to the server, step by step."""
+    """Show the steps of the connection test."""
     controller = stage.desk.controller
     dialog = ConnectionTestDialog(stage.desk.tasks, stage.window)
     dialog.test.start(controller.config, controller.settings)
@@ -307,8 +309,8 @@ def _try_connection(stage: Stage) -> QWidget:
     return dialog
 
 
-def _write_beside(stage: Stage, name: str, text: str) -> Path:
-    """Write a file next to the settings, as if it had been dropped on the window."""
+def _write_next_to_settings(stage: Stage, name: str, text: str) -> Path:
+    """Write a file next to the settings file, to be dropped on the window."""
     assert stage.desk.controller.config
     path = stage.desk.controller.config.parent / name
     path.write_text(text)
@@ -316,7 +318,7 @@ def _write_beside(stage: Stage, name: str, text: str) -> Path:
 
 
 def _open_wizard(number: int, stage: Stage) -> QWidget:
-    """A page of the first start, with all that it checks."""
+    """Show a step of the set-up wizard after its checks."""
     wizard = SetupWizard(stage.desk, stage.window, first=number)
     wizard.show()
     checking = Readiness.CHECKING
@@ -325,13 +327,13 @@ def _open_wizard(number: int, stage: Stage) -> QWidget:
 
 
 def _wait_until(condition: Callable[[], bool]) -> None:
-    patience = QDeadlineTimer(60_000)
-    while not condition() and not patience.hasExpired():
+    deadline = QDeadlineTimer(60_000)
+    while not condition() and not deadline.hasExpired():
         QCoreApplication.processEvents(QEventLoop.ProcessEventsFlag.WaitForMoreEvents)
 
 
 def _show_tray(stage: Stage) -> QWidget:
-    """Every picture of the tray with its word, on panels light and dark."""
+    """Show all tray icons with their names, on a light and a dark panel."""
     strip = QWidget(stage.window, Qt.WindowType.Window)
     strip.setWindowTitle("tray")
     rows = QVBoxLayout(strip)

@@ -1,4 +1,4 @@
-"""A controller without an engine: it records commands, and tests set its state."""
+"""A controller without an engine, whose state a test sets and whose commands it records."""
 
 from datetime import UTC, datetime
 
@@ -16,7 +16,7 @@ NOT_APPROVED = Problem("uploader.not-approved", "The key awaits approval.")
 
 
 class ScriptedController(WindowController):
-    """Has the state that a test sets, and records the requests."""
+    """A controller with a state set by the test; `orders` has the names of its commands."""
 
     def __init__(self):
         self.threads = Tasks()
@@ -24,7 +24,7 @@ class ScriptedController(WindowController):
         self.orders = []
 
     def turn(self, **changes):
-        """Let things stand differently."""
+        """Change the state."""
         self._set(**changes)
 
     def choose(self, **changes):
@@ -37,7 +37,7 @@ class ScriptedController(WindowController):
 
 
 def run_that(**sums):
-    """Return a run of the past; all of its files are safe unless it is said otherwise."""
+    """Return a past run; all of its files are safe by default."""
     found = sums.setdefault("found", 3)
     lost = sums.get("waiting", 0) + sums.get("failed", 0)
     sums.setdefault("verified", found - lost)

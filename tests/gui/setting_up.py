@@ -1,4 +1,4 @@
-"""A user who sets the program up for the first time, against a real server and staging host."""
+"""A simulated user of the set-up wizard, with a real server and staging host."""
 
 from contextlib import ExitStack, contextmanager
 
@@ -26,7 +26,7 @@ ENTER = Qt.Key.Key_Return
 
 
 class Town:
-    """A server, a staging host that no one has met yet, and instrument data."""
+    """A server, a staging host with an unknown host key, and instrument data."""
 
     def __init__(self, folder, server, sshd):
         self.config = folder / "config" / "settings.toml"
@@ -40,7 +40,7 @@ class Town:
         return self.server.url
 
     def fill(self, **changes):
-        """Write settings as an earlier start has left them."""
+        """Write the settings of an earlier set-up."""
         values = {
             "server.url": self.address,
             "server.username": "demo",
@@ -58,7 +58,7 @@ class Town:
         store_api_key(settings, secrets, self.server.api_key, "file")
 
     def approve(self):
-        """Do what an administrator does: approve the key, and let it into the staging host."""
+        """Approve the key as an administrator does, and authorize it on the staging host."""
         settings = load_settings(self.config).settings
         key = show_key(settings, self.config)
         self.sshd.authorize(load_key(key.path).public)
@@ -66,7 +66,7 @@ class Town:
         assert self.server.approve(uuid) == 1
 
     def expected_files(self):
-        """Return every file of the data by its dataset, directory and name on the server."""
+        """Return all files of the data by dataset, directory and name on the server."""
         paths = [path for path in self.data.glob("*/*/**/*") if path.is_file()]
         parts = [path.relative_to(self.data).parts[1:] for path in paths]
         return {
@@ -85,7 +85,7 @@ class Town:
 
 @contextmanager
 def open_town(folder, *, host_keys=False):
-    """Start server and staging host; with `host_keys` the server vouches for the host."""
+    """Start server and staging host; with `host_keys`, the server announces the host's key."""
     folder.mkdir()
     with ExitStack() as stack:
         sshd = stack.enter_context(PrivateSshd(folder / "sshd"))
@@ -96,7 +96,7 @@ def open_town(folder, *, host_keys=False):
 
 
 class Person:
-    """Works with the wizard by its keys."""
+    """A simulated user of the wizard who uses the keyboard."""
 
     def __init__(self, wizard: SetupWizard, qtbot, tasks=None):
         self.tasks = tasks
@@ -113,7 +113,7 @@ class Person:
         self.wait(lambda: self.wizard.step.readiness is not Readiness.CHECKING)
 
     def type(self, field, text):
-        """Replace what is in a field, key by key."""
+        """Replace the text of a field, key by key."""
         field.setFocus()
         field.selectAll()
         QTest.keyClicks(field, text)

@@ -1,4 +1,4 @@
-"""Speed tests as the program keeps them, without making one."""
+"""Records of speed tests, created without running one."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -30,7 +30,7 @@ from mydata_like.state.state_files import add_speed_test
 BEGAN = datetime(2026, 3, 2, 10, 0, tzinfo=UTC)
 AES, CHACHA = "aes256-gcm@openssh.com", "chacha20-poly1305@openssh.com"
 LATE = "Compression: there was no time left to measure this."
-UNKNOWN = "Something cannot be told."
+UNKNOWN = "Something is unknown."
 
 
 def of(stage, what, value, unit=Unit.BYTES, cost=(None, None)):
@@ -38,7 +38,7 @@ def of(stage, what, value, unit=Unit.BYTES, cost=(None, None)):
 
 
 def findings(network=112e6):
-    """Two computers on a fast network, whose server's API takes its time for each record."""
+    """Return the result for two computers on a fast network with a slow API."""
     return SpeedTestResult(
         measured=(
             of(StageResult.HASH, MD5, 620e6),
@@ -67,7 +67,7 @@ def findings(network=112e6):
 
 
 def costly_encryption(cost=3.3e-9):
-    """Two computers on a network that is faster than the first cipher, which has no AES."""
+    """Return the result for a network that is faster than the first cipher, which is not AES."""
     slow = {CHACHA: (cost, 2.5e-9), AES: (0.7e-9, 0.5e-9)}
     network = [
         of(StageResult.CIPHER, cipher, 0.9 / max(each), cost=each) for cipher, each in slow.items()
@@ -96,7 +96,7 @@ def costly_encryption(cost=3.3e-9):
 
 
 def a_record(number=0, found=None, **settings):
-    """Return the record of a test, so many days after the first, made with these settings."""
+    """Return the record of a test `number` days after the first, with these settings."""
     found = found or findings()
     return {
         "at": (BEGAN + timedelta(days=number)).isoformat(),
@@ -107,7 +107,7 @@ def a_record(number=0, found=None, **settings):
 
 
 def keep(desk, *records):
-    """Keep tests as those of a desk's installation."""
+    """Store tests as those of a desk's installation."""
     state = find_state(desk.controller.settings, find_places(desk.controller.config))
     for record in records:
         add_speed_test(state / "speed-tests.jsonl", record)

@@ -130,7 +130,7 @@ def test_grey_on_grey_is_faint(window):
 def test_an_action_that_is_not_shown_is_unreachable(window):
     action = QAction("Burn", window)
     show(window)
-    assert audit.find_unreachable(window) == ["the action 'Burn' is nowhere"]
+    assert audit.find_unreachable(window) == ["the action 'Burn' cannot be reached"]
     button = QToolButton()
     button.setFocusPolicy(button.focusPolicy().StrongFocus)
     button.setDefaultAction(action)
@@ -142,7 +142,7 @@ def test_a_tool_bar_without_stops_of_tab_is_unreachable(window):
     bar = QToolBar()
     bar.addAction("Burn")
     show(window, bar)
-    assert audit.find_unreachable(window) == ["the action 'Burn' is nowhere"]
+    assert audit.find_unreachable(window) == ["the action 'Burn' cannot be reached"]
     for button in bar.findChildren(QToolButton):
         button.setFocusPolicy(button.focusPolicy().TabFocus)
     assert audit.find_unreachable(window) == []

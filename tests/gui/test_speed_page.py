@@ -116,7 +116,7 @@ def test_without_the_way_to_the_server_it_says_what_is_known_before_it(view):
     report = view(a_record(0, replace(findings(), measured=measured))).report
 
     assert speedtest_texts.limit_sentence(report).startswith(
-        "The way to the server was not measured."
+        "The connection to the server was not measured."
     )
     assert report.advice == ()
 
@@ -130,7 +130,7 @@ def test_without_a_shell_it_names_what_is_not_distinguished(view):
 
     assert speedtest_texts.limit_sentence(shown.report) == (
         "The limit is the network or the disk of the server at 112.0 MB/s for large files. "
-        "What it is for tiny ones cannot be told."
+        "The limit for tiny files is unknown."
     )
     choose(shown, "tiny")
     assert bars(shown) == []
@@ -178,7 +178,7 @@ def test_what_is_locked_is_said_to_be_and_not_applied(view):
     allowed = view(advised, channels=1)
     locked = view(advised, locks=LOCK, channels=1)
 
-    assert "Let the program find the number of channels." in allowed._advice.text()
+    assert "Choose the number of channels automatically." in allowed._advice.text()
     assert "times as fast" in allowed._advice.text()
     assert not allowed._apply.isHidden()
     assert "Locked by the facility" in locked._advice.text()
@@ -232,15 +232,15 @@ def test_sentences_that_the_test_always_says_alike_are_known():
         runner._SCP_ONLY,
     }
 
-    assert said <= set(speedtest_texts._SAID)
+    assert said <= set(speedtest_texts._SENTENCES)
 
 
 @pytest.mark.parametrize(
     ("said", "german"),
     [
         (
-            "The disk of the server could not be measured to the end: no room",
-            "Nicht bis zum Ende gemessen: Festplatte des Servers (no room)",
+            "The disk of the server could not be fully measured: no room",
+            "Nicht vollständig gemessen: Festplatte des Servers (no room)",
         ),
         (
             "4 channels: there was no time left to measure this.",
@@ -248,8 +248,8 @@ def test_sentences_that_the_test_always_says_alike_are_known():
         ),
         ("2 channels: The host refuses.", "2 Kanäle: The host refuses."),
         (
-            "The way to the server was not measured: ask for approval first (register).",
-            "Der Weg zum Server wurde nicht gemessen: Bitten Sie zuerst um die Freigabe.",
+            "The connection to the server was not measured: ask for approval first (register).",
+            "Die Verbindung zum Server wurde nicht gemessen: Bitten Sie zuerst um die Freigabe.",
         ),
         (
             "A speed test would disturb the instrument or its network now. scan.exe is running: "

@@ -1,9 +1,9 @@
-"""The texts of the window's source code: which are translated, and which were forgotten.
+"""The texts in the source code of the window: translatable ones, and untranslated ones.
 
 python -m tests.gui.texts
 
-prints those to translate in a form that Qt's tools read right in every version: lupdate 6.11 takes
-no count for one that is a variable, and no text within an f-string.
+prints the translatable texts in a form that all versions of Qt's tools read correctly: lupdate 6.11
+misses counts that are variables, and texts within f-strings.
 """
 
 import ast
@@ -21,7 +21,7 @@ from mydata_like.settings.schema import CONTEXT, list_phrases
 
 ROOT = Path(mydata_like.__file__).parent / "gui"
 
-# Calls whose text a user reads, or hears.
+# Calls whose text the user reads, or a screen reader speaks.
 SHOWING = re.compile(
     r"Q(Label|PushButton|ToolButton|CheckBox|RadioButton|Action|GroupBox|Menu|WizardPage)"
     r"|(Plain|Elided)Label"
@@ -39,7 +39,7 @@ NAMES = {"mydata-like", "mytardis.example.org"}
 
 @dataclass(frozen=True)
 class Text:
-    """One text to translate, as Qt will look for it."""
+    """A translatable text with the key by which Qt finds its translation."""
 
     context: str
     source: str
@@ -65,7 +65,7 @@ def find_modules() -> list[Module]:
 
 
 def find_texts() -> list[Text]:
-    """Every text that is given to `tr` or `translate`, and those of settings and limits."""
+    """Return all texts passed to `tr` or `translate`, and those of settings and limits."""
     phrases = [Text(CONTEXT, phrase) for phrase in list_phrases()]
     phrases += [Text(LIMITS_CONTEXT, limit) for limit in LIMITS.values()]
     return phrases + [text for module in find_modules() for text in _walk(module, module.tree, "")]
@@ -104,7 +104,7 @@ def _literal(module: Module, call: ast.Call, at: int) -> str:
 
 
 def find_forgotten() -> list[str]:
-    """Every literal that a user would read in English whatever the language."""
+    """Return all visible literals that are not translated."""
     return [
         f"{module.place(argument)}: {argument.value!r}"
         for module in find_modules()

@@ -1,7 +1,7 @@
-"""A private screen with a window manager and a tray, used as a user would use it.
+"""A private X display with a window manager and a tray, controlled with keys and mouse.
 
-Qt chooses its platform once a process, and the tests' own is invisible: what is to be seen here
-runs in a process of its own, with `screen.environment` added to its own.
+Qt chooses its platform once per process, and the tests' own is offscreen. Visible programs
+therefore run in separate processes, with `screen.environment` in their environment.
 """
 
 import os
@@ -20,8 +20,8 @@ needs_screen = pytest.mark.skipif(
 )
 DEADLINE = 90.0  # seconds after which something counts as hanging, on a busy machine too
 patient = pytest.mark.timeout(300)  # for a test that waits for several things
-LOOKS = 20  # at the screen, after which a user clicks again
-ICON = 22  # pixels of an icon in the tray, which has a border next to the first one
+LOOKS = 20  # checks of the display before the next click
+ICON = 22  # pixels of an icon in the tray; the first one has a border in addition
 SHOOT = """
 import sys
 from PySide6.QtGui import QGuiApplication
@@ -31,36 +31,36 @@ assert app.primaryScreen().grabWindow(0).save(sys.argv[1])
 
 
 class Screen:
-    """A display, and what is to be seen on it."""
+    """A display and the windows on it."""
 
     def __init__(self, display):
         self.environment = {"DISPLAY": display, "QT_QPA_PLATFORM": "xcb"}
 
     def ask(self, *words):
-        """Return what a program says that looks at this display; nothing where it finds nothing."""
+        """Return the output of a program that inspects or controls this display."""
         environment = os.environ | self.environment
         done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=30)
         return done.stdout
 
     def until(self, question):
-        """Ask until the answer is true; return it."""
+        """Call a function until its result is true; return the result."""
         end = time.monotonic() + DEADLINE
         while time.monotonic() < end:
             if answer := question():
                 return answer
-            self.ask("xprop", "-root", "_NET_ACTIVE_WINDOW")  # gives the others time
-        raise AssertionError(f"it did not come about: {question}; to be seen: {self._tell()}")
+            self.ask("xprop", "-root", "_NET_ACTIVE_WINDOW")  # takes a moment
+        raise AssertionError(f"it did not happen: {question}; visible: {self._summarize()}")
 
     def windows(self, title):
         """Return the visible windows whose title matches a regular expression."""
         return self.ask("xdotool", "search", "--onlyvisible", "--name", title).split()
 
     def shapes(self, program):
-        """Return all that a program shows: windows, menus, icons."""
+        """Return all windows of a program, including menus and icons."""
         return self.ask("xdotool", "search", "--onlyvisible", "--class", program).split()
 
     def active_title(self):
-        """Return the title of the window that has the keyboard."""
+        """Return the title of the active window."""
         return self.ask("xdotool", "getactivewindow", "getwindowname").strip()
 
     def press(self, keys):
@@ -68,16 +68,16 @@ class Screen:
         self.ask("xdotool", "key", "--clearmodifiers", keys)
 
     def try_keys(self):
-        """Turn to another desktop and back, until the window manager does it.
+        """Switch to another desktop and back, until the window manager reacts.
 
-        At the first key of all the X server puts another keyboard in place, and the window manager
-        lets go of all its keys and takes them again: what is pressed in the meantime is lost.
+        At the first key, the X server replaces the keyboard, and the window manager grabs all of
+        its keys again. Keys pressed in the meantime are lost.
         """
         for keys, desktop in (("super+F2", "= 1"), ("super+F1", "= 0")):
             self.until(lambda keys=keys, desktop=desktop: self._turn(keys, desktop))
 
     def click(self, window, x, y, button=1):
-        """Click into a window, at pixels from its upper left corner."""
+        """Click in a window, at pixels from its upper left corner."""
         self.ask(
             "xdotool",
             *("mousemove", "--window", window, str(x), str(y)),
@@ -85,48 +85,48 @@ class Screen:
         )
 
     def tray_icons(self):
-        """Return how many icons the tray shows."""
+        """Return the number of icons in the tray."""
         panel = self.ask("xwininfo", "-name", "panel")
         width = re.search(r"Width: (\d+)", panel)
         return int(width[1]) // ICON if width else 0
 
     def click_tray(self, button=1):
         """Click on the only icon in the tray."""
-        # A tray hides for a moment when it takes an icon in.
+        # A tray hides for a moment when it adds an icon.
         self.until(lambda: self.tray_icons() == 1)
         panel, *_ = self.until(lambda: self.windows("^panel$"))
         self.click(panel, ICON // 2, ICON // 2, button)
 
     def open_tray_menu(self, program):
-        """Open the menu of the only icon in the tray, as a user does: click again if none comes.
+        """Open the menu of the only icon in the tray; click again if it does not appear.
 
-        Focus that moves just then, as from a window that is closing, may close a menu at once.
+        A change of focus, for example from a closing window, can close a menu immediately.
         """
         self.until(lambda: self.click_tray(3) or self._menu_comes(program))
 
     def shoot(self, file):
-        """Write a picture of the whole screen."""
+        """Write a screenshot of the whole display."""
         subprocess.run(
             [sys.executable, "-c", SHOOT, str(file)], env=os.environ | self.environment, check=True
         )
 
     def _menu_comes(self, program):
-        """Look for a while whether the program shows more than its icon."""
+        """Return whether the program soon shows more than its icon."""
         return any(len(self.shapes(program)) > 1 for _ in range(LOOKS))
 
     def _turn(self, keys, desktop):
         self.press(keys)
         return desktop in self.ask("xprop", "-root", "_NET_CURRENT_DESKTOP")
 
-    def _tell(self):
-        """Return the titles of all windows, and which one has the keyboard."""
+    def _summarize(self):
+        """Return the titles of all windows, and of the active one."""
         titles = [self.ask("xdotool", "getwindowname", one).strip() for one in self.windows(".")]
         return f"{titles}, active: {self.active_title()!r}"
 
 
 @contextmanager
 def open_screen(*, tray=True):
-    """Start the X server, the window manager and, if wanted, the tray; end them."""
+    """Run the X server, the window manager and, optionally, the tray."""
     with ExitStack() as stack:
         screen = Screen(stack.enter_context(_open_server()))
         stack.enter_context(_running(screen, "openbox", "--sm-disable"))
@@ -141,7 +141,7 @@ def open_screen(*, tray=True):
 
 @contextmanager
 def open_tray(screen):
-    """Run a tray on the screen."""
+    """Run a tray on a display."""
     words = ("--edge", "bottom", "--align", "right", "--widthtype", "request", "--height", "24")
     with _running(screen, "trayer", *words):
         # An empty tray need not be visible.
@@ -161,8 +161,8 @@ def _open_server():
     )
     os.close(writing)
     try:
-        with os.fdopen(reading) as told:
-            yield f":{told.readline().strip()}"
+        with os.fdopen(reading) as output:
+            yield f":{output.readline().strip()}"
     finally:
         _end(process)
 

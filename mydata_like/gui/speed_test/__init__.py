@@ -1,1 +1,1 @@
-"""The speed test in the window: its child process, its reports, its bars and words."""
+"""The speed test in the window: its child process, its reports, its chart and its texts."""

@@ -59,7 +59,7 @@ from mydata_like.settings.schema import Settings
 _MARGIN = 8.0  # pixels between a bar and its label
 _ROW = 2.0  # times the height of text
 _HATCH = Qt.BrushStyle.BDiagPattern
-_LEAST = 0.5  # of the lowest rate is where the scale begins
+_LEAST = 0.5  # the scale starts at this share of the lowest rate
 
 
 class Bar(NamedTuple):
@@ -80,7 +80,7 @@ class Scale(NamedTuple):
     high: float
 
     def place(self, rate: float) -> float:
-        """Return where a rate is, from 0 at the left end to 1 at the right end."""
+        """Return the position of a rate, from 0 at the left end to 1 at the right end."""
         span = log10(self.high) - log10(self.low)
         return min(1.0, max(0.0, (log10(rate) - log10(self.low)) / span))
 
@@ -90,13 +90,13 @@ class Scale(NamedTuple):
 
 
 def choose_scale(rates: Sequence[float]) -> Scale:
-    """Return a scale on which even the lowest rate has a bar that can be seen."""
+    """Return a scale on which even the lowest rate has a visible bar."""
     low = 10.0 ** floor(log10(min(rates) * _LEAST))
     return Scale(low, max(max(rates) * 1.2, low * 10))
 
 
 def bars_of(report: SpeedTestReport, workload: str, earlier: SpeedTestReport | None) -> list[Bar]:
-    """Return the stages that count for such files, in the order in which bytes pass them."""
+    """Return a bar for each stage of a workload, in the order in which bytes pass them."""
     return [
         _bar(stage, workload, report, earlier)
         for stage in STAGES
@@ -124,14 +124,14 @@ def _bar(
 
 
 def _count(workload: str, rate: float, files_of_a_byte: float) -> float:
-    """Return a rate in bytes a second, or in files where these are tiny."""
+    """Return a rate in files a second for tiny files, in bytes a second for others."""
     return rate * files_of_a_byte if workload == "tiny" else rate
 
 
 class BarChart(QWidget):
-    """Draws bars; the limit has another colour, a hatching and a word.
+    """A bar chart of stages; the limit has another colour, a hatching and a label.
 
-    What it shows is its accessible description, too, a line for each bar.
+    The accessible description has the same content, with a line for each bar.
     """
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -139,14 +139,14 @@ class BarChart(QWidget):
         self._bars: Sequence[Bar] = ()
         self._unit: Callable[[float], str] = texts.rate
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.setAccessibleName(self.tr("How fast each stage would be alone"))
+        self.setAccessibleName(self.tr("Speed of each stage alone"))
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
     def show_bars(self, bars: Sequence[Bar], *, tiny: bool) -> None:
-        """Draw these; rates of tiny ones are files a second."""
+        """Draw these bars; `tiny` says that their rates are files a second."""
         self._bars = bars
         self._unit = files_a_second if tiny else texts.rate
-        self.setAccessibleDescription("\n".join(self._tell(bar) for bar in bars))
+        self.setAccessibleDescription("\n".join(self._describe(bar) for bar in bars))
         self.updateGeometry()
         self.update()
 
@@ -182,7 +182,7 @@ class BarChart(QWidget):
         painter.drawLine(area.topLeft(), area.bottomLeft())
 
     def _find_area(self) -> QRectF:
-        """Return where the bars go: titles are at the left, figures at the right."""
+        """Return the area of the bars, between titles at the left and figures at the right."""
         bold = QFontMetricsF(self._bold())
         titles = max(bold.horizontalAdvance(bar.title) for bar in self._bars)
         figures = max(bold.horizontalAdvance(self._mark(bar)) for bar in self._bars)
@@ -225,19 +225,19 @@ class BarChart(QWidget):
         figure = QRectF(0, 0, metrics.horizontalAdvance(mark) + _MARGIN, metrics.height())
         figure.moveCenter(place.center())
         figure.moveLeft(place.left() + width + _MARGIN)
-        painter.fillRect(figure, self.palette().window())  # no line goes through a figure
+        painter.fillRect(figure, self.palette().window())  # keep grid lines off the figure
         painter.drawText(figure, middle | Qt.AlignmentFlag.AlignLeft, mark)
 
     def _mark(self, bar: Bar) -> str:
-        """Return the label of a bar: its figure, that of the earlier test, the limit."""
+        """Return the label of a bar: its figure, the earlier one, and whether it is the limit."""
         text = bar.text
         if bar.earlier_text:
             text = self.tr("%1 (%2)", "a rate, and an earlier one")
             text = text.replace("%1", bar.text).replace("%2", bar.earlier_text)
         return self.tr("%1, the limit").replace("%1", text) if bar.is_limit else text
 
-    def _tell(self, bar: Bar) -> str:
-        """Return a bar in words, for those who do not see it."""
+    def _describe(self, bar: Bar) -> str:
+        """Return a bar as text for screen readers."""
         text = self.tr("%1: %2", "a stage and its rate")
         text = text.replace("%1", bar.title).replace("%2", bar.text)
         if bar.earlier_text:
@@ -253,7 +253,7 @@ class BarChart(QWidget):
 Index = QModelIndex | QPersistentModelIndex
 ROOT = QModelIndex()
 STAGE, WHAT, VALUE, SPREAD = range(4)
-LETTERS = {STAGE: 30, VALUE: 18, SPREAD: 30}  # for which a column has room
+LETTERS = {STAGE: 30, VALUE: 18, SPREAD: 30}  # the width of a column in characters
 
 
 class ResultsModel(QAbstractTableModel):
@@ -266,17 +266,17 @@ class ResultsModel(QAbstractTableModel):
             STAGE: self.tr("Stage"),
             WHAT: self.tr("What was measured"),
             VALUE: self.tr("Figure"),
-            SPREAD: self.tr("Where it varied"),
+            SPREAD: self.tr("Range"),
         }
 
     def show_figures(self, figures: Sequence[ReportedValue]) -> None:
-        """Show these and no others."""
+        """Show these figures instead of the current ones."""
         self.beginResetModel()
         self._rows = [_cells(figure) for figure in figures]
         self.endResetModel()
 
     def add(self, figure: ReportedValue) -> None:
-        """Show one more."""
+        """Append a figure."""
         self.beginInsertRows(ROOT, len(self._rows), len(self._rows))
         self._rows.append(_cells(figure))
         self.endInsertRows()
@@ -304,7 +304,7 @@ class ResultsModel(QAbstractTableModel):
 
 
 class ResultsTable(QTableView):
-    """Shows figures, and the latest of them while they come."""
+    """A table of figures that scrolls to each new one."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -340,10 +340,10 @@ ROWS_SHOWN = 12  # of all figures
 
 
 class ResultView(QWidget):
-    """Shows one of several tests, and another one for comparison if the user wants that."""
+    """The result of one of several tests, optionally compared with another one."""
 
-    apply_wanted = Signal(object)  # a Report
-    undo_wanted = Signal(object)  # a Proof
+    apply_requested = Signal(object)  # a SpeedTestReport
+    undo_requested = Signal(object)  # an AppliedGain
     report_chosen = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -373,12 +373,12 @@ class ResultView(QWidget):
 
     @property
     def report(self) -> SpeedTestReport | None:
-        """The test that is shown."""
+        """The test that is shown, if any."""
         number = self._shown.currentIndex()
         return self._reports[number] if 0 <= number < len(self._reports) else None
 
     def show_reports(self, reports: Sequence[SpeedTestReport]) -> None:
-        """Offer these tests, the latest first, and show the latest if there is anything new."""
+        """Offer these tests, the latest first, and show the latest if the list has changed."""
         if reports == self._reports:
             return
         self._reports = reports
@@ -388,17 +388,17 @@ class ResultView(QWidget):
         self._choose_report()
 
     def show_settings(self, settings: Settings, locks: Mapping[str, str]) -> None:
-        """Judge by these settings what can be applied or undone."""
+        """Update which recommendations can be applied or undone with these settings."""
         self._settings, self._locks = settings, locks
         self._show()
 
     def rest(self, *, resting: bool) -> None:
-        """Offer nothing that needs a process of its own while another one is at work."""
+        """Enable buttons that start a process only while no other one is running."""
         self._apply.setEnabled(resting)
         self._undo.setEnabled(resting)
 
     def _make_workloads(self) -> QButtonGroup:
-        """Return a button for each workload, with its number among them."""
+        """Return a group with a button for each workload; the id is its index in `WORKLOADS`."""
         group = QButtonGroup(self)
         for number, workload in enumerate(WORKLOADS):
             button = QRadioButton(workload_title(workload), self)
@@ -452,7 +452,7 @@ class ResultView(QWidget):
 
     @Slot()
     def _choose_report(self) -> None:
-        """Show a test, and offer all others to be compared with it."""
+        """Show the chosen test, and offer all others for comparison."""
         with QSignalBlocker(self._earlier):
             self._earlier.clear()
             self._earlier.addItem(self.tr("no other"), None)
@@ -471,10 +471,10 @@ class ResultView(QWidget):
         workload = WORKLOADS[self._workloads.checkedId()]
         bars = bars_of(report, workload, self._earlier.currentData())
         self._chart.show_bars(bars, tiny=workload == "tiny")
-        _say(self._behind, [speedtest_texts.behind_sentence(report, workload)])
+        _show_lines(self._behind, [speedtest_texts.behind_sentence(report, workload)])
         advice = speedtest_texts.advice_lines(report, self._locks)
-        _say(self._advice, _points(self.tr("What would be faster:"), advice))
-        _say(
+        _show_lines(self._advice, _points(self.tr("Recommendations:"), advice))
+        _show_lines(
             self._unknown, _points(self.tr("Not measured:"), speedtest_texts.unknown_lines(report))
         )
         self._apply.setVisible(report is self._reports[0] and bool(self._find_applicable(report)))
@@ -483,14 +483,14 @@ class ResultView(QWidget):
 
     def _show_proof(self, proof: AppliedGain | None) -> None:
         gains = speedtest_texts.gain_lines(proof.gains) if proof else []
-        _say(self._gained, _points(self.tr("The settings were changed:"), gains))
+        _show_lines(self._gained, _points(self.tr("The settings were changed:"), gains))
         in_force = proof is not None and all(
             self._is_set(key, value) for key, value in proof.changes.items()
         )
         self._undo.setVisible(in_force)
 
     def _find_applicable(self, report: SpeedTestReport) -> list[str]:
-        """Return the keys of what is advised, allowed and not in force yet."""
+        """Return the keys of recommended settings that are neither locked nor already set."""
         return [
             key
             for key, value in report.changes.items()
@@ -503,12 +503,12 @@ class ResultView(QWidget):
 
     @Slot()
     def _want_apply(self) -> None:
-        self.apply_wanted.emit(self.report)
+        self.apply_requested.emit(self.report)
 
     @Slot()
     def _want_undo(self) -> None:
         if self.report and self.report.proof:
-            self.undo_wanted.emit(self.report.proof)
+            self.undo_requested.emit(self.report.proof)
 
     @Slot()
     def _copy_text(self) -> None:
@@ -528,8 +528,8 @@ def _points(title: str, lines: Sequence[str]) -> list[str]:
     return [title, *(f"• {line}" for line in lines)] if lines else []
 
 
-def _say(label: PlainLabel, lines: Sequence[str]) -> None:
-    """Show lines; a label without any takes no room."""
+def _show_lines(label: PlainLabel, lines: Sequence[str]) -> None:
+    """Show lines in a label; hide it if there are none."""
     text = "\n".join(filter(None, lines))
     label.setText(text)
     label.setVisible(bool(text))

@@ -1,4 +1,4 @@
-"""Runs a speed test in a child process and reads its results."""
+"""The child process of a speed test, and its results."""
 
 import logging
 from collections.abc import Iterable, Mapping
@@ -19,7 +19,7 @@ from mydata_like.settings.schema import Settings
 
 logger = logging.getLogger(__name__)
 
-# In the order in which bytes pass them; as `doctor.findings`, which the window does not load.
+# In the order in which bytes pass them; as `speedtest.results`, which the window does not import.
 STAGES = (
     "source",
     "hash",
@@ -34,7 +34,7 @@ WORKLOADS = ("large", "mixed", "tiny")
 
 
 class ReportedValue(NamedTuple):
-    """One thing measured: its median, and the lowest and highest look."""
+    """One measurement: its median, lowest and highest sample."""
 
     stage: str
     what: str
@@ -45,9 +45,9 @@ class ReportedValue(NamedTuple):
 
 
 class ReportedPrediction(NamedTuple):
-    """How fast files of a workload go, in bytes and in files a second.
+    """The predicted speed of a workload, in bytes and in files a second.
 
-    `rates` are what each stage would carry alone, in bytes a second.
+    `rates` has the speed of each stage alone in bytes a second.
     """
 
     rate: float
@@ -58,7 +58,7 @@ class ReportedPrediction(NamedTuple):
 
 
 class ReportedAdvice(NamedTuple):
-    """One change, and how many times as fast the workload would go that gains most by it."""
+    """One recommended change, and the speed-up of the workload that gains most from it."""
 
     code: str
     text: str
@@ -68,14 +68,14 @@ class ReportedAdvice(NamedTuple):
 
 
 class Improvement(NamedTuple):
-    """The same thing measured before and after settings were changed."""
+    """The same measurement before and after settings were changed."""
 
     before: ReportedValue | None
     after: ReportedValue
 
 
 class AppliedGain(NamedTuple):
-    """What came of an advice: settings by their keys, and what the person's file said before."""
+    """An applied recommendation: changed settings by key, their old values and the gains."""
 
     changes: Mapping[str, object]
     replaced: Mapping[str, object]
@@ -93,33 +93,33 @@ class SpeedTestReport:
     advice: tuple[ReportedAdvice, ...]
     unknown: tuple[str, ...]
     one_machine: bool
-    without_shell: bool  # the server's disk cannot be told from the network
-    busy: float  # the share of this computer that other programs took
+    without_shell: bool  # the server's disk cannot be measured apart from the network
+    busy: float  # the share of this computer that other programs used
     proof: AppliedGain | None
 
     @property
     def reached(self) -> bool:
-        """Whether the way to the server was measured."""
+        """Whether the connection to the server was measured."""
         return any(one.stage == "channels" and one.what[:1].isdigit() for one in self.figures)
 
     @property
     def changes(self) -> dict[str, object]:
-        """All settings that are worth a change, by their keys."""
+        """All recommended changes of settings, by key."""
         return {key: value for each in self.advice for key, value in each.changes.items()}
 
     def find(self, what: str) -> ReportedValue | None:
-        """Return what was measured under this name."""
+        """Return the measurement of this name, or None."""
         return next((one for one in self.figures if one.what == what), None)
 
 
 def read_reports(records: Iterable[Mapping[str, Any]]) -> list[SpeedTestReport]:
-    """Return the speed tests that can be read, the latest first."""
+    """Return the speed tests of all readable records, the latest first."""
     found = [report for record in records if (report := _try_to_read(record)) is not None]
     return found[::-1]
 
 
 def read_report(record: Mapping[str, Any]) -> SpeedTestReport:
-    """Return a speed test as docs/doctor.md describes it."""
+    """Return the speed test of a record, whose format docs/doctor.md describes."""
     findings, verdict = record["findings"], record["verdict"]
     here = findings["here"]
     return SpeedTestReport(
@@ -137,7 +137,7 @@ def read_report(record: Mapping[str, Any]) -> SpeedTestReport:
 
 
 def read_figure(record: Mapping[str, Any]) -> ReportedValue:
-    """Return something measured as events and records tell it."""
+    """Return the measurement of an event or of a part of a record."""
     return ReportedValue(*(record[name] for name in ReportedValue._fields))
 
 
@@ -173,49 +173,49 @@ def _read_proof(record: Mapping[str, Any] | None) -> AppliedGain | None:
     return AppliedGain(record["changes"], record.get("replaced", {}), tuple(gains))
 
 
-PATIENCE = 20_000  # milliseconds that it has to leave nothing on the server once it was cancelled
+CANCEL_TIMEOUT = 20_000  # milliseconds for removing test files from the server after a cancel
 
 
 class SpeedTestProcess(QObject):
-    """Makes one speed test after the other, or applies what the latest one advised.
+    """A child process that runs a speed test or applies the recommendations of the latest one.
 
-    It ends with the window: its standard input does, and it removes what it wrote.
+    It ends with the window: its standard input closes, and it removes its test files.
     """
 
-    measured = Signal(object)  # a figure, as a record
-    ended = Signal(object)  # a Problem, or None where all went well or it was cancelled
+    measured = Signal(object)  # a measurement, as a record
+    ended = Signal(object)  # a Problem; None after a success or a cancel
 
     def __init__(self, controller: WindowController, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._controller = controller
         self._engine: Engine | None = None
         self._problem: Problem | None = None
-        self._is_over = False  # reported by itself or cancelled by the user: its end is expected
-        self._patience = QTimer(self, singleShot=True, interval=PATIENCE)
-        self._patience.timeout.connect(self._lose_patience)
+        self._is_over = False  # it has reported its end or was cancelled: its exit is expected
+        self._kill_timer = QTimer(self, singleShot=True, interval=CANCEL_TIMEOUT)
+        self._kill_timer.timeout.connect(self._kill)
         if app := QCoreApplication.instance():
             app.aboutToQuit.connect(self._let_go)
 
     @property
     def at_work(self) -> bool:
-        """Whether there is a test that has not ended yet."""
+        """Whether a test is in progress."""
         return self._engine is not None
 
     def test(self, *, quick: bool, anyway: bool) -> None:
-        """Begin a test; `anyway` although the instrument is to be spared just now."""
+        """Start a test; `anyway` ignores limits that protect the instrument."""
         self._begin(("--quick",) * quick + ("--anyway",) * anyway)
 
     def apply(self, *, quick: bool, anyway: bool) -> None:
-        """Write what the latest test advised, and measure what that gains."""
+        """Apply the recommendations of the latest test, and measure the gain."""
         self._begin(("--apply", "--latest") + ("--quick",) * quick + ("--anyway",) * anyway)
 
     @Slot()
     def cancel(self) -> None:
-        """End it; it takes a moment to remove what it wrote on the server."""
+        """Cancel the test; it first removes its files from the server."""
         if self._engine is not None:
             self._is_over = True
             self._engine.close_input()
-            self._patience.start()
+            self._kill_timer.start()
 
     def _begin(self, options: tuple[str, ...]) -> None:
         self._problem, self._is_over = None, False
@@ -248,16 +248,16 @@ class SpeedTestProcess(QObject):
             said = self._engine.said
             self._engine.deleteLater()
         self._engine = None
-        self._patience.stop()
+        self._kill_timer.stop()
         self._controller.show_test(under_way=False)
         if self._problem is None and not self._is_over:
             self._problem = _explain_end(code, said)
         self.ended.emit(self._problem)
 
     @Slot()
-    def _lose_patience(self) -> None:
+    def _kill(self) -> None:
         if self._engine is not None:
-            self._engine.kill()  # the next test removes what this one leaves
+            self._engine.kill()  # the next test removes the files of this one
 
     @Slot()
     def _let_go(self) -> None:
@@ -266,16 +266,16 @@ class SpeedTestProcess(QObject):
 
 
 def _parse_test_event(record: Record) -> Event | Record:
-    """Return an event of runs as such, and one of speed tests only as the record that it is."""
+    """Return an event of a run as an `Event`, and one of a speed test as its record."""
     return parse_event(record) or record
 
 
 def _explain_end(code: int | None, said: str) -> Problem:
-    """Return in words what ended the test without any."""
+    """Return the problem of a test that ended without reporting one."""
     return Problem(
         "window.test-ended",
         f"The speed test ended unexpectedly ({describe_end(code, said)}).",
-        "Make it once more: that also removes what this one left on the server.",
+        "Run it again: that also removes the files that this one left on the server.",
     )
 
 

@@ -18,7 +18,7 @@ from mydata_like.gui.theme import texts
 
 
 def stage_title(stage: str) -> str:
-    """Return what a stage is called where it stands alone."""
+    """Return the name of a stage as a title."""
     return {
         "source": translate("speed", "Disk of this computer"),
         "hash": translate("speed", "Checksums"),
@@ -32,15 +32,11 @@ def stage_title(stage: str) -> str:
 
 
 def stage_phrase(stage: str, *, one_machine: bool) -> str:
-    """Return what a stage is called within a sentence, as its subject."""
+    """Return the name of a stage as the subject of a sentence."""
     shared = {
-        "hash": translate("speed", "the processors that both sides share (most of all checksums)"),
-        "cipher": translate(
-            "speed", "the processors that both sides share (most of all encryption)"
-        ),
-        "server cpu": translate(
-            "speed", "the processors that both sides share (most of all receiving)"
-        ),
+        "hash": translate("speed", "the processors that both sides share (mainly checksums)"),
+        "cipher": translate("speed", "the processors that both sides share (mainly encryption)"),
+        "server cpu": translate("speed", "the processors that both sides share (mainly receiving)"),
     }
     if one_machine and stage in shared:
         return shared[stage]
@@ -57,7 +53,7 @@ def stage_phrase(stage: str, *, one_machine: bool) -> str:
 
 
 def workload_title(workload: str) -> str:
-    """Return what files of a workload are called."""
+    """Return the title of a workload."""
     return {
         "large": translate("speed", "Large files"),
         "mixed": translate("speed", "Mixed files"),
@@ -66,26 +62,26 @@ def workload_title(workload: str) -> str:
 
 
 def rate_of(workload: str, forecast: ReportedPrediction, rate: float) -> str:
-    """Return a rate in the unit that suits such files: tiny files are counted."""
+    """Return a rate as text: files a second for tiny files, bytes a second for others."""
     if workload != "tiny" or not forecast.rate:
         return texts.rate(rate)
     return files_a_second(rate * forecast.files / forecast.rate)
 
 
 def files_a_second(files: float) -> str:
-    """Return a pace of files, as in `4,512 files/s`."""
+    """Return a rate of files as text, as in `4,512 files/s`."""
     digits = 1 if files < 10 else 0
     number = QLocale().toString(files, "f", digits)
     return translate("speed", "%1 files/s").replace("%1", number)
 
 
 def figure_title(figure: ReportedValue) -> str:
-    """Return what was measured."""
+    """Return the name of what was measured."""
     return measurement_title(figure.what)
 
 
 def measurement_title(what: str) -> str:
-    """Return what a measurement is called, or a part of a test."""
+    """Return the name of a measurement or of a part of a test."""
     first, _, rest = what.partition(" ")
     if first.isdigit() and rest.startswith("channel"):
         return translate("speed", "%Ln channel(s)", None, int(first))
@@ -119,7 +115,7 @@ def _titles() -> dict[str, str]:
         ),
         "Checksums": translate("speed", "Checksums"),
         "The disk of this computer": translate("speed", "Disk of this computer"),
-        "The way to the server": translate("speed", "Way to the server"),
+        "The connection to the server": translate("speed", "Connection to the server"),
         "The API": translate("speed", "Server's API"),
         "Compression": translate("speed", "Compression"),
         "Ciphers here": translate("speed", "Ciphers on this computer"),
@@ -129,12 +125,12 @@ def _titles() -> dict[str, str]:
 
 
 def figure_value(figure: ReportedValue) -> str:
-    """Return the median with its unit."""
+    """Return the median of a measurement with its unit."""
     return _value(figure.median, figure.unit)
 
 
 def figure_spread(figure: ReportedValue) -> str:
-    """Return both ends of what was measured, where they lie wide apart."""
+    """Return the lowest and the highest value if they differ much; empty otherwise."""
     if figure.highest - figure.lowest <= 0.25 * figure.median:
         return ""
     ends = (_value(end, figure.unit) for end in (figure.lowest, figure.highest))
@@ -157,11 +153,11 @@ def _value(number: float, unit: str) -> str:
             return translate("speed", "%1 requests/s").replace("%1", digits)
 
 
-say = QCoreApplication.translate  # another name, since it gets no literal text
+say = QCoreApplication.translate  # another name, because lupdate rejects non-literal texts
 
-# Sentences of `doctor`, `app.examining`, `app.quiet` and `engine.restraint`; the first
-# that fits counts. For %1 and %2 they name what is measured, or quote.
-_SAID: Final = (
+# Sentences of `speedtest`, `app.speedtest_service` and `engine.gate`; the first that matches is
+# used. %1 and %2 are names of measurements, or quoted text.
+_SENTENCES: Final = (
     QT_TRANSLATE_NOOP(
         "speed",
         "The staging host allows no shell: its processors, its disk without the network, the "
@@ -169,8 +165,8 @@ _SAID: Final = (
     ),
     QT_TRANSLATE_NOOP(
         "speed",
-        "The speed of registering and verifying was not measured, since a test must not leave "
-        "records, and no earlier run had to wait for it.",
+        "The speed of registering and verifying was not measured, because a test must not leave "
+        "records and no earlier run had to wait for it.",
     ),
     QT_TRANSLATE_NOOP(
         "speed",
@@ -182,20 +178,26 @@ _SAID: Final = (
         "The improvement was not measured: the staging host no longer allows a shell.",
     ),
     QT_TRANSLATE_NOOP(
-        "speed", "The data directory has too few large files to tell how fast it reads them."
+        "speed", "The data directory has too few large files to measure how fast they are read."
     ),
     QT_TRANSLATE_NOOP(
-        "speed", "The data directory has too few tiny files to tell how fast it reads them."
+        "speed", "The data directory has too few tiny files to measure how fast they are read."
     ),
-    QT_TRANSLATE_NOOP("speed", "The way to the server was not measured: ask for approval first."),
     QT_TRANSLATE_NOOP(
-        "speed", "The way to the server was not measured: the staging area has no host."
+        "speed", "The connection to the server was not measured: ask for approval first."
     ),
-    QT_TRANSLATE_NOOP("speed", "The way to the server was not measured: files are sent over HTTP."),
-    QT_TRANSLATE_NOOP("speed", "The way to the server was not measured: %1"),
-    QT_TRANSLATE_NOOP("speed", "%1 could not be measured to the end: %2"),
+    QT_TRANSLATE_NOOP(
+        "speed", "The connection to the server was not measured: the staging area has no host."
+    ),
+    QT_TRANSLATE_NOOP(
+        "speed", "The connection to the server was not measured: files are sent over HTTP."
+    ),
+    QT_TRANSLATE_NOOP("speed", "The connection to the server was not measured: %1"),
+    QT_TRANSLATE_NOOP("speed", "%1 could not be fully measured: %2"),
     QT_TRANSLATE_NOOP("speed", "%1: there was no time left to measure this."),
-    QT_TRANSLATE_NOOP("speed", "%1 on the staging host could not be removed; the next test will."),
+    QT_TRANSLATE_NOOP(
+        "speed", "%1 on the staging host could not be removed; the next test removes it."
+    ),
     QT_TRANSLATE_NOOP("speed", "A speed test would disturb the instrument or its network now. %1"),
     QT_TRANSLATE_NOOP(
         "speed", "The bandwidth is limited to %1 now, but a test sends as fast as it can."
@@ -207,28 +209,28 @@ _SAID: Final = (
     QT_TRANSLATE_NOOP("speed", "Run a new one."),
     QT_TRANSLATE_NOOP("speed", "The speed test ended unexpectedly (%1)."),
     QT_TRANSLATE_NOOP(
-        "speed", "Make it once more: that also removes what this one left on the server."
+        "speed", "Run it again: that also removes the files that this one left on the server."
     ),
     QT_TRANSLATE_NOOP("speed", "%1: %2"),
 )
 
 
 def _shape(sentence: str) -> re.Pattern[str]:
-    """Return what fits a sentence, whatever stands for its marks."""
+    """Return a pattern that matches a sentence with any text for %1 and %2."""
     return re.compile(re.sub("%[12]", "(.+?)", re.escape(sentence)), re.DOTALL)
 
 
-_SHAPES: Final = tuple((sentence, _shape(sentence)) for sentence in map(str, _SAID))
+_SHAPES: Final = tuple((sentence, _shape(sentence)) for sentence in map(str, _SENTENCES))
 
 
-def interpret(said: str) -> str:
-    """Return a sentence in the window's language, as far as it is known."""
-    said = said.replace(" (register)", "")  # a command, which the window has a button for
+def interpret(reported: str) -> str:
+    """Return a sentence of a speed test in the language of the window, if a translation exists."""
+    reported = reported.replace(" (register)", "")  # a command; the window has a button for it
     for sentence, shape in _SHAPES:
-        if match := shape.fullmatch(said):
+        if match := shape.fullmatch(reported):
             text = say("speed", sentence)
             return _fill(text, [interpret(part) for part in match.groups()])
-    return measurement_title(said)
+    return measurement_title(reported)
 
 
 def _fill(text: str, parts: list[str]) -> str:
@@ -237,15 +239,15 @@ def _fill(text: str, parts: list[str]) -> str:
 
 translate = QCoreApplication.translate
 
-_MUCH = 0.25  # of this computer
+_MUCH = 0.25  # the share of this computer from which the load of others is mentioned
 
 
 def limit_sentence(report: SpeedTestReport) -> str:
-    """Return the one plain sentence: the limit for large files and for tiny ones."""
+    """Return one sentence on the limits for large and for tiny files."""
     large, tiny = _name_limit(report, "large"), _name_limit(report, "tiny")
     if large and not tiny and report.reached:
         text = translate(
-            "speed", "The limit is %1 for large files. What it is for tiny ones cannot be told."
+            "speed", "The limit is %1 for large files. The limit for tiny files is unknown."
         )
         return text.replace("%1", large)
     if not large or not tiny:
@@ -255,8 +257,8 @@ def limit_sentence(report: SpeedTestReport) -> str:
         if report.reached
         else translate(
             "speed",
-            "The way to the server was not measured. Before it, the limit is %1 for large files, "
-            "and %2 for tiny ones.",
+            "The connection to the server was not measured. Without it, the limit is %1 for large "
+            "files, and %2 for tiny ones.",
         )
     )
     return text.replace("%1", large).replace("%2", tiny)
@@ -272,7 +274,7 @@ def _name_limit(report: SpeedTestReport, workload: str) -> str:
 
 
 def _name_stage(report: SpeedTestReport, stage: str, workload: str) -> str:
-    """Return what a stage is called within a sentence about a test."""
+    """Return the name of a stage within a sentence about a test."""
     if stage == "network" and report.without_shell:
         return translate("speed", "the network or the disk of the server")
     small_batches = any(one.code == "batches" for one in report.advice)
@@ -284,7 +286,7 @@ def _name_stage(report: SpeedTestReport, stage: str, workload: str) -> str:
 
 
 def behind_sentence(report: SpeedTestReport, workload: str) -> str:
-    """Return what would be the next limit for such files; empty where there is none."""
+    """Return a sentence on the next limit for a workload; empty if there is none."""
     forecast = report.forecasts.get(workload)
     if forecast is None or not forecast.behind:
         return ""
@@ -294,11 +296,13 @@ def behind_sentence(report: SpeedTestReport, workload: str) -> str:
 
 
 def advice_lines(report: SpeedTestReport, locks: Mapping[str, str]) -> list[str]:
-    """Return what would be faster and by how much; what is locked says by whom."""
-    return [_tell_advice(report, each, locks) for each in report.advice]
+    """Return a line for each recommendation, with its gain and who locked its settings, if any."""
+    return [_format_advice(report, each, locks) for each in report.advice]
 
 
-def _tell_advice(report: SpeedTestReport, advice: ReportedAdvice, locks: Mapping[str, str]) -> str:
+def _format_advice(
+    report: SpeedTestReport, advice: ReportedAdvice, locks: Mapping[str, str]
+) -> str:
     gain = translate("speed", "%1: %2 times as fast")
     gain = gain.replace("%1", workload_title(advice.workload))
     gain = gain.replace("%2", texts.decimal(round(advice.gain, 1)))
@@ -319,8 +323,10 @@ def _name_advice(report: SpeedTestReport, advice: ReportedAdvice) -> str:
     compress = translate("speed", "Compress during transfer: your data shrinks to %1.")
     return {
         "cipher": offer.replace("%1", first),
-        "channels": translate("speed", "Let the program find the number of channels."),
-        "batches": translate("speed", "Let more tiny files travel together, as by default."),
+        "channels": translate("speed", "Choose the number of channels automatically."),
+        "batches": translate(
+            "speed", "Send more tiny files together: use the default batch sizes."
+        ),
         "compression": compress.replace("%1", size),
         "archives": translate(
             "speed", "Keep tiny files in archives, which have one record each (archive.rules)."
@@ -330,7 +336,7 @@ def _name_advice(report: SpeedTestReport, advice: ReportedAdvice) -> str:
 
 
 def _name_relief(report: SpeedTestReport, advice: ReportedAdvice) -> str:
-    """Return what somebody else could do about the limit, and what comes next."""
+    """Return a change outside the settings that would raise the limit, and the next limit."""
     forecast = report.forecasts[advice.workload]
     faster = translate("speed", "More or faster processors in this computer would help.")
     relief = {
@@ -359,11 +365,11 @@ def _name_relief(report: SpeedTestReport, advice: ReportedAdvice) -> str:
 
 
 def gain_lines(gains: Collection[Improvement]) -> list[str]:
-    """Return what was measured before and after settings were changed."""
-    return [_tell_gain(gain) for gain in gains]
+    """Return a line for each measurement before and after settings were changed."""
+    return [_format_gain(gain) for gain in gains]
 
 
-def _tell_gain(gain: Improvement) -> str:
+def _format_gain(gain: Improvement) -> str:
     if gain.before is None:
         text = translate("speed", "%1: %2 now")
     else:
@@ -374,22 +380,22 @@ def _tell_gain(gain: Improvement) -> str:
 
 
 def unknown_lines(report: SpeedTestReport) -> list[str]:
-    """Return what could not be measured, or not well, and why."""
+    """Return a line for each part that was not measured, or not reliably, and why."""
     lines = [interpret(sentence) for sentence in report.unknown]
     if report.busy <= _MUCH:
         return lines
-    text = translate("speed", "Other programs took %1 % of this computer: it may be faster alone.")
+    text = translate("speed", "Other programs used %1 % of this computer: it may be faster alone.")
     return [text.replace("%1", texts.count(round(report.busy * 100))), *lines]
 
 
 def report_name(report: SpeedTestReport) -> str:
-    """Return when a test was made, and whether it was a short one."""
+    """Return the time of a test, and whether it was a quick one."""
     at = texts.moment(report.at)
     return translate("speed", "%1, quick").replace("%1", at) if report.quick else at
 
 
 def report_text(report: SpeedTestReport) -> str:
-    """Return all of a speed test as text, to be sent to somebody who can do something about it."""
+    """Return all results of a speed test as text, to be sent to an administrator."""
     lines = [
         translate("speed", "Speed test of mydata-like, %1").replace("%1", report_name(report)),
         limit_sentence(report),
@@ -398,13 +404,13 @@ def report_text(report: SpeedTestReport) -> str:
         lines += ["", workload_title(workload), *stage_lines(report, workload)]
         lines += filter(None, [behind_sentence(report, workload)])
     sections = (
-        (translate("speed", "What would be faster"), advice_lines(report, {})),
+        (translate("speed", "Recommendations"), advice_lines(report, {})),
         (
-            translate("speed", "What it gained"),
+            translate("speed", "Measured gain"),
             gain_lines(report.proof.gains if report.proof else ()),
         ),
         (translate("speed", "What could not be measured"), unknown_lines(report)),
-        (translate("speed", "All figures"), [_tell_figure(one) for one in report.figures]),
+        (translate("speed", "All figures"), [_format_figure(one) for one in report.figures]),
     )
     for title, rows in sections:
         if rows:
@@ -413,7 +419,7 @@ def report_text(report: SpeedTestReport) -> str:
 
 
 def stage_lines(report: SpeedTestReport, workload: str) -> list[str]:
-    """Return how fast each stage would be alone, a line each; the limit is marked."""
+    """Return a line for each stage with its speed alone; the limit is marked."""
     forecast = report.forecasts[workload]
     lines = []
     for stage in STAGES:
@@ -424,7 +430,7 @@ def stage_lines(report: SpeedTestReport, workload: str) -> list[str]:
     return lines
 
 
-def _tell_figure(figure: ReportedValue) -> str:
+def _format_figure(figure: ReportedValue) -> str:
     spread = figure_spread(figure)
     more = f" ({spread})" if spread else ""
     return f"{stage_title(figure.stage)}, {figure_title(figure)}: {figure_value(figure)}{more}"

@@ -1,6 +1,6 @@
 """What the benchmark of the number of channels makes of a run's events."""
 
-from benchmarks.channels import BY_ITSELF, Found, Trace, note
+from benchmarks.channels import AUTOMATIC, Found, Trace, note
 
 
 def follow(*events: tuple[float, str, dict[str, int]]) -> Trace:
@@ -36,7 +36,7 @@ def test_a_run_has_settled_with_its_last_change_and_is_judged_from_there() -> No
         {
             2: [follow((1.0, "transfer_finished", {"transfer": 1, "bytes": 1}))],
             4: [fixed],
-            BY_ITSELF: [trace],
+            AUTOMATIC: [trace],
         },
     )
 

@@ -31,7 +31,7 @@ FOUND = SpeedTestResult(
         Measurement(StageResult.SERVER_DISK, TINY_FILES, Unit.FILES, (4000.0,)),
     ),
     here=LocalMachine(4, busy=0.5),
-    unknown=("Something cannot be told.",),
+    unknown=("Something is unknown.",),
 )
 ADVISED = {
     "at": "2026-03-02T10:00:00+00:00",
@@ -42,7 +42,7 @@ ADVISED = {
 
 
 def test_a_row_shows_the_spread_where_it_is_wide():
-    narrow, wide = FOUND.measured[0], FOUND.measured[0]._replace(looks=(50e6, 100e6, 150e6))
+    narrow, wide = FOUND.measured[0], FOUND.measured[0]._replace(samples=(50e6, 100e6, 150e6))
 
     assert describe(narrow).endswith("100.0 MB/s")
     assert describe(wide).endswith("100.0 MB/s  (50.0 MB/s to 150.0 MB/s)")
@@ -64,7 +64,7 @@ def test_the_sentence_is_followed_by_what_would_help_and_what_is_not_known():
     assert any(line.startswith("The limit is for large files the disk") for line in lines)
     assert any("x 3.0" in line for line in lines)
     assert "Other programs used CPU time of this computer: 50% when the test began." in lines
-    assert lines[-1] == "Something cannot be told."
+    assert lines[-1] == "Something is unknown."
 
 
 def test_what_others_took_before_and_after_is_said():

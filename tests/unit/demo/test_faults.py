@@ -153,7 +153,7 @@ def test_rules_are_made_of_plain_values():
 
     assert parse_fault(plain) == Fault(action=Reply(503, b"later"), path="user", count=None)
     assert parse_fault({"action": "html"}) == Fault(action=HTML_PAGE)
-    with pytest.raises(ValueError, match="explode is no action"):
+    with pytest.raises(ValueError, match="explode is not an action"):
         parse_fault({"action": "explode"})
 
 

@@ -8,7 +8,7 @@ import pytest
 import xxhash
 
 from mydata_like.demo.demo_server import EmbeddedServer
-from mydata_like.demo.fixtures import Person
+from mydata_like.demo.fixtures import DemoUser
 from mydata_like.demo.uploaders import ScpAddress
 from tests.embedded import UUID, Api, record, registration, staged
 
@@ -93,7 +93,7 @@ def test_an_approval_has_a_last_day_and_comments_that_change_nothing(server, api
 
 def test_people_can_be_added(server, api):
     server.add_group("lab-b")
-    person = Person("carol", "carol@example.org", "Carol Doe", groups=["lab-b"])
+    person = DemoUser("carol", "carol@example.org", "Carol Doe", groups=["lab-b"])
 
     key = server.add_user(person)
 

@@ -1,4 +1,4 @@
-"""A mapping in memory or in a file: they differ only in the memory they take."""
+"""Values in memory or in a file behave alike; only the memory used differs."""
 
 import random
 import tracemalloc
@@ -13,10 +13,10 @@ ODD = ["it's", "µ\N{MICROSCOPE}", "lone \ud800", "nul \0", "", "a/b"]
 
 
 @pytest.fixture(params=[0, 3, 1000], ids="held {}".format)
-def stock(request):
-    stock = SpillStore(request.param)
-    yield stock
-    stock.close()
+def store(request):
+    store = SpillStore(request.param)
+    yield store
+    store.close()
 
 
 def a_file(number):
@@ -25,41 +25,41 @@ def a_file(number):
     return Registered(wanted, f"{number:032x}")
 
 
-def test_what_comes_in_comes_out_as_it_was(stock):
-    places = [(directory, name) for directory in ODD for name in ODD]
-    things = {place: a_file(number) for number, place in enumerate(places)}
+def test_what_comes_in_comes_out_as_it_was(store):
+    keys = [(directory, name) for directory in ODD for name in ODD]
+    values = {key: a_file(number) for number, key in enumerate(keys)}
 
-    room = stock.open_room()
-    room.update(things)
+    mapping = store.open_mapping()
+    mapping.update(values)
 
-    assert dict(room) == things
-    assert sorted(room) == sorted(things)
-    assert list(map(repr, sorted(room.values()))) == list(map(repr, sorted(things.values())))
-    assert room.get(("", "nowhere")) is None
+    assert dict(mapping) == values
+    assert sorted(mapping) == sorted(values)
+    assert list(map(repr, sorted(mapping.values()))) == list(map(repr, sorted(values.values())))
+    assert mapping.get(("", "nowhere")) is None
 
 
-def test_it_does_what_a_plain_mapping_does(stock):
-    chance, plain, room = random.Random(1), {}, stock.open_room()
+def test_it_does_what_a_plain_mapping_does(store):
+    chance, plain, mapping = random.Random(1), {}, store.open_mapping()
     for number in range(2000):
-        place = ("", str(chance.randrange(20)))
+        key = ("", str(chance.randrange(20)))
         deed = chance.randrange(100)
         if deed == 0:
             plain.clear()
-            room.clear()
+            mapping.clear()
         elif deed < 40:
-            assert room.pop(place, None) == plain.pop(place, None)
+            assert mapping.pop(key, None) == plain.pop(key, None)
         else:
-            plain[place] = room[place] = number
-        assert (len(room), bool(room), room.get(place)) == (
+            plain[key] = mapping[key] = number
+        assert (len(mapping), bool(mapping), mapping.get(key)) == (
             len(plain),
             bool(plain),
-            plain.get(place),
+            plain.get(key),
         )
-    assert dict(room) == plain
+    assert dict(mapping) == plain
 
 
-def test_rooms_know_nothing_of_each_other(stock):
-    one, other = stock.open_room(), stock.open_room()
+def test_mappings_are_independent_of_each_other(store):
+    one, other = store.open_mapping(), store.open_mapping()
     for number in range(10):
         one["", str(number)] = number
         other["", str(number)] = -number
@@ -71,38 +71,38 @@ def test_rooms_know_nothing_of_each_other(stock):
         del one["", "1"]
 
 
-def test_more_than_a_page_is_listed_once_each(stock):
-    room = stock.open_room()
-    room.update({("sub", str(number)): number for number in range(3500)})
+def test_more_than_a_page_is_listed_once_each(store):
+    mapping = store.open_mapping()
+    mapping.update({("sub", str(number)): number for number in range(3500)})
 
-    assert sorted(room.values()) == list(range(3500))
+    assert sorted(mapping.values()) == list(range(3500))
 
 
-def test_memory_is_released_by_ending_workers():
-    stock = SpillStore(10)
-    room = stock.open_room()
-    room.update({("", str(number)): number for number in range(10)})
-    assert stock.free == 0
+def test_memory_is_released_when_a_mapping_is_deleted():
+    store = SpillStore(10)
+    mapping = store.open_mapping()
+    mapping.update({("", str(number)): number for number in range(10)})
+    assert store.free == 0
 
-    del room
-    room = stock.open_room()
-    assert stock.free == 10
-    room["", "x"] = 1
-    del room["", "x"]
-    assert stock.free == 10
+    del mapping
+    mapping = store.open_mapping()
+    assert store.free == 10
+    mapping["", "x"] = 1
+    del mapping["", "x"]
+    assert store.free == 10
 
 
 def test_very_many_take_no_more_memory_than_a_few():
-    stock = SpillStore(100)
+    store = SpillStore(100)
     tracemalloc.start()
     try:
-        rooms = [stock.open_room() for _ in range(20)]
+        mappings = [store.open_mapping() for _ in range(20)]
         for number in range(3000):
-            rooms[number % 20]["", str(number)] = a_file(number)
+            mappings[number % 20]["", str(number)] = a_file(number)
         kept, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
 
-    assert sum(map(len, rooms)) == 3000
+    assert sum(map(len, mappings)) == 3000
     assert kept < 700_000
-    stock.close()
+    store.close()

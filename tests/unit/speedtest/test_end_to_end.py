@@ -8,7 +8,7 @@ from mydata_like.core.errors import Cancelled, TransientError
 from mydata_like.core.ports import SentFile
 from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.settings.transfer_sections import Transfer
-from mydata_like.speedtest.end_to_end import EndToEndTest, carry
+from mydata_like.speedtest.end_to_end import EndToEndTest, measure_end_to_end
 from mydata_like.speedtest.prediction import TINY
 from mydata_like.speedtest.results import (
     QUICK,
@@ -58,7 +58,9 @@ class Line:
 
 
 def carry_by(line, budget, **settings):
-    with closing(carry(lambda _: line, Transfer(**settings), WISH, line.state, budget)) as parts:
+    with closing(
+        measure_end_to_end(lambda _: line, Transfer(**settings), WISH, line.state, budget)
+    ) as parts:
         return list(parts)
 
 
@@ -70,7 +72,7 @@ def test_a_time_limit_cuts_a_large_file_off_and_its_speed_is_known(tmp_path, ove
     large, _ = carry_by(line, SpeedTestBudget(QUICK._replace(**{over: 0.0}), CancelFlag()))
 
     assert line.cut_off
-    assert all(look > 0 for look in large.looks)
+    assert all(sample > 0 for sample in large.samples)
 
 
 def test_without_a_time_limit_a_large_file_is_sent_to_its_end(tmp_path):
@@ -79,7 +81,7 @@ def test_without_a_time_limit_a_large_file_is_sent_to_its_end(tmp_path):
     large, tiny = carry_by(line, SpeedTestBudget(QUICK, CancelFlag()))
 
     assert not line.cut_off
-    assert len(large.looks) == len(tiny.looks) == QUICK.looks
+    assert len(large.samples) == len(tiny.samples) == QUICK.samples
 
 
 def test_a_large_file_takes_two_seconds_and_leaves_bytes_for_what_comes_after_it():

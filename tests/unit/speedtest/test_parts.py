@@ -21,9 +21,9 @@ def test_looks_are_taken_after_the_beginning_and_of_all_sessions_together():
     slow_start = [FloodProgress(0.0, 0), FloodProgress(1.0, 100), FloodProgress(4.0, 400)]
     steady = [FloodProgress(0.0, 0), FloodProgress(4.0, 400), FloodProgress(9.0, 900)]
 
-    looks = slice_up([slow_start, steady], 3)
+    samples = slice_up([slow_start, steady], 3)
 
-    assert looks == pytest.approx((200.0, 200.0, 200.0))
+    assert samples == pytest.approx((200.0, 200.0, 200.0))
 
 
 def test_the_beginning_lasts_until_windows_are_full():
@@ -34,7 +34,7 @@ def test_the_beginning_lasts_until_windows_are_full():
 
 
 def test_a_flood_that_stands_still_for_a_while_has_a_slow_look():
-    looks = slice_up(
+    samples = slice_up(
         [
             [
                 FloodProgress(0.0, 0),
@@ -46,9 +46,9 @@ def test_a_flood_that_stands_still_for_a_while_has_a_slow_look():
         3,
     )
 
-    assert all(look > 0 for look in looks)
-    assert max(looks) == pytest.approx(400)
-    assert min(looks) < 100
+    assert all(sample > 0 for sample in samples)
+    assert max(samples) == pytest.approx(400)
+    assert min(samples) < 100
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_no_more_than_a_gigabyte_is_sent_whatever_is_tested_and_applied(effort):
     for sessions in floods:
         budget.take(effort.flood * sessions)
     for _ in ("before", "after"):
-        budget.take((effort.looks + 1) * (effort.disk + effort.files * TINY))
+        budget.take((effort.samples + 1) * (effort.disk + effort.files * TINY))
 
     assert effort.most == 1_000_000_000
     with pytest.raises(RejectedError):

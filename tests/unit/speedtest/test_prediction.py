@@ -6,7 +6,7 @@ import pytest
 
 from mydata_like.settings.transfer_sections import Transfer
 from mydata_like.speedtest.prediction import Workload
-from mydata_like.speedtest.recommendations import find_way, judge
+from mydata_like.speedtest.recommendations import choose_mode, judge
 from mydata_like.speedtest.results import (
     CEILING,
     COMPRESSED,
@@ -34,8 +34,8 @@ AES, CHACHA = "aes128-gcm@openssh.com", "chacha20-poly1305@openssh.com"
 
 
 def of(stage, what, value, cost=None):
-    looks = (value * 0.98, value, value * 1.02)
-    return Measurement(stage, what, Unit.BYTES, looks, cost or CpuCost())
+    samples = (value * 0.98, value, value * 1.02)
+    return Measurement(stage, what, Unit.BYTES, samples, cost or CpuCost())
 
 
 # A quick pair of computers with four cores each, a network of 1 Gbit/s, and fast disks.
@@ -142,7 +142,7 @@ def test_sides_that_share_their_cores_need_them_for_all_three():
     large = judge(shared, Transfer()).predictions[0]
 
     assert large.limit is StageResult.SERVER_CPU
-    assert "that both sides share, most of all receiving (" in judge(shared, Transfer()).sentence
+    assert "that both sides share, mainly receiving (" in judge(shared, Transfer()).sentence
     assert large.rate == pytest.approx(2 / (1 / (600 * MB) + 1.3e-9 + 2.4e-9), rel=0.01)
 
 
@@ -302,10 +302,10 @@ def test_more_channels_than_a_run_begins_with_count_where_they_carry_clearly_mor
         "4": of(StageResult.CHANNELS, flooded(4), 80 * MB),
     }
 
-    assert find_way(findings(near, cpus=2), Transfer()).channels == 2
-    assert find_way(findings(near, cpus=4), Transfer()).channels == 4
-    assert find_way(findings(far, cpus=2), Transfer()).channels == 4
-    assert find_way(SpeedTestResult(), Transfer()).channels == 1
+    assert choose_mode(findings(near, cpus=2), Transfer()).channels == 2
+    assert choose_mode(findings(near, cpus=4), Transfer()).channels == 4
+    assert choose_mode(findings(far, cpus=2), Transfer()).channels == 4
+    assert choose_mode(SpeedTestResult(), Transfer()).channels == 1
 
 
 def advice(found, settings, code):
@@ -496,5 +496,5 @@ def test_where_processors_hold_back_a_flood_more_channels_are_faster_by_chance_o
     }
     free = {"2": of(StageResult.CHANNELS, flooded(2), 168 * MB), "8": floods["8"]}
 
-    assert find_way(findings(floods, sessions=2, cpus=2), Transfer()).channels == 2
-    assert find_way(findings(free, sessions=2, cpus=2), Transfer()).channels == 8
+    assert choose_mode(findings(floods, sessions=2, cpus=2), Transfer()).channels == 2
+    assert choose_mode(findings(free, sessions=2, cpus=2), Transfer()).channels == 8

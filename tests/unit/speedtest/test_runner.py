@@ -29,7 +29,7 @@ from mydata_like.speedtest.results import (
     carried,
     flooded,
 )
-from mydata_like.speedtest.runner import ProbeFiles, clean_by_shell, leave_nothing
+from mydata_like.speedtest.runner import ProbeFiles, clean_by_shell, remove_files
 from mydata_like.state.state_files import add_speed_test
 from mydata_like.transfer.sessions import count_cpus
 from tests.faults.tcpproxy import TcpProxy
@@ -49,7 +49,7 @@ pytestmark = needs_sshd
 CIPHERS = ["chacha20-poly1305@openssh.com", "aes256-gcm@openssh.com"]
 LEAST = SpeedTestEffort(
     seconds=0.01,
-    looks=3,
+    samples=3,
     flood=1_500_000,
     disk=1_000_000,
     files=40,
@@ -125,7 +125,7 @@ def put_leftovers(site):
 
 def test_each_stage_has_a_figure(examined):
     assert {one.stage for one in examined.measured} == set(StageResult) - {StageResult.SERVER_CPU}
-    once = [one.what for one in examined.measured if len(one.looks) < 3]
+    once = [one.what for one in examined.measured if len(one.samples) < 3]
     assert all(one.value > 0 for one in examined.measured)
     assert once == [COMPRESSED]
     assert [
@@ -235,7 +235,7 @@ def test_earlier_runs_report_how_fast_the_server_makes_records(site):
     with speed_test(site) as test, closing(test.measure()) as parts:
         found = next(one for one in parts if one.what == RECORDS)
 
-    assert sorted(found.looks) == [300.0, 600.0]
+    assert sorted(found.samples) == [300.0, 600.0]
 
 
 def test_without_a_shell_it_names_what_cannot_be_measured(tmp_path):
@@ -273,7 +273,7 @@ def test_a_host_that_takes_the_word_to_remove_and_does_nothing_is_found_out(tmp_
         with open_session(staging.endpoint) as session:
             with pytest.raises(RejectedError):
                 clean_by_shell(staging, session)
-            assert not leave_nothing(staging, session, clean_by_shell)
+            assert not remove_files(staging, session, clean_by_shell)
 
 
 def test_a_disk_is_given_as_many_tiny_files_as_fit_into_a_look(tmp_path):
@@ -287,7 +287,7 @@ def test_a_disk_is_given_as_many_tiny_files_as_fit_into_a_look(tmp_path):
         host = RemoteHost(session, bytes(tmp_path), b"folder")
         measured = list(host.measure_disk(SpeedTestBudget(effort, CancelFlag()), "gnu"))
 
-    assert [len(one.looks) for one in measured] == [1, 1], "the time of the test had run out"
+    assert [len(one.samples) for one in measured] == [1, 1], "the time of the test had run out"
     assert 0 < len(list((tmp_path / "folder" / "unpacked").iterdir())) < many
 
 
