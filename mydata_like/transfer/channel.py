@@ -1,4 +1,4 @@
-"""One channel to the staging area, as the engine uses it; a worker process does the work."""
+"""A channel to the staging area; a worker process does the work."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
@@ -28,9 +28,9 @@ CUT: Final = "file.cancelled"
 
 
 class WorkerPool(Protocol):
-    """The pool as its channels see it; `patience` is how long a worker may say nothing.
+    """The pool from the view of its channels; `patience` is the timeout for a worker's reply.
 
-    `mark` is the uploader's, for temporary names.
+    `mark` identifies the uploader in temporary names.
     """
 
     patience: float
@@ -53,9 +53,9 @@ class WorkerPool(Protocol):
 
 
 class SshChannel:
-    """One channel of an SSH session, as `core.ports.Channel`.
+    """One channel of an SSH session; implements `core.ports.Channel`.
 
-    A failure ends its session, and the other channels of it; the next send opens another.
+    A failure ends the session and all of its channels. The next send opens a new one.
     """
 
     def __init__(self, workers: WorkerPool, number: int) -> None:
@@ -63,20 +63,20 @@ class SshChannel:
         self._number = number
         self._worker: WorkerProcess | None = None
         self._rate = 0.0
-        self._pacing = Lock()  # the rate is the last message to a worker
+        self._pacing = Lock()  # keeps the order in which rates are sent to the worker
         self._cut = False
-        self._spent = NOTHING_SPENT  # of what the worker told, what has been counted
+        self._spent = NOTHING_SPENT  # the part of the worker's report that was counted already
 
     @property
     def number(self) -> int:
         return self._number
 
     def open(self) -> None:
-        """Make sure that there is a worker whose session grants the channel."""
+        """Join a worker whose session grants the channel."""
         self._join()
 
     def send(self, payload: Payload, progress: Progress) -> list[SentFile | UnsentFile]:
-        """Carry a payload, as `core.ports.Channel` promises."""
+        """Send a payload; see `core.ports.Channel`."""
         self._workers.announce(payload)
         with self._workers.carrying() as spare:
             task = _make_task(payload, self._workers.mark, spare=spare)
@@ -85,20 +85,20 @@ class SshChannel:
     def replace(
         self, replacements: Sequence[Replacement], files: Mapping[bytes, FileToSend]
     ) -> list[SentFile | UnsentFile]:
-        """Put what was laid aside into its place, as `core.ports.Channel` promises."""
+        """Move replacements to their final paths; see `core.ports.Channel`."""
         mark = self._workers.mark
         moves = (_make_move(it, files.get(it.key), mark) for it in replacements)
         return self._order(RenameTasks(tuple(moves)), _ignore)
 
     def discard(self, replacements: Sequence[Replacement]) -> None:
-        """Remove what was laid aside."""
+        """Remove replacements that are no longer wanted."""
         moves = (_make_move(it, None)._replace(target=b"") for it in replacements)
         self._order(RenameTasks(tuple(moves)), _ignore)
 
     def _order(
         self, order: SendTask | RenameTasks, progress: Progress
     ) -> list[SentFile | UnsentFile]:
-        """Have the worker do something, and return the fates it tells."""
+        """Send a task to the worker and return the results of its members."""
         worker = self._join()
         try:
             done = self._carry(worker, order, progress)
@@ -108,25 +108,25 @@ class SshChannel:
         finally:
             cut, self._cut = self._cut, False
         if done.broken:
-            self._give_up(worker, TransientError("The line broke.", code="channel.lost"))
+            self._give_up(worker, TransientError("The connection broke.", code="channel.lost"))
         if cut:
             raise _cut_off()
         return [_tell(fate) for fate in done.fates]
 
     def limit(self, rate: float) -> None:
-        """Send at most so many bytes a second from now on."""
+        """Limit the rate to `rate` bytes per second from now on."""
         self._rate = rate
         self._tell_rate()
 
     def cut(self) -> None:
-        """Break off the payload under way; what has arrived of it may be sent again."""
+        """Cancel the current payload; its bytes may be sent again later."""
         self._cut = True
-        with suppress(TransientError):  # a worker that has ended carries nothing
+        with suppress(TransientError):  # a worker that has ended sends nothing
             if self._worker is not None:
                 self._worker.tell(self._number, CancelTask())
 
     def close(self) -> None:
-        """Give the channel up, when it carries nothing."""
+        """Close the channel while it is idle."""
         if self._worker is not None:
             host = self._workers.host_of(self._worker)
             self._workers.leave(self._worker, self._number)
@@ -147,7 +147,7 @@ class SshChannel:
         size = sum(part.size for part in parts)
         worker.tell(self._number, task)
         if self._cut:
-            worker.tell(self._number, CancelTask())  # again: it may have come before the task
+            worker.tell(self._number, CancelTask())  # again: the first may precede the task
         while True:
             answer = worker.hear(self._number, self._workers.patience)
             assert isinstance(answer, TaskResult | BytesSent)
@@ -161,7 +161,7 @@ class SshChannel:
         self._spent = spent
 
     def _tell_rate(self) -> None:
-        with self._pacing, suppress(TransientError):  # one that has ended needs no limit
+        with self._pacing, suppress(TransientError):  # a worker that has ended needs no limit
             if self._worker is not None:
                 self._worker.tell(self._number, RateLimit(self._rate))
 
@@ -192,11 +192,11 @@ def _encode(path: str) -> bytes:
 
 
 def _ignore(size: int) -> None:
-    """Tell nobody how far it is: the bytes have been told of."""
+    """Ignore progress: the bytes were reported before."""
 
 
 def describe_member(wanted: FileToSend, mark: bytes = b"") -> Member:
-    """Return a file in the form that a channel worker gets."""
+    """Return a file in the form that a channel worker receives."""
     file, remote = wanted.file, wanted.remote
     if wanted.replaces:
         remote = aside_path(remote, file.size, file.modified_ns)

@@ -34,10 +34,10 @@ from mydata_like.transfer.worker_process import WorkerProcess, build_command
 def build_endpoints(
     area: StagingArea, settings: Transfer, *, key_file: Path, known_hosts: Path
 ) -> list[Endpoint]:
-    """Return how each host before the staging area is reached.
+    """Return the endpoint of each host of the staging area.
 
-    Where host keys are pinned here, the server's word on them does not count: an attacker
-    who controls the server must not be able to add one.
+    If host keys are pinned in the settings, the server's keys are ignored: an attacker who controls
+    the server must not be able to add one.
     """
     plain = Endpoint(
         host="",
@@ -57,7 +57,7 @@ def build_endpoints(
 
 
 def _find_way(plain: Endpoint, jumps: tuple[str, ...], trusted: tuple[str, ...]) -> Endpoint | None:
-    """Return the last host on the way, which knows the one before it; None without any."""
+    """Return the last jump host, linked to those before it; None without jump hosts."""
     via = None
     for text in jumps:
         username, host, port = parse_jump(text)
@@ -76,21 +76,21 @@ def _find_agent() -> str:
     )
 
 
-_STARTING: Final = 15.0  # seconds that starting a process may take on a busy machine
-_PATIENCE: Final = 1.5  # times the time limit that a worker itself observes
+_STARTING: Final = 15.0  # seconds to start a process on a busy machine
+_PATIENCE: Final = 1.5  # times the worker's own timeout
 _AWAY: Final = (TransientError, ServerUnavailableError)
 
 
 class SshTransport:
-    """Carries payloads to the staging area over up to `capacity` channels.
+    """Sends payloads to the staging area over up to `capacity` channels.
 
-    There are as many sessions, each with a process, as both sides have processors, or some more
-    over a long way. Further channels share those: what the other side is slow to acknowledge
-    wants more in flight, not more logins.
+    Each session has its own process. There are as many sessions as both sides have processors, and
+    some more over a long distance. Further channels share sessions: a slow acknowledgement needs
+    more data in flight, not more logins.
 
-    Any number of threads may use it, each its own channels. `explain` is asked why the staging
-    hosts refuse our key. `owner` is the uuid that temporary names tell of; `visiting` is called
-    with the folders below the location in which files may be left under such names.
+    Any number of threads may use it, each with its own channels. `explain` is called to find out
+    why the staging hosts refuse our key. `owner` is the uuid in temporary names. `visiting` is
+    called with the folders below the location in which temporary files may be left.
     """
 
     def __init__(  # noqa: PLR0913 - `worker` is for tests
@@ -120,33 +120,33 @@ class SshTransport:
         )
         self._lock = Lock()
         self._opened = 0
-        self._carried = 0  # payloads under way
+        self._carried = 0  # payloads being sent
         self._noticed: set[str] = set()
         self._spent = NOTHING_SPENT
 
     @property
     def spent(self) -> TimeByCause:
-        """On what all channels have spent their time."""
+        """The time of all channels by cause."""
         return self._spent
 
     @property
     def capacity(self) -> int:
-        """How many channels there may be at once; known better once the first is open."""
+        """The maximum number of channels; more accurate once the first is open."""
         return self._sessions.capacity
 
     @property
     def round_trip(self) -> float:
-        """Seconds; 0 while unknown."""
+        """The round trip in seconds; 0 while unknown."""
         return self._sessions.round_trip
 
     def prepare(self) -> None:
-        """Start the first session's process, so that it has started when a channel is wanted."""
+        """Start the first session's process before a channel is opened, to save that time."""
         self._sessions.prepare()
 
     def open_channel(self) -> SshChannel:
         """Open one more channel.
 
-        Raises `TransientError` with the code `channel.refused` where others work and the
+        Raises `TransientError` with the code `channel.refused` if there are other channels and the
         host grants no more.
         """
         with self._lock:
@@ -166,13 +166,13 @@ class SshTransport:
         return channel
 
     def close(self) -> None:
-        """End all workers at once; sends under way raise `TransientError`."""
+        """End all workers at once; active sends raise `TransientError`."""
         self._sessions.close()
 
     def open_worker(self, number: int) -> WorkerProcess:
-        """Return the worker that a channel has joined, one on the first host that lets us in.
+        """Return the worker that a channel has joined, on the first host that accepts the login.
 
-        A host that is not the one we know (`HostKeyError`) is no matter of taking another.
+        A host with a changed host key (`HostKeyError`) raises; no other host is tried.
         """
         failures: list[tuple[SessionSlot, UploaderError]] = []
         while place := self._sessions.find_place(number, [place for place, _ in failures]):
@@ -191,14 +191,14 @@ class SshTransport:
         raise self._worst([failure for _, failure in failures])
 
     def announce(self, payload: Payload) -> None:
-        """Tell into which folders a payload goes, unless nothing of it has a temporary name."""
+        """Report the folders of a payload, unless none of its files gets a temporary name."""
         rungs = list(self._sessions.rungs.values())
         if not (payload.batched and rungs and all(it.tar for it in rungs)):
             self._visiting({wanted.remote.rpartition("/")[0] for wanted in payload.members})
 
     @contextmanager
     def carrying(self) -> Iterator[bool]:
-        """Carry a payload while this lasts; yield whether fewer are carried than processors are."""
+        """Count a payload; yield whether there are fewer payloads than processors."""
         with self._lock:
             self._carried += 1
             spare = self._carried < count_cpus()
@@ -209,31 +209,31 @@ class SshTransport:
                 self._carried -= 1
 
     def count_spent(self, spent: TimeByCause) -> None:
-        """Count what a channel has spent its time on."""
+        """Add the time that a channel has spent."""
         with self._lock:
             self._spent = self._spent.plus(spent)
 
     def leave(self, worker: WorkerProcess, number: int) -> None:
-        """Let a channel that carries nothing leave its worker, and the last one end it."""
+        """Remove an idle channel from its worker; the last one ends the worker."""
         self._sessions.leave(worker, number)
 
     def drop(self, worker: WorkerProcess, *, failed: bool = False) -> None:
-        """Give a worker up for good; after a failure its host rests."""
+        """Close a worker; after a failure, other hosts are preferred for a while."""
         self._sessions.drop(worker, failed=failed)
 
     def host_of(self, worker: WorkerProcess) -> str:
-        """Return the host of a worker's session; empty for one that was given up."""
+        """Return the host of a worker's session; empty after the worker was closed."""
         return self._sessions.host_of(worker)
 
     def _worst(self, errors: list[UploaderError]) -> UploaderError:
-        """Return what keeps us from every host: most telling is that our key is refused."""
+        """Return the most important error of all hosts: a refused key comes first."""
         if not (errors or self._sessions) and self._sessions.failure:
             errors = [self._sessions.failure]
         for error in errors:
             if isinstance(error, AccessDeniedError):
                 return self._explain(error)
         if errors and errors[-1].problem_code == NO_CHANNEL and not self._sessions:
-            # Hosts that let us in and then do nothing for us are as good as away.
+            # A host that accepts the login but grants no channel counts as unreachable.
             return TransientError(errors[-1].message, code=REFUSED)
         if errors:
             return errors[-1]
@@ -242,16 +242,16 @@ class SshTransport:
         return ServerUnavailableError("The staging area has no host.", code="staging.no-host")
 
     def _tell_refusal(self, error: UploaderError) -> None:
-        """Tell once of a host that refuses our key while another takes it."""
+        """Notify once about a host that refuses our key while another accepts it."""
         if isinstance(error, AccessDeniedError) and error.message not in self._noticed:
             self._noticed.add(error.message)
             self.emit(Notice(problem=error.problem))
 
     def _enter(self, number: int, place: SessionSlot) -> ChannelOpened:
-        """Let a channel join a worker, which may have to connect before.
+        """Let a channel join a worker, which may have to connect first.
 
-        It probes the host where no other has done so yet: to wait for one that is about to would
-        take longer.
+        The worker probes the host if no other has finished doing so; waiting for another worker's
+        probe would take longer.
         """
         if place.founded:
             place.worker.begin(self._plan(place.endpoint))
@@ -284,7 +284,7 @@ class SshTransport:
                 detail=detail,
             )
         )
-        message = f"{host} has no tar that is known: small files are sent one by one."
+        message = f"{host} has no supported tar: small files are sent one by one."
         if rung.rung == "shell" and not rung.tar and message not in self._noticed:
             self._noticed.add(message)
             self.emit(Notice(problem=Problem("staging.no-tar", message)))

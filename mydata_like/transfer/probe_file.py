@@ -1,4 +1,4 @@
-"""Finds out what became of one test file in the staging area, and removes it."""
+"""Inspects a test file in the staging area and removes it."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
@@ -12,7 +12,7 @@ from mydata_like.ssh.session import Endpoint, SshSession
 
 
 def require_let_in(endpoints: Iterable[Endpoint]) -> None:
-    """Raise `AccessDeniedError` where every host refuses our key; what else fails is ignored."""
+    """Raise `AccessDeniedError` if every host refuses our key; other errors are ignored."""
     refusal = None
     for endpoint in endpoints:
         try:
@@ -28,14 +28,14 @@ def require_let_in(endpoints: Iterable[Endpoint]) -> None:
 
 
 class ProbeResult(NamedTuple):
-    """What a host says of a file; None or empty is what it does not tell on its rung."""
+    """The size and checksum of a remote file; None or empty if not available."""
 
     size: int | None
     checksum: str
 
 
 class Visit:
-    """A session with a staging host, to see what lies below a location."""
+    """A session with a staging host, to inspect files below a location."""
 
     def __init__(self, session: SshSession, location: bytes) -> None:
         self.session = session
@@ -43,7 +43,7 @@ class Visit:
         self.rung = probe(session, location)
 
     def look_at(self, name: bytes) -> ProbeResult:
-        """Return what the host says of a file of this name; a missing one has no size."""
+        """Return the size and checksum of a file; the size of a missing file is None."""
         path = self._location.rstrip(b"/") + b"/" + name
         if self.rung.rung == "shell":
             return self._ask(path, self.rung)
@@ -53,7 +53,7 @@ class Visit:
             return ProbeResult(None, "")
 
     def remove(self, name: bytes) -> bool:
-        """Remove a file; return whether it is gone, which a host with scp only cannot say."""
+        """Remove a file; return whether it is gone, which is unknown for a host with only scp."""
         path = self._location.rstrip(b"/") + b"/" + name
         try:
             if self.rung.rung == "shell":
@@ -76,6 +76,6 @@ class Visit:
 
 @contextmanager
 def visit(endpoint: Endpoint, location: bytes) -> Iterator[Visit]:
-    """Yield a visit to a staging host; raises as connecting and probing do."""
+    """Yield a session with a staging host; raises the errors of connecting and probing."""
     with closing(connect(endpoint)) as session:
         yield Visit(session, location)

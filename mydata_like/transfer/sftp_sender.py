@@ -1,6 +1,6 @@
 """Sends files to hosts that allow only SFTP: to a temporary name, then renamed.
 
-Tiny ones are many under way at once, large ones over several streams where that is faster.
+Many tiny files are in flight at once. Large files use several streams if that is faster.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -40,20 +40,20 @@ class SftpStripes:
         self._sftp = sftp
         self._room = room
         self._find_zeros = find_zeros
-        self._able = True  # until the server has refused something
+        self._able = True  # False after the server refused a block
 
     def suits(self, member: Member) -> bool:
         """Return whether a file is large enough, and no block was refused so far.
 
-        Some servers take the bytes of a file in their order only.
+        Some servers accept the bytes of a file only in order.
         """
         return self._able and member.size >= LARGE
 
     def write(self, member: Member, part: bytes, moving: Moving) -> IndexLine:
-        """Write a file under its temporary name, but for the blocks that lie there already.
+        """Write a file under its temporary name, except for blocks that have arrived before.
 
-        Nobody has compared these: what lies under this name was written by us, and the server
-        verifies the whole. If that fails, the file is sent `anew`.
+        Those blocks are not compared: this uploader wrote them, and the server verifies the whole
+        file. If that fails, the file is sent with `anew`.
         """
         with open_content(member) as source:
             known = () if member.anew else self._find_known(member, part)
@@ -75,7 +75,7 @@ class SftpStripes:
         return told
 
     def _find_known(self, member: Member, part: bytes) -> Collection[int]:
-        """Return where the blocks begin that have arrived."""
+        """Return the offsets of the blocks that have arrived."""
         found = self._sftp.read_file(map_of(part))
         there = self._sftp.find_size(part) if found else None
         starts = range(0, min(member.size, len(found) * BLOCK), BLOCK)
@@ -97,7 +97,7 @@ class SftpStripes:
 
 
 class _SftpStripe:
-    """A file that is written block by block; see `crew.Lane`, and `SparseWriter` for its `size`."""
+    """A file that is written in blocks; see `StripeStream`, and `SparseWriter` for its `size`."""
 
     def __init__(self, sftp: SftpSession, part: bytes, size: int, *, keep: bool) -> None:
         self._sftp = sftp
@@ -106,7 +106,7 @@ class _SftpStripe:
         self._last: int | None = None
 
     def write(self, offset: int, block: memoryview, moving: Moving) -> None:
-        """Write a block to its place; at the end of a whole one, the one before is answered."""
+        """Write a block at its offset; after a whole block, mark the previous one as arrived."""
         passed = self._file.passed
         with self._closing_after_failure():
             self._file.move_to(offset)
@@ -121,13 +121,13 @@ class _SftpStripe:
             self._last = offset
 
     def finish(self) -> None:
-        """Wait until everything has been written."""
+        """Wait until everything is written."""
         with self._closing_after_failure():
             self._file.close()
             self._map.close()
 
     def _close(self) -> None:
-        """Give the files back, so that nothing is under way when they are removed."""
+        """Close the files, so that no write is pending when they are removed."""
         for file in (self._file, self._map):
             with suppress(UploaderError):
                 file.close()
@@ -142,7 +142,7 @@ class _SftpStripe:
 
 
 class _Helper(_SftpStripe):
-    """A lane with an SFTP session of its own, which ends with it."""
+    """A stream with its own SFTP session, which it closes at the end."""
 
     def finish(self) -> None:
         super().finish()
@@ -153,7 +153,7 @@ class _Helper(_SftpStripe):
 
 
 def map_of(part: bytes) -> bytes:
-    """Return where the map of a file lies."""
+    """Return the path of a file's map of arrived blocks."""
     return part + b".map"
 
 
@@ -162,7 +162,7 @@ _MODE: Final = 0o660
 
 
 class SftpSender:
-    """Carries payloads over one SFTP session; knows which directories it has seen made."""
+    """Sends payloads over one SFTP session; remembers which directories exist."""
 
     def __init__(
         self, session: SshSession, location: bytes, room: StreamLimit, *, find_zeros: bool = False
@@ -176,12 +176,12 @@ class SftpSender:
         self._buffer = bytearray(_CHUNK)
 
     def send(self, task: SendTask, moving: Moving) -> TaskResult:
-        """Carry a payload; raises `TransientError` when the line broke and none is proven."""
+        """Send a payload; raises `TransientError` if the connection broke and none is proven."""
         with self._room.used():
             return self._send(task, moving)
 
     def replace(self, moves: Sequence[RenameTask], moving: Moving) -> TaskResult:
-        """Put what was laid aside into its place; raises `TransientError` when the line broke."""
+        """Move replacements into place; raises `TransientError` if the connection broke."""
         fates = []
         for index, move in enumerate(moves):
             moving(0)
@@ -229,14 +229,14 @@ class SftpSender:
     def _send_tiny(
         self, members: Sequence[Member], fates: dict[int, MemberResult], moving: Moving
     ) -> None:
-        """Send the tiny files of a payload, many at once; the larger ones are not for this."""
+        """Send the tiny files of a payload, many at once; larger files are skipped."""
         tiny = [index for index, it in enumerate(members) if it.size <= TINY and not it.inside]
         for index in tiny:
             try:
                 self._make_parent(members[index])
             except RejectedError as error:
                 fates[index] = self._judge(index, members[index], error)
-        sent: list[tuple[int, str]] = []  # in the order in which they go
+        sent: list[tuple[int, str]] = []  # in the order of sending
 
         def read(folders: FolderCache) -> Iterator[SmallFile]:
             for index in tiny:
@@ -277,7 +277,7 @@ class SftpSender:
             self._remove(part)
             return MemberResult(index, "", error.problem)
         except RejectedError as error:
-            self._find_zeros = False  # some servers take the bytes of a file in their order only
+            self._find_zeros = False  # some servers accept the bytes of a file only in order
             self._remove(part)
             return self._judge(index, member, error)
         return MemberResult(index, told.checksum, inside=told.inside)
@@ -292,16 +292,16 @@ class SftpSender:
             self._known.add(parent)
 
     def _judge(self, index: int, member: Member, error: RejectedError) -> MemberResult:
-        """Return the result of a member that was refused; a full disk is reported as such.
+        """Return the result of a member that was refused; raises `StagingError` for a full disk.
 
-        Where the server does not say so, that is just a failure, and may be over later.
+        If the server does not name the cause, it is a failure that may be temporary.
         """
         self._known.discard(self._target(member).rpartition(b"/")[0])
         check_space(error.message.rstrip(".").encode())
         return MemberResult(index, "", error.problem, again=error.problem_code != "staging.denied")
 
     def _write(self, member: Member, part: bytes, moving: Moving) -> IndexLine:
-        """Write a file under its temporary name; the last chunk only if it stayed the same."""
+        """Write a file under its temporary name; the last chunk only if the file is unchanged."""
         with open_content(member) as source:
             remote = SparseWriter(
                 self._sftp.open_file(part), member.size if self._find_zeros else 0
@@ -315,7 +315,7 @@ class SftpSender:
             return IndexLine.of(source)
 
     def _remove(self, part: bytes) -> None:
-        """Remove what there is of a file under its temporary name."""
+        """Remove the temporary file and its map."""
         for path in (part, map_of(part)):
             with suppress(RejectedError):
                 self._sftp.remove(path)

@@ -20,16 +20,16 @@ from mydata_like.ssh.session import (
     Stream,
 )
 
-FAR: Final = 0.005  # seconds; a shorter round trip is not told from what a server takes to answer
-_LATE: Final = 1.5  # round trips after which it is not the way that keeps an answer
+FAR: Final = 0.005  # seconds; a shorter round trip looks like the server's response time
+_LATE: Final = 1.5  # round trips after which the server, not the network, delays an answer
 
 T = TypeVar("T")
 Clock = Callable[[], float]
-Share = Callable[[float], TimeByCause]  # what so many seconds of waiting were for
+Share = Callable[[float], TimeByCause]  # splits seconds of waiting by cause
 
 
 class _Moment(NamedTuple):
-    """What the clocks of a thread show: seconds, and those in which it was at work."""
+    """The clocks of a thread: wall time and processor time in seconds."""
 
     wall: float = 0.0
     work: float = 0.0
@@ -39,10 +39,10 @@ class _Moment(NamedTuple):
 
 
 class ChannelTimer:
-    """One channel's: `begin` and `end` enclose a payload, and what is timed lies between.
+    """The timer of one channel: `begin` and `end` enclose a payload with its timed operations.
 
-    Where other threads take part in carrying a payload, the channel's own one waits for them,
-    and so for what they wait for.
+    If other threads help to send a payload, the channel's own thread waits for them, and so for
+    whatever they wait for.
     """
 
     def __init__(self, wall: Clock = time.monotonic, work: Clock = time.thread_time) -> None:
@@ -53,27 +53,27 @@ class ChannelTimer:
         self._before = NOTHING_SPENT  # on earlier payloads
         self._spent = NOTHING_SPENT
         self._begun = _Moment()
-        self._ours = NOTHING_SPENT  # of this payload, what was timed in the channel's own thread
-        self._others = NOTHING_SPENT  # and in other ones
-        self._helped: dict[int, float] = {}  # what other threads have worked for it
-        self._apart = _Moment()  # in something timed, what is no part of it
-        self._round_trip = float("inf")  # the shortest that was seen
+        self._ours = NOTHING_SPENT  # of this payload, timed in the channel's own thread
+        self._others = NOTHING_SPENT  # of this payload, timed in other threads
+        self._helped: dict[int, float] = {}  # processor time of other threads by thread
+        self._apart = _Moment()  # time within timed operations that does not belong to them
+        self._round_trip = float("inf")  # the shortest measured
 
     @property
     def spent(self) -> TimeByCause:
-        """What was spent in all; up to now where the channel's own thread asks."""
+        """The total time by cause; up to now if called in the channel's own thread."""
         self.look()
         return self._spent
 
     def look(self) -> None:
-        """Count up to now, in any thread at work for the payload; others were made for that."""
+        """Count the time up to now, in any thread that works for the payload."""
         if self._thread == get_ident():
             self._bring_up()
         else:
             self._helped[get_ident()] = self._work()
 
     def begin(self) -> None:
-        """Begin a payload, in the thread that carries it."""
+        """Begin a payload, in the thread that sends it."""
         self._before = self._spent
         self._ours = self._others = NOTHING_SPENT
         self._helped = {}
@@ -81,19 +81,19 @@ class ChannelTimer:
         self._thread = get_ident()
 
     def end(self) -> None:
-        """Note that the payload has ended, in its thread."""
+        """End the payload, in the same thread."""
         self._bring_up()
         self._thread = 0
 
     def hold(self, seconds: float) -> None:
-        """Sleep because of the bandwidth that is set."""
+        """Sleep to keep the bandwidth limit."""
         begun = self._wall()
         time.sleep(seconds)
         self._add(TimeByCause(bandwidth=self._wall() - begun))
 
     @contextmanager
     def timed(self, share: Share) -> Iterator[None]:
-        """Time something that is said over the session."""
+        """Time an operation of the session."""
         begun, apart = self._now(), self._apart
         try:
             yield
@@ -103,7 +103,7 @@ class ChannelTimer:
             self._add(share(waited)._replace(cipher=took.work))
 
     def apart(self, made: Iterable[T]) -> Iterator[T]:
-        """Yield what is made within something timed, and is no part of it."""
+        """Yield items; the time to create them does not count for the timed operation."""
         remaining = iter(made)
         while True:
             begun = self._now()
@@ -115,7 +115,7 @@ class ChannelTimer:
             yield each
 
     def learn(self, trips: int) -> Share:
-        """Return what tells an answer after so many round trips, and learns how long one takes."""
+        """Return the share of a reply that takes `trips` round trips, and learn their time."""
 
         def share(waited: float) -> TimeByCause:
             self._round_trip = min(self._round_trip, waited / trips)
@@ -124,7 +124,7 @@ class ChannelTimer:
         return share
 
     def answer(self, waited: float) -> TimeByCause:
-        """Return what waiting for an answer was for: the way there and back, or the server."""
+        """Return the cause of waiting for a reply: the network or the server."""
         return self._divide(waited, _LATE)
 
     def _divide(self, waited: float, trips: float) -> TimeByCause:
@@ -143,7 +143,7 @@ class ChannelTimer:
                 self._others = self._others.plus(spent)
 
     def _bring_up(self) -> None:
-        """Count the payload's time until now; what nothing explains was waiting for the disk."""
+        """Count the payload's time until now; unexplained time was waiting for the disk."""
         took = self._now().since(self._begun)
         with self._lock:
             ours, others = self._ours, self._others
@@ -161,13 +161,13 @@ class ChannelTimer:
         self._spent = self._before.plus(sums)
 
 
-_STARTING = 2  # round trips that the start of a command takes
+_STARTING = 2  # round trips to start a command
 
 
 class ThrottledSession:
-    """A session whose streams and files are written through a bucket; see `SshSession`.
+    """A session whose streams and files are limited by a bucket; see `SshSession`.
 
-    Its host's rung is known, so a refusal concerns the moment: `TransientError`.
+    The capabilities of the host are known, so a refusal is temporary: `TransientError`.
     """
 
     def __init__(self, session: SshSession, bucket: TokenBucket, sheet: ChannelTimer) -> None:
@@ -203,7 +203,7 @@ class ThrottledSession:
 
 @contextmanager
 def _refused_for_now() -> Iterator[None]:
-    """Take a refusal for want of room, as of processes: the host has allowed the same before."""
+    """Treat a refusal as a temporary lack of resources: the host has allowed the same before."""
     try:
         yield
     except RejectedError as error:
@@ -303,7 +303,7 @@ class _ThrottledSftp:
             self._sftp.remove(path)
 
     def _wait(self, put: SmallFile) -> SmallFile:
-        """Let a small file go when all of it may."""
+        """Wait until a small file may be sent."""
         for _ in self._bucket.pieces(memoryview(put.content)):
             pass
         return put
@@ -327,5 +327,5 @@ class _ThrottledFile:
 
 
 def _for_line(waited: float) -> TimeByCause:
-    """Return what waiting is for while many bytes are under way: nobody knows of which kind."""
+    """Return the cause of waiting while many bytes are in flight: it is unknown which part."""
     return TimeByCause(line=waited)

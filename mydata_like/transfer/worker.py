@@ -1,8 +1,8 @@
 """A channel worker: the process that owns one SSH session and chooses how to send payloads.
 
 It is started with a pipe, and connects when it receives its configuration. Each channel that joins
-is a thread that reports `ChannelOpened` and answers each task with some `BytesSent` and then one
-`TaskResult` or `TaskFailed`. While one thread waits for the other side, the others continue. The
+gets a thread, which sends `ChannelOpened` and replies to each task with some `BytesSent` and then
+one `TaskResult` or `TaskFailed`. While one thread waits for the host, the others continue. The
 first failure ends the process, which never outlives the engine.
 """
 
@@ -65,19 +65,19 @@ from mydata_like.transfer.worker_messages import (
 
 
 class SessionState(NamedTuple):
-    """What the channels of one session have in common."""
+    """The state that the channels of one session share."""
 
     location: bytes
     rung: HostCapabilities
     compression: Compression
     room: StreamLimit
     spares: SpareShells
-    named: bool  # whether batches have their members named from the first on
+    named: bool  # whether the host prints the members of batches from the first batch on
     find_zeros: bool
 
 
 def share(plan: WorkerConfig, rung: HostCapabilities) -> SessionState:
-    """Return what the channels of a session that begins now will have in common."""
+    """Return the shared state for a new session."""
     compression = Compression(available=plan.compress and rung.zstd)
     return SessionState(
         plan.location,
@@ -91,7 +91,7 @@ def share(plan: WorkerConfig, rung: HostCapabilities) -> SessionState:
 
 
 def build_sender(session: SshSession, shared: SessionState) -> Sender:
-    """Return what carries a channel's payloads; raises where the host grants it nothing."""
+    """Return the sender for a channel; raises if the host grants no channel."""
     match shared.rung.rung:
         case "shell":
             return ShellSender(session, shared)
@@ -102,7 +102,7 @@ def build_sender(session: SshSession, shared: SessionState) -> Sender:
 
 
 class ShellSender:
-    """Carries payloads where there is a shell: batches by tar, the rest one by one."""
+    """Sends payloads to a host with a shell: batches with tar, other files one by one."""
 
     def __init__(self, session: SshSession, shared: SessionState) -> None:
         self._room = shared.room
@@ -122,7 +122,7 @@ class ShellSender:
         return self._shells.round_trip
 
     def send(self, task: SendTask, moving: Moving) -> TaskResult:
-        """Carry a payload; raises `TransientError` when the line broke and none is proven."""
+        """Send a payload; raises `TransientError` if the connection broke and none is proven."""
         with self._room.used():
             return self._send(task, moving)
 
@@ -138,7 +138,7 @@ class ShellSender:
         return TaskResult(tuple(fates))
 
     def replace(self, moves: Sequence[RenameTask], moving: Moving) -> TaskResult:
-        """Put what was laid aside into its place; raises `TransientError` when the line broke."""
+        """Move replacements into place; raises `TransientError` if the connection broke."""
         moving(0)
         return replace_by_shell(self._shells, self._location, moves)
 
@@ -147,7 +147,7 @@ class ShellSender:
 
 
 def _salvage(fates: list[MemberResult], count: int, error: TransientError) -> TaskResult:
-    """Return what is known when the line breaks between files, or raise where nothing is."""
+    """Return the known results after the connection broke, or raise if there are none."""
     if not fates:
         raise error
     rest = (
@@ -156,36 +156,36 @@ def _salvage(fates: list[MemberResult], count: int, error: TransientError) -> Ta
     return TaskResult((*fates, *rest), broken=True)
 
 
-_SWITCH: Final = 0.0002  # seconds a thread may keep the interpreter from the others
-_BEAT: Final = 0.1  # seconds between two reports of progress
+_SWITCH: Final = 0.0002  # seconds after which a thread yields the interpreter
+_BEAT: Final = 0.1  # seconds between two progress reports
 
 
 Connect = Callable[[WorkerConfig], tuple[SshSession, HostCapabilities]]
-Say = Callable[[int, Answer], None]  # on behalf of a channel
+Say = Callable[[int, Answer], None]  # sends a message for a channel
 
 
 def main() -> None:
-    """Be a channel worker, as `WorkerProcess` starts it."""
+    """Run a channel worker, as `WorkerProcess` starts it."""
     work(connect_by_ssh)
 
 
 def work(connect: Connect) -> NoReturn:
-    """Do what comes through the pipe until the session or the engine ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the engine decides what an interrupt means
+    """Process messages until the session or the engine ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the engine handles interrupts
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     sys.setswitchinterval(_SWITCH)
     pipe = take_standard_streams()
     Thread(target=_import_ahead, name="import", daemon=True).start()
     _obey(pipe, connect)
-    os._exit(0)  # other threads may be in the middle of a library that would be torn down
+    os._exit(0)  # other threads may use a library that would be unloaded
 
 
 def _obey(pipe: Pipe, connect: Connect) -> None:
     try:
         plan: WorkerConfig = pipe.receive()
     except EOFError:
-        return  # nobody needed this worker
+        return  # the worker was not needed
     worker = _Worker(pipe, plan)
     Thread(target=worker.listen, name="listen", daemon=True).start()
     try:
@@ -198,9 +198,9 @@ def _obey(pipe: Pipe, connect: Connect) -> None:
 
 
 def _import_ahead() -> None:
-    """Import what will be needed, while the plan is waited for, or an answer of the host.
+    """Import modules in advance, while waiting for the configuration or the host.
 
-    No garbage is looked for meanwhile, nor ever in what it leaves.
+    Garbage collection is off during the imports, and never scans their objects.
     """
     import_ahead()
     import_module("mydata_like.transfer.worker")
@@ -209,16 +209,16 @@ def _import_ahead() -> None:
 
 
 class _Worker:
-    """What the channels of one session share."""
+    """The part of a worker that its channels share."""
 
     def __init__(self, pipe: Pipe, plan: WorkerConfig) -> None:
         self._pipe = pipe
         self._plan = plan
         self._speaking = Lock()
-        self._coming: SimpleQueue[_Channel | None] = SimpleQueue()  # None: it is over
+        self._coming: SimpleQueue[_Channel | None] = SimpleQueue()  # None: end the process
 
     def listen(self) -> None:
-        """Pass on what comes; end the process when the engine is gone, whatever it is doing."""
+        """Dispatch messages; exit the process when the engine has ended."""
         channels: dict[int, _Channel] = {}
         try:
             while True:
@@ -232,7 +232,7 @@ class _Worker:
             os._exit(0)
 
     def say(self, channel: int, answer: Answer) -> None:
-        """Tell the engine something."""
+        """Send a message of a channel to the engine."""
         with self._speaking:
             self._pipe.send(ChannelReply(channel, answer))
 
@@ -244,10 +244,10 @@ class _Worker:
             Thread(target=self._work, args=arguments, name="channel", daemon=True).start()
 
     def _work(self, channel: "_Channel", session: SshSession, shared: "SessionState") -> None:
-        """Be one channel; whatever ends it early reaches the engine as its answer."""
+        """Run one channel; an error that ends it is sent to the engine."""
         try:
             self._carry_all(channel, session, shared)
-        except BaseException as error:  # noqa: BLE001 - the engine waits for an answer
+        except BaseException as error:  # noqa: BLE001 - the engine waits for a reply
             if not isinstance(error, UploaderError):
                 sys.excepthook(type(error), error, error.__traceback__)  # before the process ends
                 error = _unexpected(error)
@@ -257,7 +257,7 @@ class _Worker:
                 self._coming.put(None)
 
     def _carry_all(self, channel: "_Channel", session: SshSession, shared: "SessionState") -> None:
-        """Open a channel and carry its payloads; where it is refused, the others go on."""
+        """Open a channel and send its payloads; if it is refused, other channels continue."""
         metered = ThrottledSession(session, channel.bucket, channel.sheet)
         build = partial(build_sender, metered, shared)
         try:
@@ -280,7 +280,7 @@ class _Channel:
         self._tasks: SimpleQueue[SendTask | RenameTasks | None] = SimpleQueue()
 
     def obey(self, order: Doing) -> None:
-        """Take an order, while a payload may be under way."""
+        """Handle a command, possibly while a payload is being sent."""
         match order:
             case RateLimit(rate):
                 self.bucket.limit(rate)
@@ -293,19 +293,19 @@ class _Channel:
                 self._tasks.put(None)
 
     def serve(self, sender: Sender, build: Callable[[], Sender]) -> None:
-        """Carry payloads until none will come; raises `TransientError` when the line broke."""
+        """Send payloads until the channel ends; raises `TransientError` if the connection broke."""
         while task := self._tasks.get():
             self.sheet.begin()
             self._reporter.begin()
             done = self._attempt(sender, task)
             if self._reporter.cut:
-                # Whatever it was in the middle of ends with it, and with nothing else.
+                # The remote command of the cancelled payload ends with its sender.
                 sender.close()
                 sender = build()
             self.sheet.end()
             self.answer(replace(done, spent=self.sheet.spent))
             if done.broken:
-                raise TransientError("The line broke.", code=LOST)
+                raise TransientError("The connection broke.", code=LOST)
         sender.close()
 
     def _attempt(self, sender: Sender, task: SendTask | RenameTasks) -> TaskResult:
@@ -326,9 +326,9 @@ class _Channel:
 
 
 class Reporter:
-    """Tells the engine ten times a second how much of a payload has gone, and where time went.
+    """Reports ten times a second how much of a payload was sent, and on what time was spent.
 
-    Where the payload was `cut`, it raises `TransientError` instead.
+    After a payload was `cut`, it raises `TransientError` instead.
     """
 
     def __init__(self, answer: Callable[[Answer], None], sheet: ChannelTimer) -> None:
@@ -344,24 +344,24 @@ class Reporter:
         self._next = time.monotonic() + _BEAT
 
     def say_alive(self) -> None:
-        """Say that it goes on, though nothing may go just now."""
+        """Report progress while nothing may be sent."""
         self(0)
 
     def __call__(self, count: int) -> None:
-        with self._counting:  # several streams may carry one file
+        with self._counting:  # several streams may send one file
             self._moved += count
-            if not count:  # a thread at work that sends nothing itself is to be seen
+            if not count:  # count the time of threads that send nothing themselves
                 self._sheet.look()
             now = time.monotonic()
             if now >= self._next:
                 self._next = now + _BEAT
                 self._answer(BytesSent(self._moved, self._sheet.spent))
         if self.cut:
-            raise TransientError("The payload was cut off.", code=LOST)
+            raise TransientError("The payload was cancelled.", code=LOST)
 
 
 def _carry(sender: Sender, task: SendTask, moving: Moving) -> TaskResult:
-    """Carry what can have a place below the location; the rest fails alone."""
+    """Send members with a valid path; the others fail individually."""
     bad = {
         index: MemberResult(index, "", _misplaced(member))
         for index, member in enumerate(task.members)
@@ -379,16 +379,16 @@ def _carry(sender: Sender, task: SendTask, moving: Moving) -> TaskResult:
 
 def _misplaced(member: Member) -> Problem:
     return Problem(
-        "staging.name", f"{format_path(member.remote)} has no place in the staging area."
+        "staging.name", f"{format_path(member.remote)} is not a valid path in the staging area."
     )
 
 
 def _unexpected(error: BaseException) -> TransientError:
-    return TransientError(f"A channel ended by {type(error).__name__}: {error}", code=LOST)
+    return TransientError(f"A channel ended with {type(error).__name__}: {error}", code=LOST)
 
 
 def connect_by_ssh(plan: WorkerConfig) -> tuple[SshSession, HostCapabilities]:
-    """Return a session, and what its host allows."""
+    """Return a session and the capabilities of its host."""
     session = connect(plan.endpoint)
     try:
         rung = plan.rung or probe(session, plan.location)

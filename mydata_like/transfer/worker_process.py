@@ -25,8 +25,8 @@ from mydata_like.transfer.worker_messages import (
     unpack_error,
 )
 
-WORKER: Final = "--channel-worker"  # to the program itself, where that is all there is
-# No garbage is looked for until all is imported, none of which ever is any.
+WORKER: Final = "--channel-worker"  # option of the bundled program, which starts itself
+# Imports create no garbage, so collection is off until they are done.
 _BEGIN: Final = (
     "import gc, sys; gc.disable(); sys.path[:] = sys.argv[1:]; from {} import main; main()"
 )
@@ -34,12 +34,12 @@ _NO_WINDOW: Final = getattr(subprocess, "CREATE_NO_WINDOW", 0)  # on Windows
 
 
 def build_command(module: str = "mydata_like.transfer.worker", word: str = WORKER) -> Sequence[str]:
-    """Return what starts a process of ours, a channel worker by default: `main` of a module.
+    """Return the command that runs `main` of a module in a new process, by default a worker.
 
-    A bundle starts itself with the `word`, which `__main__` knows.
+    A bundle starts itself with the `word`, which `__main__` handles.
 
-    It gets the paths of our modules instead of searching for packages again, and starts without
-    the launcher of a virtual environment, which on Windows is a process more.
+    The process receives `sys.path`, so it does not search for packages again. It starts without the
+    launcher of a virtual environment, which is an additional process on Windows.
     """
     if getattr(sys, "frozen", False):
         return (sys.executable, word)
@@ -48,7 +48,7 @@ def build_command(module: str = "mydata_like.transfer.worker", word: str = WORKE
 
 
 def start_process(command: Sequence[str]) -> tuple[subprocess.Popen[bytes], Pipe]:
-    """Start a process of ours; return it with the pipe that is its input and output."""
+    """Start one of our processes; return it with the pipe to its input and output."""
     with _interrupts_held():
         process = subprocess.Popen(  # noqa: S603 - our own program
             command,
@@ -62,38 +62,38 @@ def start_process(command: Sequence[str]) -> tuple[subprocess.Popen[bytes], Pipe
 
 
 class WorkerProcess:
-    """One channel worker, which begins with its plan; ends for good with `kill` and `reap`.
+    """A channel worker, which starts with `begin` and ends with `kill` and `reap`.
 
-    `channels` are the numbers of those that it sends payloads for; the caller maintains them.
+    `channels` are the numbers of its channels; the caller maintains them.
     """
 
     def __init__(self, command: Sequence[str], name: str) -> None:
         self._process, self._pipe = start_process(command)
         self.channels: set[int] = set()
         self._inboxes: dict[int, SimpleQueue[Answer]] = {}
-        self._last: TaskFailed | None = None  # what all hear from now on
-        self._dropped = False  # whether it ends because of one channel, or by our own hand
-        self._sorting = Lock()  # of what was said into the inboxes
-        self._telling = Lock()  # of the pipe's way there
-        self._handle = Lock()  # of the process, which is killed while the pipe is in use
+        self._last: TaskFailed | None = None  # the reply for every channel from now on
+        self._dropped = False  # whether it ends because of one channel or `kill`
+        self._sorting = Lock()  # for the inboxes
+        self._telling = Lock()  # for sending to the pipe
+        self._handle = Lock()  # for the process, which is killed while the pipe is in use
         self._reaped = False
         self._listener = Thread(target=self._listen, name=f"hear {name}", daemon=True)
         self._listener.start()
 
     def begin(self, plan: WorkerConfig) -> None:
-        """Give the worker its plan."""
+        """Send the worker its configuration."""
         with self._telling:
             self._send(plan)
 
     def tell(self, channel: int, order: Order) -> None:
-        """Give a channel an order, from any thread; not before the plan."""
+        """Send a command to a channel, from any thread; call `begin` first."""
         with self._telling:
             self._send(ChannelCommand(channel, order))
 
     def hear(self, channel: int, patience: float) -> Answer:
-        """Wait so many seconds for a channel to say something.
+        """Wait up to `patience` seconds for a reply of a channel.
 
-        Raises what it failed with, or `TransientError` where the worker is gone or silent.
+        Raises the channel's failure, or `TransientError` if the worker has ended or does not reply.
         """
         try:
             answer = self._inbox(channel).get(timeout=patience)
@@ -131,7 +131,7 @@ class WorkerProcess:
             raise _lost() from error
 
     def _listen(self) -> None:
-        """Sort what is said until nothing more can come."""
+        """Put replies into the inboxes of their channels until the pipe ends."""
         try:
             while True:
                 said: ChannelReply = self._pipe.receive()
@@ -171,7 +171,7 @@ def _dropped() -> TransientError:
 
 @contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """Protect a starting process from Ctrl-C; later it ignores it itself."""
+    """Protect a starting process from Ctrl-C; later it ignores the signal itself."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
