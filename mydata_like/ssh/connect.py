@@ -14,11 +14,11 @@ from mydata_like.ssh.keys import KeyPair, PublicKey, check_host_key, load_key, p
 from mydata_like.ssh.session import HOST_KEYS, Endpoint, SshSession, prefer
 
 _FAMILIES = (HOST_KEYS[:1], HOST_KEYS[1:4], HOST_KEYS[4:])  # Ed25519, ECDSA, RSA
-_Dial = Callable[[], socket]  # one more connection to the host
+_Dial = Callable[[], socket]  # opens a connection to the host
 
 
 class _Line(Protocol):
-    """A connection of either library, before it is known to be the right host's."""
+    """A connection of either library, before the host's key was checked."""
 
     def greet(self, host_keys: tuple[str, ...]) -> PublicKey: ...
 
@@ -32,9 +32,9 @@ class _Line(Protocol):
 def connect(endpoint: Endpoint) -> SshSession:
     """Return an authenticated session; nothing is sent before the host's key was checked.
 
-    Raises `HostKeyError`, `AccessDeniedError` where our key is refused, `SettingsError` where
-    it cannot be used, `StagingError` where no encryption suits both, and `TransientError`
-    where the host does not answer.
+    Raises `HostKeyError`, `AccessDeniedError` if our key is refused, `SettingsError` if it is not
+    usable, `StagingError` if there is no common encryption, and `TransientError` if the host does
+    not answer.
     """
     key = load_key(endpoint.key_file)
     usable = _for_key(endpoint, key)
@@ -43,7 +43,7 @@ def connect(endpoint: Endpoint) -> SshSession:
 
 
 def fetch_host_key(endpoint: Endpoint) -> PublicKey:
-    """Return the key that the host shows, trusted or not; we do not say there who we are."""
+    """Return the host's key, trusted or not, without logging in."""
     with _find_way(endpoint) as dial:
         line = _open_line(endpoint, dial)
         try:
@@ -53,7 +53,7 @@ def fetch_host_key(endpoint: Endpoint) -> PublicKey:
 
 
 def choose_library(endpoint: Endpoint) -> str:
-    """Return `libssh` or `paramiko`; raises `SettingsError` where the wanted one is missing."""
+    """Return `libssh` or `paramiko`; raises `SettingsError` if the required one is missing."""
     installed = _has_libssh()
     if endpoint.stack == "libssh" and not installed:
         raise SettingsError(
@@ -65,7 +65,7 @@ def choose_library(endpoint: Endpoint) -> str:
 
 
 def import_ahead() -> None:
-    """Import what most sessions need, before it is known where one goes."""
+    """Import the modules of most sessions in advance."""
     if _has_libssh():
         import_module("mydata_like.ssh.session_libssh")
 
@@ -76,14 +76,14 @@ def _has_libssh() -> bool:
 
 @contextmanager
 def _find_way(endpoint: Endpoint) -> Iterator[_Dial]:
-    """Yield what connects with the host: directly, or through the hosts before it.
+    """Yield a function that connects to the host, directly or through jump hosts.
 
-    A connection lasts beyond this, and the logins on the hosts between last as long as it.
+    A connection outlives this context, and the logins on its jump hosts last as long as it does.
     """
     if endpoint.via is None:
         yield partial(dialing.dial, endpoint)
         return
-    # Imported late: few hosts lie behind others, and libssh may be all that is needed.
+    # Imported late: few hosts need a jump host, and libssh may be sufficient.
     from mydata_like.ssh.jump_host import JumpHost
     from mydata_like.ssh.session_paramiko import ParamikoTransport
 
@@ -104,7 +104,7 @@ def _for_key(endpoint: Endpoint, key: KeyPair) -> Endpoint:
     if endpoint.agent and endpoint.stack != "libssh":
         return endpoint._replace(stack="paramiko")
     raise SettingsError(
-        f"The private half of the key {key.path} is kept by a device or an agent.",
+        f"The private key of {key.path} is stored on a device or in an agent.",
         hint='Set transfer.ssh to "auto": libssh does not use agents.'
         if endpoint.agent
         else "Add the key to an SSH agent (ssh-add), and switch transfer.ssh_agent on.",
@@ -113,7 +113,7 @@ def _for_key(endpoint: Endpoint, key: KeyPair) -> Endpoint:
 
 
 def _log_in(endpoint: Endpoint, key: KeyPair, dial: _Dial) -> _Line:
-    """Return a line to the right host that has let us in."""
+    """Return an authenticated connection to the expected host."""
     line = _greet_known(endpoint, dial)
     try:
         line.authenticate(key)
@@ -124,10 +124,10 @@ def _log_in(endpoint: Endpoint, key: KeyPair, dial: _Dial) -> _Line:
 
 
 def _greet_known(endpoint: Endpoint, dial: _Dial) -> _Line:
-    """Return a line to the right host, by its key.
+    """Return a connection to the expected host, identified by its key.
 
-    Of a pinned fingerprint we do not know what type of key it belongs to, so before a host
-    with several keys counts as the wrong one, each of them is asked for.
+    The key type of a pinned fingerprint is unknown. So all key types are requested before a host
+    with several keys is rejected.
     """
     try:
         return _greet(endpoint, dial, prefer(preferred_types(endpoint)))
@@ -153,7 +153,7 @@ def _greet(endpoint: Endpoint, dial: _Dial, host_keys: tuple[str, ...]) -> _Line
 
 
 def _open_line(endpoint: Endpoint, dial: _Dial) -> _Line:
-    """Connect by one of the libraries; only that one is imported, while the host wakes up."""
+    """Connect with one of the libraries; only that one is imported, after the connection."""
     library = choose_library(endpoint)
     connected = dial()
     if library == "libssh":

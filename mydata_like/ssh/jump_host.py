@@ -15,22 +15,22 @@ _CHUNK: Final = 256 * 1024
 
 
 class JumpHost:
-    """A login on a jump host; it ends when it is released and no connection leads through it.
+    """A login on a jump host; it ends when it is released and has no connections.
 
-    A connection through it is a socket, as either SSH library wants one. Two threads move its
-    bytes; they end with the socket, or when the jump host takes nothing for twice the stall
-    timeout. What goes through has noticed the stall by then, and has said so.
+    A connection through it is a socket, as both SSH libraries need. Two threads relay its bytes.
+    They end with the socket, or if the jump host accepts nothing for twice the stall timeout. The
+    connection through it has reported the stall by then.
     """
 
     def __init__(self, line: ParamikoTransport) -> None:
         self._line = line
-        self._users = 1  # who has made it, and each connection through it
+        self._users = 1  # the creator, and each connection through it
         self._lock = Lock()
 
     def dial(self, endpoint: Endpoint) -> socket.socket:
-        """Return a connection to the next host; raises `TransientError` where there is none."""
+        """Return a connection to the next host; raises `TransientError` if that fails."""
         channel = self._line.open_tunnel(endpoint.host, endpoint.port)
-        # Bounds how long a full window is waited for; reading goes on after it.
+        # Limits the wait for a full window; reading continues after it.
         channel.settimeout(self._line.extend_timeout())
         ours, theirs = socket.socketpair()
         with self._lock:
@@ -50,7 +50,7 @@ class JumpHost:
         self._release()
 
     def _relay(self, wire: socket.socket, channel: paramiko.Channel) -> None:
-        """Move bytes in both directions until one of the two ends."""
+        """Relay bytes in both directions until one side ends."""
         inward = Thread(target=_receive_all, args=(channel, wire), name="ssh-jump-in", daemon=True)
         inward.start()
         with suppress(*FAILURES):
@@ -73,7 +73,7 @@ class JumpHost:
 
 
 def _receive_all(channel: paramiko.Channel, wire: socket.socket) -> None:
-    """Pass on what the next host says until it, or who listens, ends."""
+    """Relay bytes of the next host until one side ends."""
     with suppress(*FAILURES):
         while data := _receive(channel):
             wire.sendall(data)

@@ -1,6 +1,6 @@
 """SFTP file operations over a stream of either SSH library, with pipelined writes.
 
-The protocol is version 3, draft-ietf-secsh-filexfer-02, the one that OpenSSH speaks; with its
+The protocol is version 3, draft-ietf-secsh-filexfer-02, as implemented by OpenSSH, with its
 extension posix-rename@openssh.com.
 """
 
@@ -18,7 +18,7 @@ _Steps = Generator[list[wire.Request], list[wire.SftpReply], None]
 
 
 class _Trip:
-    """A small file under way: its steps, and the answers to the requests of this one."""
+    """A small file being written: its steps, and the replies to the current requests."""
 
     def __init__(self, place: int, steps: _Steps) -> None:
         self.place = place
@@ -34,17 +34,17 @@ class Sftp:
         self._received = bytearray()
         self._unsent = bytearray()
         self._id = 0
-        self._writing: dict[int, SftpFile] = {}  # by the numbers of unanswered requests
-        self.round_trip = 0.0  # seconds, the shortest that an answer has needed
+        self._writing: dict[int, SftpFile] = {}  # by the ids of unanswered requests
+        self.round_trip = 0.0  # seconds, the shortest response time so far
         self._extensions = self._greet()
 
     def open_file(self, path: bytes, *, keep: bool = False) -> "SftpFile":
-        """Open a file for writing at its start, emptied unless what it holds is to be kept."""
+        """Open a file for writing at its start; it is truncated unless `keep` is set."""
         flags = wire.TO_WRITE | wire.TO_CREATE | (0 if keep else wire.TO_TRUNCATE)
         return SftpFile(self, path, self._open(path, flags))
 
     def read_file(self, path: bytes) -> bytes:
-        """Return what a small file holds; nothing where there is none."""
+        """Return the content of a small file; empty if it does not exist."""
         if self.find_size(path) is None:
             return b""
         handle = self._open(path, wire.TO_READ)
@@ -59,7 +59,7 @@ class Sftp:
             if len(content) > wire.SMALL_FILE:
                 raise wire.confused()
         self.ask(wire.CLOSE, handle)
-        if answer.kind == wire.DATA:  # of nothing, which is no end of a file
+        if answer.kind == wire.DATA:  # empty data, which is not the end of a file
             raise wire.confused()
         if wire.read_code(answer) != wire.END:
             raise wire.rejected(answer, path)
@@ -72,7 +72,7 @@ class Sftp:
         return answer.body
 
     def make_directories(self, path: bytes, mode: int) -> None:
-        """Make a directory and those above it, where missing."""
+        """Create a directory and its missing parents."""
         if self.find_size(path) is not None:
             return
         parent = path.rstrip(b"/").rpartition(b"/")[0]
@@ -81,9 +81,9 @@ class Sftp:
         attributes = struct.pack(">II", wire.HAS_MODE, mode)
         answer = self.ask(wire.MKDIR, wire.pack(path) + attributes)
         if wire.read_code(answer) == wire.OK:
-            # The server's umask was applied, which never sets the group bit.
+            # The server applied its umask, and mkdir never sets the setgid bit.
             self.ask(wire.SETSTAT, wire.pack(path) + attributes)
-        elif self.find_size(path) is None:  # another channel may have been faster
+        elif self.find_size(path) is None:  # another channel may have created it
             raise wire.rejected(answer, path)
 
     def find_size(self, path: bytes) -> int | None:
@@ -95,14 +95,14 @@ class Sftp:
         return wire.read_size(answer)
 
     def find_modified(self, path: bytes) -> int:
-        """Return when a file was last changed, in seconds since 1970 by the server's clock."""
+        """Return the modification time of a file, in seconds since 1970 by the server's clock."""
         answer = self.ask(wire.STAT, wire.pack(path))
         if answer.kind != wire.ATTRIBUTES:
             raise wire.rejected(answer, path)
         return wire.split_attributes(answer.body)[0].modified
 
     def list_files(self, path: bytes) -> list[RemoteEntry]:
-        """Return the plain files of a directory."""
+        """Return the regular files of a directory."""
         answer = self.ask(wire.OPENDIR, wire.pack(path))
         if answer.kind != wire.HANDLE:
             raise wire.rejected(answer, path)
@@ -120,7 +120,7 @@ class Sftp:
         return found
 
     def replace(self, source: bytes, target: bytes) -> None:
-        """Rename over whatever `target` was."""
+        """Rename and replace `target`."""
         *first, rename = self._renaming(source, target)
         for request in first:
             self.ask(*request)
@@ -130,8 +130,8 @@ class Sftp:
         self._check(self.ask(*wire.build_description(path, mode, modified)), path)
 
     def put_all(self, puts: Iterable[SmallFile]) -> Iterator[tuple[int, RejectedError | None]]:
-        """Write small files, many under way at once; yield what became of each, by its place."""
-        trips: dict[int, _Trip] = {}  # by the numbers of their requests
+        """Write small files, many in flight at once; yield the index and error of each."""
+        trips: dict[int, _Trip] = {}  # by the ids of their requests
         for place, put in enumerate(puts):
             while len(trips) >= wire.UNDER_WAY:
                 yield from self._hear(trips)
@@ -140,7 +140,7 @@ class Sftp:
             yield from self._hear(trips)
 
     def _put(self, put: SmallFile) -> "_Steps":
-        """Yield what is asked for next, once all that was asked before has been answered."""
+        """Yield the next requests; receive the replies to the previous ones."""
         flags = struct.pack(">II", wire.TO_WRITE | wire.TO_CREATE | wire.TO_TRUNCATE, 0)
         (opened,) = yield [(wire.OPEN, wire.pack(put.part) + flags)]
         if opened.kind != wire.HANDLE:
@@ -162,7 +162,7 @@ class Sftp:
             raise
 
     def _hear(self, trips: "dict[int, _Trip]") -> Iterator[tuple[int, RejectedError | None]]:
-        """Take the next answer; yield what became of a file whose last one it was."""
+        """Process the next reply; yield the result of a file when it is complete."""
         answer = self.receive()
         trip = trips.pop(answer.id, None)
         if trip is None:
@@ -174,7 +174,7 @@ class Sftp:
     def _go_on(
         self, trip: "_Trip", trips: "dict[int, _Trip]"
     ) -> Iterator[tuple[int, RejectedError | None]]:
-        """Send a file's next requests, or yield what became of it."""
+        """Send a file's next requests, or yield its result."""
         answers = [answer for answer in trip.answers.values() if answer]
         try:
             requests = trip.steps.send(answers) if answers else next(trip.steps)
@@ -191,21 +191,21 @@ class Sftp:
         names = wire.pack(source) + wire.pack(target)
         if wire.POSIX_RENAME in self._extensions:
             return [(wire.EXTENDED, wire.pack(wire.POSIX_RENAME) + names)]
-        # Without the extension a rename does not replace; there is a moment without the file.
+        # Without the extension, a rename does not replace a file; the file is missing for a moment.
         return [(wire.REMOVE, wire.pack(target)), (wire.RENAME, names)]
 
     def remove(self, path: bytes) -> None:
-        """Remove a file; its absence is not an error."""
+        """Remove a file; a missing file is not an error."""
         answer = self.ask(wire.REMOVE, wire.pack(path))
         if wire.read_code(answer) != wire.NO_SUCH_FILE:
             self._check(answer, path)
 
     def close(self) -> None:
-        """Drop the SFTP session; the SSH session stays."""
+        """Close the SFTP session; the SSH session stays open."""
         self._stream.close()
 
     def ask(self, kind: int, body: bytes) -> wire.SftpReply:
-        """Send a request and wait for its answer, and for those of all writes before it."""
+        """Send a request and wait for its reply, after the replies to all earlier writes."""
         self.settle()
         asked = time.perf_counter()
         number = self.send(kind, body)
@@ -216,12 +216,12 @@ class Sftp:
         return answer
 
     def write(self, file: "SftpFile", head: bytes, piece: memoryview) -> None:
-        """Send a file's next write, when not too many are under way."""
+        """Send a file's next write, and wait if too many are in flight."""
         self._writing[self.send(wire.WRITE, head, piece)] = file
         self.settle(wire.UNANSWERED)
 
     def settle(self, most: int = 0) -> None:
-        """Wait until no more writes than that are without an answer."""
+        """Wait until at most `most` writes are unanswered."""
         while len(self._writing) > most:
             answer = self.receive()
             file = self._writing.pop(answer.id, None)
@@ -230,7 +230,7 @@ class Sftp:
             file.note(answer)
 
     def send(self, kind: int, head: bytes, data: bytes | memoryview = b"") -> int:
-        """Send a request without waiting, small ones together; return its number."""
+        """Send a request without waiting, small ones together; return its id."""
         self._id = (self._id + 1) & 0xFFFFFFFF
         length = 5 + len(head) + len(data)
         self._unsent += struct.pack(">IBI", length, kind, self._id)
@@ -241,20 +241,20 @@ class Sftp:
         return self._id
 
     def receive(self) -> wire.SftpReply:
-        """Wait for the next answer."""
+        """Wait for the next reply."""
         packet = self._receive_packet()
         kind, number = struct.unpack_from(">BI", packet)
         return wire.SftpReply(kind, number, packet[5:])
 
     def _greet(self) -> frozenset[bytes]:
-        """Agree on the version; return the names of the server's extensions."""
+        """Negotiate the version; return the names of the server's extensions."""
         asked = time.perf_counter()
         self._stream.write(struct.pack(">IBI", 5, wire.INIT, 3))
         try:
             first = self._take(5)
             self.round_trip = time.perf_counter() - asked
             length = int.from_bytes(first[:4], "big")
-            # A login script's words, rather: as a length they are up to two gigabytes.
+            # Output of a login script would be a length of up to two gigabytes.
             if first[4:] != bytes([wire.VERSION]) or not 5 <= length <= wire.LARGEST:
                 said = format_path(first + self._stream.read_ready())[:200]
                 raise RejectedError(f"The server answered SFTP with: {said}.", code=wire.REFUSED)
@@ -290,21 +290,21 @@ class Sftp:
 
 
 class SftpFile:
-    """A file opened for writing; many writes are under way at once."""
+    """A file opened for writing, with many writes in flight at once."""
 
     def __init__(self, sftp: Sftp, path: bytes, handle: bytes) -> None:
         self._sftp = sftp
         self._path = path
-        self._handle = handle  # with its length before it, as it goes over the wire
+        self._handle = handle  # with its length prefix, as in the wire format
         self._offset = 0
         self._failure: wire.SftpReply | None = None
 
     def move_to(self, offset: int) -> None:
-        """Write at this place from now on."""
+        """Set the offset of the next write."""
         self._offset = offset
 
     def write(self, data: bytes | memoryview) -> None:
-        """Write some more; raises `RejectedError` as soon as a write is known to have failed."""
+        """Write data; raises `RejectedError` as soon as a write is known to have failed."""
         view = memoryview(data).cast("B")
         while view:
             piece, view = view[: wire.PIECE], view[wire.PIECE :]
@@ -314,14 +314,14 @@ class SftpFile:
             self._raise_failure()
 
     def close(self) -> None:
-        """Wait until the server has answered every write."""
+        """Wait until the server has acknowledged every write."""
         answer = self._sftp.ask(wire.CLOSE, self._handle)
         self._raise_failure()
         if wire.read_code(answer) != wire.OK:
             raise wire.rejected(answer, self._path)
 
     def note(self, answer: wire.SftpReply) -> None:
-        """Take the answer to a write."""
+        """Process the reply to a write."""
         if wire.read_code(answer) != wire.OK:
             self._failure = self._failure or answer
 
