@@ -192,7 +192,7 @@ def _send(transport: Transport, file: LocalFile, name: str) -> str:
 
 
 def _check_file(there: Visit, name: str, checksum: str) -> TestStep:
-    found = there.look_at(name.encode())
+    found = there.inspect(name.encode())
     sent = f"A file of {format_size(_SIZE)} was sent"
     if found.size == _SIZE and found.checksum == checksum:
         return _ok("file", f"{sent} and read back: size and checksum are correct.")

@@ -62,9 +62,9 @@ class Agent:
     def sign(self, key: PublicKey, data: bytes, algorithm: str) -> bytes:
         """Return a signature of the data; raises OSError if the agent refuses."""
         flags = struct.pack(">I", _FLAGS.get(algorithm, 0))
-        answer = self._request(_SIGN_REQUEST, pack(key.blob) + pack(data) + flags)
+        reply = self._request(_SIGN_REQUEST, pack(key.blob) + pack(data) + flags)
         try:
-            return split_string(_require(answer, _SIGN_RESPONSE))[0]
+            return split_string(_require(reply, _SIGN_RESPONSE))[0]
         except ValueError as error:
             raise _invalid_reply() from error
 
@@ -130,11 +130,11 @@ class AgentKey(paramiko.PKey):
             return paramiko.Message()
 
 
-def _require(answer: bytes, kind: int) -> bytes:
+def _require(reply: bytes, kind: int) -> bytes:
     """Return the body of a reply; raises OSError if it is of another kind."""
-    if answer[0] != kind:
+    if reply[0] != kind:
         raise OSError("the agent refused")
-    return answer[1:]
+    return reply[1:]
 
 
 def _invalid_reply() -> OSError:

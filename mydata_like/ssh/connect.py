@@ -17,16 +17,16 @@ _FAMILIES = (HOST_KEYS[:1], HOST_KEYS[1:4], HOST_KEYS[4:])  # Ed25519, ECDSA, RS
 _Dial = Callable[[], socket]  # opens a connection to the host
 
 
-class _Line(Protocol):
+class _Connection(Protocol):
     """A connection of either library, before the host's key was checked."""
 
-    def greet(self, host_keys: tuple[str, ...]) -> PublicKey: ...
+    def handshake(self, host_keys: tuple[str, ...]) -> PublicKey: ...
 
     def authenticate(self, key: KeyPair) -> None: ...
 
     def session(self) -> SshSession: ...
 
-    def cut(self) -> None: ...
+    def abort(self) -> None: ...
 
 
 def connect(endpoint: Endpoint) -> SshSession:
@@ -38,18 +38,18 @@ def connect(endpoint: Endpoint) -> SshSession:
     """
     key = load_key(endpoint.key_file)
     usable = _for_key(endpoint, key)
-    with _find_way(endpoint) as dial:
+    with _find_route(endpoint) as dial:
         return _log_in(usable, key, dial).session()
 
 
 def fetch_host_key(endpoint: Endpoint) -> PublicKey:
     """Return the host's key, trusted or not, without logging in."""
-    with _find_way(endpoint) as dial:
-        line = _open_line(endpoint, dial)
+    with _find_route(endpoint) as dial:
+        connection = _open_connection(endpoint, dial)
         try:
-            return line.greet(prefer(preferred_types(endpoint)))
+            return connection.handshake(prefer(preferred_types(endpoint)))
         finally:
-            line.cut()
+            connection.abort()
 
 
 def choose_library(endpoint: Endpoint) -> str:
@@ -75,7 +75,7 @@ def _has_libssh() -> bool:
 
 
 @contextmanager
-def _find_way(endpoint: Endpoint) -> Iterator[_Dial]:
+def _find_route(endpoint: Endpoint) -> Iterator[_Dial]:
     """Yield a function that connects to the host, directly or through jump hosts.
 
     A connection outlives this context, and the logins on its jump hosts last as long as it does.
@@ -90,10 +90,10 @@ def _find_way(endpoint: Endpoint) -> Iterator[_Dial]:
     jump = endpoint.via._replace(stack="paramiko")
     key = load_key(jump.key_file)
     usable = _for_key(jump, key)
-    with _find_way(jump) as dial:
-        line = _log_in(usable, key, dial)
-        assert isinstance(line, ParamikoTransport)
-        with JumpHost(line) as host:
+    with _find_route(jump) as dial:
+        connection = _log_in(usable, key, dial)
+        assert isinstance(connection, ParamikoTransport)
+        with JumpHost(connection) as host:
             yield partial(host.dial, endpoint)
 
 
@@ -112,47 +112,47 @@ def _for_key(endpoint: Endpoint, key: KeyPair) -> Endpoint:
     )
 
 
-def _log_in(endpoint: Endpoint, key: KeyPair, dial: _Dial) -> _Line:
+def _log_in(endpoint: Endpoint, key: KeyPair, dial: _Dial) -> _Connection:
     """Return an authenticated connection to the expected host."""
-    line = _greet_known(endpoint, dial)
+    connection = _open_known(endpoint, dial)
     try:
-        line.authenticate(key)
+        connection.authenticate(key)
     except BaseException:
-        line.cut()
+        connection.abort()
         raise
-    return line
+    return connection
 
 
-def _greet_known(endpoint: Endpoint, dial: _Dial) -> _Line:
+def _open_known(endpoint: Endpoint, dial: _Dial) -> _Connection:
     """Return a connection to the expected host, identified by its key.
 
     The key type of a pinned fingerprint is unknown. So all key types are requested before a host
     with several keys is rejected.
     """
     try:
-        return _greet(endpoint, dial, prefer(preferred_types(endpoint)))
+        return _open_checked(endpoint, dial, prefer(preferred_types(endpoint)))
     except HostKeyError as error:
         if not endpoint.host_keys:
             raise
         for family in _FAMILIES:
             try:
-                return _greet(endpoint, dial, family)
+                return _open_checked(endpoint, dial, family)
             except (HostKeyError, StagingError, TransientError):
                 continue
         raise error from None
 
 
-def _greet(endpoint: Endpoint, dial: _Dial, host_keys: tuple[str, ...]) -> _Line:
-    line = _open_line(endpoint, dial)
+def _open_checked(endpoint: Endpoint, dial: _Dial, host_keys: tuple[str, ...]) -> _Connection:
+    connection = _open_connection(endpoint, dial)
     try:
-        check_host_key(endpoint, line.greet(host_keys))
+        check_host_key(endpoint, connection.handshake(host_keys))
     except BaseException:
-        line.cut()
+        connection.abort()
         raise
-    return line
+    return connection
 
 
-def _open_line(endpoint: Endpoint, dial: _Dial) -> _Line:
+def _open_connection(endpoint: Endpoint, dial: _Dial) -> _Connection:
     """Connect with one of the libraries; only that one is imported, after the connection."""
     library = choose_library(endpoint)
     connected = dial()

@@ -32,7 +32,7 @@ def connect_first(found: Sequence[object], timeout: float) -> socket.socket:
     with _Race(_interleave(found), timeout) as race:
         winner = race.run()
     if winner is None:
-        raise NoAnswerError(race.complaint)
+        raise NoAnswerError(race.reason)
     return winner
 
 
@@ -56,7 +56,7 @@ class _Race:
         self._timeout = timeout
         self._selector = selectors.DefaultSelector()
         self._running: set[socket.socket] = set()
-        self.complaint = "it does not answer"
+        self.reason = "it does not answer"
 
     def run(self) -> socket.socket | None:
         """Return the first socket that is connected, or None after the timeout."""
@@ -108,9 +108,9 @@ class _Race:
 
     def _note(self, error: OSError) -> None:
         if isinstance(error, ConnectionRefusedError):
-            self.complaint = "the connection was refused"
+            self.reason = "the connection was refused"
         elif error.errno:
-            self.complaint = "there is no route to it"
+            self.reason = "there is no route to it"
 
     def _drop(self, runner: socket.socket) -> None:
         self._running.discard(runner)
@@ -161,7 +161,7 @@ def dial_any(endpoint: Endpoint, found: Sequence[object]) -> socket.socket:
     return winner
 
 
-def find_round_trip(line: socket.socket) -> float | None:
+def find_round_trip(connection: socket.socket) -> float | None:
     """Return the minimum round trip of the network in seconds, if the system measures it.
 
     The remote kernel answers, however busy its programs are: `tcpi_min_rtt` of Linux, in
@@ -170,13 +170,13 @@ def find_round_trip(line: socket.socket) -> float | None:
     if sys.platform != "linux":
         return None
     try:
-        told = line.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 152)
+        info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 152)
     except OSError:  # not a TCP connection, but one through a jump host
         return None
-    return int.from_bytes(told[148:], sys.byteorder) / 1e6 or None  # old systems return less
+    return int.from_bytes(info[148:], sys.byteorder) / 1e6 or None  # old systems return less
 
 
-def hurry(line: socket.socket) -> None:
+def acknowledge_at_once(connection: socket.socket) -> None:
     """Acknowledge received data at once, and the next data as well.
 
     OpenSSH leaves Nagle's algorithm on until it runs a command, so the answer to the first request
@@ -185,7 +185,7 @@ def hurry(line: socket.socket) -> None:
     """
     if hasattr(socket, "TCP_QUICKACK"):
         with suppress(OSError):
-            line.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
 
 
 def refused(endpoint: Endpoint, why: str) -> TransientError:
@@ -280,15 +280,19 @@ def not_signed(endpoint: Endpoint, why: str) -> AccessDeniedError:
     )
 
 
-def wait_ready(line: socket.socket, bell: socket.socket, *, writable: bool, seconds: float) -> bool:
+def wait_ready(
+    connection: socket.socket, bell: socket.socket, *, writable: bool, seconds: float
+) -> bool:
     """Wait until the connection is readable (or optionally writable), or `bell` is readable.
 
     Return whether it was the connection.
     """
     if not hasattr(select, "poll"):  # Windows, where `select` accepts large descriptors
-        readers, writers, _ = select.select([line, bell], [line] if writable else [], [], seconds)
-        return line in readers or line in writers
+        readers, writers, _ = select.select(
+            [connection, bell], [connection] if writable else [], [], seconds
+        )
+        return connection in readers or connection in writers
     poll = select.poll()
-    poll.register(line, select.POLLIN | (select.POLLOUT if writable else 0))
+    poll.register(connection, select.POLLIN | (select.POLLOUT if writable else 0))
     poll.register(bell, select.POLLIN)
-    return line.fileno() in dict(poll.poll(seconds * 1000))
+    return connection.fileno() in dict(poll.poll(seconds * 1000))

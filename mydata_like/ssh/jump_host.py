@@ -22,16 +22,16 @@ class JumpHost:
     connection through it has reported the stall by then.
     """
 
-    def __init__(self, line: ParamikoTransport) -> None:
-        self._line = line
+    def __init__(self, connection: ParamikoTransport) -> None:
+        self._connection = connection
         self._users = 1  # the creator, and each connection through it
         self._lock = Lock()
 
     def dial(self, endpoint: Endpoint) -> socket.socket:
         """Return a connection to the next host; raises `TransientError` if that fails."""
-        channel = self._line.open_tunnel(endpoint.host, endpoint.port)
+        channel = self._connection.open_tunnel(endpoint.host, endpoint.port)
         # Limits the wait for a full window; reading continues after it.
-        channel.settimeout(self._line.extend_timeout())
+        channel.settimeout(self._connection.extend_timeout())
         ours, theirs = socket.socketpair()
         with self._lock:
             self._users += 1
@@ -55,10 +55,10 @@ class JumpHost:
         inward.start()
         with suppress(*FAILURES):
             while data := wire.recv(_CHUNK):
-                with self._line.watched():
+                with self._connection.watched():
                     channel.sendall(data)
         _shut_down(wire)
-        with suppress(*FAILURES), self._line.watched():
+        with suppress(*FAILURES), self._connection.watched():
             channel.close()
         inward.join()
         wire.close()
@@ -69,7 +69,7 @@ class JumpHost:
             self._users -= 1
             unused = self._users == 0
         if unused:
-            self._line.cut()
+            self._connection.abort()
 
 
 def _receive_all(channel: paramiko.Channel, wire: socket.socket) -> None:

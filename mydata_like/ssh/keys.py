@@ -198,7 +198,7 @@ def _check_private(path: Path, found: os.stat_result) -> None:
 UNKNOWN: Final = "host-key.unknown"
 CHANGED: Final = "host-key.changed"
 _LARGEST_KNOWN_HOSTS: Final = 1024 * 1024  # characters that are read: about 5,000 keys
-_PATIENCE: Final = 10.0  # seconds to wait for another process that writes the file
+_LOCK_TIMEOUT: Final = 10.0  # seconds to wait for another process that writes the file
 
 
 def check_host_key(endpoint: Endpoint, key: PublicKey) -> None:
@@ -292,7 +292,7 @@ def _locked(known_hosts: Path) -> "FileLock":
 
     file = known_hosts.with_name(known_hosts.name + ".lock")
     require_plain(file)
-    return FileLock(file, timeout=_PATIENCE, mode=PRIVATE_FILE)
+    return FileLock(file, timeout=_LOCK_TIMEOUT, mode=PRIVATE_FILE)
 
 
 def _write(path: Path, text: str) -> None:

@@ -21,7 +21,7 @@ from ssh.channel import Channel
 from ssh.exceptions import EOF, AuthenticationDenied, AuthenticationPartial, BaseSSHError
 from ssh.key import import_privkey_base64
 from ssh.session import SSH_AUTH_AGAIN, SSH_WRITE_PENDING
-from ssh.session import Session as Foreign
+from ssh.session import Session as LibrarySession
 
 from mydata_like.core.errors import TransientError
 from mydata_like.ssh import dialing
@@ -44,8 +44,8 @@ class LibsshStream:
     functions of its own to the connection, never methods of the channel.
     """
 
-    def __init__(self, line: "LibsshTransport", channel: Channel) -> None:
-        self._line = line
+    def __init__(self, connection: "LibsshTransport", channel: Channel) -> None:
+        self._connection = connection
         self._held = [channel]
         self._output = bytearray()
         self._errors = bytearray()
@@ -58,61 +58,61 @@ class LibsshStream:
 
     def open(self) -> bool:
         """Open the channel; return whether that is granted."""
-        return self._line.grants(lambda: self._channel.open_session())
+        return self._connection.grants(lambda: self._channel.open_session())
 
     def offer(self, variable: bytes, value: bytes) -> bool:
         """Send an environment variable for the command; return whether it is accepted."""
-        return self._line.grants(lambda: self._channel.request_env(variable, value))
+        return self._connection.grants(lambda: self._channel.request_env(variable, value))
 
     def execute(self, command: bytes) -> bool:
         """Start the command; return whether that is granted."""
-        return self._line.grants(lambda: self._channel.request_exec(command))
+        return self._connection.grants(lambda: self._channel.request_exec(command))
 
-    def enter(self, subsystem: bytes) -> bool:
+    def start_subsystem(self, subsystem: bytes) -> bool:
         """Start a subsystem instead of a command; return whether that is granted."""
-        return self._line.grants(lambda: self._channel.request_subsystem(subsystem))
+        return self._connection.grants(lambda: self._channel.request_subsystem(subsystem))
 
     def write(self, data: bytes | memoryview) -> None:
         """Write all of `data`; input that an ended command did not read is dropped."""
         view = memoryview(data).cast("B")
         while view:
-            with self._line.turn():
+            with self._connection.turn():
                 self._drain()
                 if self._channel.is_closed():
                     return
                 # Writing more than the window would block the library until the window grows.
-                count = min(self._find_room(), len(view), _WRITE)
+                count = min(self._find_window(), len(view), _WRITE)
                 if count and not self._send(bytes(view[:count])):
                     self._require_end()
                     return
             view = view[count:]
             if count:
-                self._line.await_news(self._line.has_flushed)
+                self._connection.wait_until(self._connection.has_flushed)
             else:
-                self._await_room()
+                self._await_window()
 
     def read(self, size: int) -> bytes:
         """Wait for output and return at most `size` bytes of it; empty at its end."""
-        with self._line.turn():
+        with self._connection.turn():
             self._drain()
-        self._line.await_news(self._has_output)
+        self._connection.wait_until(self._has_output)
         return self._take(size)
 
     def read_ready(self) -> bytes:
         """Return the output that has arrived, without waiting; possibly nothing."""
-        with self._line.turn():
+        with self._connection.turn():
             self._drain()
             return self._take(len(self._output))
 
     def finish(self) -> CommandResult:
         """Close the standard input and wait for the end."""
-        with self._line.turn():
+        with self._connection.turn():
             self._drain()
             open_still = not self._channel.is_closed()
         if open_still:
-            self._line.repeat(lambda: self._channel.send_eof())
-        self._line.await_news(self._has_ended)
-        with self._line.turn():
+            self._connection.repeat(lambda: self._channel.send_eof())
+        self._connection.wait_until(self._has_ended)
+        with self._connection.turn():
             self._drain()
             status = self._channel.get_exit_status()
         finished = CommandResult(
@@ -123,18 +123,18 @@ class LibsshStream:
 
     def close(self) -> None:
         """Close the stream without waiting."""
-        with self._line.turn(), suppress(BaseSSHError):
+        with self._connection.turn(), suppress(BaseSSHError):
             self._channel.close()
 
     def __del__(self) -> None:
         """Free the channel in a turn."""
-        self._line.retire(self._held)
+        self._connection.retire(self._held)
 
     def _send(self, data: bytes) -> bool:
-        return self._line.write(lambda: self._channel.write(data))
+        return self._connection.write(lambda: self._channel.write(data))
 
     def _receive(self, *, from_errors: bool) -> bytes:
-        return self._line.read(lambda: self._channel.read_nonblocking(_READ, from_errors))
+        return self._connection.read(lambda: self._channel.read_nonblocking(_READ, from_errors))
 
     def _take(self, size: int) -> bytes:
         taken = bytes(self._output[:size])
@@ -147,43 +147,43 @@ class LibsshStream:
         After the end, writes are refused, but the library reports a channel as closed only after
         the last output was read, which may just have arrived.
         """
-        self._take_in()
+        self._receive_all()
         if not self._channel.is_closed():
-            raise dialing.lost(self._line.endpoint, "written data is not accepted")
+            raise dialing.lost(self._connection.endpoint, "written data is not accepted")
 
-    def _await_room(self) -> None:
+    def _await_window(self) -> None:
         """Wait until the command has read some of its input."""
         begun = time.monotonic()
-        self._line.await_news(self._has_room)
+        self._connection.wait_until(self._has_window)
         self.shut += time.monotonic() - begun
 
-    def _has_room(self) -> bool:
-        self._take_in()
-        return bool(self._channel.is_closed()) or self._find_room() > 0
+    def _has_window(self) -> bool:
+        self._receive_all()
+        return bool(self._channel.is_closed()) or self._find_window() > 0
 
-    def _find_room(self) -> int:
+    def _find_window(self) -> int:
         """Return the number of bytes that may be written now; in a turn."""
         window: int = self._channel.window_size()
         self._widest = max(self._widest, window)
-        return max(0, window - max(0, self._widest - self._line.most_ahead))
+        return max(0, window - max(0, self._widest - self._connection.max_in_flight))
 
     def _has_output(self) -> bool:
-        self._take_in()
+        self._receive_all()
         return bool(self._output or self._channel.is_eof() or self._channel.is_closed())
 
     def _has_ended(self) -> bool:
         """Return whether no more output can arrive; a killed command has no status."""
-        self._take_in()
+        self._receive_all()
         if self._channel.is_closed():
             return True
         return bool(self._channel.is_eof()) and self._channel.get_exit_status() >= 0
 
     def _drain(self) -> None:
         """Let the library process its socket, and read the output that has arrived."""
-        self._line.pump()
-        self._take_in()
+        self._connection.pump()
+        self._receive_all()
 
-    def _take_in(self) -> None:
+    def _receive_all(self) -> None:
         """Read the output that the library has buffered.
 
         Reading one kind of output makes the library receive the other as well. Standard output is
@@ -192,25 +192,25 @@ class LibsshStream:
         while more := self._receive(from_errors=True):
             dialing.keep_errors(self._errors, more)
         while more := self._receive(from_errors=False):
-            dialing.keep_output(self._line.endpoint, self._output, more)
+            dialing.keep_output(self._connection.endpoint, self._output, more)
 
 
-_LOOKS: Final = 4  # checks per timeout
+_CHECKS: Final = 4  # checks per timeout
 
 
 class CallTimeout:
-    """Shuts down a socket if a call in this context takes longer than `patience` seconds.
+    """Shuts down a socket if a call in this context takes longer than `timeout` seconds.
 
     For calls that may not return: libssh's binding repeats a write during key renewal without a
     check by us. The thread ends with `stop`.
     """
 
-    def __init__(self, line: socket.socket, patience: float) -> None:
-        self._line = line
-        self._patience = patience
+    def __init__(self, connection: socket.socket, timeout: float) -> None:
+        self._connection = connection
+        self._timeout = timeout
         self._since: float | None = None
         self._stopped = threading.Event()
-        self.has_bitten = False
+        self.has_expired = False
         threading.Thread(target=self._watch, name="ssh-watchdog", daemon=True).start()
 
     def stop(self) -> None:
@@ -224,22 +224,22 @@ class CallTimeout:
         self._since = None
 
     def _watch(self) -> None:
-        while not self._stopped.wait(self._patience / _LOOKS):
+        while not self._stopped.wait(self._timeout / _CHECKS):
             since = self._since
-            if since is not None and time.monotonic() - since > self._patience:
-                self.has_bitten = True
+            if since is not None and time.monotonic() - since > self._timeout:
+                self.has_expired = True
                 with suppress(OSError):
-                    self._line.shutdown(socket.SHUT_RDWR)
+                    self._connection.shutdown(socket.SHUT_RDWR)
                 return
 
 
 _AGAIN: Final = -2  # SSH_AGAIN of libssh.h
 _NEAR: Final = 0.001  # seconds; within such a round trip, no network transfers more than this:
-_AHEAD: Final = 512 * 1024  # bytes; see `LibsshTransport.open_stream`
+_NEAR_IN_FLIGHT: Final = 512 * 1024  # bytes; see `LibsshTransport.open_stream`
 _IN_A_ROW: Final = 3  # a host is far if so many answers in a row
-_ALIKE: Final = 1.25  # differ by less than this factor
-_ANSWERS: Final = 8  # a host is busy if so many answers
-_UNLIKE: Final = 2.0  # differ by more than this factor
+_CONSTANT: Final = 1.25  # differ by less than this factor
+_MEASUREMENTS: Final = 8  # a host is busy if so many answers
+_VARYING: Final = 2.0  # differ by more than this factor
 
 
 class LibsshSession:
@@ -247,22 +247,22 @@ class LibsshSession:
 
     stack = "libssh"
 
-    def __init__(self, line: "LibsshTransport") -> None:
-        self._line = line
+    def __init__(self, connection: "LibsshTransport") -> None:
+        self._connection = connection
 
     @property
     def cipher(self) -> str:
         """The negotiated cipher for sent data."""
-        with self._line.turn():
-            name: bytes = self._line.foreign.get_cipher_out()
+        with self._connection.turn():
+            name: bytes = self._connection.library.get_cipher_out()
         return name.decode()
 
     def start(self, command: bytes) -> LibsshStream:
         """Start a remote command; raises `TransientError` if no channel is granted."""
-        stream = self._line.open_stream()
+        stream = self._connection.open_stream()
         if not stream.execute(command):
             stream.close()
-            raise dialing.exec_refused(self._line.endpoint)
+            raise dialing.exec_refused(self._connection.endpoint)
         return stream
 
     def run(self, command: bytes, stdin: bytes = b"") -> CommandResult:
@@ -273,15 +273,15 @@ class LibsshSession:
 
     def open_sftp(self) -> Sftp:
         """Open the SFTP subsystem; raises `RejectedError` if it is refused."""
-        stream = self._line.open_stream()
-        if not stream.enter(b"sftp"):
+        stream = self._connection.open_stream()
+        if not stream.start_subsystem(b"sftp"):
             stream.close()
-            raise dialing.sftp_refused(self._line.endpoint)
+            raise dialing.sftp_refused(self._connection.endpoint)
         return Sftp(stream)
 
     def close(self) -> None:
         """Close the connection; can be called repeatedly, at any time, from any thread."""
-        self._line.cut()
+        self._connection.abort()
 
 
 class LibsshTransport(SharedSocket):
@@ -296,28 +296,28 @@ class LibsshTransport(SharedSocket):
         self._socket = wire.dup()
         super().__init__(self._socket)
         self.endpoint = endpoint
-        self.foreign = Foreign()
+        self.library = LibrarySession()
         self._watchdog = CallTimeout(self._socket, endpoint.stall_timeout)
         weakref.finalize(self, self._watchdog.stop)
         weakref.finalize(self, self._socket.close)
-        self.foreign.set_socket(wire.detach())
+        self.library.set_socket(wire.detach())
         self._pump: Channel | None = None
-        self.most_ahead = sys.maxsize  # bytes in flight of a stream, if its window is larger
+        self.max_in_flight = sys.maxsize  # bytes in flight of a stream, if its window is larger
         self._is_measured = False
 
-    def greet(self, host_keys: tuple[str, ...]) -> PublicKey:
+    def handshake(self, host_keys: tuple[str, ...]) -> PublicKey:
         """Perform the handshake and return the server's key, which is not trusted yet."""
         self._set_options(host_keys)
-        self.foreign.set_blocking(0)
+        self.library.set_blocking(0)
         try:
-            self._until(self.foreign.connect, _AGAIN)
+            self._until(self.library.connect, _AGAIN)
         except BaseSSHError as error:
             reason = _reason(error)
             failed = (
                 dialing.no_common_algorithm if "no match for method" in reason else dialing.refused
             )
             raise failed(self.endpoint, reason) from error
-        blob = base64.b64decode(self.foreign.get_server_publickey().export_pubkey_base64())
+        blob = base64.b64decode(self.library.get_server_publickey().export_pubkey_base64())
         length = int.from_bytes(blob[:4], "big")
         return PublicKey(blob[4 : 4 + length].decode(), blob)
 
@@ -325,7 +325,7 @@ class LibsshTransport(SharedSocket):
         """Authenticate with this key only; raises `AccessDeniedError`."""
         private = import_privkey_base64(key.text, None)
         try:
-            self._until(lambda: self.foreign.userauth_publickey(private), SSH_AUTH_AGAIN)
+            self._until(lambda: self.library.userauth_publickey(private), SSH_AUTH_AGAIN)
         except (AuthenticationDenied, AuthenticationPartial) as error:
             raise dialing.key_refused(self.endpoint) from error
         except BaseSSHError as error:
@@ -334,8 +334,8 @@ class LibsshTransport(SharedSocket):
     def session(self) -> LibsshSession:
         """Return the session of an authenticated connection."""
         # A channel that is never opened: polling it makes the library process arrived data.
-        self._pump = self.call(self.foreign.channel_new)
-        self.tend()
+        self._pump = self.call(self.library.channel_new)
+        self.start_pump()
         return LibsshSession(self)
 
     def open_stream(self) -> LibsshStream:
@@ -348,11 +348,11 @@ class LibsshTransport(SharedSocket):
         """
         for pause in dialing.GRACE:
             with self.turn():
-                stream = LibsshStream(self, self.call(self.foreign.channel_new))
+                stream = LibsshStream(self, self.call(self.library.channel_new))
             if stream.open():
                 if not self._is_measured:  # the first answer of a host is always slow
                     self._is_measured = True
-                    self.most_ahead = _AHEAD if self._is_near(stream) else sys.maxsize
+                    self.max_in_flight = _NEAR_IN_FLIGHT if self._is_near(stream) else sys.maxsize
                 return stream
             time.sleep(pause)
         raise dialing.no_channel(self.endpoint)
@@ -365,26 +365,26 @@ class LibsshTransport(SharedSocket):
         environment variable, which only sshd processes, without starting a program.
         """
         network = dialing.find_round_trip(self._socket)
-        if not self.foreign.get_openssh_version() or (network is not None and network >= _NEAR):
+        if not self.library.get_openssh_version() or (network is not None and network >= _NEAR):
             return False
-        answers: list[float] = []
-        while len(answers) < _ANSWERS:
-            asked = time.perf_counter()
+        times: list[float] = []
+        while len(times) < _MEASUREMENTS:
+            started = time.perf_counter()
             stream.offer(b"MYDATA_LIKE", b"")
-            answers.append(time.perf_counter() - asked)
-            latest = answers[-_IN_A_ROW:]
-            if answers[-1] < _NEAR:
+            times.append(time.perf_counter() - started)
+            latest = times[-_IN_A_ROW:]
+            if times[-1] < _NEAR:
                 return True
-            if len(latest) == _IN_A_ROW and max(latest) < _ALIKE * min(latest):
+            if len(latest) == _IN_A_ROW and max(latest) < _CONSTANT * min(latest):
                 return False
-        return network is not None and max(answers) > _UNLIKE * min(answers)
+        return network is not None and max(times) > _VARYING * min(times)
 
     def grants(self, request: Callable[[], int]) -> bool:
         """Make a request and return whether the server grants it."""
         try:
             self._until(request, _AGAIN)
         except BaseSSHError as error:
-            if self.foreign.is_connected():
+            if self.library.is_connected():
                 return False
             raise self._broken(error) from error
         return True
@@ -409,7 +409,7 @@ class LibsshTransport(SharedSocket):
             try:
                 send()
             except BaseSSHError as error:
-                if self.foreign.is_connected():
+                if self.library.is_connected():
                     return False
                 raise self._broken(error) from error
         return True
@@ -421,7 +421,7 @@ class LibsshTransport(SharedSocket):
         except EOF:
             return b""
         except BaseSSHError as error:
-            if self.foreign.is_connected():
+            if self.library.is_connected():
                 return b""  # the command has ended and all output was read
             raise self._broken(error) from error
         return more
@@ -434,17 +434,17 @@ class LibsshTransport(SharedSocket):
             self._pump.poll()
         except BaseSSHError as error:
             raise self._broken(error) from error
-        if not self.foreign.is_connected():
+        if not self.library.is_connected():
             raise dialing.lost(self.endpoint)
 
     def is_pending(self) -> bool:
-        return bool(self.foreign.get_poll_flags() & SSH_WRITE_PENDING)
+        return bool(self.library.get_poll_flags() & SSH_WRITE_PENDING)
 
     def has_flushed(self) -> bool:
         """Return whether all written data has left the library's buffer; in a turn."""
-        return not self.foreign.get_poll_flags() & SSH_WRITE_PENDING
+        return not self.library.get_poll_flags() & SSH_WRITE_PENDING
 
-    def await_news(self, is_ready: Callable[[], bool]) -> None:
+    def wait_until(self, is_ready: Callable[[], bool]) -> None:
         """Wait until `is_ready`; raises `TransientError` after a timeout without progress.
 
         `is_ready` is called in turns, by any thread that has processed data.
@@ -452,7 +452,7 @@ class LibsshTransport(SharedSocket):
         if not self.wait(is_ready, self.endpoint.stall_timeout):
             self._stall()
 
-    def cut(self) -> None:
+    def abort(self) -> None:
         """Break the connection; threads that wait for it are woken and fail."""
         self._watchdog.stop()
         with suppress(OSError):
@@ -464,12 +464,12 @@ class LibsshTransport(SharedSocket):
             self._stall()
 
     def _stall(self) -> NoReturn:
-        self.cut()
+        self.abort()
         raise dialing.stalled(self.endpoint, self.endpoint.stall_timeout)
 
     def _broken(self, error: BaseSSHError) -> TransientError:
-        self.cut()
-        if self._watchdog.has_bitten:
+        self.abort()
+        if self._watchdog.has_expired:
             return dialing.stalled(self.endpoint, self.endpoint.stall_timeout)
         return dialing.lost(self.endpoint, _reason(error))
 
@@ -492,10 +492,10 @@ class LibsshTransport(SharedSocket):
             (options.COMPRESSION_S_C, "none"),
         )
         # A user's ~/.ssh/config can contain commands to be run.
-        self.foreign.options_set_int_val(options.PROCESS_CONFIG, 0)
-        self.foreign.options_set_port(self.endpoint.port)
+        self.library.options_set_int_val(options.PROCESS_CONFIG, 0)
+        self.library.options_set_port(self.endpoint.port)
         for option, value in chosen:
-            self.foreign.options_set(option, value)
+            self.library.options_set(option, value)
 
 
 def _reason(error: BaseSSHError) -> str:

@@ -28,7 +28,7 @@ from paramiko.packet import Packetizer
 from mydata_like.core.errors import SettingsError, TransientError
 from mydata_like.ssh import dialing
 from mydata_like.ssh.agent import FIDO_KEYS, Agent, AgentKey
-from mydata_like.ssh.dialing import hurry
+from mydata_like.ssh.dialing import acknowledge_at_once
 from mydata_like.ssh.keys import KeyPair, PublicKey
 from mydata_like.ssh.session import (
     CIPHERS,
@@ -49,8 +49,8 @@ _PAUSE: Final = 0.02  # seconds between reads of output while the server accepts
 class ParamikoStream:
     """A running remote command; see `Stream`."""
 
-    def __init__(self, line: "ParamikoTransport", channel: paramiko.Channel) -> None:
-        self._line = line
+    def __init__(self, connection: "ParamikoTransport", channel: paramiko.Channel) -> None:
+        self._connection = connection
         self._channel = channel
         self._output = bytearray()
         self._errors = bytearray()
@@ -60,7 +60,7 @@ class ParamikoStream:
     def write(self, data: bytes | memoryview) -> None:
         """Write all of `data`; input that an ended command did not read is dropped."""
         view = memoryview(data).cast("B")
-        with self._line.watched():
+        with self._connection.watched():
             while view:
                 self._drain()
                 count = self._send(view[:_WRITE])
@@ -70,7 +70,7 @@ class ParamikoStream:
 
     def read(self, size: int) -> bytes:
         """Wait for output and return at most `size` bytes of it; empty at its end."""
-        with self._line.watched():
+        with self._connection.watched():
             self._drain()
             while not self._output and not self._is_silent():
                 self._receive()
@@ -83,15 +83,15 @@ class ParamikoStream:
 
     def finish(self) -> CommandResult:
         """Close the standard input and wait for the end."""
-        with self._line.watched():
+        with self._connection.watched():
             if not self._channel.closed:
-                with self._line.failures():
+                with self._connection.errors_translated():
                     self._channel.shutdown_write()
             while not self._is_silent() or not self._channel.status_event.is_set():
                 self._receive()
                 self._channel.status_event.wait(0 if not self._is_silent() else _PAUSE)
         self._drain()
-        self._line.check()
+        self._connection.check()
         status = self._channel.exit_status
         finished = CommandResult(
             None if status < 0 else status, self._take(len(self._output)), bytes(self._errors)
@@ -119,27 +119,27 @@ class ParamikoStream:
         except TimeoutError:
             return 0
         except FAILURES as error:
-            self._line.raise_if_broken(error)
+            self._connection.raise_if_broken(error)
             return None
 
     def _receive(self) -> None:
         """Wait briefly for output, and read all that has arrived."""
-        with self._line.failures(), suppress(TimeoutError):
+        with self._connection.errors_translated(), suppress(TimeoutError):
             self._keep(self._channel.recv(_READ))
         self._drain()
 
     def _drain(self) -> None:
         """Read the output that has arrived."""
         channel = self._channel
-        with self._line.failures(), suppress(TimeoutError):
+        with self._connection.errors_translated(), suppress(TimeoutError):
             while channel.recv_ready():
                 self._keep(channel.recv(_READ))
             while channel.recv_stderr_ready():
                 dialing.keep_errors(self._errors, channel.recv_stderr(_READ))
-        self._line.check()
+        self._connection.check()
 
     def _keep(self, more: bytes) -> None:
-        dialing.keep_output(self._line.endpoint, self._output, more)
+        dialing.keep_output(self._connection.endpoint, self._output, more)
 
     def _is_silent(self) -> bool:
         """Return whether no more output will come."""
@@ -153,20 +153,20 @@ class ParamikoStream:
 
 
 class TimeoutSocket(socket.socket):
-    """A socket that raises an error if a thread waits `patience` seconds without progress."""
+    """A socket that raises an error if a thread waits `stall_timeout` seconds without progress."""
 
-    patience: float
+    stall_timeout: float
     _counting: Lock
-    _due = 0.0  # the deadline, while a thread waits
+    _deadline = 0.0  # the deadline, while a thread waits
     _waiting = 0  # number of waiting threads
-    _hurried = False
+    _quick_ack = False
 
     @classmethod
-    def adopt(cls, connected: socket.socket, patience: float) -> Self:
+    def adopt(cls, connected: socket.socket, timeout: float) -> Self:
         """Return a connected socket as one of this class; the given one is detached."""
         family, kind, protocol = connected.family, connected.type, connected.proto
         adopted = cls(family, kind, protocol, fileno=connected.detach())
-        adopted.patience = patience
+        adopted.stall_timeout = timeout
         adopted._counting = Lock()
         return adopted
 
@@ -174,7 +174,7 @@ class TimeoutSocket(socket.socket):
         """Add a waiting thread."""
         with self._counting:
             self._waiting += 1
-            self._due = time.monotonic() + self.patience
+            self._deadline = time.monotonic() + self.stall_timeout
 
     def unwatch(self) -> None:
         """Remove a waiting thread."""
@@ -182,17 +182,17 @@ class TimeoutSocket(socket.socket):
             self._waiting -= 1
 
     @contextmanager
-    def hurried(self) -> Iterator[None]:
+    def quick_acknowledgement(self) -> Iterator[None]:
         """Acknowledge received data at once in this context."""
-        self._hurried = True
+        self._quick_ack = True
         try:
             yield
         finally:
-            self._hurried = False
+            self._quick_ack = False
 
     @property
     def has_stalled(self) -> bool:
-        return self._waiting > 0 and time.monotonic() > self._due
+        return self._waiting > 0 and time.monotonic() > self._deadline
 
     def send(self, data: Any, flags: int = 0) -> int:
         """Send as much as possible; raises OSError after a timeout without progress."""
@@ -201,27 +201,27 @@ class TimeoutSocket(socket.socket):
         except TimeoutError:
             self._give_up_if_stalled()
             raise
-        self._postpone()
+        self._reset_deadline()
         return count
 
     def recv(self, size: int, flags: int = 0) -> bytes:
         """Receive available data; raises OSError after a timeout without progress."""
-        if self._hurried:
-            hurry(self)
+        if self._quick_ack:
+            acknowledge_at_once(self)
         try:
             data = super().recv(size, flags)
         except TimeoutError:
             self._give_up_if_stalled()
             raise
-        self._postpone()
+        self._reset_deadline()
         return data
 
     def _give_up_if_stalled(self) -> None:
         if self.has_stalled:
             raise ConnectionAbortedError(errno.ECONNABORTED, "nothing moved")
 
-    def _postpone(self) -> None:
-        self._due = time.monotonic() + self.patience
+    def _reset_deadline(self) -> None:
+        self._deadline = time.monotonic() + self.stall_timeout
 
 
 # Failures raise exceptions; the library would print them as well.
@@ -230,8 +230,8 @@ logging.getLogger("paramiko").setLevel(logging.CRITICAL)
 _WINDOW: Final = 2 * 1024 * 1024
 _PACKET: Final = 32 * 1024
 _HEAD: Final = struct.Struct(">BI")  # type and recipient of a channel message (RFC 4254, 5)
-_CARRYING: Final = (MSG_CHANNEL_DATA, MSG_CHANNEL_EOF)
-_FAREWELL: Final = 1.0  # seconds for the library's thread to notice that its socket is closed
+_DATA_MESSAGES: Final = (MSG_CHANNEL_DATA, MSG_CHANNEL_EOF)
+_CLOSE_TIMEOUT: Final = 1.0  # seconds for the library's thread to notice that its socket is closed
 _KEYS: Final[dict[str, type[paramiko.PKey]]] = {
     "ssh-ed25519": paramiko.Ed25519Key,
     "ssh-rsa": paramiko.RSAKey,
@@ -243,24 +243,24 @@ class ParamikoSession:
 
     stack = "paramiko"
 
-    def __init__(self, line: "ParamikoTransport") -> None:
-        self._line = line
+    def __init__(self, connection: "ParamikoTransport") -> None:
+        self._connection = connection
 
     @property
     def cipher(self) -> str:
         """The negotiated cipher for sent data."""
-        return self._line.transport.local_cipher
+        return self._connection.transport.local_cipher
 
     def start(self, command: bytes) -> ParamikoStream:
         """Start a remote command; raises `TransientError` if no channel is granted."""
-        channel = self._line.open_channel()
+        channel = self._connection.open_channel()
         try:
-            with self._line.watched():
+            with self._connection.watched():
                 channel.exec_command(command)
         except FAILURES as error:
-            self._line.raise_if_broken(error)
-            raise dialing.exec_refused(self._line.endpoint) from error
-        return ParamikoStream(self._line, channel)
+            self._connection.raise_if_broken(error)
+            raise dialing.exec_refused(self._connection.endpoint) from error
+        return ParamikoStream(self._connection, channel)
 
     def run(self, command: bytes, stdin: bytes = b"") -> CommandResult:
         """Run a remote command until it ends."""
@@ -270,18 +270,18 @@ class ParamikoSession:
 
     def open_sftp(self) -> Sftp:
         """Open the SFTP subsystem; raises `RejectedError` if it is refused."""
-        channel = self._line.open_channel()
+        channel = self._connection.open_channel()
         try:
-            with self._line.watched():
+            with self._connection.watched():
                 channel.invoke_subsystem("sftp")
         except FAILURES as error:
-            self._line.raise_if_broken(error)
-            raise dialing.sftp_refused(self._line.endpoint) from error
-        return Sftp(ParamikoStream(self._line, channel))
+            self._connection.raise_if_broken(error)
+            raise dialing.sftp_refused(self._connection.endpoint) from error
+        return Sftp(ParamikoStream(self._connection, channel))
 
     def close(self) -> None:
         """Close the connection; can be called repeatedly, at any time, from any thread."""
-        self._line.cut()
+        self._connection.abort()
 
 
 class _Packets(Packetizer):
@@ -308,9 +308,9 @@ class _Transport(paramiko.Transport):
             packetizer_class=_Packets,
         )
 
-    def open_channel(self, *words: Any, **options: Any) -> paramiko.Channel:
+    def open_channel(self, *args: Any, **options: Any) -> paramiko.Channel:
         """Open a channel; the host may reuse the number of a closed one."""
-        channel = super().open_channel(*words, **options)
+        channel = super().open_channel(*args, **options)
         with self._order:
             self._closed.discard(channel.remote_chanid)
         return channel
@@ -318,7 +318,7 @@ class _Transport(paramiko.Transport):
     def _send_user_message(self, data: paramiko.Message) -> None:
         kind, channel = _HEAD.unpack(bytes(data.packet.getbuffer()[: _HEAD.size]))
         with self._order:
-            if kind in _CARRYING and channel in self._closed:
+            if kind in _DATA_MESSAGES and channel in self._closed:
                 return
             super()._send_user_message(data)  # type: ignore[misc]
             if kind == MSG_CHANNEL_CLOSE:
@@ -334,22 +334,22 @@ class ParamikoTransport:
         self.transport = _Transport(self._socket)
         self._stalled = False
 
-    def greet(self, host_keys: tuple[str, ...]) -> PublicKey:
+    def handshake(self, host_keys: tuple[str, ...]) -> PublicKey:
         """Perform the handshake and return the server's key, which is not trusted yet."""
         self._set_options(host_keys)
-        transport, patience = self.transport, self.endpoint.stall_timeout
-        transport.banner_timeout = transport.handshake_timeout = patience
-        transport.channel_timeout = patience
-        transport.auth_timeout = 2 * patience  # an agent may wait for a touch first
-        deadline = time.monotonic() + patience
+        transport, timeout = self.transport, self.endpoint.stall_timeout
+        transport.banner_timeout = transport.handshake_timeout = timeout
+        transport.channel_timeout = timeout
+        transport.auth_timeout = 2 * timeout  # an agent may wait for a touch first
+        deadline = time.monotonic() + timeout
         try:
             with self.watched():
-                transport.start_client(timeout=patience)
+                transport.start_client(timeout=timeout)
             key = transport.get_remote_server_key()
         except FAILURES as error:
-            self.cut()
+            self.abort()
             if self._stalled or time.monotonic() > deadline:
-                raise dialing.stalled(self.endpoint, patience) from error
+                raise dialing.stalled(self.endpoint, timeout) from error
             if isinstance(error, paramiko.ssh_exception.IncompatiblePeer):
                 raise dialing.no_common_algorithm(self.endpoint, _reason(error)) from error
             raise dialing.refused(self.endpoint, _reason(error)) from error
@@ -364,7 +364,7 @@ class ParamikoTransport:
         tried = False
         with ExitStack() as held:
             for private in self._find_keys(key, held):
-                if self._is_let_in(private, tried=tried):
+                if self._try_key(private, tried=tried):
                     return
                 tried = True
                 failure = getattr(private, "failure", "")
@@ -393,7 +393,7 @@ class ParamikoTransport:
             if (ours or other) and (signatures(public.type) or public.type in FIDO_KEYS):
                 yield AgentKey(agent, public)
 
-    def _is_let_in(self, key: paramiko.PKey, *, tried: bool) -> bool:
+    def _try_key(self, key: paramiko.PKey, *, tried: bool) -> bool:
         """Return whether the host accepts a key; raises `TransientError` if the connection broke.
 
         After other keys were `tried`, the host may close the connection because of their number.
@@ -422,11 +422,11 @@ class ParamikoTransport:
 
     def open_tunnel(self, host: str, port: int) -> paramiko.Channel:
         """Open a connection from this host to another; raises `TransientError` if that fails."""
-        patience = self.endpoint.stall_timeout
+        timeout = self.endpoint.stall_timeout
         try:
             with self.watched():
                 return self.transport.open_channel(
-                    "direct-tcpip", (host, port), ("127.0.0.1", 0), timeout=patience
+                    "direct-tcpip", (host, port), ("127.0.0.1", 0), timeout=timeout
                 )
         except paramiko.ChannelException as error:
             raise dialing.tunnel_refused(self.endpoint, host, port) from error
@@ -435,13 +435,13 @@ class ParamikoTransport:
 
     def extend_timeout(self) -> float:
         """Double the timeout from now on, for a jump host, and return it."""
-        self._socket.patience = 2 * self.endpoint.stall_timeout
-        return self._socket.patience
+        self._socket.stall_timeout = 2 * self.endpoint.stall_timeout
+        return self._socket.stall_timeout
 
     def _try_channel(self) -> paramiko.Channel | None:
         """Open a channel; None if it is not granted."""
         try:
-            with self.watched(), self._socket.hurried():
+            with self.watched(), self._socket.quick_acknowledgement():
                 return self.transport.open_session(timeout=self.endpoint.stall_timeout)
         except paramiko.ChannelException:
             return None
@@ -459,7 +459,7 @@ class ParamikoTransport:
             self._socket.unwatch()
 
     @contextmanager
-    def failures(self) -> Iterator[None]:
+    def errors_translated(self) -> Iterator[None]:
         """Convert errors of the library to ours."""
         try:
             yield
@@ -478,7 +478,7 @@ class ParamikoTransport:
         if not self.transport.is_active():
             raise self._broken(error) from error
 
-    def cut(self) -> None:
+    def abort(self) -> None:
         """Break the connection; threads that wait for it are woken and fail."""
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
@@ -486,11 +486,11 @@ class ParamikoTransport:
         self.transport.close()
         self._socket.close()
         if self.transport.is_alive() and threading.current_thread() is not self.transport:
-            self.transport.join(_FAREWELL)
+            self.transport.join(_CLOSE_TIMEOUT)
 
     def _broken(self, error: Exception | None) -> TransientError:
         stalled = self._stalled or self._socket.has_stalled
-        self.cut()
+        self.abort()
         if stalled:
             return dialing.stalled(self.endpoint, self.endpoint.stall_timeout)
         return dialing.lost(self.endpoint, _reason(error))
@@ -504,10 +504,10 @@ class ParamikoTransport:
         chosen.key_types = _known(host_keys, chosen.key_types, self.endpoint)
 
 
-def _known(wanted: Iterable[str], had: Iterable[str], endpoint: Endpoint) -> tuple[str, ...]:
+def _known(wanted: Iterable[str], supported: Iterable[str], endpoint: Endpoint) -> tuple[str, ...]:
     """Return the wanted algorithms that the library supports."""
-    had = frozenset(had)
-    if known := tuple(name for name in wanted if name in had):
+    supported = frozenset(supported)
+    if known := tuple(name for name in wanted if name in supported):
         return known
     raise SettingsError(
         f"paramiko has none of the ciphers or algorithms that are allowed for {endpoint.host}.",

@@ -23,8 +23,8 @@ HAS_SIZE, HAS_OWNER, HAS_MODE, HAS_TIMES, HAS_MORE = 1, 2, 4, 8, 0x8000_0000
 
 PIECE: Final = 32_640  # bytes of one write request; with its header it fits into one SSH packet
 UNANSWERED: Final = 64  # write requests in flight, 2 MiB: the size of the SSH window
-UNDER_WAY: Final = 256  # requests in flight for small files; each file needs three to five
-READ_AT_ONCE: Final = 32 * 1024  # bytes that every server supports
+MOST_REQUESTS: Final = 256  # requests in flight for small files; each file needs three to five
+READ_SIZE: Final = 32 * 1024  # bytes that every server supports
 SMALLEST: Final = 5  # bytes of a reply: type and id
 LARGEST: Final = 256 * 1024  # bytes of a reply; OpenSSH's own limit (sftp-common.h)
 SMALL_FILE: Final = 16 * 1024 * 1024  # bytes; the map of a 64 TB file has one byte per 4 MiB
@@ -70,11 +70,11 @@ def build_description(path: bytes, mode: int, modified: float) -> tuple[int, byt
     return SETSTAT, pack(path) + fields
 
 
-def read_size(answer: SftpReply) -> int:
+def read_size(reply: SftpReply) -> int:
     """Return the size in attributes; 0 if missing, -1 if the reply has no attributes."""
-    if answer.kind != ATTRIBUTES:
+    if reply.kind != ATTRIBUTES:
         return -1
-    flags, size = struct.unpack_from(">IQ", answer.body.ljust(12, b"\0"))
+    flags, size = struct.unpack_from(">IQ", reply.body.ljust(12, b"\0"))
     return int(size) if flags & HAS_SIZE else 0
 
 
@@ -110,10 +110,10 @@ def split_attributes(packet: bytes) -> tuple[Attributes, bytes]:
     return Attributes(size, mode, modified), rest
 
 
-def read_names(answer: SftpReply) -> list[tuple[bytes, Attributes]]:
+def read_names(reply: SftpReply) -> list[tuple[bytes, Attributes]]:
     """Return the directory entries in a reply."""
-    (count,) = struct.unpack_from(">I", answer.body)
-    rest, entries = answer.body[4:], []
+    (count,) = struct.unpack_from(">I", reply.body)
+    rest, entries = reply.body[4:], []
     for _ in range(count):
         name, rest = split(rest)
         _, rest = split(rest)  # a line in the format of `ls -l`
@@ -122,13 +122,13 @@ def read_names(answer: SftpReply) -> list[tuple[bytes, Attributes]]:
     return entries
 
 
-def check_size(answer: SftpReply, path: bytes, size: int) -> None:
+def check_size(reply: SftpReply, path: bytes, size: int) -> None:
     """Check that a file has this size; raises `RejectedError`."""
-    if answer.kind == ATTRIBUTES and read_size(answer) != size:
+    if reply.kind == ATTRIBUTES and read_size(reply) != size:
         message = f"{format_path(path)} was not written completely by the server."
         raise RejectedError(message, code="staging.refused")
-    if answer.kind != ATTRIBUTES:
-        raise rejected(answer, path)
+    if reply.kind != ATTRIBUTES:
+        raise rejected(reply, path)
 
 
 def pack(value: bytes) -> bytes:
@@ -152,20 +152,20 @@ def read_extensions(greeting: bytes) -> frozenset[bytes]:
     return frozenset(texts[::2])  # every second one is a version
 
 
-def read_code(answer: SftpReply) -> int:
+def read_code(reply: SftpReply) -> int:
     """Return the code of a status reply."""
-    if answer.kind != STATUS:
-        raise confused()
-    return int.from_bytes(answer.body[:4], "big")
+    if reply.kind != STATUS:
+        raise protocol_error()
+    return int.from_bytes(reply.body[:4], "big")
 
 
-def rejected(answer: SftpReply, path: bytes) -> RejectedError:
+def rejected(reply: SftpReply, path: bytes) -> RejectedError:
     """Return the error for a refused request, with the server's message."""
-    said = format_path(split(answer.body[4:])[0])[:200].rstrip(".") or "refused"
-    code = "staging.denied" if read_code(answer) == DENIED else "staging.refused"
-    return RejectedError(f"{format_path(path)} was refused by the server: {said}.", code=code)
+    text = format_path(split(reply.body[4:])[0])[:200].rstrip(".") or "refused"
+    code = "staging.denied" if read_code(reply) == DENIED else "staging.refused"
+    return RejectedError(f"{format_path(path)} was refused by the server: {text}.", code=code)
 
 
-def confused() -> TransientError:
+def protocol_error() -> TransientError:
     """Return the error for a host that violates the protocol."""
     return TransientError("The staging host does not follow the SFTP protocol.", code="link.lost")

@@ -18,8 +18,8 @@ from typing import Any, Final, Self
 from mydata_like.core.errors import UploaderError
 from mydata_like.ssh import dialing
 
-_GLANCE: Final = 0.1  # seconds of one wait
-_UNHEARD: Final = 0.5  # seconds after which arrived data is processed, at most
+_POLL_INTERVAL: Final = 0.1  # seconds of one wait
+_PUMP_INTERVAL: Final = 0.5  # seconds after which arrived data is processed, at most
 
 
 class _Waiter:
@@ -28,10 +28,10 @@ class _Waiter:
     def __init__(self, is_ready: Callable[[], bool]) -> None:
         self._is_ready = is_ready
         self._error: Exception | None = None
-        self.called = Event()
+        self.woken = Event()
         self.done = False
 
-    def look(self) -> bool:
+    def check(self) -> bool:
         """Return whether the wait has just ended; only in a turn."""
         if self.done:
             return False
@@ -41,7 +41,7 @@ class _Waiter:
             self._error, self.done = _without_frames(error), True
         return self.done
 
-    def conclude(self) -> None:
+    def raise_error(self) -> None:
         """Raise the error of `is_ready`, if it failed.
 
         The error's traceback refers to this object, which must not refer to the error: such a cycle
@@ -71,16 +71,16 @@ def _without_frames(error: Exception) -> Exception:
 class SharedSocket(ABC):
     """A connection whose library is used in turns, and whose socket many threads wait for."""
 
-    def __init__(self, line: socket.socket) -> None:
-        self._line = line
+    def __init__(self, connection: socket.socket) -> None:
+        self._watched_socket = connection
         self._lock = Lock()
         self._waiting: list[_Waiter] = []
         self._retired: list[list[Any]] = []  # with objects that use the library when they are freed
         self._watcher: _Waiter | None = None
         self._watches_pending = False
         self._moved = 0.0
-        self._bell, self._rope = socket.socketpair()
-        for end in (self._bell, self._rope):
+        self._wake_receiver, self._wake_sender = socket.socketpair()
+        for end in (self._wake_receiver, self._wake_sender):
             end.settimeout(0)
             weakref.finalize(self, end.close)
 
@@ -114,19 +114,21 @@ class SharedSocket(ABC):
     ) -> None:
         try:
             if kind is None and self._waiting:
-                self._call()
+                self._wake_ready()
         finally:
             self._lock.release()
 
-    def tend(self) -> None:
+    def start_pump(self) -> None:
         """Process arrived data from now on in the background, even if no thread waits.
 
         This answers a server's keepalive requests whatever our threads do.
         """
         gone = Event()
         weakref.finalize(self, gone.set)
-        line = weakref.ref(self)
-        Thread(target=_tend, args=(line, gone), name="ssh-vigil", daemon=True).start()
+        connection = weakref.ref(self)
+        Thread(
+            target=_pump_repeatedly, args=(connection, gone), name="ssh-vigil", daemon=True
+        ).start()
 
     def retire(self, held: list[Any]) -> None:
         """Empty a list with the only references to objects of the library, in the next turn.
@@ -136,45 +138,45 @@ class SharedSocket(ABC):
         """
         self._retired.append(held)
 
-    def wait(self, is_ready: Callable[[], bool], patience: float, *, in_all: bool = False) -> bool:
+    def wait(self, is_ready: Callable[[], bool], timeout: float, *, in_all: bool = False) -> bool:
         """Wait until `is_ready`, which is called in turns, by any thread.
 
-        Return False after `patience` seconds without progress, or with `in_all`, after that time in
+        Return False after `timeout` seconds without progress, or with `in_all`, after that time in
         total. `is_ready` and the library may raise.
         """
         waiter = _Waiter(is_ready)
         with self.turn():
-            if waiter.look():
-                waiter.conclude()
+            if waiter.check():
+                waiter.raise_error()
                 return True
             self._waiting.append(waiter)
         began = time.monotonic()
         try:
             while not waiter.done:
                 since = began if in_all else max(began, self._moved)
-                if time.monotonic() - since >= patience:
+                if time.monotonic() - since >= timeout:
                     return False
-                self._attend(waiter, min(patience, _GLANCE), in_all=in_all)
+                self._wait_once(waiter, min(timeout, _POLL_INTERVAL), in_all=in_all)
         finally:
-            self._leave(waiter)
-        waiter.conclude()
+            self._remove(waiter)
+        waiter.raise_error()
         return True
 
-    def _attend(self, waiter: _Waiter, seconds: float, *, in_all: bool) -> None:
+    def _wait_once(self, waiter: _Waiter, seconds: float, *, in_all: bool) -> None:
         """Watch the socket, or wait briefly to be woken by the thread that does."""
         with self._lock:
             pending = self.is_pending()
             if self._watcher is not None and pending and not self._watches_pending:
-                self._ring()  # it must also wait until the socket is writable
+                self._wake_watcher()  # it must also wait until the socket is writable
             watches = self._watcher is None
             if watches:
                 self._watcher, self._watches_pending = waiter, pending
         if not watches:
-            waiter.called.wait(seconds)
-            waiter.called.clear()
+            waiter.woken.wait(seconds)
+            waiter.woken.clear()
             return
         if in_all:
-            dialing.hurry(self._line)
+            dialing.acknowledge_at_once(self._watched_socket)
         try:
             moved = self._watch(seconds, writable=pending)
         finally:
@@ -186,35 +188,37 @@ class SharedSocket(ABC):
 
     def _watch(self, seconds: float, *, writable: bool) -> bool:
         """Wait for the socket or the bell; return whether it was the socket."""
-        ready = dialing.wait_ready(self._line, self._bell, writable=writable, seconds=seconds)
+        ready = dialing.wait_ready(
+            self._watched_socket, self._wake_receiver, writable=writable, seconds=seconds
+        )
         with suppress(BlockingIOError):
-            self._bell.recv(4096)
+            self._wake_receiver.recv(4096)
         return ready
 
-    def _leave(self, waiter: _Waiter) -> None:
+    def _remove(self, waiter: _Waiter) -> None:
         """Stop waiting; another thread has to watch the socket from now on."""
         with self._lock:
             self._waiting.remove(waiter)
             if self._waiting and self._watcher is None:
-                self._waiting[0].called.set()
+                self._waiting[0].woken.set()
 
-    def _call(self) -> None:
+    def _wake_ready(self) -> None:
         """Wake the threads whose wait has ended."""
         for waiter in self._waiting:
-            if waiter.look():
-                waiter.called.set()
+            if waiter.check():
+                waiter.woken.set()
                 if waiter is self._watcher:
-                    self._ring()
+                    self._wake_watcher()
 
-    def _ring(self) -> None:
+    def _wake_watcher(self) -> None:
         with suppress(BlockingIOError):
-            self._rope.send(b"\0")
+            self._wake_sender.send(b"\0")
 
 
-def _tend(line: "weakref.ref[SharedSocket]", gone: Event) -> None:
+def _pump_repeatedly(connection: "weakref.ref[SharedSocket]", gone: Event) -> None:
     """Process arrived data at intervals; users of a broken connection notice it themselves."""
     with suppress(UploaderError):
-        while not gone.wait(_UNHEARD) and (vigil := line()) is not None:
-            with vigil.turn():
-                vigil.pump()
-            del vigil
+        while not gone.wait(_PUMP_INTERVAL) and (shared := connection()) is not None:
+            with shared.turn():
+                shared.pump()
+            del shared

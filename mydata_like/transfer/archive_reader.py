@@ -40,7 +40,7 @@ _CHECKSUM: Final = re.compile(r"[0-9a-f]{32}")
 _LARGEST: Final = 2**63
 
 
-class _Tape(Protocol):
+class _Reader(Protocol):
     """A forward-only reader of an archive."""
 
     def read(self, count: int) -> bytes:
@@ -50,7 +50,7 @@ class _Tape(Protocol):
         """Skip `count` bytes; return their checksum, or an empty string if they were not read."""
 
 
-class _Found(NamedTuple):
+class _Header(NamedTuple):
     """A member as described by its header."""
 
     name: bytes
@@ -65,9 +65,9 @@ def read_index(chunks: Iterable[bytes]) -> list[Indexed]:
     Raises `ArchiveError` if the data is not in the format of `archive_writer`, or if a member does
     not match its checksum.
     """
-    tape = _Streamed(chunks)
-    index = _read_index(tape)
-    tape.end()
+    reader = _ChunkReader(chunks)
+    index = _read_index(reader)
+    reader.end()
     return index
 
 
@@ -130,7 +130,7 @@ class ArchiveFile:
 
     def _read(self) -> list[Indexed]:
         try:
-            index = _read_index(_Seekable(self._file))
+            index = _read_index(_FileReader(self._file))
             surplus = self._file.read(1)
         except OSError as error:
             raise _unreadable(self._path, error) from error
@@ -139,7 +139,7 @@ class ArchiveFile:
         return index
 
 
-class _Streamed:
+class _ChunkReader:
     """A reader of an archive that arrives in chunks."""
 
     def __init__(self, chunks: Iterable[bytes]) -> None:
@@ -172,7 +172,7 @@ class _Streamed:
             yield taken
 
 
-class _Seekable:
+class _FileReader:
     """A reader of a file, in which `skip` seeks; the next read detects a file that is too short."""
 
     def __init__(self, file: BinaryIO) -> None:
@@ -189,21 +189,21 @@ class _Seekable:
         return ""  # `ArchiveFile.content` compares the checksum later
 
 
-def _read_index(tape: _Tape) -> list[Indexed]:
+def _read_index(reader: _Reader) -> list[Indexed]:
     """Read all headers, then the index line by line, so that only names take memory."""
-    found: list[_Found] = []
+    found: list[_Header] = []
     position = names = 0
-    while header := _read_header(tape):
+    while header := _read_header(reader):
         name, size, length = header
         if name.endswith(INDEX_ENDING) and b"/" not in name:
-            index = _agreed(_Lines(tape, size), found)
-            tape.skip(len(padding(size)))
-            if _read_header(tape):
+            index = _check_index(_Lines(reader, size), found)
+            reader.skip(len(padding(size)))
+            if _read_header(reader):
                 raise _damaged("its index is not at its end")
             return index
-        checksum = tape.skip(size)
-        tape.skip(len(padding(size)))
-        found.append(_Found(name, size, position + length, checksum))
+        checksum = reader.skip(size)
+        reader.skip(len(padding(size)))
+        found.append(_Header(name, size, position + length, checksum))
         position += length + size + len(padding(size))
         names += len(name)
         if len(found) > _MOST_MEMBERS or names > _LONGEST_NAMES:
@@ -211,38 +211,43 @@ def _read_index(tape: _Tape) -> list[Indexed]:
     raise _damaged("it has no index")
 
 
-def _read_header(tape: _Tape) -> tuple[bytes, int, int] | None:
+def _read_header(reader: _Reader) -> tuple[bytes, int, int] | None:
     """Return a member's name, size and header length; None at the end of the archive."""
-    block = tape.read(BLOCK)
+    block = reader.read(BLOCK)
     if block == _ZEROS:
-        if tape.read(BLOCK) != _ZEROS:
+        if reader.read(BLOCK) != _ZEROS:
             raise _damaged("its end is incomplete")
         return None
     kind, name, size = _parse_block(block)
     if kind != b"L":
-        return _checked(name, kind), size, BLOCK
+        return _check_member(name, kind), size, BLOCK
     if size > _LONGEST_NAME:
         raise _damaged("it has a name that is too long")
     filled = size + len(padding(size))
-    long_name = tape.read(filled)[:size].removesuffix(b"\0")
-    kind, short, size = _parse_block(tape.read(BLOCK))
+    long_name = reader.read(filled)[:size].removesuffix(b"\0")
+    kind, short, size = _parse_block(reader.read(BLOCK))
     if not long_name.startswith(short):
         raise _damaged("a long name and its header differ")
-    return _checked(long_name, kind), size, 2 * BLOCK + filled
+    return _check_member(long_name, kind), size, 2 * BLOCK + filled
 
 
 def _parse_block(block: bytes) -> tuple[bytes, bytes, int]:
     """Return the kind, name and size from a header block (POSIX ustar)."""
-    told = _SUM.fullmatch(block[148:156])
+    declared = _SUM.fullmatch(block[148:156])
     size = _OCTAL.fullmatch(block[124:136])
-    true = sum(block) - sum(block[148:156]) + 8 * ord(" ")
-    if told is None or size is None or int(told[1], 8) != true or block[257:263] != b"ustar\0":
+    actual = sum(block) - sum(block[148:156]) + 8 * ord(" ")
+    if (
+        declared is None
+        or size is None
+        or int(declared[1], 8) != actual
+        or block[257:263] != b"ustar\0"
+    ):
         raise _damaged("it has a header that mydata-like does not write")
     name, prefix = (field.rstrip(b"\0") for field in (block[:100], block[345:500]))
     return block[156:157], prefix + b"/" + name if prefix else name, int(size[1], 8)
 
 
-def _checked(name: bytes, kind: bytes) -> bytes:
+def _check_member(name: bytes, kind: bytes) -> bytes:
     try:
         check_name(name)
     except ValueError:
@@ -255,8 +260,8 @@ def _checked(name: bytes, kind: bytes) -> bytes:
 class _Lines:
     """The lines of an index of `size` bytes."""
 
-    def __init__(self, tape: _Tape, size: int) -> None:
-        self._tape = tape
+    def __init__(self, reader: _Reader, size: int) -> None:
+        self._tape = reader
         self._left = size
         self._whole: deque[bytes] = deque()
         self._rest = b""
@@ -276,13 +281,13 @@ class _Lines:
         return line
 
 
-def _agreed(lines: _Lines, found: list[_Found]) -> list[Indexed]:
+def _check_index(lines: _Lines, found: list[_Header]) -> list[Indexed]:
     """Return the index after comparing it with the headers; each name must be unique."""
     if lines.take() != INDEX_HEAD:
         raise _damaged("its index is of another version")
     index = [
-        _compared(_parse_line(lines.take(), last=place == len(found)), there)
-        for place, there in enumerate(found, 1)
+        _check_entry(_parse_line(lines.take(), last=place == len(found)), header)
+        for place, header in enumerate(found, 1)
     ]
     if not found or lines.take() + lines.take() != INDEX_TAIL.lstrip(b"\n"):
         raise _damaged("its index and its headers differ")
@@ -291,13 +296,13 @@ def _agreed(lines: _Lines, found: list[_Found]) -> list[Indexed]:
     return index
 
 
-def _compared(told: Indexed, there: _Found) -> Indexed:
+def _check_entry(declared: Indexed, header: _Header) -> Indexed:
     """Return an index entry after comparing it with the member's header and bytes."""
-    if told[:2] != there[:2] or told.offset != there.offset:
+    if declared[:2] != header[:2] or declared.offset != header.offset:
         raise _damaged("its index and its headers differ")
-    if told.checksum and there.checksum not in ("", told.checksum):
-        raise _damaged(f"the checksum of {format_path(told.name)} differs from its index")
-    return told._replace(name=there.name)  # keep only one copy of the name
+    if declared.checksum and header.checksum not in ("", declared.checksum):
+        raise _damaged(f"the checksum of {format_path(declared.name)} differs from its index")
+    return declared._replace(name=header.name)  # keep only one copy of the name
 
 
 def _parse_line(line: bytes, *, last: bool) -> Indexed:

@@ -34,7 +34,7 @@ from mydata_like.transfer.worker_messages import Member
 
 TINY: Final = 64 * 1024  # bytes; `read_tiny` is for whole files of up to this size
 
-_TOGETHER: Final = 32  # the maximum of tiny files that are open at once
+_MAX_OPEN: Final = 32  # the maximum of tiny files that are open at once
 
 
 class PrefetchedFile(NamedTuple):
@@ -55,11 +55,11 @@ def fetch_ahead(
     If the first file of a group came from a disk, the others are fetched together. This takes a
     fraction of the time, even on a disk without moving parts.
     """
-    for begin in range(0, len(files), _TOGETHER):
+    for begin in range(0, len(files), _MAX_OPEN):
         before = count_fetched()
         yield None
         waited = count_fetched() > before
-        others = files[begin + 1 : begin + _TOGETHER]
+        others = files[begin + 1 : begin + _MAX_OPEN]
         yield from _fetch_all(others, folders) if waited else repeat(None, len(others))
 
 
@@ -160,7 +160,7 @@ def index_name(archive: bytes) -> bytes:
 
 def measure_archive(name: bytes, members: Sequence[ArchiveMember]) -> int:
     """Return the size of an archive in bytes."""
-    return _Places(name, members).size
+    return _Layout(name, members).size
 
 
 def open_content(member: Member) -> "FileSource | ArchiveSource":
@@ -179,13 +179,13 @@ class ArchiveSource:
     may_have_holes = False
 
     def __init__(self, name: bytes, modified_ns: int, members: Sequence[ArchiveMember]) -> None:
-        self._places = _Places(name, members)
+        self._layout = _Layout(name, members)
         self._members = members
         self._modified = _seconds(modified_ns)
         self._checksum = hashlib.md5(usedforsecurity=False)
         self._readings: list[Reading] = []
         self._folders = FolderCache()
-        self.size = self._places.size
+        self.size = self._layout.size
         self.remaining = self.size
 
     @property
@@ -227,8 +227,8 @@ class ArchiveSource:
             yield _head(member)
             yield from self._content(member.file)
             yield tar.padding(member.file.size)
-        index = self._places.index([reading.checksum for reading in self._readings])
-        yield tar.header(self._places.index_name, len(index), self._modified)
+        index = self._layout.index([reading.checksum for reading in self._readings])
+        yield tar.header(self._layout.index_name, len(index), self._modified)
         yield index
         yield tar.padding(len(index))
         yield tar.END
@@ -241,7 +241,7 @@ class ArchiveSource:
         try:
             content, checksum = read_tiny(file, self._folders)
         except FileChangedError as error:
-            self._give_up(error.problem)
+            self._record_problem(error.problem)
             yield from zeros(file.size)
         else:
             self._readings.append(Reading(checksum))
@@ -256,14 +256,14 @@ class ArchiveSource:
                     yield chunk
                 self._readings.append(Reading(source.finish()))
         except FileChangedError as error:
-            self._give_up(error.problem)
+            self._record_problem(error.problem)
             yield from zeros(remaining)
 
-    def _give_up(self, problem: Problem) -> None:
+    def _record_problem(self, problem: Problem) -> None:
         self._readings.append(Reading("", problem))
 
 
-class _Places:
+class _Layout:
     """The offsets of all members of an archive."""
 
     def __init__(self, name: bytes, members: Sequence[ArchiveMember]) -> None:

@@ -25,10 +25,16 @@ from mydata_like.ssh.dialing import MOST_OUTPUT
 from mydata_like.ssh.session import Stream
 from mydata_like.transfer import tar
 from mydata_like.transfer.archive_writer import TINY, PrefetchedFile, fetch_ahead, read_tiny
-from mydata_like.transfer.compression import NOT_UNPACKED, CompressedWriter, choose, excuse, unpack
+from mydata_like.transfer.compression import (
+    NOT_UNPACKED,
+    CompressedWriter,
+    choose,
+    estimate_overhead,
+    unpack,
+)
 from mydata_like.transfer.file_source import open_source
 from mydata_like.transfer.remote_shell import (
-    NO_GROUND,
+    NO_DIRECTORY,
     Shells,
     ancestors,
     enter,
@@ -60,7 +66,7 @@ _DENIED: Final = (
 _SAYS_DENIED: Final = re.compile(LINE_END % b"|".join(_DENIED)).search
 # in addition to the names; a member that is named later is unproven and sent again
 _MOST_LINES: Final = 100_000
-_MOST_SAID: Final = 50  # lines of error output kept for each member
+_MOST_KEPT: Final = 50  # lines of error output kept for each member
 _ESCAPES: Final = {
     7: rb"\a", 8: rb"\b", 9: rb"\t", 10: rb"\n", 11: rb"\v", 12: rb"\f", 13: rb"\r", 92: rb"\\",
 }  # fmt: skip
@@ -115,7 +121,7 @@ def judge(names: Sequence[bytes], output: bytes, status: int | None, tar: str) -
             if may_be_full:
                 check_space(line)
             its = said.setdefault(place, [])
-            its[_MOST_SAID:] = [line + b"\n"]  # beyond the limit, keep only the last line
+            its[_MOST_KEPT:] = [line + b"\n"]  # beyond the limit, keep only the last line
         else:
             named.append(place)
     complaints = {place: b"".join(its) for place, its in said.items()}
@@ -201,13 +207,13 @@ class BatchSender:
         missing = self._missing(members)
         sending = self._start(members, missing, moving)
         try:
-            status, output = self._carry(sending)
+            status, output = self._send_all(sending)
         except TransientError as error:
-            return self._salvage(sending, error)
+            return self._collect_proven(sending, error)
         if status == NOT_UNPACKED:
             self._compression.give_up()
             return self.send(members, moving)
-        if status == NO_GROUND:
+        if status == NO_DIRECTORY:
             check_space(output)
             raise StagingError(
                 "No directories can be created in the staging area.",
@@ -217,10 +223,10 @@ class BatchSender:
             check_space(output)
             self._named = True
             return self.send(members, moving)
-        verdict = self._judge(sending, output, status)
-        if not verdict.complaints:
+        result = self._judge(sending, output, status)
+        if not result.complaints:
             self._known.update(missing)
-        return TaskResult(sending.fates(verdict), broken=status is None)
+        return TaskResult(sending.fates(result), broken=status is None)
 
     def _start(
         self, members: Sequence[Member], missing: Sequence[bytes], moving: Moving
@@ -231,12 +237,12 @@ class BatchSender:
         ratio = choose(self._compression, members, sum(member.size for member in members))
         script = enter(self._location) + make(missing) + unpack(command, ratio)
         stream = self._shells.start(script)
-        excused = excuse(len(members), self._shells.round_trip)
-        feed = CompressedWriter(stream, self._compression, ratio, excused)
-        coalesced = _Coalesced(stream, feed, moving)
+        overhead = estimate_overhead(len(members), self._shells.round_trip)
+        writer = CompressedWriter(stream, self._compression, ratio, overhead)
+        coalesced = _Coalesced(stream, writer, moving)
         return _Sending(coalesced, members, marker)
 
-    def _carry(self, sending: "_Sending") -> tuple[int | None, bytes]:
+    def _send_all(self, sending: "_Sending") -> tuple[int | None, bytes]:
         """Send all members, and return the exit status and output of the extraction."""
         try:
             self._shells.prepare()
@@ -250,14 +256,14 @@ class BatchSender:
             return all_proven(sending.names)
         return judge(sending.names, output, status, self._tar)
 
-    def _salvage(self, sending: "_Sending", error: TransientError) -> TaskResult:
+    def _collect_proven(self, sending: "_Sending", error: TransientError) -> TaskResult:
         """Return what was proven before the connection broke, or raise if nothing was."""
         if sending.marker:
             raise error
-        verdict = judge(sending.names, sending.stream.received(), None, self._tar)
-        if not verdict.proven:
+        result = judge(sending.names, sending.stream.received(), None, self._tar)
+        if not result.proven:
             raise error
-        return TaskResult(sending.fates(verdict), broken=True)
+        return TaskResult(sending.fates(result), broken=True)
 
     def _missing(self, members: Sequence[Member]) -> list[bytes]:
         """Return the directories that may not exist yet, each after its parent."""
@@ -270,9 +276,9 @@ class BatchSender:
 class _Coalesced:
     """A stream that writes in large pieces and reads its output while writing."""
 
-    def __init__(self, stream: Stream, feed: CompressedWriter, moving: Moving) -> None:
+    def __init__(self, stream: Stream, writer: CompressedWriter, moving: Moving) -> None:
         self._stream = stream
-        self._feed = feed
+        self._writer = writer
         self._moving = moving
         self.buffer = bytearray()
         self.output = bytearray()
@@ -294,14 +300,14 @@ class _Coalesced:
             del self.buffer[:]
 
     def _pass_on(self, piece: bytes | memoryview) -> None:
-        self._feed.write(piece)
+        self._writer.write(piece)
         self._moving(len(piece))
         self._keep(self._stream.read_ready())
 
     def finish(self) -> tuple[int | None, bytes]:
         """Write the remaining bytes, end the stream, and return its status and all output."""
         self.flush()
-        finished = self._feed.finish()
+        finished = self._writer.finish()
         return finished.status, bytes(self.output + finished.output)
 
     def finish_refused(self, error: TransientError) -> tuple[int | None, bytes]:
@@ -378,16 +384,16 @@ class _Sending:
             tar.write_member(self.stream.write, head, member.size, source.chunks(buffer))
             self._written[place] = (index, source.finish())
 
-    def fates(self, verdict: BatchResult) -> tuple[MemberResult, ...]:
+    def fates(self, result: BatchResult) -> tuple[MemberResult, ...]:
         """Return the result of each member, in their order."""
         fates = dict(self._refused)
         for place, (index, checksum) in enumerate(self._written):
             if index in fates:
                 continue
-            if checksum and place in verdict.proven:
+            if checksum and place in result.proven:
                 fates[index] = MemberResult(index, checksum)
                 continue
-            said = verdict.complaints.get(place, b"")
+            said = result.complaints.get(place, b"")
             problem = describe(self._members[index].remote, said)
             fates[index] = MemberResult(index, "", problem, again=problem.code != "staging.denied")
         for index in range(len(self._members)):

@@ -37,7 +37,7 @@ _FILE: Final = 100e-6
 _ENDING: Final = 0.01
 
 
-def excuse(files: int, round_trip: float) -> float:
+def estimate_overhead(files: int, round_trip: float) -> float:
     """Return the seconds that so many files take on any network."""
     return files * _FILE + _ENDING + (round_trip if math.isfinite(round_trip) else 0.0)
 
@@ -81,7 +81,7 @@ class Compression:
         self._packing = ByteCost()  # of bytes that were compressed
         self._plain = ByteCost()  # of a payload's bytes, sent uncompressed
         self._packed = ByteCost()  # of a payload's bytes, compressed and sent
-        self._rests_until = 0.0
+        self._paused_until = 0.0
         self._pause = _PAUSE
         self._payloads = 0  # payloads that compression would have helped
 
@@ -99,7 +99,7 @@ class Compression:
 
     def pays(self, ratio: float, now: float) -> bool:
         """Return whether to compress data that shrinks to `ratio`; False if costs are unknown."""
-        if not self._line.known or now < self._rests_until:
+        if not self._line.known or now < self._paused_until:
             return False
         saved = self._line.each * (1 - ratio)
         return saved > _MARGIN * self._cost
@@ -137,7 +137,7 @@ class Compression:
         too_slow = self._packed.each > _GAIN * self._plain.each
         if too_slow and self._packed.seconds > _LONG_ENOUGH and self._plain.known:
             self._packed = ByteCost()
-            self._rests_until = now + self._pause
+            self._paused_until = now + self._pause
             self._pause *= 2
 
 
@@ -181,7 +181,7 @@ def choose(compression: Compression, members: Sequence[Member], size: int) -> fl
     if not compression.may_suit(size, time.monotonic()):
         return None
     some = {0, len(members) // 2, len(members) - 1}
-    sample = b"".join(_look_into(members[index]) for index in some)
+    sample = b"".join(_read_sample(members[index]) for index in some)
     if not sample:
         return None
     ratio = len(_compress(_compressor(), sample, compression)) / len(sample)
@@ -192,8 +192,8 @@ class CompressedWriter:
     """A writer of a remote command's input; writes zstd frames if there is a `ratio`.
 
     The time from the first byte to the end of the command counts as network time, except for
-    `excused` seconds. The first writes return at once because buffers are empty. Their real time is
-    known at the end, which small payloads reach without having waited.
+    `overhead` seconds. The first writes return at once because buffers are empty. Their real time
+    is known at the end, which small payloads reach without having waited.
     """
 
     def __init__(
@@ -201,11 +201,11 @@ class CompressedWriter:
         stream: Stream,
         compression: Compression,
         ratio: float | None,
-        excused: float = 0.0,
+        overhead: float = 0.0,
     ) -> None:
         self.stream = stream
         self._compression = compression
-        self._excused = excused
+        self._overhead = overhead
         self._ratio = ratio or 0.0  # of the piece that was compressed last
         self._compressor = None if ratio is None else _compressor()
         self._untried = 0  # uncompressed pieces since then
@@ -216,7 +216,7 @@ class CompressedWriter:
             return
         if self._compressor is None:
             self._send_plain(piece)
-        elif self._is_worth_it():
+        elif self._pays_now():
             self._send_compressed(self._compressor, piece)
         else:
             self._untried += 1
@@ -231,7 +231,7 @@ class CompressedWriter:
             self._compression.note_packed(0, 0, seconds, time.monotonic())
         return finished
 
-    def _is_worth_it(self) -> bool:
+    def _pays_now(self) -> bool:
         """Return whether to compress the next piece; occasionally one is tried anyway."""
         expected = self._ratio if self._untried < _TRIED else 0.0
         return self._compression.pays(expected, time.monotonic())
@@ -257,9 +257,9 @@ class CompressedWriter:
             sharing = len(writing)
             writing.discard(id(self))
         seconds = (time.monotonic() - begun) / sharing
-        excused = min(seconds, self._excused)
-        self._excused -= excused
-        return outcome, seconds - excused
+        overhead = min(seconds, self._overhead)
+        self._overhead -= overhead
+        return outcome, seconds - overhead
 
 
 def fill(frame: bytes, size: int) -> bytes:
@@ -295,7 +295,7 @@ def _compress(
     return frame
 
 
-def _look_into(member: Member) -> bytes:
+def _read_sample(member: Member) -> bytes:
     """Return a sample of a member with its tar header; empty if it cannot be read."""
     inside = member.inside
     seen = inside[len(inside) // 2].file if inside else member

@@ -35,7 +35,7 @@ def missing(index: int, move: RenameTask) -> MemberResult:
 
 def replace_by_shell(shells: Shells, location: bytes, moves: Sequence[RenameTask]) -> TaskResult:
     """Rename replacements; raises `TransientError` if the connection broke."""
-    said: dict[int, bytes] = {}
+    words: dict[int, bytes] = {}
     for script in _write_scripts(location, moves):
         finished = shells.start(script).finish()
         if finished.status is None:
@@ -43,8 +43,8 @@ def replace_by_shell(shells: Shells, location: bytes, moves: Sequence[RenameTask
                 "The staging host did not report which files it renamed.", code=LOST
             )
         check_space(finished.output)
-        said.update(_read(finished.output))
-    fates = (_judge(index, move, said.get(index, b"")) for index, move in enumerate(moves))
+        words.update(_read(finished.output))
+    fates = (_judge(index, move, words.get(index, b"")) for index, move in enumerate(moves))
     return TaskResult(tuple(fates))
 
 

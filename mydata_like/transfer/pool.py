@@ -51,12 +51,14 @@ def build_endpoints(
         stack=settings.ssh,
         agent=_find_agent() if settings.ssh_agent else "",
     )
-    via = _find_way(plain, settings.ssh_jump, settings.host_keys)
+    via = _find_jump_hosts(plain, settings.ssh_jump, settings.host_keys)
     host_keys = settings.host_keys or area.host_keys
     return [plain._replace(host=host, host_keys=host_keys, via=via) for host in area.hosts]
 
 
-def _find_way(plain: Endpoint, jumps: tuple[str, ...], trusted: tuple[str, ...]) -> Endpoint | None:
+def _find_jump_hosts(
+    plain: Endpoint, jumps: tuple[str, ...], trusted: tuple[str, ...]
+) -> Endpoint | None:
     """Return the last jump host, linked to those before it; None without jump hosts."""
     via = None
     for text in jumps:
@@ -77,8 +79,8 @@ def _find_agent() -> str:
 
 
 _STARTING: Final = 15.0  # seconds to start a process on a busy machine
-_PATIENCE: Final = 1.5  # times the worker's own timeout
-_AWAY: Final = (TransientError, ServerUnavailableError)
+_TIMEOUT_FACTOR: Final = 1.5  # times the worker's own timeout
+_UNREACHABLE: Final = (TransientError, ServerUnavailableError)
 
 
 class SshTransport:
@@ -108,8 +110,8 @@ class SshTransport:
     ) -> None:
         self._location = os.fsencode(area.location)
         self._settings = settings
-        self.patience = settings.stall_timeout * _PATIENCE
-        self._opening_patience = _STARTING + settings.connect_timeout + 2 * self.patience
+        self.timeout = settings.stall_timeout * _TIMEOUT_FACTOR
+        self._opening_timeout = _STARTING + settings.connect_timeout + 2 * self.timeout
         self.emit = emit
         self._explain = explain
         self.mark = owner_mark(owner)
@@ -120,7 +122,7 @@ class SshTransport:
         )
         self._lock = Lock()
         self._opened = 0
-        self._carried = 0  # payloads being sent
+        self._active = 0  # payloads being sent
         self._noticed: set[str] = set()
         self._spent = NOTHING_SPENT
 
@@ -156,7 +158,7 @@ class SshTransport:
         channel = SshChannel(self, number)
         try:
             channel.open()
-        except _AWAY as error:
+        except _UNREACHABLE as error:
             if not others or self._sessions.closed:
                 raise
             raise TransientError(
@@ -175,20 +177,20 @@ class SshTransport:
         A host with a changed host key (`HostKeyError`) raises; no other host is tried.
         """
         failures: list[tuple[SessionSlot, UploaderError]] = []
-        while place := self._sessions.find_place(number, [place for place, _ in failures]):
+        while slot := self._sessions.find_slot(number, [slot for slot, _ in failures]):
             try:
-                opened = self._enter(number, place)
+                opened = self._join(number, slot)
             except UploaderError as error:
-                self._sessions.give_up(number, place, error)
-                if not isinstance(error, (*_AWAY, AccessDeniedError)):
+                self._sessions.give_up(number, slot, error)
+                if not isinstance(error, (*_UNREACHABLE, AccessDeniedError)):
                     raise
-                failures.append((place, error))
+                failures.append((slot, error))
                 continue
             for _, failure in failures:
-                self._tell_refusal(failure)
-            self._announce(number, place.endpoint.host, opened)
-            return place.worker
-        raise self._worst([failure for _, failure in failures])
+                self._report_refusal(failure)
+            self._announce(number, slot.endpoint.host, opened)
+            return slot.worker
+        raise self._choose_error([failure for _, failure in failures])
 
     def announce(self, payload: Payload) -> None:
         """Report the folders of a payload, unless none of its files gets a temporary name."""
@@ -197,16 +199,16 @@ class SshTransport:
             self._visiting({wanted.remote.rpartition("/")[0] for wanted in payload.members})
 
     @contextmanager
-    def carrying(self) -> Iterator[bool]:
+    def sending(self) -> Iterator[bool]:
         """Count a payload; yield whether there are fewer payloads than processors."""
         with self._lock:
-            self._carried += 1
-            spare = self._carried < count_cpus()
+            self._active += 1
+            spare = self._active < count_cpus()
         try:
             yield spare
         finally:
             with self._lock:
-                self._carried -= 1
+                self._active -= 1
 
     def count_spent(self, spent: TimeByCause) -> None:
         """Add the time that a channel has spent."""
@@ -225,7 +227,7 @@ class SshTransport:
         """Return the host of a worker's session; empty after the worker was closed."""
         return self._sessions.host_of(worker)
 
-    def _worst(self, errors: list[UploaderError]) -> UploaderError:
+    def _choose_error(self, errors: list[UploaderError]) -> UploaderError:
         """Return the most important error of all hosts: a refused key comes first."""
         if not (errors or self._sessions) and self._sessions.failure:
             errors = [self._sessions.failure]
@@ -241,27 +243,27 @@ class SshTransport:
             return TransientError("Every session has all its channels.", code=NO_CHANNEL)
         return ServerUnavailableError("The staging area has no host.", code="staging.no-host")
 
-    def _tell_refusal(self, error: UploaderError) -> None:
+    def _report_refusal(self, error: UploaderError) -> None:
         """Notify once about a host that refuses our key while another accepts it."""
         if isinstance(error, AccessDeniedError) and error.message not in self._noticed:
             self._noticed.add(error.message)
             self.emit(Notice(problem=error.problem))
 
-    def _enter(self, number: int, place: SessionSlot) -> ChannelOpened:
+    def _join(self, number: int, slot: SessionSlot) -> ChannelOpened:
         """Let a channel join a worker, which may have to connect first.
 
         The worker probes the host if no other has finished doing so; waiting for another worker's
         probe would take longer.
         """
-        if place.founded:
-            place.worker.begin(self._plan(place.endpoint))
-        place.worker.tell(number, JoinChannel())
-        opened = place.worker.hear(number, self._opening_patience)
+        if slot.is_new:
+            slot.worker.begin(self._build_config(slot.endpoint))
+        slot.worker.send(number, JoinChannel())
+        opened = slot.worker.receive(number, self._opening_timeout)
         assert isinstance(opened, ChannelOpened)
-        self._sessions.stand(place, opened)
+        self._sessions.mark_open(slot, opened)
         return opened
 
-    def _plan(self, endpoint: Endpoint) -> WorkerConfig:
+    def _build_config(self, endpoint: Endpoint) -> WorkerConfig:
         return WorkerConfig(
             endpoint,
             self._location,

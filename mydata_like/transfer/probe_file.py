@@ -11,7 +11,7 @@ from mydata_like.ssh.connect import connect
 from mydata_like.ssh.session import Endpoint, SshSession
 
 
-def require_let_in(endpoints: Iterable[Endpoint]) -> None:
+def require_login(endpoints: Iterable[Endpoint]) -> None:
     """Raise `AccessDeniedError` if every host refuses our key; other errors are ignored."""
     refusal = None
     for endpoint in endpoints:
@@ -42,11 +42,11 @@ class Visit:
         self._location = location
         self.rung = probe(session, location)
 
-    def look_at(self, name: bytes) -> ProbeResult:
+    def inspect(self, name: bytes) -> ProbeResult:
         """Return the size and checksum of a file; the size of a missing file is None."""
         path = self._location.rstrip(b"/") + b"/" + name
         if self.rung.rung == "shell":
-            return self._ask(path, self.rung)
+            return self._inspect_by_shell(path, self.rung)
         try:
             return ProbeResult(self.session.open_sftp().find_size(path), "")
         except RejectedError:
@@ -63,14 +63,14 @@ class Visit:
             return False
         return True
 
-    def _ask(self, path: bytes, rung: HostCapabilities) -> ProbeResult:
+    def _inspect_by_shell(self, path: bytes, rung: HostCapabilities) -> ProbeResult:
         where = quote(path)
         size = self.session.run(b"wc -c < " + where)
-        said = self.session.run(rung.checksum + b" < " + where).output if rung.checksum else b""
+        checksum = self.session.run(rung.checksum + b" < " + where).output if rung.checksum else b""
         counted = size.output.strip()
         return ProbeResult(
             parse_count(counted) if size.status == 0 else None,
-            said.split(None, 1)[0].decode("ascii", "replace") if said.split() else "",
+            checksum.split(None, 1)[0].decode("ascii", "replace") if checksum.split() else "",
         )
 
 

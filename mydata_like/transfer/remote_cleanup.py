@@ -91,8 +91,8 @@ class _ShellRemover:
         self._name = re.compile(rb"\.mydata-" + mark + _REST)
 
     def find_left(self, folder: bytes) -> list[Leftover]:
-        said = self._run(_LIST % (quote(self._place(folder)), self._mark))
-        words = (line.removeprefix(MARK).split(b":") for line in said.splitlines())
+        output = self._run(_LIST % (quote(self._folder_path(folder)), self._mark))
+        words = (line.removeprefix(MARK).split(b":") for line in output.splitlines())
         return [
             Leftover(word[0], int(word[1]))
             for word in words
@@ -101,12 +101,12 @@ class _ShellRemover:
 
     def remove(self, folder: bytes, name: bytes) -> bool:
         files = b" ".join(quote(b"./" + name + end) for end in (*_COMPANIONS, b""))
-        return MARK + b"gone" in self._run(_REMOVE % (quote(self._place(folder)), files))
+        return MARK + b"gone" in self._run(_REMOVE % (quote(self._folder_path(folder)), files))
 
     def _run(self, script: bytes) -> bytes:
         return self._session.run(b"exec sh -c " + quote(b"LC_ALL=C; " + script)).output
 
-    def _place(self, folder: bytes) -> bytes:
+    def _folder_path(self, folder: bytes) -> bytes:
         return self._location.rstrip(b"/") + b"/" + folder
 
 
@@ -115,7 +115,7 @@ class _SftpRemover:
         self._sftp = sftp
         self._location = location.rstrip(b"/")
         self._name = re.compile(rb"\.mydata-" + mark + _REST)
-        self._now = self._ask_time(mark)
+        self._now = self._read_time(mark)
 
     def find_left(self, folder: bytes) -> list[Leftover]:
         try:
@@ -137,7 +137,7 @@ class _SftpRemover:
             return False
         return True
 
-    def _ask_time(self, mark: bytes) -> float:
+    def _read_time(self, mark: bytes) -> float:
         """Return the time of the host's clock, from a file created there temporarily."""
         name = b".mydata-%b%b.part" % (mark, secrets.token_hex(12).encode())
         path = self._location + b"/" + name

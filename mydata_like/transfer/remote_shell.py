@@ -44,7 +44,7 @@ def hold_back(
 
 
 MARK: Final = b"mydata:"  # the prefix of a script's replies
-NO_GROUND: Final = 92  # the location accepts no new directories
+NO_DIRECTORY: Final = 92  # the location accepts no new directories
 _NOISE: Final = 64 * 1024  # bytes of login script output before the script's reply, at most
 _ECHO: Final = b'while IFS= read -r line; do echo "mydata:"; done'
 _ECHOES: Final = 2
@@ -69,7 +69,7 @@ def enter(location: bytes) -> bytes:
         where,
         where,
         where,
-        NO_GROUND,
+        NO_DIRECTORY,
     )
 
 
@@ -81,7 +81,7 @@ def make(directories: Iterable[bytes]) -> bytes:
     words = b" ".join(quote(b"./" + directory) for directory in directories)
     if not words:
         return b""
-    return b"mkdir -p -m 2770 -- %b || [ -w . ] || exit %d; " % (words, NO_GROUND)
+    return b"mkdir -p -m 2770 -- %b || [ -w . ] || exit %d; " % (words, NO_DIRECTORY)
 
 
 def finish_refused(stream: Stream, error: UploaderError) -> CommandResult:
@@ -137,34 +137,34 @@ class Shells:
         self.compression = compression or Compression(available=False)
         self._session = session
         self._spare_shells = spares or SpareShells()
-        self._coming: _Shell | None = None
+        self._next_shell: _Shell | None = None
         self._taking = Lock()
         self._spares = True  # whether the server grants a spare channel
         self.round_trip = math.inf  # seconds, the shortest measured
-        self._listened = False  # whether the round trip was measured with `_ECHO`
+        self._is_measured = False  # whether the round trip was measured with `_ECHO`
 
     def open(self) -> None:
         """Start a shell for the first script; raises `TransientError` if it is not granted."""
-        self._coming = _Shell(self._session)
-        self._coming.begin()
-        self.round_trip = self._coming.round_trip
+        self._next_shell = _Shell(self._session)
+        self._next_shell.begin()
+        self.round_trip = self._next_shell.round_trip
 
-    def start(self, script: bytes, *, patient: bool = True) -> Stream:
+    def start(self, script: bytes, *, retry: bool = True) -> Stream:
         """Start a script that reads its input from the stream; callable from any thread.
 
         Raises `TransientError` with the code `channel.refused` if no channel is granted. With
-        `patient`, it retries for a moment.
+        `retry`, it retries for a moment.
         """
         if b"\n" in script:  # a name with a newline; `WAITING` reads a single line
-            return self._open(b"exec sh -c " + quote(_PREAMBLE + script), patient=patient)
-        stream = self._take() or self._open(WAITING, patient=patient)
+            return self._open(b"exec sh -c " + quote(_PREAMBLE + script), retry=retry)
+        stream = self._take() or self._open(WAITING, retry=retry)
         stream.write(_PREAMBLE + script + b"\n")
         return stream
 
     def prepare(self) -> None:
         """Start a spare shell for the next script, unless the host grants none."""
-        if self._coming is None and self._spares:
-            self._coming = self._spare_shells.start(self._session)
+        if self._next_shell is None and self._spares:
+            self._next_shell = self._spare_shells.start(self._session)
 
     def run(self, script: bytes) -> bytes:
         """Run a short script and return its output."""
@@ -175,14 +175,14 @@ class Shells:
 
         A busy host may take long to start a shell, but a running shell replies quickly.
         """
-        if far <= self.round_trip < math.inf and not self._listened:
-            self._listened = True
+        if far <= self.round_trip < math.inf and not self._is_measured:
+            self._is_measured = True
             stream = self.start(_ECHO)
             for _ in range(_ECHOES):
-                asked = time.perf_counter()
+                started = time.perf_counter()
                 stream.write(b"\n")
                 read_answer(stream)
-                self.round_trip = min(self.round_trip, time.perf_counter() - asked)
+                self.round_trip = min(self.round_trip, time.perf_counter() - started)
             stream.finish()
         return self.round_trip
 
@@ -193,21 +193,21 @@ class Shells:
     def _take(self) -> Stream | None:
         """Return the spare shell, or None."""
         with self._taking:
-            coming, self._coming = self._coming, None
-        if coming is None or not self._spare_shells.take(coming):
+            shell, self._next_shell = self._next_shell, None
+        if shell is None or not self._spare_shells.take(shell):
             return None
-        if coming.is_alive():
-            coming.join()
-        self._spares = coming.stream is not None
-        self.round_trip = min(self.round_trip, coming.round_trip)
-        return coming.stream
+        if shell.is_alive():
+            shell.join()
+        self._spares = shell.stream is not None
+        self.round_trip = min(self.round_trip, shell.round_trip)
+        return shell.stream
 
-    def _open(self, command: bytes, *, patient: bool) -> Stream:
+    def _open(self, command: bytes, *, retry: bool) -> Stream:
         """Start a command; a server that grants only one channel needs a moment to end the last.
 
         If spare shells use the channels that this command needs, they are closed.
         """
-        for _ in range(_TRIES if patient else 0):
+        for _ in range(_TRIES if retry else 0):
             try:
                 return self._session.start(command)
             except TransientError as error:
@@ -295,18 +295,18 @@ class RemoteDirs:
         self._location = location
         self._known: set[bytes] = set()
 
-    def start(self, member: Member, script: bytes, *, patient: bool = True) -> Stream:
+    def start(self, member: Member, script: bytes, *, retry: bool = True) -> Stream:
         """Start a script in the file's directory, which is created if it may not exist.
 
-        In the script, `$t` is the file's temporary name. Exit status 92 is `NO_GROUND`; 96 means
+        In the script, `$t` is the file's temporary name. Exit status 92 is `NO_DIRECTORY`; 96 means
         that the file's directory cannot be entered.
         """
         parent = parent_of(member)
         directories = [] if parent in self._known else ancestors(member.remote)
         into = b"cd -- %b || exit 96; " % quote(b"./" + parent)
         name = b"t=%b; " % part_name(member)
-        ground = enter(self._location) + make(directories)
-        return self._shells.start(ground + into + name + script, patient=patient)
+        prefix = enter(self._location) + make(directories)
+        return self._shells.start(prefix + into + name + script, retry=retry)
 
     def drop(self, member: Member) -> None:
         """Remove the temporary file."""

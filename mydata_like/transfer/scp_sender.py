@@ -49,7 +49,7 @@ class ScpSender:
     def send(self, task: SendTask, moving: Moving) -> TaskResult:
         """Send a payload; raises `TransientError` if the connection broke and none is proven."""
         if any(member.aside for member in task.members):
-            read = (self._measure(*member, moving) for member in enumerate(task.members))
+            read = (self._read(*member, moving) for member in enumerate(task.members))
             return TaskResult(tuple(read))
         sink = _Sink(self._session.start(self._command), moving)
         fates: dict[int, MemberResult] = {}
@@ -72,11 +72,11 @@ class ScpSender:
     def replace(self, moves: Sequence[RenameTask], moving: Moving) -> TaskResult:
         """Send replacements that were only read before; others are reported as missing."""
         fates = {index: missing(index, move) for index, move in enumerate(moves) if move.target}
-        going = [(index, move.member) for index, move in enumerate(moves) if move.member]
+        resent = [(index, move.member) for index, move in enumerate(moves) if move.member]
         sent = TaskResult(())
-        if going:
-            sent = self.send(SendTask(tuple(member for _, member in going), batched=False), moving)
-        fates |= {going[it.place][0]: it._replace(place=going[it.place][0]) for it in sent.fates}
+        if resent:
+            sent = self.send(SendTask(tuple(member for _, member in resent), batched=False), moving)
+        fates |= {resent[it.place][0]: it._replace(place=resent[it.place][0]) for it in sent.fates}
         rest = {
             index: MemberResult(index, "") for index, move in enumerate(moves) if not move.target
         }
@@ -85,7 +85,7 @@ class ScpSender:
     def close(self) -> None:
         """Do nothing: no channel stays open between payloads."""
 
-    def _measure(self, index: int, member: Member, moving: Moving) -> MemberResult:
+    def _read(self, index: int, member: Member, moving: Moving) -> MemberResult:
         """Read a file whose path still has the verified bytes of the server."""
         try:
             with open_content(member) as source:
@@ -122,9 +122,9 @@ class ScpSender:
             sink.write_all(source.chunks(self._buffer))
             checksum = source.finish()
         except FileChangedError:
-            sink.conclude()
+            sink.finish_file()
             raise
-        return checksum, sink.conclude()
+        return checksum, sink.finish_file()
 
     def _refused(self, index: int, member: Member, text: bytes) -> MemberResult:
         check_space(text)
@@ -189,7 +189,7 @@ class _Sink:
         self._left -= len(chunk)
         self._moving(len(chunk))
 
-    def conclude(self) -> bytes:
+    def finish_file(self) -> bytes:
         """Fill up missing bytes with zeros; return the text of a refusal."""
         for chunk in zeros(self._left):
             self._write(chunk)

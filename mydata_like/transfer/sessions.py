@@ -41,7 +41,7 @@ class HostRotation:
             if not left:
                 return None
             now = self._now()
-            taken = min(left, key=lambda it: self._burden(it.host, now))
+            taken = min(left, key=lambda it: self._rank(it.host, now))
             self._channels[taken.host] += 1
             return taken
 
@@ -52,7 +52,7 @@ class HostRotation:
             if failed:
                 self._rests_until[endpoint.host] = self._now() + REST
 
-    def _burden(self, host: str, now: float) -> tuple[float, int]:
+    def _rank(self, host: str, now: float) -> tuple[float, int]:
         rest = max(self._rests_until.get(host, now) - now, 0.0)
         return rest, self._channels[host]
 
@@ -82,11 +82,11 @@ def count_cpus() -> int:
 
 
 class SessionSlot(NamedTuple):
-    """A channel's place in a session; `founded` if the channel started the session."""
+    """A channel's place in a session; `is_new` if the channel started the session."""
 
     worker: WorkerProcess
     endpoint: Endpoint
-    founded: bool
+    is_new: bool
 
 
 class Sessions:
@@ -108,12 +108,12 @@ class Sessions:
         self.broken = False
         self.closed = False
         self.failure: UploaderError | None = None  # the last failure
-        self._rota = HostRotation(endpoints)
+        self._rotation = HostRotation(endpoints)
         self._start = start
         self._now = now
         self._changed = Condition()
         self._workers: dict[WorkerProcess, Endpoint] = {}
-        self._standing: set[WorkerProcess] = set()
+        self._open: set[WorkerProcess] = set()
         self._spare: WorkerProcess | None = None  # started, and waits for its configuration
         self._granted: tuple[int, float] = (0, -inf)  # sessions, and until when
 
@@ -133,51 +133,51 @@ class Sessions:
             if not (self._workers or self._spare or self.closed):
                 self._spare = self._start("session 1")
 
-    def find_place(self, number: int, failed: Sequence[SessionSlot]) -> SessionSlot | None:
+    def find_slot(self, number: int, failed: Sequence[SessionSlot]) -> SessionSlot | None:
         """Return a place for one more channel: in its own session, or in the one with the fewest.
 
         Waits for sessions that are being opened. `failed` are places where the channel was not
         granted. Returns None if no host is left, every session has all its channels, or the
         sessions that were waited for have failed.
         """
-        tried = [place.endpoint for place in failed]
-        crowded = [place.endpoint for place in failed if not place.founded]
+        tried = [slot.endpoint for slot in failed]
+        crowded = [slot.endpoint for slot in failed if not slot.is_new]
         with self._changed:
             while not self.closed:
                 if len(self._workers) < self._count():
-                    if (endpoint := self._rota.take(tried)) is not None:
-                        return self._found(number, endpoint)
-                    if len(self._standing) < self._count_near():
+                    if (endpoint := self._rotation.take(tried)) is not None:
+                        return self._start_session(number, endpoint)
+                    if len(self._open) < self._count_near():
                         return None
                     self._granted = len(self._workers), self._now() + _ASK_AGAIN
                 worker = self._find_emptiest(crowded)
                 if worker is None:
                     return None
-                if worker in self._standing:
+                if worker in self._open:
                     worker.channels.add(number)
-                    return SessionSlot(worker, self._workers[worker], founded=False)
+                    return SessionSlot(worker, self._workers[worker], is_new=False)
                 self._changed.wait()
-                if not self._workers and len(self._rota.endpoints) == 1:
+                if not self._workers and len(self._rotation.endpoints) == 1:
                     return None  # it would fail for this channel as well
         raise TransientError("The channels are closed.", code="channel.closed")
 
-    def stand(self, place: SessionSlot, opened: ChannelOpened) -> None:
+    def mark_open(self, slot: SessionSlot, opened: ChannelOpened) -> None:
         """Record that a session is open, and the capabilities of its host."""
         with self._changed:
-            self.rungs[place.endpoint.host] = opened.rung
+            self.rungs[slot.endpoint.host] = opened.rung
             if opened.round_trip:
                 self.round_trip = min(self.round_trip or inf, opened.round_trip)
-            if place.worker in self._workers:
-                self._standing.add(place.worker)
+            if slot.worker in self._workers:
+                self._open.add(slot.worker)
             self._changed.notify_all()
 
-    def give_up(self, number: int, place: SessionSlot, failure: UploaderError) -> None:
+    def give_up(self, number: int, slot: SessionSlot, failure: UploaderError) -> None:
         """Leave a session that refused the channel; the channel that started it ends it for all."""
         self.failure = failure
-        if place.founded:
-            self.drop(place.worker, failed=True)
+        if slot.is_new:
+            self.drop(slot.worker, failed=True)
         else:
-            self.leave(place.worker, number)
+            self.leave(slot.worker, number)
 
     def leave(self, worker: WorkerProcess, number: int) -> None:
         """Remove an idle channel from its session; the last one ends the session."""
@@ -188,7 +188,7 @@ class Sessions:
             self.drop(worker)
             return
         with suppress(TransientError):  # a process that has ended needs no message
-            worker.tell(number, LeaveChannel())
+            worker.send(number, LeaveChannel())
 
     def drop(self, worker: WorkerProcess, *, failed: bool = False) -> None:
         """Close a session; after a failure, its host is used last for a while."""
@@ -196,11 +196,11 @@ class Sessions:
         worker.reap()
         with self._changed:
             endpoint = self._workers.pop(worker, None)
-            self.broken |= failed and worker in self._standing
-            self._standing.discard(worker)
+            self.broken |= failed and worker in self._open
+            self._open.discard(worker)
             self._changed.notify_all()
         if endpoint is not None:
-            self._rota.leave(endpoint, failed=failed)
+            self._rotation.leave(endpoint, failed=failed)
 
     def host_of(self, worker: WorkerProcess) -> str:
         """Return the host of a session; empty after it was closed."""
@@ -220,12 +220,12 @@ class Sessions:
         for worker in workers:
             self.drop(worker)
 
-    def _found(self, number: int, endpoint: Endpoint) -> SessionSlot:
+    def _start_session(self, number: int, endpoint: Endpoint) -> SessionSlot:
         worker = self._spare or self._start(f"session {number}")
         self._spare = None
         self._workers[worker] = endpoint
         worker.channels.add(number)
-        return SessionSlot(worker, endpoint, founded=True)
+        return SessionSlot(worker, endpoint, is_new=True)
 
     def _find_emptiest(self, crowded: Collection[Endpoint]) -> WorkerProcess | None:
         """Return the session with the fewest channels that may have one more."""
@@ -247,7 +247,7 @@ class Sessions:
     @property
     def _cpus(self) -> list[int]:
         """The known processor counts of both sides."""
-        hosts = len(self._rota.endpoints)
+        hosts = len(self._rotation.endpoints)
         theirs = [rung.cpus * hosts for rung in list(self.rungs.values()) if rung.cpus]
         return [count_cpus(), *theirs]
 

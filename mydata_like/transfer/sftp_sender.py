@@ -34,11 +34,16 @@ class SftpStripes:
     """Writes large files over several SFTP sessions of one SSH session, where that is faster."""
 
     def __init__(
-        self, session: SshSession, sftp: SftpSession, room: StreamLimit, *, find_zeros: bool = False
+        self,
+        session: SshSession,
+        sftp: SftpSession,
+        limit: StreamLimit,
+        *,
+        find_zeros: bool = False,
     ) -> None:
         self._session = session
         self._sftp = sftp
-        self._room = room
+        self._limit = limit
         self._find_zeros = find_zeros
         self._able = True  # False after the server refused a block
 
@@ -59,20 +64,20 @@ class SftpStripes:
             known = () if member.anew else self._find_known(member, part)
             size = member.size if self._find_zeros else 0
             own = _SftpStripe(self._sftp, part, size, keep=bool(known))
-            open_lane = partial(self._open_lane, own, part, size)
-            crew = StripedWriter(open_lane, self._room, self._sftp.round_trip, moving)
+            open_stream = partial(self._open_stream, own, part, size)
+            writer = StripedWriter(open_stream, self._limit, self._sftp.round_trip, moving)
             try:
-                crew.carry(source.chunks(bytearray(_CHUNK)), known=known)
-                told = IndexLine("" if source.remaining else source.finish(), source.inside)
+                writer.write(source.chunks(bytearray(_CHUNK)), known=known)
+                line = IndexLine("" if source.remaining else source.finish(), source.inside)
             except UploaderError:
-                crew.dismiss()
+                writer.abort()
                 raise
         try:
-            crew.finish()
+            writer.finish()
         except RejectedError:
             self._able = False
             raise
-        return told
+        return line
 
     def _find_known(self, member: Member, part: bytes) -> Collection[int]:
         """Return the offsets of the blocks that have arrived."""
@@ -86,14 +91,14 @@ class SftpStripes:
             and min(start + BLOCK, member.size) <= (there or 0)
         }
 
-    def _open_lane(
+    def _open_stream(
         self,
         own: "_SftpStripe",
         part: bytes,
         size: int,
-        helps: bool,  # noqa: FBT001
+        optional: bool,  # noqa: FBT001
     ) -> "_SftpStripe":
-        return _Helper(self._session.open_sftp(), part, size, keep=True) if helps else own
+        return _ExtraStripe(self._session.open_sftp(), part, size, keep=True) if optional else own
 
 
 class _SftpStripe:
@@ -141,7 +146,7 @@ class _SftpStripe:
             raise
 
 
-class _Helper(_SftpStripe):
+class _ExtraStripe(_SftpStripe):
     """A stream with its own SFTP session, which it closes at the end."""
 
     def finish(self) -> None:
@@ -165,19 +170,19 @@ class SftpSender:
     """Sends payloads over one SFTP session; remembers which directories exist."""
 
     def __init__(
-        self, session: SshSession, location: bytes, room: StreamLimit, *, find_zeros: bool = False
+        self, session: SshSession, location: bytes, limit: StreamLimit, *, find_zeros: bool = False
     ) -> None:
         self._sftp = session.open_sftp()
         self._location = location
-        self._room = room
+        self._limit = limit
         self._find_zeros = find_zeros
-        self._stripes = SftpStripes(session, self._sftp, room, find_zeros=find_zeros)
+        self._stripes = SftpStripes(session, self._sftp, limit, find_zeros=find_zeros)
         self._known: set[bytes] = set()
         self._buffer = bytearray(_CHUNK)
 
     def send(self, task: SendTask, moving: Moving) -> TaskResult:
         """Send a payload; raises `TransientError` if the connection broke and none is proven."""
-        with self._room.used():
+        with self._limit.used():
             return self._send(task, moving)
 
     def replace(self, moves: Sequence[RenameTask], moving: Moving) -> TaskResult:
@@ -265,7 +270,7 @@ class SftpSender:
         striped = self._stripes.suits(member)
         try:
             self._make_parent(member)
-            told = (self._stripes.write if striped else self._write)(member, part, moving)
+            line = (self._stripes.write if striped else self._write)(member, part, moving)
             self._sftp.set_attributes(part, mode=_MODE, modified=member.modified)
             if self._sftp.find_size(part) != member.size:
                 self._remove(part)
@@ -280,7 +285,7 @@ class SftpSender:
             self._find_zeros = False  # some servers accept the bytes of a file only in order
             self._remove(part)
             return self._judge(index, member, error)
-        return MemberResult(index, told.checksum, inside=told.inside)
+        return MemberResult(index, line.checksum, inside=line.inside)
 
     def _target(self, member: Member) -> bytes:
         return self._location + b"/" + member.remote

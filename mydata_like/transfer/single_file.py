@@ -29,13 +29,19 @@ from mydata_like.ssh.session import CommandResult, Stream
 from mydata_like.transfer import tar
 from mydata_like.transfer.archive_writer import ArchiveSource, IndexLine, open_content
 from mydata_like.transfer.batch_sender import describe
-from mydata_like.transfer.compression import NOT_UNPACKED, CompressedWriter, choose, excuse, unpack
+from mydata_like.transfer.compression import (
+    NOT_UNPACKED,
+    CompressedWriter,
+    choose,
+    estimate_overhead,
+    unpack,
+)
 from mydata_like.transfer.file_source import FileSource, open_source
 from mydata_like.transfer.multi_stream import FAR, LARGE, StreamLimit, StripedWriter
 from mydata_like.transfer.remote_shell import (
     DROP,
     MARK,
-    NO_GROUND,
+    NO_DIRECTORY,
     RemoteDirs,
     Shells,
     finish_refused,
@@ -99,18 +105,18 @@ def _pass_on(full: _Full, free: _Free) -> Iterator[memoryview]:
 RESUMABLE: Final = 8 * 1024 * 1024  # bytes; less is sent again faster than it is compared
 _LISTING: Final = 1024 * 1024  # bytes of a listing that are parsed: 10,000 temporary files
 _STRIPED: Final = -1  # stands for the size of a striped file, which may have gaps
-_TELL: Final = (
+_PRINT_SIZE: Final = (
     b'if [ -f "./$t" ]; then set -- $(ls -ldn "./$t"); a=; [ ! -f "./$t.at" ] || a=:striped; '
     b'echo "mydata:$t:$5$a"; fi'
 )
-_LIST: Final = b"for t in .mydata-*.part; do " + _TELL + b"; done"
+_LIST: Final = b"for t in .mydata-*.part; do " + _PRINT_SIZE + b"; done"
 
 
 class PartialFiles:
     """The temporary files in the staging area."""
 
-    def __init__(self, ground: RemoteDirs) -> None:
-        self._ground = ground
+    def __init__(self, dirs: RemoteDirs) -> None:
+        self._dirs = dirs
         self._sizes: dict[bytes, dict[bytes, int]] = {}  # by directory, by temporary name
 
     def find(self, member: Member) -> int:
@@ -120,12 +126,12 @@ class PartialFiles:
         """
         parent = parent_of(member)
         if parent not in self._sizes:
-            listed = self._ground.start(member, _LIST).finish()
+            listed = self._dirs.start(member, _LIST).finish()
             self._sizes[parent] = dict(_read_leftover(listed.output))
         there = self._sizes[parent].pop(part_name(member), 0)
         if there == _STRIPED:  # only this file: other uploaders may be writing theirs
-            mended = self._ground.start(member, MEND + _TELL).finish()
-            there = dict(_read_leftover(mended.output)).get(part_name(member), 0)
+            trimmed = self._dirs.start(member, TRIM + _PRINT_SIZE).finish()
+            there = dict(_read_leftover(trimmed.output)).get(part_name(member), 0)
         return there if RESUMABLE <= there <= member.size else 0
 
 
@@ -207,7 +213,7 @@ _TAKE: Final = (
     b'echo "$o $((b * c))" >> "./$t.at"; done'
 )
 # Truncates a striped file to the bytes that have arrived without gaps.
-MEND: Final = (
+TRIM: Final = (
     b'p=$(sort -n "./$t.at" | { p=0; while IFS=" " read -r o l; do [ "$o" -le "$p" ] || break; '
     b'[ $((o + l)) -le "$p" ] || p=$((o + l)); done; echo "$p"; }); '
     b'dd of="./$t" bs=1 count=0 seek="$p" </dev/null 2>/dev/null || rm -f -- "./$t"; '
@@ -219,11 +225,11 @@ class StripedSender:
     """Sends large files over several streams where one would be slower."""
 
     def __init__(
-        self, shells: Shells, ground: RemoteDirs, rung: HostCapabilities, room: StreamLimit
+        self, shells: Shells, dirs: RemoteDirs, rung: HostCapabilities, limit: StreamLimit
     ) -> None:
         self._shells = shells
-        self._ground = ground
-        self._room = room
+        self._dirs = dirs
+        self._limit = limit
         self._checksum = rung.checksum
         self._able = rung.tar == "gnu"  # its dd is likely to have the options
 
@@ -246,23 +252,23 @@ class StripedSender:
             if rest is None:
                 return None
             moving(there)
-            open_lane = partial(self._open_lane, member)
-            crew = StripedWriter(open_lane, self._room, self._shells.round_trip, moving)
+            open_stream = partial(self._open_stream, member)
+            writer = StripedWriter(open_stream, self._limit, self._shells.round_trip, moving)
             try:
-                crew.carry(chain((rest,), chunks), there)
-                told = IndexLine("" if source.remaining else source.finish(), source.inside)
+                writer.write(chain((rest,), chunks), there)
+                line = IndexLine("" if source.remaining else source.finish(), source.inside)
             except UploaderError as error:
-                crew.dismiss()
+                writer.abort()
                 if isinstance(error, FileChangedError):
-                    self._ground.drop(member)
+                    self._dirs.drop(member)
                 raise
         try:
-            crew.finish()
+            writer.finish()
         except _EndedError as error:
             if error.finished.status == _UNWRITTEN:
-                self._ground.drop(member)
-            return told, error.finished
-        return told, CommandResult(0, b"", b"")
+                self._dirs.drop(member)
+            return line, error.finished
+        return line, CommandResult(0, b"", b"")
 
     def _begin(
         self, member: Member, there: int, chunks: Iterator[memoryview], moving: Moving
@@ -272,7 +278,7 @@ class StripedSender:
         Return None if the host does not support it, or the existing bytes differ.
         """
         script = resume(there, self._checksum) + _GO_ON % there if there else _BEGIN_STRIPES
-        stream = self._ground.start(member, script)
+        stream = self._dirs.start(member, script)
         rest = memoryview(b"")
         if there:
             same, rest = compare(stream, chunks, there, moving)
@@ -282,8 +288,8 @@ class StripedSender:
         self._able = begun.status != _UNABLE
         return rest if begun.status == 0 else None
 
-    def _open_lane(self, member: Member, helps: bool) -> "_ShellStripe":  # noqa: FBT001 - as Crew asks
-        return _ShellStripe(self._ground.start(member, _TAKE, patient=not helps))
+    def _open_stream(self, member: Member, optional: bool) -> "_ShellStripe":  # noqa: FBT001 - as Crew asks
+        return _ShellStripe(self._dirs.start(member, _TAKE, retry=not optional))
 
 
 class _EndedError(RejectedError):
@@ -352,16 +358,16 @@ class SingleSender:
         shells: Shells,
         location: bytes,
         rung: HostCapabilities,
-        room: StreamLimit | None = None,
+        limit: StreamLimit | None = None,
         *,
         find_zeros: bool = False,
     ) -> None:
         self._shells = shells
         self._compression = shells.compression
         self._rung = rung
-        self._ground = RemoteDirs(shells, location)
-        self._parts = PartialFiles(self._ground)
-        self._striped = StripedSender(shells, self._ground, rung, room or StreamLimit(0))
+        self._dirs = RemoteDirs(shells, location)
+        self._parts = PartialFiles(self._dirs)
+        self._striped = StripedSender(shells, self._dirs, rung, limit or StreamLimit(0))
         self._find_zeros = find_zeros
         self._buffer = bytearray(CHUNK)
         self._spare = False
@@ -378,11 +384,11 @@ class SingleSender:
             sent = self._send_sparse(member, moving) or self._send_plain(member, moving)
         except FileChangedError as error:
             return MemberResult(index, "", error.problem)
-        told, finished = sent
+        line, finished = sent
         if finished.status == NOT_UNPACKED:
             self._compression.give_up()
             return self.send(index, member, moving, spare=spare)
-        return self._conclude(index, member, told, finished)
+        return self._conclude(index, member, line, finished)
 
     def _send_plain(self, member: Member, moving: Moving) -> tuple[IndexLine, CommandResult]:
         there = self._find_part(member)
@@ -394,21 +400,21 @@ class SingleSender:
             there = 0
         begin = resume(there, self._rung.checksum) if there else _BEGIN
         take = begin + unpack(_KEEP, ratio) + _OR_DROP + _CHECK % member.size
-        stream = self._ground.start(member, take + _publish(member))
-        feed = CompressedWriter(
-            stream, self._compression, ratio, excuse(1, self._shells.round_trip)
+        stream = self._dirs.start(member, take + _publish(member))
+        writer = CompressedWriter(
+            stream, self._compression, ratio, estimate_overhead(1, self._shells.round_trip)
         )
         self._shells.prepare()
         try:
-            told = self._send_rest(feed, member, there, moving) if there else None
-            if told is None:
-                told = self._send_whole(feed, member, moving)
+            line = self._send_rest(writer, member, there, moving) if there else None
+            if line is None:
+                line = self._send_whole(writer, member, moving)
         except FileChangedError:
             self._abandon(stream, member)
             raise
         except TransientError as error:
             return IndexLine(""), finish_refused(stream, error)
-        return told, feed.finish()
+        return line, writer.finish()
 
     def _find_part(self, member: Member) -> int:
         """Return the size that an earlier attempt left and that may be continued."""
@@ -424,7 +430,7 @@ class SingleSender:
         if sent is None or sent[1].status != 0:
             return sent
         publish = _CHECK % member.size + _CLEAR + _publish(member)
-        return sent[0], self._ground.start(member, publish).finish()
+        return sent[0], self._dirs.start(member, publish).finish()
 
     def _reading(
         self, source: FileSource | ArchiveSource, moving: Moving
@@ -432,27 +438,27 @@ class SingleSender:
         chunks = source.chunks(self._buffer)
         return read_ahead(chunks, moving) if self._spare else nullcontext(chunks)
 
-    def _send_whole(self, feed: CompressedWriter, member: Member, moving: Moving) -> IndexLine:
+    def _send_whole(self, writer: CompressedWriter, member: Member, moving: Moving) -> IndexLine:
         with open_content(member) as source, self._reading(source, moving) as chunks:
             for chunk in hold_back(source, chunks):
-                feed.write(chunk)
+                writer.write(chunk)
                 moving(len(chunk))
             return IndexLine.of(source)
 
     def _send_rest(
-        self, feed: CompressedWriter, member: Member, there: int, moving: Moving
+        self, writer: CompressedWriter, member: Member, there: int, moving: Moving
     ) -> IndexLine | None:
         """Send the bytes after `there`; None if the existing bytes differ."""
         with open_content(member) as source, self._reading(source, moving) as chunks:
             held_back = hold_back(source, chunks)
-            same, rest = compare(feed.stream, held_back, there, moving)
+            same, rest = compare(writer.stream, held_back, there, moving)
             if not same:
-                feed.stream.write(b"fresh\n")
+                writer.stream.write(b"fresh\n")
                 return None
-            feed.stream.write(b"append\n")
+            writer.stream.write(b"append\n")
             moving(there)
             for chunk in chain((rest,), held_back):
-                feed.write(chunk)
+                writer.write(chunk)
                 moving(len(chunk))
             return IndexLine.of(source)
 
@@ -492,51 +498,51 @@ class SingleSender:
         length = measure(extents)
         ratio = choose(self._compression, [member], length)
         take = _BEGIN + unpack(_KEEP_SPARSE, ratio) + _OR_DROP + _CHECK % member.size
-        stream = self._ground.start(member, take)
-        feed = CompressedWriter(
-            stream, self._compression, ratio, excuse(1, self._shells.round_trip)
+        stream = self._dirs.start(member, take)
+        writer = CompressedWriter(
+            stream, self._compression, ratio, estimate_overhead(1, self._shells.round_trip)
         )
 
         def write(chunk: bytes | memoryview) -> None:
-            feed.write(chunk)
+            writer.write(chunk)
             moving(len(chunk))
 
         try:
             chunks = source.chunks(self._buffer, extents)
             tar.write_member(write, head, length, chunks)
             checksum = source.finish()
-            feed.write(tar.END)
+            writer.write(tar.END)
         except FileChangedError:
             self._abandon(stream, member)
             raise
         except TransientError as error:
             return IndexLine(""), finish_refused(stream, error)
-        taken = feed.finish()
+        taken = writer.finish()
         if taken.status != 0:
             return IndexLine(checksum), taken
-        return IndexLine(checksum), self._ground.start(member, _publish(member)).finish()
+        return IndexLine(checksum), self._dirs.start(member, _publish(member)).finish()
 
     def _abandon(self, stream: Stream, member: Member) -> None:
         """Drop a file that changed while it was sent, also on the host."""
         stream.close()
-        self._ground.drop(member)
+        self._dirs.drop(member)
 
     def _conclude(
-        self, index: int, member: Member, told: IndexLine, finished: CommandResult
+        self, index: int, member: Member, line: IndexLine, finished: CommandResult
     ) -> MemberResult:
         if finished.status is None:
             raise TransientError("The staging host did not report how the file arrived.", code=LOST)
-        self._ground.note(member, arrived=finished.status == 0)
+        self._dirs.note(member, arrived=finished.status == 0)
         if finished.status == 0:
-            return MemberResult(index, told.checksum, inside=told.inside)
-        said = finished.errors or finished.output
-        check_space(said)
-        if finished.status == NO_GROUND:
+            return MemberResult(index, line.checksum, inside=line.inside)
+        output = finished.errors or finished.output
+        check_space(output)
+        if finished.status == NO_DIRECTORY:
             raise StagingError(
                 "No directories can be created in the staging area.",
                 hint="The server's administrator can fix its permissions.",
             )
-        problem = describe(member.remote, said)
+        problem = describe(member.remote, output)
         return MemberResult(index, "", problem, again=problem.code != "staging.denied")
 
 

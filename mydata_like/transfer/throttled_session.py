@@ -62,10 +62,10 @@ class ChannelTimer:
     @property
     def spent(self) -> TimeByCause:
         """The total time by cause; up to now if called in the channel's own thread."""
-        self.look()
+        self.count_now()
         return self._spent
 
-    def look(self) -> None:
+    def count_now(self) -> None:
         """Count the time up to now, in any thread that works for the payload."""
         if self._thread == get_ident():
             self._bring_up()
@@ -170,10 +170,10 @@ class ThrottledSession:
     The capabilities of the host are known, so a refusal is temporary: `TransientError`.
     """
 
-    def __init__(self, session: SshSession, bucket: TokenBucket, sheet: ChannelTimer) -> None:
+    def __init__(self, session: SshSession, bucket: TokenBucket, timer: ChannelTimer) -> None:
         self._session = session
         self._bucket = bucket
-        self._sheet = sheet
+        self._timer = timer
 
     @property
     def stack(self) -> str:
@@ -184,18 +184,18 @@ class ThrottledSession:
         return self._session.cipher
 
     def start(self, command: bytes) -> Stream:
-        with self._sheet.timed(self._sheet.learn(_STARTING)), _refused_for_now():
+        with self._timer.timed(self._timer.learn(_STARTING)), _refused_for_now():
             stream = self._session.start(command)
-        return _ThrottledStream(stream, self._bucket, self._sheet)
+        return _ThrottledStream(stream, self._bucket, self._timer)
 
     def run(self, command: bytes, stdin: bytes = b"") -> CommandResult:
-        with self._sheet.timed(self._sheet.answer), _refused_for_now():
+        with self._timer.timed(self._timer.answer), _refused_for_now():
             return self._session.run(command, stdin)
 
     def open_sftp(self) -> SftpSession:
         with _refused_for_now():
             sftp = self._session.open_sftp()
-        return _ThrottledSftp(sftp, self._bucket, self._sheet)
+        return _ThrottledSftp(sftp, self._bucket, self._timer)
 
     def close(self) -> None:
         self._session.close()
@@ -211,10 +211,10 @@ def _refused_for_now() -> Iterator[None]:
 
 
 class _ThrottledStream:
-    def __init__(self, stream: Stream, bucket: TokenBucket, sheet: ChannelTimer) -> None:
+    def __init__(self, stream: Stream, bucket: TokenBucket, timer: ChannelTimer) -> None:
         self._stream = stream
         self._bucket = bucket
-        self._sheet = sheet
+        self._timer = timer
         self.read_ready = stream.read_ready
         self.close = stream.close
 
@@ -227,11 +227,11 @@ class _ThrottledStream:
             self._write(piece)
 
     def read(self, size: int) -> bytes:
-        with self._sheet.timed(self._sheet.answer):
+        with self._timer.timed(self._timer.answer):
             return self._stream.read(size)
 
     def finish(self) -> CommandResult:
-        with self._sheet.timed(self._sheet.answer):
+        with self._timer.timed(self._timer.answer):
             return self._stream.finish()
 
     def _write(self, piece: memoryview) -> None:
@@ -239,17 +239,17 @@ class _ThrottledStream:
 
         def share(waited: float) -> TimeByCause:
             for_room = min(waited, self._stream.shut - shut)
-            return self._sheet.answer(for_room)._replace(line=waited - for_room)
+            return self._timer.answer(for_room)._replace(line=waited - for_room)
 
-        with self._sheet.timed(share):
+        with self._timer.timed(share):
             self._stream.write(piece)
 
 
 class _ThrottledSftp:
-    def __init__(self, sftp: SftpSession, bucket: TokenBucket, sheet: ChannelTimer) -> None:
+    def __init__(self, sftp: SftpSession, bucket: TokenBucket, timer: ChannelTimer) -> None:
         self._sftp = sftp
         self._bucket = bucket
-        self._sheet = sheet
+        self._timer = timer
         self.close = sftp.close
 
     @property
@@ -257,49 +257,49 @@ class _ThrottledSftp:
         return self._sftp.round_trip
 
     def put_all(self, puts: Iterable[SmallFile]) -> Iterator[tuple[int, RejectedError | None]]:
-        answers = self._sftp.put_all(self._sheet.apart(map(self._wait, puts)))
+        answers = self._sftp.put_all(self._timer.apart(map(self._wait, puts)))
         while True:
-            with self._sheet.timed(_for_line):
+            with self._timer.timed(_for_line):
                 answer = next(answers, None)
             if answer is None:
                 return
             yield answer
 
     def open_file(self, path: bytes, *, keep: bool = False) -> RemoteFile:
-        with self._sheet.timed(self._sheet.answer):
+        with self._timer.timed(self._timer.answer):
             file = self._sftp.open_file(path, keep=keep)
-        return _ThrottledFile(file, self._bucket, self._sheet)
+        return _ThrottledFile(file, self._bucket, self._timer)
 
     def read_file(self, path: bytes) -> bytes:
-        with self._sheet.timed(self._sheet.answer):
+        with self._timer.timed(self._timer.answer):
             return self._sftp.read_file(path)
 
     def make_directories(self, path: bytes, mode: int) -> None:
-        with self._sheet.timed(self._sheet.answer):
+        with self._timer.timed(self._timer.answer):
             self._sftp.make_directories(path, mode)
 
     def find_size(self, path: bytes) -> int | None:
-        with self._sheet.timed(self._sheet.learn(1)):
+        with self._timer.timed(self._timer.learn(1)):
             return self._sftp.find_size(path)
 
     def find_modified(self, path: bytes) -> int:
-        with self._sheet.timed(self._sheet.answer):
+        with self._timer.timed(self._timer.answer):
             return self._sftp.find_modified(path)
 
     def list_files(self, path: bytes) -> list[RemoteEntry]:
-        with self._sheet.timed(self._sheet.answer):
+        with self._timer.timed(self._timer.answer):
             return self._sftp.list_files(path)
 
     def replace(self, source: bytes, target: bytes) -> None:
-        with self._sheet.timed(self._sheet.answer):
+        with self._timer.timed(self._timer.answer):
             self._sftp.replace(source, target)
 
     def set_attributes(self, path: bytes, *, mode: int, modified: float) -> None:
-        with self._sheet.timed(self._sheet.answer):
+        with self._timer.timed(self._timer.answer):
             self._sftp.set_attributes(path, mode=mode, modified=modified)
 
     def remove(self, path: bytes) -> None:
-        with self._sheet.timed(self._sheet.answer):
+        with self._timer.timed(self._timer.answer):
             self._sftp.remove(path)
 
     def _wait(self, put: SmallFile) -> SmallFile:
@@ -310,19 +310,19 @@ class _ThrottledSftp:
 
 
 class _ThrottledFile:
-    def __init__(self, file: RemoteFile, bucket: TokenBucket, sheet: ChannelTimer) -> None:
+    def __init__(self, file: RemoteFile, bucket: TokenBucket, timer: ChannelTimer) -> None:
         self._file = file
         self._bucket = bucket
-        self._sheet = sheet
+        self._timer = timer
         self.move_to = file.move_to
 
     def write(self, data: bytes | memoryview) -> None:
         for piece in self._bucket.pieces(memoryview(data)):
-            with self._sheet.timed(_for_line):
+            with self._timer.timed(_for_line):
                 self._file.write(piece)
 
     def close(self) -> None:
-        with self._sheet.timed(self._sheet.answer):
+        with self._timer.timed(self._timer.answer):
             self._file.close()
 
 

@@ -39,13 +39,11 @@ from mydata_like.transfer.worker_messages import (
     ALL,
     LOST,
     STREAMS,
-    Answer,
     BytesSent,
     CancelTask,
     ChannelCommand,
     ChannelOpened,
     ChannelReply,
-    Doing,
     JoinChannel,
     LeaveChannel,
     Member,
@@ -55,8 +53,10 @@ from mydata_like.transfer.worker_messages import (
     RateLimit,
     RenameTask,
     RenameTasks,
+    Reply,
     Sender,
     SendTask,
+    TaskCommand,
     TaskResult,
     WorkerConfig,
     pack_error,
@@ -70,23 +70,23 @@ class SessionState(NamedTuple):
     location: bytes
     rung: HostCapabilities
     compression: Compression
-    room: StreamLimit
+    limit: StreamLimit
     spares: SpareShells
     named: bool  # whether the host prints the members of batches from the first batch on
     find_zeros: bool
 
 
-def share(plan: WorkerConfig, rung: HostCapabilities) -> SessionState:
+def build_state(config: WorkerConfig, rung: HostCapabilities) -> SessionState:
     """Return the shared state for a new session."""
-    compression = Compression(available=plan.compress and rung.zstd)
+    compression = Compression(available=config.compress and rung.zstd)
     return SessionState(
-        plan.location,
+        config.location,
         rung,
         compression,
         StreamLimit(STREAMS),
         SpareShells(),
-        plan.named,
-        find_zeros=plan.find_zeros,
+        config.named,
+        find_zeros=config.find_zeros,
     )
 
 
@@ -98,20 +98,20 @@ def build_sender(session: SshSession, shared: SessionState) -> Sender:
         case "scp":
             return ScpSender(session, shared.location)
         case _:
-            return SftpSender(session, shared.location, shared.room, find_zeros=shared.find_zeros)
+            return SftpSender(session, shared.location, shared.limit, find_zeros=shared.find_zeros)
 
 
 class ShellSender:
     """Sends payloads to a host with a shell: batches with tar, other files one by one."""
 
     def __init__(self, session: SshSession, shared: SessionState) -> None:
-        self._room = shared.room
+        self._limit = shared.limit
         self._shells = Shells(session, shared.compression, shared.spares)
         self._shells.open()
         location, rung = shared.location, shared.rung
         self._location = location
         self._single = SingleSender(
-            self._shells, location, rung, shared.room, find_zeros=shared.find_zeros
+            self._shells, location, rung, shared.limit, find_zeros=shared.find_zeros
         )
         named = shared.named
         batch = BatchSender(self._shells, location, rung, named=named) if rung.tar else None
@@ -123,7 +123,7 @@ class ShellSender:
 
     def send(self, task: SendTask, moving: Moving) -> TaskResult:
         """Send a payload; raises `TransientError` if the connection broke and none is proven."""
-        with self._room.used():
+        with self._limit.used():
             return self._send(task, moving)
 
     def _send(self, task: SendTask, moving: Moving) -> TaskResult:
@@ -161,7 +161,7 @@ _BEAT: Final = 0.1  # seconds between two progress reports
 
 
 Connect = Callable[[WorkerConfig], tuple[SshSession, HostCapabilities]]
-Say = Callable[[int, Answer], None]  # sends a message for a channel
+SendReply = Callable[[int, Reply], None]  # sends a message for a channel
 
 
 def main() -> None:
@@ -177,21 +177,21 @@ def work(connect: Connect) -> NoReturn:
     sys.setswitchinterval(_SWITCH)
     pipe = take_standard_streams()
     Thread(target=_import_ahead, name="import", daemon=True).start()
-    _obey(pipe, connect)
+    _process(pipe, connect)
     os._exit(0)  # other threads may use a library that would be unloaded
 
 
-def _obey(pipe: Pipe, connect: Connect) -> None:
+def _process(pipe: Pipe, connect: Connect) -> None:
     try:
-        plan: WorkerConfig = pipe.receive()
+        config: WorkerConfig = pipe.receive()
     except EOFError:
         return  # the worker was not needed
-    worker = _Worker(pipe, plan)
+    worker = _Worker(pipe, config)
     Thread(target=worker.listen, name="listen", daemon=True).start()
     try:
-        session, rung = connect(plan)
+        session, rung = connect(config)
     except UploaderError as error:
-        worker.say(ALL, pack_error(error))
+        worker.send_reply(ALL, pack_error(error))
         return
     worker.serve(session, rung)
     session.close()
@@ -211,99 +211,101 @@ def _import_ahead() -> None:
 class _Worker:
     """The part of a worker that its channels share."""
 
-    def __init__(self, pipe: Pipe, plan: WorkerConfig) -> None:
+    def __init__(self, pipe: Pipe, config: WorkerConfig) -> None:
         self._pipe = pipe
-        self._plan = plan
-        self._speaking = Lock()
-        self._coming: SimpleQueue[_Channel | None] = SimpleQueue()  # None: end the process
+        self._config = config
+        self._send_lock = Lock()
+        self._joining: SimpleQueue[_Channel | None] = SimpleQueue()  # None: end the process
 
     def listen(self) -> None:
         """Dispatch messages; exit the process when the engine has ended."""
         channels: dict[int, _Channel] = {}
         try:
             while True:
-                told: ChannelCommand = self._pipe.receive()
-                if isinstance(told.order, JoinChannel):
-                    channels[told.channel] = _Channel(partial(self.say, told.channel))
-                    self._coming.put(channels[told.channel])
+                message: ChannelCommand = self._pipe.receive()
+                if isinstance(message.command, JoinChannel):
+                    channels[message.channel] = _Channel(partial(self.send_reply, message.channel))
+                    self._joining.put(channels[message.channel])
                 else:
-                    channels[told.channel].obey(told.order)
+                    channels[message.channel].handle(message.command)
         except (EOFError, OSError):
             os._exit(0)
 
-    def say(self, channel: int, answer: Answer) -> None:
+    def send_reply(self, channel: int, reply: Reply) -> None:
         """Send a message of a channel to the engine."""
-        with self._speaking:
-            self._pipe.send(ChannelReply(channel, answer))
+        with self._send_lock:
+            self._pipe.send(ChannelReply(channel, reply))
 
     def serve(self, session: SshSession, rung: HostCapabilities) -> None:
         """Let channels join until one of them fails."""
-        shared = share(self._plan, rung)
-        while channel := self._coming.get():
+        shared = build_state(self._config, rung)
+        while channel := self._joining.get():
             arguments = channel, session, shared
             Thread(target=self._work, args=arguments, name="channel", daemon=True).start()
 
     def _work(self, channel: "_Channel", session: SshSession, shared: "SessionState") -> None:
         """Run one channel; an error that ends it is sent to the engine."""
         try:
-            self._carry_all(channel, session, shared)
+            self._run_channel(channel, session, shared)
         except BaseException as error:  # noqa: BLE001 - the engine waits for a reply
             if not isinstance(error, UploaderError):
                 sys.excepthook(type(error), error, error.__traceback__)  # before the process ends
                 error = _unexpected(error)
             try:
-                channel.answer(pack_error(error))
+                channel.reply(pack_error(error))
             finally:
-                self._coming.put(None)
+                self._joining.put(None)
 
-    def _carry_all(self, channel: "_Channel", session: SshSession, shared: "SessionState") -> None:
+    def _run_channel(
+        self, channel: "_Channel", session: SshSession, shared: "SessionState"
+    ) -> None:
         """Open a channel and send its payloads; if it is refused, other channels continue."""
-        metered = ThrottledSession(session, channel.bucket, channel.sheet)
-        build = partial(build_sender, metered, shared)
+        throttled = ThrottledSession(session, channel.bucket, channel.timer)
+        build = partial(build_sender, throttled, shared)
         try:
             sender = build()
         except UploaderError as error:
-            channel.answer(pack_error(error))
+            channel.reply(pack_error(error))
             return
-        channel.answer(ChannelOpened(shared.rung, session.stack, session.cipher, sender.round_trip))
+        channel.reply(ChannelOpened(shared.rung, session.stack, session.cipher, sender.round_trip))
         channel.serve(sender, build)
 
 
 class _Channel:
     """One channel of the session: its commands and its replies."""
 
-    def __init__(self, answer: Callable[[Answer], None]) -> None:
-        self.answer = answer
-        self.sheet = ChannelTimer()
-        self._reporter = Reporter(answer, self.sheet)
-        self.bucket = TokenBucket(self._reporter.say_alive, sleep=self.sheet.hold)
+    def __init__(self, reply: Callable[[Reply], None]) -> None:
+        self.reply = reply
+        self.timer = ChannelTimer()
+        self._reporter = Reporter(reply, self.timer)
+        self.bucket = TokenBucket(self._reporter.report_alive, sleep=self.timer.hold)
         self._tasks: SimpleQueue[SendTask | RenameTasks | None] = SimpleQueue()
 
-    def obey(self, order: Doing) -> None:
+    def handle(self, command: TaskCommand) -> None:
         """Handle a command, possibly while a payload is being sent."""
-        match order:
+        match command:
             case RateLimit(rate):
                 self.bucket.limit(rate)
             case CancelTask():
-                self._reporter.cut = True
+                self._reporter.cancelled = True
             case SendTask() | RenameTasks():
-                self._reporter.cut = False
-                self._tasks.put(order)
+                self._reporter.cancelled = False
+                self._tasks.put(command)
             case LeaveChannel():
                 self._tasks.put(None)
 
     def serve(self, sender: Sender, build: Callable[[], Sender]) -> None:
         """Send payloads until the channel ends; raises `TransientError` if the connection broke."""
         while task := self._tasks.get():
-            self.sheet.begin()
+            self.timer.begin()
             self._reporter.begin()
             done = self._attempt(sender, task)
-            if self._reporter.cut:
+            if self._reporter.cancelled:
                 # The remote command of the cancelled payload ends with its sender.
                 sender.close()
                 sender = build()
-            self.sheet.end()
-            self.answer(replace(done, spent=self.sheet.spent))
+            self.timer.end()
+            self.reply(replace(done, spent=self.timer.spent))
             if done.broken:
                 raise TransientError("The connection broke.", code=LOST)
         sender.close()
@@ -313,29 +315,29 @@ class _Channel:
             if isinstance(task, RenameTasks):
                 done = sender.replace(task.moves, self._reporter)
             else:
-                done = _carry(sender, task, self._reporter)
+                done = _send_valid(sender, task, self._reporter)
         except TransientError as error:
-            if not self._reporter.cut:
+            if not self._reporter.cancelled:
                 raise
             parts = task.moves if isinstance(task, RenameTasks) else task.members
             lost = (
                 MemberResult(place, "", error.problem, again=True) for place in range(len(parts))
             )
             return TaskResult(tuple(lost))
-        return replace(done, broken=done.broken and not self._reporter.cut)
+        return replace(done, broken=done.broken and not self._reporter.cancelled)
 
 
 class Reporter:
     """Reports ten times a second how much of a payload was sent, and on what time was spent.
 
-    After a payload was `cut`, it raises `TransientError` instead.
+    After a payload was `cancelled`, it raises `TransientError` instead.
     """
 
-    def __init__(self, answer: Callable[[Answer], None], sheet: ChannelTimer) -> None:
-        self._answer = answer
-        self._sheet = sheet
+    def __init__(self, reply: Callable[[Reply], None], timer: ChannelTimer) -> None:
+        self._answer = reply
+        self._timer = timer
         self._counting = Lock()
-        self.cut = False
+        self.cancelled = False
         self.begin()
 
     def begin(self) -> None:
@@ -343,7 +345,7 @@ class Reporter:
         self._moved = 0
         self._next = time.monotonic() + _BEAT
 
-    def say_alive(self) -> None:
+    def report_alive(self) -> None:
         """Report progress while nothing may be sent."""
         self(0)
 
@@ -351,16 +353,16 @@ class Reporter:
         with self._counting:  # several streams may send one file
             self._moved += count
             if not count:  # count the time of threads that send nothing themselves
-                self._sheet.look()
+                self._timer.count_now()
             now = time.monotonic()
             if now >= self._next:
                 self._next = now + _BEAT
-                self._answer(BytesSent(self._moved, self._sheet.spent))
-        if self.cut:
+                self._answer(BytesSent(self._moved, self._timer.spent))
+        if self.cancelled:
             raise TransientError("The payload was cancelled.", code=LOST)
 
 
-def _carry(sender: Sender, task: SendTask, moving: Moving) -> TaskResult:
+def _send_valid(sender: Sender, task: SendTask, moving: Moving) -> TaskResult:
     """Send members with a valid path; the others fail individually."""
     bad = {
         index: MemberResult(index, "", _misplaced(member))
@@ -387,11 +389,11 @@ def _unexpected(error: BaseException) -> TransientError:
     return TransientError(f"A channel ended with {type(error).__name__}: {error}", code=LOST)
 
 
-def connect_by_ssh(plan: WorkerConfig) -> tuple[SshSession, HostCapabilities]:
+def connect_by_ssh(config: WorkerConfig) -> tuple[SshSession, HostCapabilities]:
     """Return a session and the capabilities of its host."""
-    session = connect(plan.endpoint)
+    session = connect(config.endpoint)
     try:
-        rung = plan.rung or probe(session, plan.location)
+        rung = config.rung or probe(session, config.location)
     except UploaderError:
         session.close()
         raise

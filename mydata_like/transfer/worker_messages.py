@@ -136,8 +136,8 @@ class CancelTask(_Message):
     """Cancel the current payload."""
 
 
-Doing = SendTask | RenameTasks | RateLimit | CancelTask | LeaveChannel
-Order = JoinChannel | Doing
+TaskCommand = SendTask | RenameTasks | RateLimit | CancelTask | LeaveChannel
+Command = JoinChannel | TaskCommand
 
 
 @dataclass(slots=True)
@@ -199,7 +199,7 @@ class TaskFailed(_Message):
     retry_after: float = 0.0
 
 
-Answer = ChannelOpened | BytesSent | TaskResult | TaskFailed
+Reply = ChannelOpened | BytesSent | TaskResult | TaskFailed
 
 ALL: Final = 0  # the number for every channel of a worker
 
@@ -209,7 +209,7 @@ class ChannelCommand(_Message):
     """A command for a channel."""
 
     channel: int
-    order: Order
+    command: Command
 
 
 @dataclass(slots=True)
@@ -217,7 +217,7 @@ class ChannelReply(_Message):
     """A reply of a channel, or of the worker for all channels."""
 
     channel: int
-    answer: Answer
+    reply: Reply
 
 
 Moving = Callable[[int], None]  # called with the number of bytes just sent; 0 reports activity

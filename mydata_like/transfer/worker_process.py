@@ -14,11 +14,11 @@ from mydata_like.transfer.worker_messages import (
     ALL,
     DROPPED,
     LOST,
-    Answer,
     ChannelCommand,
     ChannelReply,
-    Order,
+    Command,
     Pipe,
+    Reply,
     TaskFailed,
     WorkerConfig,
     pack_error,
@@ -70,51 +70,51 @@ class WorkerProcess:
     def __init__(self, command: Sequence[str], name: str) -> None:
         self._process, self._pipe = start_process(command)
         self.channels: set[int] = set()
-        self._inboxes: dict[int, SimpleQueue[Answer]] = {}
+        self._inboxes: dict[int, SimpleQueue[Reply]] = {}
         self._last: TaskFailed | None = None  # the reply for every channel from now on
         self._dropped = False  # whether it ends because of one channel or `kill`
-        self._sorting = Lock()  # for the inboxes
-        self._telling = Lock()  # for sending to the pipe
-        self._handle = Lock()  # for the process, which is killed while the pipe is in use
+        self._inbox_lock = Lock()  # for the inboxes
+        self._send_lock = Lock()  # for sending to the pipe
+        self._process_lock = Lock()  # for the process, which is killed while the pipe is in use
         self._reaped = False
         self._listener = Thread(target=self._listen, name=f"hear {name}", daemon=True)
         self._listener.start()
 
     def begin(self, plan: WorkerConfig) -> None:
         """Send the worker its configuration."""
-        with self._telling:
+        with self._send_lock:
             self._send(plan)
 
-    def tell(self, channel: int, order: Order) -> None:
+    def send(self, channel: int, command: Command) -> None:
         """Send a command to a channel, from any thread; call `begin` first."""
-        with self._telling:
-            self._send(ChannelCommand(channel, order))
+        with self._send_lock:
+            self._send(ChannelCommand(channel, command))
 
-    def hear(self, channel: int, patience: float) -> Answer:
-        """Wait up to `patience` seconds for a reply of a channel.
+    def receive(self, channel: int, timeout: float) -> Reply:
+        """Wait up to `timeout` seconds for a reply of a channel.
 
         Raises the channel's failure, or `TransientError` if the worker has ended or does not reply.
         """
         try:
-            answer = self._inbox(channel).get(timeout=patience)
+            reply = self._inbox(channel).get(timeout=timeout)
         except Empty:
             raise TransientError(
-                f"A channel did not respond for {patience:.0f} seconds.", code="channel.stalled"
+                f"A channel did not respond for {timeout:.0f} seconds.", code="channel.stalled"
             ) from None
-        if isinstance(answer, TaskFailed):
-            raise unpack_error(answer)
-        return answer
+        if isinstance(reply, TaskFailed):
+            raise unpack_error(reply)
+        return reply
 
     def kill(self) -> None:
         """Kill the process; threads that wait for it get an error."""
         self._dropped = True
-        with self._handle:
+        with self._process_lock:
             if not self._reaped:
                 self._process.kill()
 
     def reap(self) -> None:
         """Release the resources of a killed process; can be called repeatedly from any thread."""
-        with self._telling, self._handle:
+        with self._send_lock, self._process_lock:
             if self._reaped:
                 return
             self._reaped = True
@@ -134,26 +134,26 @@ class WorkerProcess:
         """Put replies into the inboxes of their channels until the pipe ends."""
         try:
             while True:
-                said: ChannelReply = self._pipe.receive()
-                if said.channel == ALL:
-                    assert isinstance(said.answer, TaskFailed)
-                    self._tell_last(said.answer)
+                message: ChannelReply = self._pipe.receive()
+                if message.channel == ALL:
+                    assert isinstance(message.reply, TaskFailed)
+                    self._fail_all(message.reply)
                 else:
-                    self._dropped |= isinstance(said.answer, TaskFailed)
-                    self._inbox(said.channel).put(said.answer)
+                    self._dropped |= isinstance(message.reply, TaskFailed)
+                    self._inbox(message.channel).put(message.reply)
         except (EOFError, OSError):
-            self._tell_last(pack_error(_dropped() if self._dropped else _lost()))
+            self._fail_all(pack_error(_dropped() if self._dropped else _lost()))
 
-    def _inbox(self, channel: int) -> "SimpleQueue[Answer]":
-        with self._sorting:
+    def _inbox(self, channel: int) -> "SimpleQueue[Reply]":
+        with self._inbox_lock:
             if channel not in self._inboxes:
                 self._inboxes[channel] = SimpleQueue()
                 if self._last:
                     self._inboxes[channel].put(self._last)
             return self._inboxes[channel]
 
-    def _tell_last(self, failed: TaskFailed) -> None:
-        with self._sorting:
+    def _fail_all(self, failed: TaskFailed) -> None:
+        with self._inbox_lock:
             self._last = self._last or failed
             for inbox in self._inboxes.values():
                 inbox.put(self._last)

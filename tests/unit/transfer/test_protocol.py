@@ -13,19 +13,19 @@ from mydata_like.core.local_files import ArchiveMember, LocalFile, Reading
 from mydata_like.ssh.capabilities import HostCapabilities
 from mydata_like.ssh.session import Endpoint
 from mydata_like.transfer.worker_messages import (
-    Answer,
     BytesSent,
     CancelTask,
     ChannelCommand,
     ChannelOpened,
     ChannelReply,
+    Command,
     JoinChannel,
     LeaveChannel,
     Member,
     MemberResult,
-    Order,
     RateLimit,
     RenameTasks,
+    Reply,
     SendTask,
     TaskFailed,
     TaskResult,
@@ -95,7 +95,7 @@ def test_any_message_is_true_and_arrives_as_what_it_was(message):
 
 
 def test_the_messages_tried_are_all_there_are():
-    kinds = {*get_args(Order), *get_args(Answer), WorkerConfig, ChannelCommand, ChannelReply}
+    kinds = {*get_args(Command), *get_args(Reply), WorkerConfig, ChannelCommand, ChannelReply}
 
     assert {type(message) for message in MESSAGES} == kinds
 
