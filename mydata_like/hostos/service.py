@@ -72,9 +72,7 @@ _FILE_SYSTEM_OPTIONS: Final = (
     "ProtectKernelModules=yes",
     "ProtectKernelTunables=yes",
 )
-_READ_ALL: Final = (
-    "CAP_DAC_READ_SEARCH"  # to read the files of other accounts as root
-)
+_READ_ALL: Final = "CAP_DAC_READ_SEARCH"  # to read the files of other accounts as root
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

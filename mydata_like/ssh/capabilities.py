@@ -40,12 +40,12 @@ _PLAIN: Final = frozenset(
 class HostCapabilities(NamedTuple):
     """The best kind of access that works, and the tools of the host.
 
-    `rung` is `shell`, `scp` or `sftp`; `why` is the reason. `tar` is `gnu`, `bsd`, `busybox`, or
+    `access` is `shell`, `scp` or `sftp`; `why` is the reason. `tar` is `gnu`, `bsd`, `busybox`, or
     empty if no tar extracts. `checksum` is the command that prints the MD5 of its standard input,
     or empty. `cpus` is None if unknown. `zstd` is whether the host can unpack zstd.
     """
 
-    rung: str
+    access: str
     why: str = ""
     tar: str = ""
     checksum: bytes = b""

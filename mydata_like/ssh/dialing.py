@@ -192,7 +192,7 @@ def refused(endpoint: Endpoint, why: str) -> TransientError:
     """Return the error for a host that cannot be connected to."""
     return TransientError(
         f"{endpoint.host} cannot be reached on port {endpoint.port}: "
-        f"{why or 'it ended the connection'}.",
+        f"{why or 'it closed the connection'}.",
         hint="Check the network; the staging host may be down.",
         code=REFUSED,
     )

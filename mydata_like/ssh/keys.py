@@ -303,7 +303,7 @@ def _unknown(endpoint: Endpoint, key: PublicKey) -> HostKeyError:
     return HostKeyError(
         f"The key of {endpoint.host}, port {endpoint.port}, is not known yet. "
         f"Its fingerprint is {key.fingerprint} ({key.type}).",
-        hint="Ask your facility whether it is theirs; if so, trust it with "
+        hint="Ask your facility whether this is its key; if so, trust it with "
         f"--accept-host-key {key.fingerprint}",
         code=UNKNOWN,
     )
@@ -312,7 +312,7 @@ def _unknown(endpoint: Endpoint, key: PublicKey) -> HostKeyError:
 def _changed(endpoint: Endpoint, key: PublicKey, trusted: tuple[str, ...]) -> HostKeyError:
     pinned = " Only the keys in transfer.host_keys count; keys from the server are ignored."
     return HostKeyError(
-        f"{endpoint.host}, port {endpoint.port}, has another key than the known one: "
+        f"{endpoint.host}, port {endpoint.port}, has a different key than the known one: "
         f"{key.fingerprint} ({key.type}) instead of {' or '.join(trusted)}.",
         hint="Another computer may be impersonating the staging host. Nothing was sent. Ask your "
         f"facility before you remove the old key.{pinned if endpoint.host_keys else ''}",

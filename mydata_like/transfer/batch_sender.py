@@ -77,9 +77,9 @@ _PRINTED: Final = tuple(
 )
 
 
-def make_marker(beside: bytes) -> bytes:
+def make_marker(member: bytes) -> bytes:
     """Return a unique name for a marker next to a member, where the host accepts files."""
-    folder, slash, _ = beside.rpartition(b"/")
+    folder, slash, _ = member.rpartition(b"/")
     return b"%b%b.mydata-marker-%b" % (folder, slash, os.urandom(8).hex().encode())
 
 
@@ -114,17 +114,17 @@ def judge(names: Sequence[bytes], output: bytes, status: int | None, tar: str) -
     if status == 0 and output == b"".join([name + b"\n" for name in names]):
         return all_proven(names)  # the common case, without parsing
     named: list[int] = []
-    said: dict[int, list[bytes]] = {}
+    lines_by_place: dict[int, list[bytes]] = {}
     may_be_full = says_full(output)  # unless it is part of a member's name
     for place, line in _sort(names, islice(_lines(output), len(names) + _MOST_LINES)):
         if line:
             if may_be_full:
                 check_space(line)
-            its = said.setdefault(place, [])
-            its[_MOST_KEPT:] = [line + b"\n"]  # beyond the limit, keep only the last line
+            lines = lines_by_place.setdefault(place, [])
+            lines[_MOST_KEPT:] = [line + b"\n"]  # beyond the limit, keep only the last line
         else:
             named.append(place)
-    complaints = {place: b"".join(its) for place, its in said.items()}
+    complaints = {place: b"".join(lines) for place, lines in lines_by_place.items()}
     if status == 0 and output.count(b"\n") >= len(names):
         return all_proven(names)
     # busybox prints names late: an error may come before the name of its member.
@@ -169,17 +169,15 @@ def is_denied(text: bytes) -> bool:
 
 def describe(remote: bytes, text: bytes) -> Problem:
     """Return the problem of a member that the staging area did not accept."""
-    said = format_path(text.strip().splitlines()[-1][:300]) if text.strip() else ""
+    reason = format_path(text.strip().splitlines()[-1][:300]) if text.strip() else ""
     if is_denied(text):
         return Problem(
             "staging.denied",
-            f"The staging area refused {format_path(remote)}: {said}.",
+            f"The staging area refused {format_path(remote)}: {reason}.",
             "The server's administrator can fix its permissions.",
         )
-    because = f": {said}" if said else ""
-    return Problem(
-        "staging.unproven", f"The server did not confirm {format_path(remote)}{because}."
-    )
+    suffix = f": {reason}" if reason else ""
+    return Problem("staging.unproven", f"The server did not confirm {format_path(remote)}{suffix}.")
 
 
 _WRITE: Final = 256 * 1024  # bytes per write; a quarter faster than 64 KiB
@@ -193,12 +191,17 @@ class BatchSender:
     """
 
     def __init__(
-        self, shells: Shells, location: bytes, rung: HostCapabilities, *, named: bool = False
+        self,
+        shells: Shells,
+        location: bytes,
+        capabilities: HostCapabilities,
+        *,
+        named: bool = False,
     ) -> None:
         self._shells = shells
         self._compression = shells.compression
         self._location = location
-        self._tar = rung.tar
+        self._tar = capabilities.tar
         self._named = named
         self._known: set[bytes] = set()
 
@@ -226,7 +229,7 @@ class BatchSender:
         result = self._judge(sending, output, status)
         if not result.complaints:
             self._known.update(missing)
-        return TaskResult(sending.fates(result), broken=status is None)
+        return TaskResult(sending.results(result), broken=status is None)
 
     def _start(
         self, members: Sequence[Member], missing: Sequence[bytes], moving: Moving
@@ -263,7 +266,7 @@ class BatchSender:
         result = judge(sending.names, sending.stream.received(), None, self._tar)
         if not result.proven:
             raise error
-        return TaskResult(sending.fates(result), broken=True)
+        return TaskResult(sending.results(result), broken=True)
 
     def _missing(self, members: Sequence[Member]) -> list[bytes]:
         """Return the directories that may not exist yet, each after its parent."""
@@ -319,7 +322,7 @@ class _Coalesced:
         """Append to the output; raises `TransientError` if the host prints too much."""
         self.output += more
         if len(self.output) > MOST_OUTPUT:
-            message = "The staging host printed more than the names of a batch."
+            message = "The staging host printed too much output for a batch."
             raise TransientError(message, code="staging.flood")
 
     def received(self) -> bytes:
@@ -384,20 +387,22 @@ class _Sending:
             tar.write_member(self.stream.write, head, member.size, source.chunks(buffer))
             self._written[place] = (index, source.finish())
 
-    def fates(self, result: BatchResult) -> tuple[MemberResult, ...]:
+    def results(self, result: BatchResult) -> tuple[MemberResult, ...]:
         """Return the result of each member, in their order."""
-        fates = dict(self._refused)
+        results = dict(self._refused)
         for place, (index, checksum) in enumerate(self._written):
-            if index in fates:
+            if index in results:
                 continue
             if checksum and place in result.proven:
-                fates[index] = MemberResult(index, checksum)
+                results[index] = MemberResult(index, checksum)
                 continue
-            said = result.complaints.get(place, b"")
-            problem = describe(self._members[index].remote, said)
-            fates[index] = MemberResult(index, "", problem, again=problem.code != "staging.denied")
+            text = result.complaints.get(place, b"")
+            problem = describe(self._members[index].remote, text)
+            results[index] = MemberResult(
+                index, "", problem, again=problem.code != "staging.denied"
+            )
         for index in range(len(self._members)):
-            if index not in fates:  # the connection broke before its turn
+            if index not in results:  # the connection broke before its turn
                 problem = describe(self._members[index].remote, b"")
-                fates[index] = MemberResult(index, "", problem, again=True)
-        return tuple(fates[index] for index in range(len(self._members)))
+                results[index] = MemberResult(index, "", problem, again=True)
+        return tuple(results[index] for index in range(len(self._members)))

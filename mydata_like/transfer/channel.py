@@ -109,7 +109,7 @@ class SshChannel:
             self._give_up(worker, TransientError("The connection broke.", code="channel.lost"))
         if cut:
             raise _cancelled_error()
-        return [_convert(fate) for fate in done.fates]
+        return [_convert(result) for result in done.results]
 
     def limit(self, rate: float) -> None:
         """Limit the rate to `rate` bytes per second from now on."""
@@ -205,7 +205,7 @@ def describe_member(wanted: FileToSend, mark: bytes = b"") -> Member:
         file.device,
         file.inode,
         _encode(remote),
-        anew=wanted.round > 0,
+        from_scratch=wanted.round > 0,
         inside=wanted.members,
         aside=wanted.replaces,
         mark=mark,
@@ -213,10 +213,10 @@ def describe_member(wanted: FileToSend, mark: bytes = b"") -> Member:
     )
 
 
-def _convert(fate: MemberResult) -> SentFile | UnsentFile:
-    if fate.problem is None:
-        return SentFile(fate.place, fate.checksum, inside=fate.inside)
-    return UnsentFile(fate.place, fate.problem, fate.again)
+def _convert(result: MemberResult) -> SentFile | UnsentFile:
+    if result.problem is None:
+        return SentFile(result.place, result.checksum, inside=result.inside)
+    return UnsentFile(result.place, result.problem, result.again)
 
 
 def _cancelled_error() -> TransientError:

@@ -44,8 +44,8 @@ def replace_by_shell(shells: Shells, location: bytes, moves: Sequence[RenameTask
             )
         check_space(finished.output)
         words.update(_read(finished.output))
-    fates = (_judge(index, move, words.get(index, b"")) for index, move in enumerate(moves))
-    return TaskResult(tuple(fates))
+    results = (_judge(index, move, words.get(index, b"")) for index, move in enumerate(moves))
+    return TaskResult(tuple(results))
 
 
 def _write_scripts(location: bytes, moves: Sequence[RenameTask]) -> Iterator[bytes]:

@@ -96,7 +96,7 @@ def _advise(descriptor: int, offset: int, length: int, advice: str) -> None:
 
 
 CHUNK: Final = 1024 * 1024
-_BEAT: Final = 64  # megabytes of zeros hashed between two progress reports
+_REPORT_STEP: Final = 64  # megabytes of zeros hashed between two progress reports
 
 _FLAGS: Final = (
     os.O_RDONLY
@@ -228,7 +228,7 @@ class FileSource:
         for number, chunk in enumerate(zeros(length)):
             self._checksum.update(chunk)
             self.remaining -= len(chunk)
-            if number % _BEAT == _BEAT - 1:
+            if number % _REPORT_STEP == _REPORT_STEP - 1:
                 yield chunk[:0]
 
 

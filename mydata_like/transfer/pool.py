@@ -194,8 +194,8 @@ class SshTransport:
 
     def announce(self, payload: Payload) -> None:
         """Report the folders of a payload, unless none of its files gets a temporary name."""
-        rungs = list(self._sessions.rungs.values())
-        if not (payload.batched and rungs and all(it.tar for it in rungs)):
+        hosts = list(self._sessions.capabilities_by_host.values())
+        if not (payload.batched and hosts and all(it.tar for it in hosts)):
             self._visiting({wanted.remote.rpartition("/")[0] for wanted in payload.members})
 
     @contextmanager
@@ -267,26 +267,26 @@ class SshTransport:
         return WorkerConfig(
             endpoint,
             self._location,
-            self._sessions.rungs.get(endpoint.host),
+            self._sessions.capabilities_by_host.get(endpoint.host),
             compress=self._settings.compression == "auto",
             named=self._sessions.broken,
             find_zeros=self._settings.find_zeros,
         )
 
     def _announce(self, number: int, host: str, opened: ChannelOpened) -> None:
-        rung = opened.rung
-        detail = ", ".join(text for text in (opened.stack, rung.why) if text)
+        capabilities = opened.capabilities
+        detail = ", ".join(text for text in (opened.stack, capabilities.why) if text)
         self.emit(
             ChannelChanged(
                 channel=number,
                 state="open",
                 host=host,
-                rung=rung.rung,
+                rung=capabilities.access,
                 cipher=opened.cipher,
                 detail=detail,
             )
         )
         message = f"{host} has no supported tar: small files are sent one by one."
-        if rung.rung == "shell" and not rung.tar and message not in self._noticed:
+        if capabilities.access == "shell" and not capabilities.tar and message not in self._noticed:
             self._noticed.add(message)
             self.emit(Notice(problem=Problem("staging.no-tar", message)))

@@ -40,13 +40,13 @@ class Visit:
     def __init__(self, session: SshSession, location: bytes) -> None:
         self.session = session
         self._location = location
-        self.rung = probe(session, location)
+        self.capabilities = probe(session, location)
 
     def inspect(self, name: bytes) -> ProbeResult:
         """Return the size and checksum of a file; the size of a missing file is None."""
         path = self._location.rstrip(b"/") + b"/" + name
-        if self.rung.rung == "shell":
-            return self._inspect_by_shell(path, self.rung)
+        if self.capabilities.access == "shell":
+            return self._inspect_by_shell(path, self.capabilities)
         try:
             return ProbeResult(self.session.open_sftp().find_size(path), "")
         except RejectedError:
@@ -56,17 +56,21 @@ class Visit:
         """Remove a file; return whether it is gone, which is unknown for a host with only scp."""
         path = self._location.rstrip(b"/") + b"/" + name
         try:
-            if self.rung.rung == "shell":
+            if self.capabilities.access == "shell":
                 return self.session.run(b"rm -f -- " + quote(path)).status == 0
             self.session.open_sftp().remove(path)
         except RejectedError:
             return False
         return True
 
-    def _inspect_by_shell(self, path: bytes, rung: HostCapabilities) -> ProbeResult:
+    def _inspect_by_shell(self, path: bytes, capabilities: HostCapabilities) -> ProbeResult:
         where = quote(path)
         size = self.session.run(b"wc -c < " + where)
-        checksum = self.session.run(rung.checksum + b" < " + where).output if rung.checksum else b""
+        checksum = (
+            self.session.run(capabilities.checksum + b" < " + where).output
+            if capabilities.checksum
+            else b""
+        )
         counted = size.output.strip()
         return ProbeResult(
             parse_count(counted) if size.status == 0 else None,

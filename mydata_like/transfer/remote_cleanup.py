@@ -72,9 +72,9 @@ def clean_up(
     return Removed(files, size, frozenset(clean))
 
 
-def open_remover(session: SshSession, rung: str, location: bytes, owner: str) -> Remover | None:
+def open_remover(session: SshSession, access: str, location: bytes, owner: str) -> Remover | None:
     """Return the remover for a host; None if it cannot list files (scp)."""
-    match rung:
+    match access:
         case "shell":
             return _ShellRemover(session, location, owner_mark(owner))
         case "sftp":

@@ -45,7 +45,7 @@ def hold_back(
 
 MARK: Final = b"mydata:"  # the prefix of a script's replies
 NO_DIRECTORY: Final = 92  # the location accepts no new directories
-_NOISE: Final = 64 * 1024  # bytes of login script output before the script's reply, at most
+_MOST_LOGIN_OUTPUT: Final = 64 * 1024  # bytes of login script output before the reply
 _ECHO: Final = b'while IFS= read -r line; do echo "mydata:"; done'
 _ECHOES: Final = 2
 _TRIES: Final = 10
@@ -104,7 +104,7 @@ def read_answer(stream: Stream, moving: Moving | None = None) -> bytes:
     Empty lines before the reply are progress reports.
     """
     received = b""
-    while len(received) < _NOISE:
+    while len(received) < _MOST_LOGIN_OUTPUT:
         more = stream.read(4096)
         if not more:
             break

@@ -52,35 +52,39 @@ class ScpSender:
             read = (self._read(*member, moving) for member in enumerate(task.members))
             return TaskResult(tuple(read))
         sink = _Sink(self._session.start(self._command), moving)
-        fates: dict[int, MemberResult] = {}
+        results: dict[int, MemberResult] = {}
         broken = False
         try:
             sink.begin()
             for index, member in _by_directory(task.members):
-                fates[index] = self._send_member(sink, index, member)
+                results[index] = self._send_member(sink, index, member)
             sink.end()
         except TransientError:
             sink.close()
-            if not any(fate.checksum for fate in fates.values()):
+            if not any(result.checksum for result in results.values()):
                 raise
             broken = True
         for index, member in enumerate(task.members):
-            if index not in fates:
-                fates[index] = MemberResult(index, "", describe(member.remote, b""), again=True)
-        return TaskResult(tuple(fates[index] for index in range(len(task.members))), broken)
+            if index not in results:
+                results[index] = MemberResult(index, "", describe(member.remote, b""), again=True)
+        return TaskResult(tuple(results[index] for index in range(len(task.members))), broken)
 
     def replace(self, moves: Sequence[RenameTask], moving: Moving) -> TaskResult:
         """Send replacements that were only read before; others are reported as missing."""
-        fates = {index: missing(index, move) for index, move in enumerate(moves) if move.target}
+        results = {index: missing(index, move) for index, move in enumerate(moves) if move.target}
         resent = [(index, move.member) for index, move in enumerate(moves) if move.member]
         sent = TaskResult(())
         if resent:
             sent = self.send(SendTask(tuple(member for _, member in resent), batched=False), moving)
-        fates |= {resent[it.place][0]: it._replace(place=resent[it.place][0]) for it in sent.fates}
+        results |= {
+            resent[it.place][0]: it._replace(place=resent[it.place][0]) for it in sent.results
+        }
         rest = {
             index: MemberResult(index, "") for index, move in enumerate(moves) if not move.target
         }
-        return TaskResult(tuple(fate for _, fate in sorted((fates | rest).items())), sent.broken)
+        return TaskResult(
+            tuple(result for _, result in sorted((results | rest).items())), sent.broken
+        )
 
     def close(self) -> None:
         """Do nothing: no channel stays open between payloads."""

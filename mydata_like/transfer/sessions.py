@@ -92,9 +92,8 @@ class SessionSlot(NamedTuple):
 class Sessions:
     """The open sessions, each with its own process, and the channels that share them.
 
-    Callable from any thread. `start` starts a process with a name. `rungs` has the capabilities of
-    the hosts by host name. `broken` is True after a connection broke, since the next may break as
-    well.
+    Callable from any thread. `start` starts a process with a name. `broken` is True after a
+    connection broke, since the next may break as well.
     """
 
     def __init__(
@@ -103,7 +102,7 @@ class Sessions:
         start: Callable[[str], WorkerProcess],
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.rungs: dict[str, HostCapabilities] = {}
+        self.capabilities_by_host: dict[str, HostCapabilities] = {}
         self.round_trip = 0.0  # seconds, the shortest measured when a channel was opened
         self.broken = False
         self.closed = False
@@ -125,7 +124,7 @@ class Sessions:
     def capacity(self) -> int:
         """The maximum number of channels; more accurate once the first session is open."""
         sessions = self._count()
-        return min(sessions * self._count_together(), max(sessions, _MANY))
+        return min(sessions * self._count_channels(), max(sessions, _MANY))
 
     def prepare(self) -> None:
         """Start the first session's process before a channel is opened."""
@@ -164,7 +163,7 @@ class Sessions:
     def mark_open(self, slot: SessionSlot, opened: ChannelOpened) -> None:
         """Record that a session is open, and the capabilities of its host."""
         with self._changed:
-            self.rungs[slot.endpoint.host] = opened.rung
+            self.capabilities_by_host[slot.endpoint.host] = opened.capabilities
             if opened.round_trip:
                 self.round_trip = min(self.round_trip or inf, opened.round_trip)
             if slot.worker in self._workers:
@@ -231,7 +230,7 @@ class Sessions:
         """Return the session with the fewest channels that may have one more."""
         workers = [worker for worker, host in self._workers.items() if host not in crowded]
         emptiest = min(workers, key=lambda worker: len(worker.channels), default=None)
-        if emptiest is None or len(emptiest.channels) >= self._count_together():
+        if emptiest is None or len(emptiest.channels) >= self._count_channels():
             return None
         return emptiest
 
@@ -248,9 +247,10 @@ class Sessions:
     def _cpus(self) -> list[int]:
         """The known processor counts of both sides."""
         hosts = len(self._rotation.endpoints)
-        theirs = [rung.cpus * hosts for rung in list(self.rungs.values()) if rung.cpus]
+        theirs = [it.cpus * hosts for it in list(self.capabilities_by_host.values()) if it.cpus]
         return [count_cpus(), *theirs]
 
-    def _count_together(self) -> int:
+    def _count_channels(self) -> int:
         """Return the channels per session; one for scp, which opens a new one for each payload."""
-        return 1 if any(rung.rung == "scp" for rung in list(self.rungs.values())) else STREAMS
+        hosts = list(self.capabilities_by_host.values())
+        return 1 if any(it.access == "scp" for it in hosts) else STREAMS

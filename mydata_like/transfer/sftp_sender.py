@@ -58,10 +58,10 @@ class SftpStripes:
         """Write a file under its temporary name, except for blocks that have arrived before.
 
         Those blocks are not compared: this uploader wrote them, and the server verifies the whole
-        file. If that fails, the file is sent with `anew`.
+        file. If that fails, the file is sent with `from_scratch`.
         """
         with open_content(member) as source:
-            known = () if member.anew else self._find_known(member, part)
+            known = () if member.from_scratch else self._find_known(member, part)
             size = member.size if self._find_zeros else 0
             own = _SftpStripe(self._sftp, part, size, keep=bool(known))
             open_stream = partial(self._open_stream, own, part, size)
@@ -187,11 +187,11 @@ class SftpSender:
 
     def replace(self, moves: Sequence[RenameTask], moving: Moving) -> TaskResult:
         """Move replacements into place; raises `TransientError` if the connection broke."""
-        fates = []
+        results = []
         for index, move in enumerate(moves):
             moving(0)
-            fates.append(self._replace(index, move))
-        return TaskResult(tuple(fates))
+            results.append(self._replace(index, move))
+        return TaskResult(tuple(results))
 
     def _replace(self, index: int, move: RenameTask) -> MemberResult:
         source = self._location + b"/" + move.source
@@ -215,24 +215,24 @@ class SftpSender:
         self._sftp.close()
 
     def _send(self, task: SendTask, moving: Moving) -> TaskResult:
-        fates: dict[int, MemberResult] = {}
+        results: dict[int, MemberResult] = {}
         try:
-            self._send_tiny(task.members, fates, moving)
+            self._send_tiny(task.members, results, moving)
             for index, member in enumerate(task.members):
-                if index not in fates:
-                    fates[index] = self._send_member(index, member, moving)
+                if index not in results:
+                    results[index] = self._send_member(index, member, moving)
         except TransientError as error:
-            if not any(fate.checksum for fate in fates.values()):
+            if not any(result.checksum for result in results.values()):
                 raise
             lost = {
                 index: MemberResult(index, "", error.problem, again=True)
                 for index in range(len(task.members))
             }
-            return TaskResult(tuple((lost | fates).values()), broken=True)
-        return TaskResult(tuple(fates[index] for index in range(len(task.members))))
+            return TaskResult(tuple((lost | results).values()), broken=True)
+        return TaskResult(tuple(results[index] for index in range(len(task.members))))
 
     def _send_tiny(
-        self, members: Sequence[Member], fates: dict[int, MemberResult], moving: Moving
+        self, members: Sequence[Member], results: dict[int, MemberResult], moving: Moving
     ) -> None:
         """Send the tiny files of a payload, many at once; larger files are skipped."""
         tiny = [index for index, it in enumerate(members) if it.size <= TINY and not it.inside]
@@ -240,18 +240,18 @@ class SftpSender:
             try:
                 self._make_parent(members[index])
             except RejectedError as error:
-                fates[index] = self._judge(index, members[index], error)
+                results[index] = self._judge(index, members[index], error)
         sent: list[tuple[int, str]] = []  # in the order of sending
 
         def read(folders: FolderCache) -> Iterator[SmallFile]:
             for index in tiny:
-                if index in fates:
+                if index in results:
                     continue
                 member = members[index]
                 try:
                     content, checksum = read_tiny(member, folders)
                 except FileChangedError as error:
-                    fates[index] = MemberResult(index, "", error.problem)
+                    results[index] = MemberResult(index, "", error.problem)
                     continue
                 sent.append((index, checksum))
                 target = self._target(member)
@@ -262,7 +262,7 @@ class SftpSender:
             for place, refusal in self._sftp.put_all(read(folders)):
                 index, checksum = sent[place]
                 refused = refusal and self._judge(index, members[index], refusal)
-                fates[index] = refused or MemberResult(index, checksum)
+                results[index] = refused or MemberResult(index, checksum)
 
     def _send_member(self, index: int, member: Member, moving: Moving) -> MemberResult:
         target = self._target(member)

@@ -128,11 +128,11 @@ class PartialFiles:
         if parent not in self._sizes:
             listed = self._dirs.start(member, _LIST).finish()
             self._sizes[parent] = dict(_read_leftover(listed.output))
-        there = self._sizes[parent].pop(part_name(member), 0)
-        if there == _STRIPED:  # only this file: other uploaders may be writing theirs
+        existing = self._sizes[parent].pop(part_name(member), 0)
+        if existing == _STRIPED:  # only this file: other uploaders may be writing theirs
             trimmed = self._dirs.start(member, TRIM + _PRINT_SIZE).finish()
-            there = dict(_read_leftover(trimmed.output)).get(part_name(member), 0)
-        return there if RESUMABLE <= there <= member.size else 0
+            existing = dict(_read_leftover(trimmed.output)).get(part_name(member), 0)
+        return existing if RESUMABLE <= existing <= member.size else 0
 
 
 def _read_leftover(output: bytes) -> Iterator[tuple[bytes, int]]:
@@ -157,24 +157,24 @@ _RESUME: Final = (
 )
 
 
-def resume(there: int, checksum: bytes) -> bytes:
+def resume(existing: int, checksum: bytes) -> bytes:
     """Return the script that appends to the existing bytes, if they are confirmed.
 
     `checksum` is the command that prints the MD5 of its input.
     """
-    return _RESUME % (there // _PIECE, checksum)
+    return _RESUME % (existing // _PIECE, checksum)
 
 
 def compare(
-    stream: Stream, chunks: Iterable[memoryview], there: int, moving: Moving
+    stream: Stream, chunks: Iterable[memoryview], existing: int, moving: Moving
 ) -> tuple[bool, memoryview]:
-    """Hash the first `there` bytes on both sides concurrently.
+    """Hash the first `existing` bytes on both sides concurrently.
 
     Return whether they are equal, and the rest of the last chunk. The script is closed after an
     error; it would continue to hash otherwise.
     """
     try:
-        ours, rest = _pass(chunks, there, moving)
+        ours, rest = _pass(chunks, existing, moving)
         theirs = read_answer(stream, moving)
     except UploaderError:
         stream.close()
@@ -196,16 +196,16 @@ def _pass(chunks: Iterable[memoryview], length: int, moving: Moving) -> tuple[st
 
 
 _UNIT: Final = 256 * 1024  # bytes per write
-_UNABLE: Final = 97  # dd lacks a required option
-_UNWRITTEN: Final = 95  # bytes could not be written
+_DD_UNSUPPORTED: Final = 97  # dd lacks a required option
+_WRITE_FAILED: Final = 95  # bytes could not be written
 _PROBE: Final = (
     b"dd of=/dev/null bs=1 count=0 seek=0 status=none oflag=seek_bytes iflag=fullblock "
     b"</dev/null 2>/dev/null || exit %d; "
-) % _UNABLE
+) % _DD_UNSUPPORTED
 _BEGIN_STRIPES: Final = _PROBE + DROP
-_GO_ON: Final = _PROBE + b'echo "0 %d" > "./$t.at"'
+_CONTINUE_STRIPES: Final = _PROBE + b'echo "0 %d" > "./$t.at"'
 # A block is recorded only after the line that follows it; a broken connection leaves a partial one.
-_TAKE: Final = (
+_RECEIVE_BLOCKS: Final = (
     b'while IFS=" " read -r o b c; do '
     b'dd of="./$t" bs="$b" count="$c" seek="$o" status=none '
     b"oflag=seek_bytes iflag=fullblock conv=notrunc || exit 95; "
@@ -225,13 +225,13 @@ class StripedSender:
     """Sends large files over several streams where one would be slower."""
 
     def __init__(
-        self, shells: Shells, dirs: RemoteDirs, rung: HostCapabilities, limit: StreamLimit
+        self, shells: Shells, dirs: RemoteDirs, capabilities: HostCapabilities, limit: StreamLimit
     ) -> None:
         self._shells = shells
         self._dirs = dirs
         self._limit = limit
-        self._checksum = rung.checksum
-        self._able = rung.tar == "gnu"  # its dd is likely to have the options
+        self._checksum = capabilities.checksum
+        self._able = capabilities.tar == "gnu"  # its dd is likely to have the options
 
     def suits(self, size: int) -> bool:
         """Return whether several streams may be faster than one: the host is far away."""
@@ -240,22 +240,22 @@ class StripedSender:
         return FAR <= self._shells.find_round_trip(FAR) < math.inf
 
     def send(
-        self, member: Member, there: int, moving: Moving
+        self, member: Member, existing: int, moving: Moving
     ) -> tuple[IndexLine, CommandResult] | None:
-        """Send the bytes after `there`; the caller renames the file.
+        """Send the bytes after `existing`; the caller renames the file.
 
         Return None if the host does not support it, or the existing bytes differ.
         """
         with open_content(member) as source:
             chunks = source.chunks(bytearray(_UNIT))
-            rest = self._begin(member, there, chunks, moving)
+            rest = self._begin(member, existing, chunks, moving)
             if rest is None:
                 return None
-            moving(there)
+            moving(existing)
             open_stream = partial(self._open_stream, member)
             writer = StripedWriter(open_stream, self._limit, self._shells.round_trip, moving)
             try:
-                writer.write(chain((rest,), chunks), there)
+                writer.write(chain((rest,), chunks), existing)
                 line = IndexLine("" if source.remaining else source.finish(), source.inside)
             except UploaderError as error:
                 writer.abort()
@@ -265,31 +265,35 @@ class StripedSender:
         try:
             writer.finish()
         except _EndedError as error:
-            if error.finished.status == _UNWRITTEN:
+            if error.finished.status == _WRITE_FAILED:
                 self._dirs.drop(member)
             return line, error.finished
         return line, CommandResult(0, b"", b"")
 
     def _begin(
-        self, member: Member, there: int, chunks: Iterator[memoryview], moving: Moving
+        self, member: Member, existing: int, chunks: Iterator[memoryview], moving: Moving
     ) -> memoryview | None:
         """Prepare the file for streams; return the rest of the last chunk that was compared.
 
         Return None if the host does not support it, or the existing bytes differ.
         """
-        script = resume(there, self._checksum) + _GO_ON % there if there else _BEGIN_STRIPES
+        script = (
+            resume(existing, self._checksum) + _CONTINUE_STRIPES % existing
+            if existing
+            else _BEGIN_STRIPES
+        )
         stream = self._dirs.start(member, script)
         rest = memoryview(b"")
-        if there:
-            same, rest = compare(stream, chunks, there, moving)
+        if existing:
+            same, rest = compare(stream, chunks, existing, moving)
             if same:
                 stream.write(b"append\n")
         begun = stream.finish()
-        self._able = begun.status != _UNABLE
+        self._able = begun.status != _DD_UNSUPPORTED
         return rest if begun.status == 0 else None
 
-    def _open_stream(self, member: Member, optional: bool) -> "_ShellStripe":  # noqa: FBT001 - as Crew asks
-        return _ShellStripe(self._dirs.start(member, _TAKE, retry=not optional))
+    def _open_stream(self, member: Member, optional: bool) -> "_ShellStripe":  # noqa: FBT001 - by position
+        return _ShellStripe(self._dirs.start(member, _RECEIVE_BLOCKS, retry=not optional))
 
 
 class _EndedError(RejectedError):
@@ -301,7 +305,7 @@ class _EndedError(RejectedError):
 
 
 class _ShellStripe:
-    """The running script `_TAKE`; see `StripeStream`."""
+    """The running script `_RECEIVE_BLOCKS`; see `StripeStream`."""
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
@@ -357,17 +361,17 @@ class SingleSender:
         self,
         shells: Shells,
         location: bytes,
-        rung: HostCapabilities,
+        capabilities: HostCapabilities,
         limit: StreamLimit | None = None,
         *,
         find_zeros: bool = False,
     ) -> None:
         self._shells = shells
         self._compression = shells.compression
-        self._rung = rung
+        self._capabilities = capabilities
         self._dirs = RemoteDirs(shells, location)
         self._parts = PartialFiles(self._dirs)
-        self._striped = StripedSender(shells, self._dirs, rung, limit or StreamLimit(0))
+        self._striped = StripedSender(shells, self._dirs, capabilities, limit or StreamLimit(0))
         self._find_zeros = find_zeros
         self._buffer = bytearray(CHUNK)
         self._spare = False
@@ -391,14 +395,14 @@ class SingleSender:
         return self._conclude(index, member, line, finished)
 
     def _send_plain(self, member: Member, moving: Moving) -> tuple[IndexLine, CommandResult]:
-        there = self._find_part(member)
-        ratio = choose(self._compression, [member], member.size - there)
-        if ratio is None and self._striped.suits(member.size - there):
-            sent = self._send_striped(member, there, moving)
+        existing = self._find_part(member)
+        ratio = choose(self._compression, [member], member.size - existing)
+        if ratio is None and self._striped.suits(member.size - existing):
+            sent = self._send_striped(member, existing, moving)
             if sent is not None:
                 return sent
-            there = 0
-        begin = resume(there, self._rung.checksum) if there else _BEGIN
+            existing = 0
+        begin = resume(existing, self._capabilities.checksum) if existing else _BEGIN
         take = begin + unpack(_KEEP, ratio) + _OR_DROP + _CHECK % member.size
         stream = self._dirs.start(member, take + _publish(member))
         writer = CompressedWriter(
@@ -406,7 +410,7 @@ class SingleSender:
         )
         self._shells.prepare()
         try:
-            line = self._send_rest(writer, member, there, moving) if there else None
+            line = self._send_rest(writer, member, existing, moving) if existing else None
             if line is None:
                 line = self._send_whole(writer, member, moving)
         except FileChangedError:
@@ -418,15 +422,15 @@ class SingleSender:
 
     def _find_part(self, member: Member) -> int:
         """Return the size that an earlier attempt left and that may be continued."""
-        if member.size < RESUMABLE or member.anew or not self._rung.checksum:
+        if member.size < RESUMABLE or member.from_scratch or not self._capabilities.checksum:
             return 0
         return self._parts.find(member)
 
     def _send_striped(
-        self, member: Member, there: int, moving: Moving
+        self, member: Member, existing: int, moving: Moving
     ) -> tuple[IndexLine, CommandResult] | None:
         """Send over several streams; another script renames the file."""
-        sent = self._striped.send(member, there, moving)
+        sent = self._striped.send(member, existing, moving)
         if sent is None or sent[1].status != 0:
             return sent
         publish = _CHECK % member.size + _CLEAR + _publish(member)
@@ -446,17 +450,17 @@ class SingleSender:
             return IndexLine.of(source)
 
     def _send_rest(
-        self, writer: CompressedWriter, member: Member, there: int, moving: Moving
+        self, writer: CompressedWriter, member: Member, existing: int, moving: Moving
     ) -> IndexLine | None:
-        """Send the bytes after `there`; None if the existing bytes differ."""
+        """Send the bytes after `existing`; None if the existing bytes differ."""
         with open_content(member) as source, self._reading(source, moving) as chunks:
             held_back = hold_back(source, chunks)
-            same, rest = compare(writer.stream, held_back, there, moving)
+            same, rest = compare(writer.stream, held_back, existing, moving)
             if not same:
                 writer.stream.write(b"fresh\n")
                 return None
             writer.stream.write(b"append\n")
-            moving(there)
+            moving(existing)
             for chunk in chain((rest,), held_back):
                 writer.write(chunk)
                 moving(len(chunk))
@@ -469,7 +473,7 @@ class SingleSender:
 
         The file stays open from the first check on, so that a change is detected.
         """
-        if member.inside or self._rung.tar not in ("gnu", "bsd"):
+        if member.inside or self._capabilities.tar not in ("gnu", "bsd"):
             return None
         with open_source(member) as source:
             extents = self._find_extents(source, moving)

@@ -56,7 +56,7 @@ class ChannelTimer:
         self._ours = NOTHING_SPENT  # of this payload, timed in the channel's own thread
         self._others = NOTHING_SPENT  # of this payload, timed in other threads
         self._helped: dict[int, float] = {}  # processor time of other threads by thread
-        self._apart = _Moment()  # time within timed operations that does not belong to them
+        self._excluded = _Moment()  # time within timed operations that does not belong to them
         self._round_trip = float("inf")  # the shortest measured
 
     @property
@@ -68,7 +68,7 @@ class ChannelTimer:
     def count_now(self) -> None:
         """Count the time up to now, in any thread that works for the payload."""
         if self._thread == get_ident():
-            self._bring_up()
+            self._update()
         else:
             self._helped[get_ident()] = self._work()
 
@@ -82,10 +82,10 @@ class ChannelTimer:
 
     def end(self) -> None:
         """End the payload, in the same thread."""
-        self._bring_up()
+        self._update()
         self._thread = 0
 
-    def hold(self, seconds: float) -> None:
+    def throttle(self, seconds: float) -> None:
         """Sleep to keep the bandwidth limit."""
         begun = self._wall()
         time.sleep(seconds)
@@ -94,22 +94,24 @@ class ChannelTimer:
     @contextmanager
     def timed(self, share: Share) -> Iterator[None]:
         """Time an operation of the session."""
-        begun, apart = self._now(), self._apart
+        begun, exclude = self._now(), self._excluded
         try:
             yield
         finally:
-            took = self._now().since(begun).since(self._apart.since(apart))
+            took = self._now().since(begun).since(self._excluded.since(exclude))
             waited = max(0.0, took.wall - took.work)
             self._add(share(waited)._replace(cipher=took.work))
 
-    def apart(self, made: Iterable[T]) -> Iterator[T]:
+    def exclude(self, made: Iterable[T]) -> Iterator[T]:
         """Yield items; the time to create them does not count for the timed operation."""
         remaining = iter(made)
         while True:
             begun = self._now()
             each = next(remaining, None)
             took = self._now().since(begun)
-            self._apart = _Moment(self._apart.wall + took.wall, self._apart.work + took.work)
+            self._excluded = _Moment(
+                self._excluded.wall + took.wall, self._excluded.work + took.work
+            )
             if each is None:
                 return
             yield each
@@ -142,7 +144,7 @@ class ChannelTimer:
             else:
                 self._others = self._others.plus(spent)
 
-    def _bring_up(self) -> None:
+    def _update(self) -> None:
         """Count the payload's time until now; unexplained time was waiting for the disk."""
         took = self._now().since(self._begun)
         with self._lock:
@@ -257,7 +259,7 @@ class _ThrottledSftp:
         return self._sftp.round_trip
 
     def put_all(self, puts: Iterable[SmallFile]) -> Iterator[tuple[int, RejectedError | None]]:
-        answers = self._sftp.put_all(self._timer.apart(map(self._wait, puts)))
+        answers = self._sftp.put_all(self._timer.exclude(map(self._wait, puts)))
         while True:
             with self._timer.timed(_for_line):
                 answer = next(answers, None)

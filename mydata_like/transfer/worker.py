@@ -68,7 +68,7 @@ class SessionState(NamedTuple):
     """The state that the channels of one session share."""
 
     location: bytes
-    rung: HostCapabilities
+    capabilities: HostCapabilities
     compression: Compression
     limit: StreamLimit
     spares: SpareShells
@@ -76,12 +76,12 @@ class SessionState(NamedTuple):
     find_zeros: bool
 
 
-def build_state(config: WorkerConfig, rung: HostCapabilities) -> SessionState:
+def build_state(config: WorkerConfig, capabilities: HostCapabilities) -> SessionState:
     """Return the shared state for a new session."""
-    compression = Compression(available=config.compress and rung.zstd)
+    compression = Compression(available=config.compress and capabilities.zstd)
     return SessionState(
         config.location,
-        rung,
+        capabilities,
         compression,
         StreamLimit(STREAMS),
         SpareShells(),
@@ -92,7 +92,7 @@ def build_state(config: WorkerConfig, rung: HostCapabilities) -> SessionState:
 
 def build_sender(session: SshSession, shared: SessionState) -> Sender:
     """Return the sender for a channel; raises if the host grants no channel."""
-    match shared.rung.rung:
+    match shared.capabilities.access:
         case "shell":
             return ShellSender(session, shared)
         case "scp":
@@ -108,13 +108,17 @@ class ShellSender:
         self._limit = shared.limit
         self._shells = Shells(session, shared.compression, shared.spares)
         self._shells.open()
-        location, rung = shared.location, shared.rung
+        location, capabilities = shared.location, shared.capabilities
         self._location = location
         self._single = SingleSender(
-            self._shells, location, rung, shared.limit, find_zeros=shared.find_zeros
+            self._shells, location, capabilities, shared.limit, find_zeros=shared.find_zeros
         )
         named = shared.named
-        batch = BatchSender(self._shells, location, rung, named=named) if rung.tar else None
+        batch = (
+            BatchSender(self._shells, location, capabilities, named=named)
+            if capabilities.tar
+            else None
+        )
         self._batch = batch
 
     @property
@@ -129,13 +133,13 @@ class ShellSender:
     def _send(self, task: SendTask, moving: Moving) -> TaskResult:
         if task.batched and self._batch and not any(b"\n" in m.remote for m in task.members):
             return self._batch.send(task.members, moving)
-        fates: list[MemberResult] = []
+        results: list[MemberResult] = []
         for index, member in enumerate(task.members):
             try:
-                fates.append(self._single.send(index, member, moving, spare=task.spare))
+                results.append(self._single.send(index, member, moving, spare=task.spare))
             except TransientError as error:
-                return _salvage(fates, len(task.members), error)
-        return TaskResult(tuple(fates))
+                return _salvage(results, len(task.members), error)
+        return TaskResult(tuple(results))
 
     def replace(self, moves: Sequence[RenameTask], moving: Moving) -> TaskResult:
         """Move replacements into place; raises `TransientError` if the connection broke."""
@@ -146,18 +150,18 @@ class ShellSender:
         self._shells.close()
 
 
-def _salvage(fates: list[MemberResult], count: int, error: TransientError) -> TaskResult:
+def _salvage(results: list[MemberResult], count: int, error: TransientError) -> TaskResult:
     """Return the known results after the connection broke, or raise if there are none."""
-    if not fates:
+    if not results:
         raise error
     rest = (
-        MemberResult(index, "", error.problem, again=True) for index in range(len(fates), count)
+        MemberResult(index, "", error.problem, again=True) for index in range(len(results), count)
     )
-    return TaskResult((*fates, *rest), broken=True)
+    return TaskResult((*results, *rest), broken=True)
 
 
 _SWITCH: Final = 0.0002  # seconds after which a thread yields the interpreter
-_BEAT: Final = 0.1  # seconds between two progress reports
+_REPORT_INTERVAL: Final = 0.1  # seconds between two progress reports
 
 
 Connect = Callable[[WorkerConfig], tuple[SshSession, HostCapabilities]]
@@ -189,11 +193,11 @@ def _process(pipe: Pipe, connect: Connect) -> None:
     worker = _Worker(pipe, config)
     Thread(target=worker.listen, name="listen", daemon=True).start()
     try:
-        session, rung = connect(config)
+        session, capabilities = connect(config)
     except UploaderError as error:
         worker.send_reply(ALL, pack_error(error))
         return
-    worker.serve(session, rung)
+    worker.serve(session, capabilities)
     session.close()
 
 
@@ -236,9 +240,9 @@ class _Worker:
         with self._send_lock:
             self._pipe.send(ChannelReply(channel, reply))
 
-    def serve(self, session: SshSession, rung: HostCapabilities) -> None:
+    def serve(self, session: SshSession, capabilities: HostCapabilities) -> None:
         """Let channels join until one of them fails."""
-        shared = build_state(self._config, rung)
+        shared = build_state(self._config, capabilities)
         while channel := self._joining.get():
             arguments = channel, session, shared
             Thread(target=self._work, args=arguments, name="channel", daemon=True).start()
@@ -267,7 +271,9 @@ class _Worker:
         except UploaderError as error:
             channel.reply(pack_error(error))
             return
-        channel.reply(ChannelOpened(shared.rung, session.stack, session.cipher, sender.round_trip))
+        channel.reply(
+            ChannelOpened(shared.capabilities, session.stack, session.cipher, sender.round_trip)
+        )
         channel.serve(sender, build)
 
 
@@ -278,7 +284,7 @@ class _Channel:
         self.reply = reply
         self.timer = ChannelTimer()
         self._reporter = Reporter(reply, self.timer)
-        self.bucket = TokenBucket(self._reporter.report_alive, sleep=self.timer.hold)
+        self.bucket = TokenBucket(self._reporter.report_alive, sleep=self.timer.throttle)
         self._tasks: SimpleQueue[SendTask | RenameTasks | None] = SimpleQueue()
 
     def handle(self, command: TaskCommand) -> None:
@@ -343,7 +349,7 @@ class Reporter:
     def begin(self) -> None:
         """Reset the counters for the next payload."""
         self._moved = 0
-        self._next = time.monotonic() + _BEAT
+        self._next = time.monotonic() + _REPORT_INTERVAL
 
     def report_alive(self) -> None:
         """Report progress while nothing may be sent."""
@@ -356,7 +362,7 @@ class Reporter:
                 self._timer.count_now()
             now = time.monotonic()
             if now >= self._next:
-                self._next = now + _BEAT
+                self._next = now + _REPORT_INTERVAL
                 self._answer(BytesSent(self._moved, self._timer.spent))
         if self.cancelled:
             raise TransientError("The payload was cancelled.", code=LOST)
@@ -374,8 +380,8 @@ def _send_valid(sender: Sender, task: SendTask, moving: Moving) -> TaskResult:
     good = [index for index in range(len(task.members)) if index not in bad]
     members = tuple(task.members[index] for index in good)
     done = sender.send(replace(task, members=members), moving) if members else TaskResult(())
-    for fate in done.fates:
-        bad[good[fate.place]] = fate._replace(place=good[fate.place])
+    for result in done.results:
+        bad[good[result.place]] = result._replace(place=good[result.place])
     return TaskResult(tuple(bad[index] for index in sorted(bad)), done.broken)
 
 
@@ -393,8 +399,8 @@ def connect_by_ssh(config: WorkerConfig) -> tuple[SshSession, HostCapabilities]:
     """Return a session and the capabilities of its host."""
     session = connect(config.endpoint)
     try:
-        rung = config.rung or probe(session, config.location)
+        capabilities = config.capabilities or probe(session, config.location)
     except UploaderError:
         session.close()
         raise
-    return session, rung
+    return session, capabilities

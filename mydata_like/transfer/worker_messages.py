@@ -42,10 +42,10 @@ class _Message:
 class Member(NamedTuple):
     """One file of a payload: its local path, as the scan saw it, and its destination.
 
-    `remote` is the path below the staging area's location. With `anew`, bytes from earlier attempts
-    are not reused. An archive has no path, but the files `inside`. With `aside`, `remote` is a
-    temporary path for a replacement; on hosts that cannot rename, the file is only read. The `mark`
-    of the uploader is part of the temporary name.
+    `remote` is the path below the staging area's location. With `from_scratch`, bytes from earlier
+    attempts are not reused. An archive has no path, but the files `inside`. With `aside`, `remote`
+    is a temporary path for a replacement; on hosts that cannot rename, the file is only read. The
+    `mark` of the uploader is part of the temporary name.
     """
 
     path: bytes
@@ -54,7 +54,7 @@ class Member(NamedTuple):
     device: int
     inode: int
     remote: bytes
-    anew: bool = False
+    from_scratch: bool = False
     inside: tuple[ArchiveMember, ...] = ()
     aside: bool = False
     mark: bytes = b""
@@ -68,11 +68,11 @@ class Member(NamedTuple):
 
 @dataclass(slots=True)
 class WorkerConfig(_Message):
-    """The configuration of a worker; it probes the host if `rung` is None."""
+    """The configuration of a worker; it probes the host if `capabilities` is None."""
 
     endpoint: Endpoint
     location: bytes
-    rung: HostCapabilities | None = None
+    capabilities: HostCapabilities | None = None
     compress: bool = False  # where that is faster
     named: bool = False  # prove what arrived before a connection breaks, since one has broken
     find_zeros: bool = False  # and skip them
@@ -144,7 +144,7 @@ Command = JoinChannel | TaskCommand
 class ChannelOpened(_Message):
     """The session is open and grants the channel; the round trip is 0 if unknown."""
 
-    rung: HostCapabilities
+    capabilities: HostCapabilities
     stack: str
     cipher: str
     round_trip: float = 0.0
@@ -178,16 +178,16 @@ class MemberResult(NamedTuple):
 class TaskResult(_Message):
     """The end of a payload; `broken` if the session ended, and its worker with it."""
 
-    fates: tuple[MemberResult, ...]
+    results: tuple[MemberResult, ...]
     broken: bool = False
     spent: TimeByCause = NOTHING_SPENT  # as in `BytesSent`
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _make_done, (tuple(map(tuple, self.fates)), self.broken, self.spent)
+        return _make_done, (tuple(map(tuple, self.results)), self.broken, self.spent)
 
 
-def _make_done(fates: Iterable[Iterable[Any]], *others: Any) -> TaskResult:
-    return TaskResult(tuple(map(MemberResult._make, fates)), *others)
+def _make_done(results: Iterable[Iterable[Any]], *others: Any) -> TaskResult:
+    return TaskResult(tuple(map(MemberResult._make, results)), *others)
 
 
 @dataclass(slots=True)

@@ -13,7 +13,7 @@ LEAST: Final = 1024 * 1024  # bytes; smaller files are not searched
 
 _BLOCK: Final = SMALLEST_HOLE
 _CHUNK: Final = 16 * _BLOCK
-_LOOKS: Final = 16  # blocks sampled across a file
+_SAMPLES: Final = 16  # blocks sampled across a file
 _PROMISING: Final = 4  # of the sampled blocks must be zeros
 _ZEROS: Final = bytearray(_CHUNK)  # compared with a buffer at the speed of memory
 
@@ -38,9 +38,9 @@ def find_data(source: FileSource, moving: Moving) -> list[Extent]:
 def _is_promising(source: FileSource, view: memoryview) -> bool:
     # In the middle of equal parts: the first and last bytes show whether the file is cached
     # (`PageCacheTrail`), so this must not fetch them.
-    middles = (source.size * (2 * part + 1) // (2 * _LOOKS) for part in range(_LOOKS))
-    looks = (source.peek(middle - middle % _BLOCK, view) for middle in middles)
-    return sum(map(is_zero, looks)) >= _PROMISING
+    middles = (source.size * (2 * part + 1) // (2 * _SAMPLES) for part in range(_SAMPLES))
+    samples = (source.peek(middle - middle % _BLOCK, view) for middle in middles)
+    return sum(map(is_zero, samples)) >= _PROMISING
 
 
 def _walk(source: FileSource, view: memoryview, moving: Moving) -> Iterator[Extent]:

@@ -160,7 +160,7 @@ def test_nested_timings_are_not_counted_twice():
 
     desk.sheet.begin()
     with desk.sheet.timed(lambda waited: TimeByCause(line=waited)):
-        for _ in desk.sheet.apart(make()):
+        for _ in desk.sheet.exclude(make()):
             desk.hands.wait(0.5)
     desk.sheet.end()
 
@@ -170,7 +170,7 @@ def test_nested_timings_are_not_counted_twice():
 def test_being_held_back_by_a_bandwidth_is_distinguished():
     sheet = ChannelTimer()
     sheet.begin()
-    sheet.hold(0.001)
+    sheet.throttle(0.001)
     sheet.end()
 
     assert sheet.spent.bandwidth >= 0.001

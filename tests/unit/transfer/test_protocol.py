@@ -58,8 +58,8 @@ def test_fates_arrive_with_their_problems_and_readings():
     arrived = pickle.loads(pickle.dumps(TaskResult(fates, broken=True)))
 
     assert arrived == TaskResult(fates, broken=True)
-    assert [fate.again for fate in arrived.fates] == [False, True]
-    assert arrived.fates[1].problem.code == arrived.fates[1].inside[0].problem.code
+    assert [fate.again for fate in arrived.results] == [False, True]
+    assert arrived.results[1].problem.code == arrived.results[1].inside[0].problem.code
 
 
 MESSAGES = [

@@ -48,7 +48,7 @@ def send(place, *members, session=None, compression=None, rung=SHELL, named=Fals
         if len(members) == 1:
             return [SingleSender(shells, location, rung).send(0, members[0], ignore)]
         sender = BatchSender(shells, location, rung, named=named)
-        return list(sender.send(members, ignore).fates)
+        return list(sender.send(members, ignore).results)
     finally:
         shells.close()
 
