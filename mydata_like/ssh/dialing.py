@@ -30,10 +30,10 @@ def connect_first(found: Sequence[object], timeout: float) -> socket.socket:
     The timeout in seconds is for all addresses together. Raises `NoAnswerError`.
     """
     with _Race(_interleave(found), timeout) as race:
-        winner = race.run()
-    if winner is None:
+        connected = race.run()
+    if connected is None:
         raise NoAnswerError(race.reason)
-    return winner
+    return connected
 
 
 def _interleave(found: Sequence[object]) -> list[_Address]:
@@ -55,55 +55,55 @@ class _Race:
         self._waiting = list(addresses)
         self._timeout = timeout
         self._selector = selectors.DefaultSelector()
-        self._running: set[socket.socket] = set()
+        self._attempts: set[socket.socket] = set()
         self.reason = "it does not answer"
 
     def run(self) -> socket.socket | None:
         """Return the first socket that is connected, or None after the timeout."""
         deadline = time.monotonic() + self._timeout
-        while self._waiting or self._running:
+        while self._waiting or self._attempts:
             if self._waiting:
                 self._start(self._waiting.pop(0))
             left = deadline - time.monotonic()
             if left <= 0:
                 break
             pause = min(left, _HEAD_START) if self._waiting else left
-            if winner := self._wait(pause):
-                return winner
+            if connected := self._wait(pause):
+                return connected
         return None
 
     def _start(self, address: _Address) -> None:
         family, kind, protocol, _, target = address
         try:
-            runner = socket.socket(family, kind, protocol)
+            attempt = socket.socket(family, kind, protocol)
         except OSError as error:
             self._note(error)
             return
-        self._running.add(runner)
-        runner.settimeout(0)
+        self._attempts.add(attempt)
+        attempt.settimeout(0)
         try:
-            runner.connect(target)
+            attempt.connect(target)
         except BlockingIOError:
             pass
         except OSError as error:
             self._note(error)
-            self._drop(runner)
+            self._drop(attempt)
             return
-        self._selector.register(runner, selectors.EVENT_WRITE)
+        self._selector.register(attempt, selectors.EVENT_WRITE)
 
     def _wait(self, seconds: float) -> socket.socket | None:
-        if not self._running:
+        if not self._attempts:
             return None
         for key, _ in self._selector.select(seconds):
-            runner = key.fileobj
-            assert isinstance(runner, socket.socket)
-            self._selector.unregister(runner)
-            failure = runner.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+            attempt = key.fileobj
+            assert isinstance(attempt, socket.socket)
+            self._selector.unregister(attempt)
+            failure = attempt.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
             if not failure:
-                self._running.discard(runner)
-                return runner
+                self._attempts.discard(attempt)
+                return attempt
             self._note(OSError(failure, ""))
-            self._drop(runner)
+            self._drop(attempt)
         return None
 
     def _note(self, error: OSError) -> None:
@@ -112,17 +112,17 @@ class _Race:
         elif error.errno:
             self.reason = "there is no route to it"
 
-    def _drop(self, runner: socket.socket) -> None:
-        self._running.discard(runner)
-        runner.close()
+    def _drop(self, attempt: socket.socket) -> None:
+        self._attempts.discard(attempt)
+        attempt.close()
 
     def __enter__(self) -> "_Race":
         return self
 
     def __exit__(self, *_: object) -> None:
-        for runner in self._running:
+        for attempt in self._attempts:
             with suppress(OSError):
-                runner.close()
+                attempt.close()
         self._selector.close()
 
 
@@ -153,12 +153,12 @@ def dial(endpoint: Endpoint) -> socket.socket:
 def dial_any(endpoint: Endpoint, found: Sequence[object]) -> socket.socket:
     """Return a socket connected to one of the host's addresses, as `getaddrinfo` lists them."""
     try:
-        winner = connect_first(found, endpoint.connect_timeout)
+        connected = connect_first(found, endpoint.connect_timeout)
     except NoAnswerError as error:
         raise refused(endpoint, str(error)) from error
-    winner.settimeout(None)
-    winner.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return winner
+    connected.settimeout(None)
+    connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return connected
 
 
 def find_round_trip(connection: socket.socket) -> float | None:
@@ -281,18 +281,18 @@ def not_signed(endpoint: Endpoint, why: str) -> AccessDeniedError:
 
 
 def wait_ready(
-    connection: socket.socket, bell: socket.socket, *, writable: bool, seconds: float
+    connection: socket.socket, wake: socket.socket, *, writable: bool, seconds: float
 ) -> bool:
-    """Wait until the connection is readable (or optionally writable), or `bell` is readable.
+    """Wait until the connection is readable (or optionally writable), or `wake` is readable.
 
     Return whether it was the connection.
     """
     if not hasattr(select, "poll"):  # Windows, where `select` accepts large descriptors
         readers, writers, _ = select.select(
-            [connection, bell], [connection] if writable else [], [], seconds
+            [connection, wake], [connection] if writable else [], [], seconds
         )
         return connection in readers or connection in writers
     poll = select.poll()
     poll.register(connection, select.POLLIN | (select.POLLOUT if writable else 0))
-    poll.register(bell, select.POLLIN)
+    poll.register(wake, select.POLLIN)
     return connection.fileno() in dict(poll.poll(seconds * 1000))

@@ -99,7 +99,7 @@ class Stream(Protocol):
     """
 
     @property
-    def shut(self) -> float:
+    def blocked_seconds(self) -> float:
         """Total seconds that writing has waited for the command to read its input."""
 
     def write(self, data: bytes | memoryview) -> None:

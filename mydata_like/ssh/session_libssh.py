@@ -50,7 +50,7 @@ class LibsshStream:
         self._output = bytearray()
         self._errors = bytearray()
         self._widest = 0  # bytes, the maximum window so far
-        self.shut = 0.0
+        self.blocked_seconds = 0.0
 
     @property
     def _channel(self) -> Channel:
@@ -155,7 +155,7 @@ class LibsshStream:
         """Wait until the command has read some of its input."""
         begun = time.monotonic()
         self._connection.wait_until(self._has_window)
-        self.shut += time.monotonic() - begun
+        self.blocked_seconds += time.monotonic() - begun
 
     def _has_window(self) -> bool:
         self._receive_all()

@@ -54,7 +54,7 @@ class ParamikoStream:
         self._channel = channel
         self._output = bytearray()
         self._errors = bytearray()
-        self.shut = 0.0
+        self.blocked_seconds = 0.0
         channel.settimeout(_PAUSE)
 
     def write(self, data: bytes | memoryview) -> None:
@@ -110,7 +110,7 @@ class ParamikoStream:
             return self._send_on(piece)
         begun = time.monotonic()
         count = self._send_on(piece)
-        self.shut += time.monotonic() - begun
+        self.blocked_seconds += time.monotonic() - begun
         return count
 
     def _send_on(self, piece: memoryview) -> int | None:

@@ -187,7 +187,7 @@ class SharedSocket(ABC):
             self.pump()
 
     def _watch(self, seconds: float, *, writable: bool) -> bool:
-        """Wait for the socket or the bell; return whether it was the socket."""
+        """Wait for the socket or a wake-up; return whether it was the socket."""
         ready = dialing.wait_ready(
             self._watched_socket, self._wake_receiver, writable=writable, seconds=seconds
         )

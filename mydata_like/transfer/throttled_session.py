@@ -221,8 +221,8 @@ class _ThrottledStream:
         self.close = stream.close
 
     @property
-    def shut(self) -> float:
-        return self._stream.shut
+    def blocked_seconds(self) -> float:
+        return self._stream.blocked_seconds
 
     def write(self, data: bytes | memoryview) -> None:
         for piece in self._bucket.pieces(memoryview(data)):
@@ -237,11 +237,11 @@ class _ThrottledStream:
             return self._stream.finish()
 
     def _write(self, piece: memoryview) -> None:
-        shut = self._stream.shut
+        blocked_seconds = self._stream.blocked_seconds
 
         def share(waited: float) -> TimeByCause:
-            for_room = min(waited, self._stream.shut - shut)
-            return self._timer.answer(for_room)._replace(line=waited - for_room)
+            blocked = min(waited, self._stream.blocked_seconds - blocked_seconds)
+            return self._timer.answer(blocked)._replace(line=waited - blocked)
 
         with self._timer.timed(share):
             self._stream.write(piece)

@@ -13,7 +13,7 @@ from mydata_like.ssh.session import CommandResult, SftpSession
 class LocalStream:
     """A local process as the remote command; `allow` says how much of a write gets through."""
 
-    shut = 0.0
+    blocked_seconds = 0.0
 
     def __init__(
         self, command: bytes, allow: Callable[[int], int], path: str | None = None

@@ -33,7 +33,7 @@ ENDLESS: Final = 1 << 30  # bytes that a host sends after all
 class _Answering:
     """A stream on which a host says what the input holds, and then zeros as if for ever."""
 
-    shut = 0.0
+    blocked_seconds = 0.0
 
     def __init__(self, said: bytes, filling: int = 0) -> None:
         self._said = io.BytesIO(said)

@@ -33,7 +33,7 @@ class Server:
     def __init__(self, hands, *, start=0.0, write=(0.0, 0.0, 0.0), finish=0.0):
         self.hands = hands
         self.times = start, write, finish
-        self.shut = 0.0
+        self.blocked_seconds = 0.0
 
     def start(self, command):
         self.hands.wait(self.times[0])
@@ -43,7 +43,7 @@ class Server:
         work, line, shut = self.times[1]
         self.hands.toil(work)
         self.hands.wait(line + shut)
-        self.shut += shut
+        self.blocked_seconds += shut
 
     def finish(self):
         self.hands.wait(self.times[2])
