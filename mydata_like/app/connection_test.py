@@ -174,7 +174,7 @@ def _try_host(endpoint: Endpoint, location: bytes, approval_request: ApprovalReq
     name = f"host {endpoint.host}"
     try:
         with visit(endpoint, location) as there:
-            return _ok(name, f"Login and upload work: {there.rung.why}.")
+            return _ok(name, f"Login and upload work: {there.capabilities.why}.")
     except AccessDeniedError as error:
         return _failed(name, approval_request.explain(error))
     except UploaderError as error:
@@ -192,13 +192,13 @@ def _send(transport: Transport, file: LocalFile, name: str) -> str:
 
 
 def _check_file(there: Visit, name: str, checksum: str) -> TestStep:
-    found = there.look_at(name.encode())
+    found = there.inspect(name.encode())
     sent = f"A file of {format_size(_SIZE)} was sent"
     if found.size == _SIZE and found.checksum == checksum:
         return _ok("file", f"{sent} and read back: size and checksum are correct.")
     if found.size == _SIZE and not found.checksum:
         return _ok("file", f"{sent} and has the correct size; this host computes no checksums.")
-    if found.size is None and there.rung.rung != "shell":
+    if found.size is None and there.capabilities.access != "shell":
         return TestStep(
             "file", StepResult.UNPROVEN, f"{sent}; this host cannot report whether it arrived."
         )

@@ -49,10 +49,12 @@ def list_components() -> list[Component]:
         )
         wanted += needs
     del found[PROGRAM]
-    return sorted([*found.values(), *_below()], key=lambda component: component.name.lower())
+    return sorted(
+        [*found.values(), *_list_runtimes()], key=lambda component: component.name.lower()
+    )
 
 
-def _below() -> Iterator[Component]:
+def _list_runtimes() -> Iterator[Component]:
     """Yield the components that are not packages: those of Python itself."""
     yield Component("Python", platform.python_version(), "PSF-2.0")
     yield Component("OpenSSL", ssl.OPENSSL_VERSION.split()[1], "Apache-2.0")
@@ -80,12 +82,12 @@ def _plain(name: str) -> str:
 
 
 def _name_licence(installed: Distribution) -> str:
-    told = installed.metadata
+    metadata = installed.metadata
     for key in ("License-Expression", "License"):
-        first = told[key].strip().partition("\n")[0] if key in told else ""
+        first = metadata[key].strip().partition("\n")[0] if key in metadata else ""
         if 0 < len(first) <= _LONGEST:
             return first
-    kinds = (kind for kind in told.get_all("Classifier") or () if kind.startswith(_CLASSIFIER))
+    kinds = (kind for kind in metadata.get_all("Classifier") or () if kind.startswith(_CLASSIFIER))
     return next((kind.removeprefix(_CLASSIFIER) for kind in kinds), "")
 
 
@@ -137,14 +139,14 @@ def _find_libraries() -> Iterator[Library]:
     yield Library("PySide6-Essentials", qt)
     yield Library("Qt", qt, "PySide6-Essentials", "window")  # both have the same version number
     yield Library(_LIBSSH, _version(_LIBSSH))
-    yield Library("libssh", _ask(_libssh), _LIBSSH, "SSH")
-    yield Library("OpenSSL", _ask(_openssl_of_libssh), _LIBSSH, "SSH")
+    yield Library("libssh", _query(_libssh), _LIBSSH, "SSH")
+    yield Library("OpenSSL", _query(_openssl_of_libssh), _LIBSSH, "SSH")
     yield Library("cryptography", _version("cryptography"))
     yield Library(
-        "OpenSSL", _ask(_openssl_of_cryptography), "cryptography", "keys; SSH by paramiko"
+        "OpenSSL", _query(_openssl_of_cryptography), "cryptography", "keys; SSH by paramiko"
     )
     yield Library("zstandard", _version("zstandard"))
-    yield Library("zstd", _ask(_zstd), "zstandard", "compression")
+    yield Library("zstd", _query(_zstd), "zstandard", "compression")
     for name in _PACKAGES:
         yield Library(name, _version(name))
 
@@ -156,8 +158,8 @@ def _version(package: str) -> str:
         return MISSING
 
 
-def _ask(question: Callable[[], str]) -> str:
-    """Return an answer of a library; some builds lack the function."""
+def _query(question: Callable[[], str]) -> str:
+    """Return the result of a library function; some builds lack it."""
     try:
         return question()
     except ModuleNotFoundError:
@@ -166,9 +168,9 @@ def _ask(question: Callable[[], str]) -> str:
         return UNKNOWN
 
 
-def _number(told: str) -> str:
+def _number(text: str) -> str:
     """Return number and date from OpenSSL's version text: `OpenSSL 3.4.0 22 Oct 2024`."""
-    return told.removeprefix("OpenSSL ").strip()
+    return text.removeprefix("OpenSSL ").strip()
 
 
 def _libssh() -> str:

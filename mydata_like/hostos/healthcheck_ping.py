@@ -37,14 +37,14 @@ def call_signal(url: str) -> Problem | None:
             session.trust_env = not is_loopback(urlsplit(url).hostname or "")
             with session.get(
                 url, headers=_HEADERS, timeout=_TIMEOUT, allow_redirects=False, stream=True
-            ) as answer:
-                status = answer.status_code
+            ) as response:
+                status = response.status_code
     except (requests.RequestException, ValueError) as error:
-        return _unheard(type(error).__name__)
-    return None if 200 <= status < 300 else _unheard(f"it answers with status {status}")
+        return _signal_failed(type(error).__name__)
+    return None if 200 <= status < 300 else _signal_failed(f"it answers with status {status}")
 
 
-def _unheard(why: str) -> Problem:
+def _signal_failed(why: str) -> Problem:
     # The address is left out: for most such services it is as secret as a password.
     return Problem(
         "monitor.no-signal",

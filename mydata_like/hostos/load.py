@@ -63,7 +63,7 @@ class HostLoad:
         running = _list_running()
         for name in names:
             candidates = (running.get(form, ()) for form in _forms(name))
-            if any(_is_meant(process, name) for found in candidates for process in found):
+            if any(_matches(process, name) for found in candidates for process in found):
                 return name
         return None
 
@@ -148,7 +148,7 @@ def _plain(name: str | None) -> str:
     return (name or "").lower()
 
 
-def _is_meant(process: psutil.Process, program: str) -> bool:
+def _matches(process: psutil.Process, program: str) -> bool:
     """Return whether a process of this name is the program, still running and not ours."""
     try:
         if process.status() == psutil.STATUS_ZOMBIE or _is_ours(process):

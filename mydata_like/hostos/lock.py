@@ -131,7 +131,7 @@ class Lease:
         self._held = False
         self.missing = False  # a lock file is needed, but could not be written
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Raise `AlreadyRunningError` if another run works on some of the same files."""
         self._refuse_others()
 
@@ -175,7 +175,7 @@ class Lease:
                 return False
             self._write("r+b")
         except FileNotFoundError:
-            self._make_again()
+            self._recreate()
         except OSError as error:
             logger.warning("The lock file %s could not be renewed: %s", self._file, error)
         return self._held
@@ -201,10 +201,10 @@ class Lease:
         # Text of the same length in place: a reader never sees half of it.
         with self._file.open(mode) as file:
             if mode == "xb":
-                _show_to_all(file.fileno())
+                _make_readable(file.fileno())
             file.write(self._content)
 
-    def _make_again(self) -> None:
+    def _recreate(self) -> None:
         """Create the file again after it was deleted, unless another run did so first."""
         try:
             with self._times_kept():
@@ -243,12 +243,12 @@ class Lease:
         if holder and holder.is_gone():
             return True
         try:
-            return abs(self._ask_time() - file.stat().st_mtime) > EXPIRY
+            return abs(self._read_server_time() - file.stat().st_mtime) > EXPIRY
         except OSError:  # it has just been deleted
             return True
 
-    def _ask_time(self) -> float:
-        """Return the time of the file server's clock, else of our own."""
+    def _read_server_time(self) -> float:
+        """Return the time of the file server's clock, or of our own if that is impossible."""
         probe = self._directory / f".mydata-like-{secrets.token_hex(8)}.lock"
         with suppress(OSError), self._times_kept():
             with probe.open("xb") as file:
@@ -282,7 +282,7 @@ class Lease:
                 os.utime(self._directory, ns=times)
 
 
-def _show_to_all(descriptor: int) -> None:
+def _make_readable(descriptor: int) -> None:
     """Let other accounts read the lock file but not write it, independent of the umask."""
     if sys.platform != "win32":
         with suppress(OSError):  # on a share whose server controls the modes
@@ -353,16 +353,16 @@ def lock_data_directory(
     """
     name = format_path(os.path.realpath(data_directory))
     note = _note_file(state, data_directory)
-    with _hold(_of(note, shard), _describe_run(name, shard), clock):
+    with _hold(_find_note(note, shard), _describe_run(name, shard), clock):
         # Ours is held before we check: of two concurrent runs, at least one sees the other.
         for other in _find_overlapping(note, shard):
-            with _hold(_of(note, other), _describe_run(name, other), clock):
+            with _hold(_find_note(note, other), _describe_run(name, other), clock):
                 pass
         lease = Lease(data_directory, shard, LockHolder.here(clock))
         with _directory_locked(data_directory, shard, lease) as locked:
             try:
                 if locked and shard == WHOLE and is_local(data_directory):
-                    lease.look()
+                    lease.check()
                 else:
                     lease.take()
                 yield lease
@@ -433,15 +433,17 @@ def _describe_run(name: str, shard: Shard) -> str:
     return f"Another run is in progress on {part}{name}"
 
 
-def _of(note: Path, shard: Shard) -> Path:
-    """Return the note file of a shard, given that of the whole."""
+def _find_note(note: Path, shard: Shard) -> Path:
+    """Return the note file of a shard, given that of the whole data directory."""
     return note.parent / shard.place / note.name
 
 
 def _find_overlapping(note: Path, shard: Shard) -> list[Shard]:
     """Return the shards that share files with this one and have a running or killed run."""
     found = find_shards(note.parent)
-    return [it for it in (WHOLE, *found) if it.total != shard.total and _of(note, it).exists()]
+    return [
+        it for it in (WHOLE, *found) if it.total != shard.total and _find_note(note, it).exists()
+    ]
 
 
 def find_shards(state: Path) -> list[Shard]:
@@ -453,7 +455,7 @@ def find_shards(state: Path) -> list[Shard]:
 
 def is_locked(state: Path, data_directory: bytes, shard: Shard = WHOLE) -> bool:
     """Return whether a run is in progress on the data directory or a shard, without blocking it."""
-    return _is_held(_of(_note_file(state, data_directory), shard))
+    return _is_held(_find_note(_note_file(state, data_directory), shard))
 
 
 def is_watched(state: Path) -> bool:
@@ -528,7 +530,7 @@ def _release(lock: FileLock, note: Path) -> None:
 
 
 def _write_note(note: Path, clock: Clock) -> None:
-    """Write who holds the lock, for the message of runs that cannot get it."""
+    """Write the note about the holder, for the message of other runs."""
     try:
         write_private(note, LockHolder.here(clock).format().encode())
     except SettingsError as error:

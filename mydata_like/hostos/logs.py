@@ -90,7 +90,7 @@ def logging_to(folder: Path, redact: Redaction, style: LogStyle) -> Iterator[Non
     level, hook = root.level, threading.excepthook
     root.addHandler(handler)
     root.setLevel(style.level)
-    threading.excepthook = _log_end_of_thread
+    threading.excepthook = _log_thread_error
     if problem:
         logger.warning("The log cannot be written to %s: %s", folder, problem)
     try:
@@ -118,14 +118,14 @@ def _open_handler(folder: Path, style: LogStyle) -> tuple[logging.Handler, Excep
 
 
 class _PrivateHandler(RotatingFileHandler):
-    """Makes each file readable by its owner only, also after rotation."""
+    """Creates each file readable by its owner only, also after rotation."""
 
     def _open(self) -> TextIOWrapper:
         make_private_file(Path(self.baseFilename))
         return super()._open()
 
 
-def _log_end_of_thread(ended: threading.ExceptHookArgs) -> None:
+def _log_thread_error(ended: threading.ExceptHookArgs) -> None:
     if ended.exc_value is None or isinstance(ended.exc_value, SystemExit):
         return
     name = ended.thread.name if ended.thread else "unknown"
@@ -201,26 +201,26 @@ class LogFollower:
         self._level = "INFO"
 
     def read(self) -> list[LogLine]:
-        """Return the new lines (at first all lines), at most as many as wanted."""
+        """Return the new lines (all lines in the first call), but at most the configured number."""
         if self._position is None:
             files = [self._older(number) for number in range(FILES - 1, 0, -1)]
             lines: deque[LogLine] = deque(maxlen=self._most)
             for file in files:
                 lines.extend(self._parse(self._read(file, 0, -1)))
-            lines.extend(self._go_on(self._file))
+            lines.extend(self._read_current(self._file))
             return list(lines)
         return list(self._catch_up())
 
     def _catch_up(self) -> Iterator[LogLine]:
         before = self._position
         if before is not None and _inode_of(self._file) != before.inode:
-            aside = self._older(1)
-            if _inode_of(aside) == before.inode:
-                yield from self._parse(self._read(aside, before.offset, -1))
+            rotated = self._older(1)
+            if _inode_of(rotated) == before.inode:
+                yield from self._parse(self._read(rotated, before.offset, -1))
             self._position = None
-        yield from self._go_on(self._file)
+        yield from self._read_current(self._file)
 
-    def _go_on(self, file: Path) -> Iterator[LogLine]:
+    def _read_current(self, file: Path) -> Iterator[LogLine]:
         """Read the complete lines of the current file."""
         inode, offset = _inode_of(file), self._position.offset if self._position else 0
         content = self._read(file, offset, MOST_AT_ONCE if self._position else -1)

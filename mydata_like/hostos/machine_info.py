@@ -106,8 +106,8 @@ if sys.platform == "win32":
 
 def _macos_id() -> str:
     words = ("/usr/sbin/ioreg", "-rd1", "-c", "IOPlatformExpertDevice")
-    said = subprocess.run(words, capture_output=True, text=True, check=True, timeout=5).stdout  # noqa: S603 - a fixed program
-    found = re.search(r'"IOPlatformUUID" = "([^"]+)"', said)
+    output = subprocess.run(words, capture_output=True, text=True, check=True, timeout=5).stdout  # noqa: S603 - a fixed program
+    found = re.search(r'"IOPlatformUUID" = "([^"]+)"', output)
     return found[1] if found else ""
 
 

@@ -76,8 +76,8 @@ SELDOM: Final = (50_000, 20, 50)  # thresholds of the three generations; see `gc
 def gc_disabled_for_imports() -> Iterator[None]:
     """Disable garbage collection in this context, and exclude its objects from later ones.
 
-    Imported modules stay until the end. Scanning them repeatedly during the import takes a fifth
-    of a run's start.
+    Imported modules are never freed. Scanning them repeatedly during the import takes a fifth of a
+    run's start.
     """
     gc.disable()
     try:

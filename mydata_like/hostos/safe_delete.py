@@ -61,7 +61,7 @@ if sys.platform == "linux":
             self._leased = False
             self._refusal = self._take_lease()
 
-        def look(self) -> FileUse:
+        def find_use(self) -> FileUse:
             """Return whether a program has the file open for writing, waits to, or locks it."""
             if self._refusal is not FileUse.NONE:
                 return self._refusal
@@ -145,7 +145,7 @@ else:
         def __init__(self, descriptor: int) -> None:
             del descriptor
 
-        def look(self) -> FileUse:
+        def find_use(self) -> FileUse:
             """Return that no program is known to write to the file."""
             return FileUse.NONE
 
@@ -166,7 +166,7 @@ _CHUNK: Final = 1024 * 1024
 _LAG_NS: Final = 20_000_000  # time stamps may lag behind the clock by this,
 _COARSE_LAG_NS: Final = 2_000_000_000  # or by this if they have whole seconds only
 _SECOND_NS: Final = 1_000_000_000
-_LAST_MOMENT: Final = 0.001  # seconds in which a program may open a file that it has looked up
+_OPEN_DELAY: Final = 0.001  # seconds in which a program may open a file that it has looked up
 
 LINK = Problem(
     "free.link",
@@ -237,11 +237,11 @@ class FileToDelete:
                 with errors_translated(self._entry.key):
                     os.unlink(aside, dir_fd=self._folder)
             except BaseException:
-                self._put_back(aside)
+                self._restore(aside)
                 raise
 
     def _check_unused(self, guard: WriteGuard) -> None:
-        use = guard.look()
+        use = guard.find_use()
         if use is FileUse.OPEN:
             raise self._changed("free.open", "is open in a program that may write to it")
         if use is FileUse.LOCKED:
@@ -265,7 +265,7 @@ class FileToDelete:
         if not same or first[0].st_ctime_ns != first[1].st_ctime_ns:
             raise self._changed("free.changed", "was replaced or changed by another program")
         self._check_unused(guard)
-        time.sleep(_LAST_MOMENT)
+        time.sleep(_OPEN_DELAY)
         self._check_unused(guard)
         for before, after in zip(first, self._find_states(aside), strict=True):
             if (_Stamp.of(before), before.st_ctime_ns) != (_Stamp.of(after), after.st_ctime_ns):
@@ -283,7 +283,7 @@ class FileToDelete:
         if not same or after.st_ctime_ns != self._before.st_ctime_ns:
             raise self._changed("free.changed", "has been changed or replaced")
 
-    def _put_back(self, aside: bytes) -> None:
+    def _restore(self, aside: bytes) -> None:
         """Restore the name of the renamed file, unless another file has the name by now."""
         here = {"src_dir_fd": self._folder, "dst_dir_fd": self._folder}
         try:
@@ -345,7 +345,7 @@ def _translated(key: bytes, error: OSError) -> FileChangedError:
 
 
 _FILE: Final = os.O_RDONLY | NO_LINK | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
-_AWAY = Problem(
+_MISSING = Problem(
     "free.gone", "The folder of the file does not exist.", "Check that its drive is connected."
 )
 _SPECIAL = Problem(
@@ -382,7 +382,7 @@ class SafeDirectory:
         folder, _, name = local.rpartition(b"/")
         try:
             with self._folder(folder) as above:
-                for found in _look(above, name, folder) if name else _walk(above, b""):
+                for found in _find_below(above, name, folder) if name else _walk(above, b""):
                     yield found._replace(key=self.prefix + found.key)
         except FileChangedError as error:
             yield CleanupCandidate(key, 0, error.problem)
@@ -425,31 +425,31 @@ class SafeDirectory:
 class SafeDirectories:
     """The data directory and all extra sources; each file belongs to one of them."""
 
-    def __init__(self, premises: Sequence[SafeDirectory]) -> None:
-        self._premises = sorted(premises, key=lambda one: len(one.prefix), reverse=True)
+    def __init__(self, directories: Sequence[SafeDirectory]) -> None:
+        self._directories = sorted(directories, key=lambda one: len(one.prefix), reverse=True)
 
     def find(self, key: bytes) -> Iterator[CleanupCandidate]:
         """Yield a file, or all that is in a folder and below it."""
-        premises = self._choose(key)
-        return premises.find(key) if premises else iter([CleanupCandidate(key, 0, _AWAY)])
+        directory = self._choose(key)
+        return directory.find(key) if directory else iter([CleanupCandidate(key, 0, _MISSING)])
 
     @contextmanager
     def hold(self, entry: Entry) -> Iterator[FileToDelete]:
         """Open the file that a ledger entry describes; raises like `SafeDirectory.hold`."""
-        premises = self._choose(entry.key)
-        if premises is None:
-            raise FileChangedError(_AWAY.message, hint=_AWAY.hint, code=_AWAY.code)
-        with premises.hold(entry) as held:
+        directory = self._choose(entry.key)
+        if directory is None:
+            raise FileChangedError(_MISSING.message, hint=_MISSING.hint, code=_MISSING.code)
+        with directory.hold(entry) as held:
             yield held
 
     def _choose(self, key: bytes) -> SafeDirectory | None:
         """Return the directory of a file; only keys in the data directory are relative."""
         absolute = key.startswith(b"/")
-        fitting = (one for one in self._premises if (key + b"/").startswith(one.prefix))
+        fitting = (one for one in self._directories if (key + b"/").startswith(one.prefix))
         return next((one for one in fitting if bool(one.prefix) == absolute), None)
 
 
-def _look(above: int, name: bytes, folder: bytes) -> Iterator[CleanupCandidate]:
+def _find_below(above: int, name: bytes, folder: bytes) -> Iterator[CleanupCandidate]:
     """Yield a file in an open folder, or all files in one of its folders."""
     key = folder + b"/" + name if folder else name
     with errors_translated(key):
@@ -476,6 +476,6 @@ def _walk(folder: int, key: bytes) -> Iterator[CleanupCandidate]:
         names = sorted(map(os.fsencode, os.listdir(folder)))
     for name in names:
         try:
-            yield from _look(folder, name, key)
+            yield from _find_below(folder, name, key)
         except FileChangedError as error:
             yield CleanupCandidate(key + b"/" + name if key else name, 0, error.problem)

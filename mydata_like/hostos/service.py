@@ -28,19 +28,19 @@ NAME: Final = "mydata-like"
 LABEL: Final = "org.mydata-like.watch"
 TASK: Final = r"\mydata-like\watch"
 MARK: Final = "Made by mydata-like, which removes it as well"
-_AGAIN: Final = 60  # seconds until a service that failed is started again
-_STOPPING: Final = 30  # seconds until one that does not stop is killed
+_RESTART_DELAY: Final = 60  # seconds until a service that failed is started again
+_STOP_TIMEOUT: Final = 30  # seconds until one that does not stop is killed
 _NO_KEYRING: Final = (
     "While no user is logged in, the keyring is locked. Store the API key in the secrets file: "
     "mydata-like settings set-key --store file"
 )
 _NETWORK: Final = ("Wants=network-online.target", "After=network-online.target")
-_MANNERS: Final = (
+_PROCESS_OPTIONS: Final = (
     "Restart=on-failure",
-    f"RestartSec={_AGAIN}",
-    "RestartPreventExitStatus=2",  # invalid settings stay so until the user changes them
+    f"RestartSec={_RESTART_DELAY}",
+    "RestartPreventExitStatus=2",  # invalid settings stay invalid until the user changes them
     "KillMode=mixed",
-    f"TimeoutStopSec={_STOPPING}",
+    f"TimeoutStopSec={_STOP_TIMEOUT}",
     "Nice=10",
     "IOSchedulingClass=best-effort",
     "IOSchedulingPriority=7",
@@ -48,7 +48,7 @@ _MANNERS: Final = (
     "LimitCORE=0",  # memory holds the API key and the private key
 )
 # Options that a user's own service manager supports as well: filters of system calls.
-_CONFINED: Final = (
+_SANDBOX_OPTIONS: Final = (
     "NoNewPrivileges=yes",
     "LockPersonality=yes",
     "MemoryDenyWriteExecute=yes",
@@ -64,7 +64,7 @@ _CONFINED: Final = (
 # Not set, as they would break something: ProtectProc= and ProcSubset= (pauses depend on which
 # programs run and whether they wait for disks), RemoveIPC= (other programs of the account use
 # IPC), PrivateUsers= (the owners of files are read), IPAddressAllow= (hosts are given by name).
-_GUARDS: Final = (
+_FILE_SYSTEM_OPTIONS: Final = (
     "ProtectSystem=strict",
     "ProtectHome=read-only",
     "PrivateTmp=yes",
@@ -77,7 +77,7 @@ _GUARDS: Final = (
     "ProtectKernelModules=yes",
     "ProtectKernelTunables=yes",
 )
-_READ_ALL: Final = "CAP_DAC_READ_SEARCH"  # what root needs to read the files of others
+_READ_ALL: Final = "CAP_DAC_READ_SEARCH"  # to read the files of other accounts as root
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,11 +86,11 @@ class ServiceCommand:
 
     words: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
-    account: str = ""  # runs with its permissions
+    account: str = ""  # the service runs with its permissions
     uid: int = 0  # of the user who installs it, if the system has user ids
     everyone: bool = False  # starts with the computer rather than when the user logs in
     writable: tuple[str, ...] = ()  # the only folders to which a service for everyone may write
-    as_root: bool = False  # its account is root
+    as_root: bool = False  # the account is root
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,8 +159,8 @@ def _systemd_lines(command: ServiceCommand) -> Iterator[str]:
     yield f"ExecStart={' '.join(_quote_exec(word) for word in command.words)}"
     yield from (f"Environment={_quote(f'{k}={v}')}" for k, v in command.environment.items())
     yield from (f"User={command.account}",) if for_all else ()
-    yield from _MANNERS
-    yield from _CONFINED
+    yield from _PROCESS_OPTIONS
+    yield from _SANDBOX_OPTIONS
     yield from (
         _guard(command) if for_all else ()
     )  # a user's own service manager is not allowed more
@@ -172,7 +172,7 @@ def _systemd_lines(command: ServiceCommand) -> Iterator[str]:
 
 def _guard(command: ServiceCommand) -> Iterator[str]:
     yield f"CapabilityBoundingSet={_READ_ALL if command.as_root else ''}"
-    yield from _GUARDS
+    yield from _FILE_SYSTEM_OPTIONS
     # The minus sign allows a folder to be missing when the service starts.
     if command.writable:
         folders = (_quote(f"-{folder}") for folder in command.writable)
@@ -201,8 +201,8 @@ def _define_launchd(command: ServiceCommand, home: PurePath) -> ServiceDefinitio
         "EnvironmentVariables": dict(command.environment),
         "RunAtLoad": True,
         "KeepAlive": {"SuccessfulExit": False},
-        "ThrottleInterval": _AGAIN,
-        "ExitTimeOut": _STOPPING,
+        "ThrottleInterval": _RESTART_DELAY,
+        "ExitTimeOut": _STOP_TIMEOUT,
         "ProcessType": "Background",
         "LowPriorityIO": True,
         "Nice": 10,
@@ -281,7 +281,7 @@ def _task_text(command: ServiceCommand) -> str:
     <ExecutionTimeLimit>PT0S</ExecutionTimeLimit>
     <Priority>8</Priority>
     <RestartOnFailure>
-      <Interval>PT{_AGAIN // 60}M</Interval>
+      <Interval>PT{_RESTART_DELAY // 60}M</Interval>
       <Count>999</Count>
     </RestartOnFailure>
   </Settings>
@@ -402,8 +402,8 @@ def _run(command: tuple[str, ...]) -> str:
         return str(error)[:_MOST_OUTPUT]
     if ended.returncode == 0:
         return ""
-    said = (ended.stderr or ended.stdout).decode("utf-8", "replace").strip()
-    return said[:_MOST_OUTPUT] or f"exit code {ended.returncode}"
+    output = (ended.stderr or ended.stdout).decode("utf-8", "replace").strip()
+    return output[:_MOST_OUTPUT] or f"exit code {ended.returncode}"
 
 
 def _require_ours(file: Path) -> None:

@@ -1,4 +1,4 @@
-"""Keeps this computer from going to sleep, with the means of its system."""
+"""Keeps this computer from going to sleep, with a system program or function."""
 
 import logging
 import subprocess
@@ -7,7 +7,8 @@ from typing import Final
 
 logger = logging.getLogger(__name__)
 
-# Both run `cat`, which ends with its input, so a killed process does not keep it awake.
+# Both run `cat`, which ends when its input closes, so a killed process does not keep the computer
+# awake.
 _KEEPER: Final = (
     ("caffeinate", "-i", "cat")
     if sys.platform == "darwin"
@@ -20,7 +21,7 @@ _TIMEOUT: Final = 5.0  # seconds for such a program to end
 
 
 class SleepInhibitor:
-    """Keeps Linux (systemd-inhibit) and macOS (caffeinate) awake with a program of theirs."""
+    """Keeps the computer awake on Linux (systemd-inhibit) and macOS (caffeinate)."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None

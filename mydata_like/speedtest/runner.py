@@ -179,7 +179,7 @@ class SpeedTestRunner:
         self._unknown: list[str] = []
         self._here = NOT_TOLD
         self._about = HostInfo(NOT_TOLD, one_machine=False)
-        self._rung = HostCapabilities("")
+        self._capabilities = HostCapabilities("")
         self._round_trip = 0.0  # seconds; 0 if unknown
         self._sessions = 1  # that a run would open
         self._cipher = ""
@@ -192,11 +192,11 @@ class SpeedTestRunner:
             here=self._here,
             there=self._about.machine,
             one_machine=self._about.one_machine,
-            rung=self._rung.rung,
+            rung=self._capabilities.access,
             cipher=self._cipher,
             channels=self._channels,
             sessions=self._sessions,
-            zstd=self._rung.zstd,
+            zstd=self._capabilities.zstd,
             unknown=tuple(self._unknown),
         )
 
@@ -226,7 +226,7 @@ class SpeedTestRunner:
 
     def recall(self, found: SpeedTestResult) -> None:
         """Load the results of an earlier test, so that `remeasure` needs no new one."""
-        self._rung, self._here, self._sessions = (
+        self._capabilities, self._here, self._sessions = (
             HostCapabilities(found.rung),
             found.here,
             found.sessions,
@@ -240,12 +240,12 @@ class SpeedTestRunner:
         The host's capabilities are read again, because they can have changed since an earlier test.
         """
         staging = self._target.staging
-        if staging is None or self._rung.rung != "shell":
+        if staging is None or self._capabilities.access != "shell":
             return
         self._budget.begin()
         with closing(connect(staging.endpoint)) as session:
-            self._rung = probe(session, staging.location)
-            if self._rung.rung != "shell":
+            self._capabilities = probe(session, staging.location)
+            if self._capabilities.access != "shell":
                 self._unknown.append(_NO_PROOF)
                 return
             try:
@@ -303,10 +303,10 @@ class SpeedTestRunner:
             self._unknown.append(self._target.why)
             return
         with closing(connect(staging.endpoint)) as session:
-            self._rung = probe(session, staging.location)
-            if self._rung.rung == "shell":
+            self._capabilities = probe(session, staging.location)
+            if self._capabilities.access == "shell":
                 yield from self._measure_by_shell(staging, session)
-            elif self._rung.rung == "sftp":
+            elif self._capabilities.access == "sftp":
                 yield from self._measure_by_sftp(staging, session)
             else:
                 self._unknown.append(_SCP_ONLY)
@@ -315,13 +315,13 @@ class SpeedTestRunner:
         host, budget = RemoteHost(session, staging.location, staging.folder.encode()), self._budget
         host.clean()
         try:
-            self._about = host.describe(self._rung.cpus)
+            self._about = host.describe(self._capabilities.cpus)
             for measured in host.measure_round_trip(budget):
                 self._round_trip = self._round_trip or measured.value
                 yield measured
             with self._open_pool(staging) as pool:
                 yield from self._flood(pool)
-                disk = partial(host.measure_disk, budget, self._rung.tar)
+                disk = partial(host.measure_disk, budget, self._capabilities.tar)
                 yield from self._try("The disk of the server", disk)
                 spared = self._budget.effort.flood * len(self._target.transfer.ciphers)
                 together = partial(self._measure_end_to_end, staging, self._target.transfer, spared)
@@ -357,7 +357,7 @@ class SpeedTestRunner:
 
     def _count_sessions(self, round_trip: float) -> int:
         here = self._here.cpus or 1
-        return count_sessions([here, self._rung.cpus or here], round_trip)
+        return count_sessions([here, self._capabilities.cpus or here], round_trip)
 
     def _flood(self, pool: FloodPool, files: tuple[bytes, ...] = ()) -> Iterator[Measurement]:
         set_up: list[float] = []

@@ -1,7 +1,7 @@
 """Keys of an SSH agent, which also signs with FIDO devices and smart cards.
 
-The protocol is draft-ietf-sshm-ssh-agent; paramiko's own client finds its agent by SSH_AUTH_SOCK
-only, and fails where the comment of any key is not UTF-8.
+The protocol is draft-ietf-sshm-ssh-agent. paramiko's own client finds its agent only by
+SSH_AUTH_SOCK, and fails if the comment of any key is not UTF-8.
 """
 
 import socket
@@ -18,22 +18,22 @@ from mydata_like.core.errors import SettingsError
 from mydata_like.ssh.keys import PublicKey, split_string
 from mydata_like.ssh.sftp_protocol import pack
 
-# What a key on a FIDO device is called: OpenSSH's PROTOCOL.u2f.
+# The types of keys on FIDO devices: OpenSSH's PROTOCOL.u2f.
 FIDO_KEYS: Final = ("sk-ssh-ed25519@openssh.com", "sk-ecdsa-sha2-nistp256@openssh.com")
 
 _REQUEST_IDENTITIES: Final = 11
-_IDENTITIES_ANSWER: Final = 12
+_IDENTITIES_REPLY: Final = 12
 _SIGN_REQUEST: Final = 13
 _SIGN_RESPONSE: Final = 14
 _FLAGS: Final[Mapping[str, int]] = MappingProxyType({"rsa-sha2-256": 2, "rsa-sha2-512": 4})
-_LARGEST: Final = 256 * 1024  # bytes of a message, as OpenSSH's agent has it
+_LARGEST: Final = 256 * 1024  # bytes of a message, the limit of OpenSSH's agent
 
 
 class Agent:
-    """A connection to an agent; its methods raise OSError where it does not answer in time."""
+    """A connection to an agent; its methods raise OSError if it does not answer in time."""
 
     def __init__(self, path: str, timeout: float) -> None:
-        """Connect; raises `SettingsError` where nothing answers."""
+        """Connect; raises `SettingsError` if the agent does not answer."""
         if sys.platform == "win32":
             raise SettingsError(
                 "SSH agents cannot be used on Windows.",
@@ -60,16 +60,16 @@ class Agent:
         self._socket.close()
 
     def sign(self, key: PublicKey, data: bytes, algorithm: str) -> bytes:
-        """Return a signature of the data; raises OSError where the agent refuses."""
+        """Return a signature of the data; raises OSError if the agent refuses."""
         flags = struct.pack(">I", _FLAGS.get(algorithm, 0))
-        answer = self._request(_SIGN_REQUEST, pack(key.blob) + pack(data) + flags)
+        reply = self._request(_SIGN_REQUEST, pack(key.blob) + pack(data) + flags)
         try:
-            return split_string(_require(answer, _SIGN_RESPONSE))[0]
+            return split_string(_require(reply, _SIGN_RESPONSE))[0]
         except ValueError as error:
-            raise _strange() from error
+            raise _invalid_reply() from error
 
     def _list_keys(self) -> tuple[PublicKey, ...]:
-        rest = _require(self._request(_REQUEST_IDENTITIES), _IDENTITIES_ANSWER)
+        rest = _require(self._request(_REQUEST_IDENTITIES), _IDENTITIES_REPLY)
         try:
             (count,) = struct.unpack_from(">I", rest)
             rest = rest[4:]
@@ -79,14 +79,14 @@ class Agent:
                 _comment, rest = split_string(rest)
                 keys.append(PublicKey(split_string(blob)[0].decode("ascii"), blob))
         except (ValueError, struct.error) as error:
-            raise _strange() from error
+            raise _invalid_reply() from error
         return tuple(keys)
 
     def _request(self, kind: int, body: bytes = b"") -> bytes:
         self._socket.sendall(pack(bytes([kind]) + body))
         length = int.from_bytes(self._receive(4), "big")
         if not 0 < length <= _LARGEST:
-            raise _strange()
+            raise _invalid_reply()
         return self._receive(length)
 
     def _receive(self, size: int) -> bytes:
@@ -100,9 +100,9 @@ class Agent:
 
 
 class AgentKey(paramiko.PKey):
-    """A key that paramiko authenticates with, and that the agent signs with.
+    """A key for paramiko's authentication that signs with an agent.
 
-    `failure` says why it did not.
+    `failure` is the reason why signing failed.
     """
 
     def __init__(self, agent: Agent, public: PublicKey) -> None:
@@ -115,13 +115,13 @@ class AgentKey(paramiko.PKey):
         return self._public.type
 
     def asbytes(self) -> bytes:
-        """Return the public key as it goes over the wire."""
+        """Return the public key in SSH's wire format."""
         return self._public.blob
 
     def sign_ssh_data(self, data: bytes, algorithm: str | None = None) -> paramiko.Message:
-        """Return a signature, or nothing where there is none: the host refuses that.
+        """Return a signature, or an empty one on failure, which the host refuses.
 
-        Paramiko would end the connection on an error, over which another key may let us in.
+        After an error, paramiko would close the connection, although another key may be accepted.
         """
         try:
             return paramiko.Message(self._agent.sign(self._public, data, algorithm or ""))
@@ -130,12 +130,12 @@ class AgentKey(paramiko.PKey):
             return paramiko.Message()
 
 
-def _require(answer: bytes, kind: int) -> bytes:
-    """Return what follows the kind of an answer; raises OSError where it is another one."""
-    if answer[0] != kind:
+def _require(reply: bytes, kind: int) -> bytes:
+    """Return the body of a reply; raises OSError if it is of another kind."""
+    if reply[0] != kind:
         raise OSError("the agent refused")
-    return answer[1:]
+    return reply[1:]
 
 
-def _strange() -> OSError:
-    return OSError("its answer is not that of an agent")
+def _invalid_reply() -> OSError:
+    return OSError("its reply does not follow the agent protocol")

@@ -1,7 +1,7 @@
 """The capabilities of a staging host: shell, scp or SFTP, found by trying each.
 
-A shell is best, then scp, then SFTP. A rung counts as allowed only once bytes were really
-written below the staging area's location on it; what was written is removed again.
+A shell is best, then scp, then SFTP. Each counts as allowed only after bytes were written with it
+below the staging area's location. The probe file is removed again.
 """
 
 import hashlib
@@ -16,21 +16,21 @@ from mydata_like.core.formatting import format_path
 from mydata_like.core.parsing import parse_count
 from mydata_like.ssh.session import CommandResult, SshSession, Stream
 
-_NO_GROUND: Final = 92  # the location cannot be entered
-_NO_FILES: Final = 93  # it takes no files
+_NO_GROUND: Final = 92  # exit status: the location cannot be entered
+_NO_FILES: Final = 93  # exit status: the location does not accept files
 _SAMPLE: Final = bytes(range(256)) * 16
 _SAMPLE_NAME: Final = ".mydata-probe"
-_ANSWER: Final = 64 * 1024  # bytes of what a probe tells that are looked at
-_SAYING: Final = 200  # characters of what a host said that are passed on
+_MOST_OUTPUT: Final = 64 * 1024  # bytes of a probe's output that are parsed
+_MOST_SHOWN: Final = 200  # characters of a host's output in a message
 _MODE: Final = 0o2770
-LINE_END: Final = rb"(?:%b)[ \t\v\f]*(?:[\r\n]|\Z)"  # a pattern for words that end a line
+LINE_END: Final = rb"(?:%b)[ \t\v\f]*(?:[\r\n]|\Z)"  # a pattern for words at the end of a line
 _FULL: Final = re.compile(LINE_END % b"No space left on device|Disk quota exceeded").search
 
-# What every login shell understands; all that varies comes through its input.
+# Every login shell accepts this; the script itself is sent as input.
 _WAITING: Final = b"""exec sh -c 'IFS= read -r s && eval "$s"'"""
 _MD5: Final = hashlib.md5(b"mydata", usedforsecurity=False).hexdigest().encode()
 _CHECKSUMS: Final = (b"md5sum", b"openssl md5 -r", b"md5 -q")
-_PACKED: Final = rb"\050\265\057\375\040\006\061\000\000mydata"  # by zstd; RFC 8878
+_PACKED: Final = rb"\050\265\057\375\040\006\061\000\000mydata"  # compressed by zstd; RFC 8878
 _FLAVOURS: Final = {b"gnu tar": "gnu", b"busybox": "busybox", b"bsdtar": "bsd"}
 _PLAIN: Final = frozenset(
     b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+,:@%"
@@ -38,15 +38,14 @@ _PLAIN: Final = frozenset(
 
 
 class HostCapabilities(NamedTuple):
-    """The best rung that works, and what there is on it.
+    """The best kind of access that works, and the tools of the host.
 
-    `rung` is `shell`, `scp` or `sftp`; `why` says how that was found. `tar` is `gnu`, `bsd`,
-    `busybox` or empty where no tar extracts; `checksum` is the command that prints the MD5 of
-    its standard input, or empty; `cpus` is None where the host does not tell; `zstd` says whether
-    the host's unpacks.
+    `access` is `shell`, `scp` or `sftp`; `why` is the reason. `tar` is `gnu`, `bsd`, `busybox`, or
+    empty if no tar extracts. `checksum` is the command that prints the MD5 of its standard input,
+    or empty. `cpus` is None if unknown. `zstd` is whether the host can unpack zstd.
     """
 
-    rung: str
+    access: str
     why: str = ""
     tar: str = ""
     checksum: bytes = b""
@@ -55,9 +54,9 @@ class HostCapabilities(NamedTuple):
 
 
 def quote(word: bytes) -> bytes:
-    """Return any bytes but NUL as one word of a POSIX shell."""
+    """Return bytes as one word of a POSIX shell; raises ValueError for NUL."""
     if b"\0" in word:
-        raise ValueError("a remote word cannot hold NUL")
+        raise ValueError("a remote word cannot contain NUL")
     return b"'" + word.replace(b"'", b"'\"'\"'") + b"'"
 
 
@@ -77,22 +76,22 @@ def check_space(text: bytes) -> None:
 
 
 def build_scp(location: bytes) -> bytes:
-    """Return the command that takes files below a location by the scp protocol.
+    """Return the command that receives files below a location with the scp protocol.
 
-    A host that only allows scp may split the command itself, knowing no quotes. The slash at
-    the end keeps scp from making a file in the place of a missing folder.
+    A host that only allows scp may split the command without support for quotes. With the slash at
+    the end, scp does not create a file instead of a missing folder.
     """
     folder = location.rstrip(b"/") + b"/"
     return b"scp -r -p -t -- " + (folder if _PLAIN.issuperset(folder) else quote(folder))
 
 
 def probe(session: SshSession, location: bytes) -> HostCapabilities:
-    """Return the best rung that works below this location, made where it is missing.
+    """Return the best access that works below this location, which is created if missing.
 
-    Raises `StagingError` where none does or the location takes no files.
+    Raises `StagingError` if none works or the location does not accept files.
     """
     if b"\n" in location or b"\0" in location or not location.startswith(b"/"):
-        raise _no_files(location, b"it is no absolute path of one line")
+        raise _no_files(location, b"it is not an absolute path of one line")
     refusals: list[str] = []
     for name, attempt in (("a shell", _probe_shell), ("scp", _probe_scp), ("SFTP", _probe_sftp)):
         try:
@@ -102,28 +101,28 @@ def probe(session: SshSession, location: bytes) -> HostCapabilities:
             continue
         return found._replace(why="; ".join([*refusals, found.why]))
     raise StagingError(
-        f"The staging host accepts no files: {'; '.join(refusals)}.",
+        f"The staging host does not accept files: {'; '.join(refusals)}.",
         hint="The server's administrator can allow a shell, scp or SFTP for this account.",
     )
 
 
 def _probe_shell(session: SshSession, location: bytes) -> HostCapabilities:
-    """Try a shell; what its login scripts print before our own words does not matter."""
+    """Try a shell; output of login scripts is ignored."""
     token = os.urandom(8).hex().encode()
     nonce = b"mydata-" + token + b' it\'s 5$ "now"! `x` \\'
     stream = session.start(_WAITING)
     stream.write(_script(location, token, nonce) + b"\n" + _sample_tar())
     finished = stream.finish()
-    _, ours, said = finished.output.partition(b"\n" + nonce + b"\n")
-    if not ours:
-        raise RejectedError(_saying(finished))
+    _, nonce_found, output = finished.output.partition(b"\n" + nonce + b"\n")
+    if not nonce_found:
+        raise RejectedError(_describe_output(finished))
     if finished.status in (_NO_GROUND, _NO_FILES):
         raise _no_files(location, finished.errors)
-    facts = dict(line.partition(b" ")[::2] for line in said[:_ANSWER].splitlines())
+    facts = dict(line.partition(b" ")[::2] for line in output[:_MOST_OUTPUT].splitlines())
     tar = _flavour(facts)
     return HostCapabilities(
         "shell",
-        f"a shell answers, {f'{tar} tar extracts' if tar else 'without a tar that extracts'}",
+        f"the shell works, {f'{tar} tar extracts' if tar else 'but no tar extracts'}",
         tar,
         _known(facts.get(b"checksum", b"")),
         _cpus(facts),
@@ -132,7 +131,7 @@ def _probe_shell(session: SshSession, location: bytes) -> HostCapabilities:
 
 
 def _script(location: bytes, token: bytes, nonce: bytes) -> bytes:
-    """Return the script of the shell's probe: one line, its answers one fact a line."""
+    """Return the script of the shell's probe: one line; it prints one fact per line."""
     parts = [
         b"LC_ALL=C; export LC_ALL; umask 007; set -f",
         b"printf '\\n%%s\\n' %b" % quote(nonce),
@@ -156,7 +155,7 @@ def _script(location: bytes, token: bytes, nonce: bytes) -> bytes:
 
 
 def _sample_tar() -> bytes:
-    import tarfile  # of use to the one that probes, and each channel worker starts without it
+    import tarfile  # only for the first probe; channel workers start faster without it
 
     archive = io.BytesIO()
     with tarfile.open(fileobj=archive, mode="w", format=tarfile.USTAR_FORMAT) as tar:
@@ -168,7 +167,7 @@ def _sample_tar() -> bytes:
 
 
 def _flavour(facts: dict[bytes, bytes]) -> str:
-    """Return which tar there is, if it has extracted what we sent."""
+    """Return the kind of tar, if it has extracted the sample."""
     if facts.get(b"extracted") != b"%d" % len(_SAMPLE):
         return ""
     version = facts.get(b"tar", b"").lower()
@@ -176,7 +175,7 @@ def _flavour(facts: dict[bytes, bytes]) -> str:
 
 
 def _known(command: bytes) -> bytes:
-    """Return the command that printed the right MD5, if it is one of ours."""
+    """Return the command that printed the correct MD5, if it is one of `_CHECKSUMS`."""
     return command if command in _CHECKSUMS else b""
 
 
@@ -186,7 +185,7 @@ def _cpus(facts: dict[bytes, bytes]) -> int | None:
 
 
 def _probe_scp(session: SshSession, location: bytes) -> HostCapabilities:
-    """Try scp; its protocol cannot remove, so the sample has one name and is tiny."""
+    """Try scp; its protocol cannot remove files, so the sample has a fixed name and is tiny."""
     stream = session.start(build_scp(location))
     try:
         _expect_ready(stream, location)
@@ -198,21 +197,21 @@ def _probe_scp(session: SshSession, location: bytes) -> HostCapabilities:
     finally:
         stream.close()
     _remove_sample(session, location)
-    return HostCapabilities("scp", "scp takes files")
+    return HostCapabilities("scp", "scp works")
 
 
 def _expect_ready(stream: Stream, location: bytes) -> None:
-    """Wait for the other side's consent (a zero byte, OpenSSH's scp.c)."""
-    said = stream.read(_SAYING)
-    if said[:1] == b"\0":
+    """Wait for the host's acknowledgement (a zero byte, OpenSSH's scp.c)."""
+    output = stream.read(_MOST_SHOWN)
+    if output[:1] == b"\0":
         return
-    if said[:1] in (b"\1", b"\2"):
-        raise _no_files(location, said[1:])
-    raise RejectedError(_saying(stream.finish(), said))
+    if output[:1] in (b"\1", b"\2"):
+        raise _no_files(location, output[1:])
+    raise RejectedError(_describe_output(stream.finish(), output))
 
 
 def _remove_sample(session: SshSession, location: bytes) -> None:
-    """Remove what the probe of scp wrote, where SFTP is allowed as well."""
+    """Remove the sample of the scp probe, if SFTP is allowed as well."""
     try:
         sftp = session.open_sftp()
         sftp.remove(_sample_path(location))
@@ -222,7 +221,7 @@ def _remove_sample(session: SshSession, location: bytes) -> None:
 
 def _probe_sftp(session: SshSession, location: bytes) -> HostCapabilities:
     sftp = session.open_sftp()
-    target = b"%b-%b" % (_sample_path(location), os.urandom(8).hex().encode())  # others probe, too
+    target = b"%b-%b" % (_sample_path(location), os.urandom(8).hex().encode())  # unique per probe
     part = target + b".part"
     try:
         sftp.make_directories(location, _MODE)
@@ -245,19 +244,19 @@ def _sample_path(location: bytes) -> bytes:
     return location.rstrip(b"/") + b"/" + _SAMPLE_NAME.encode()
 
 
-def _saying(finished: CommandResult, before: bytes = b"") -> str:
-    """Return what a host said instead of what was hoped for, fit for a message."""
-    said = finished.errors.strip() or (before + finished.output).strip()
-    text = format_path(b" ".join(said[:_ANSWER].split()))[:_SAYING]
-    return text or "it said nothing"
+def _describe_output(finished: CommandResult, before: bytes = b"") -> str:
+    """Return the host's output as the reason for a failure."""
+    output = finished.errors.strip() or (before + finished.output).strip()
+    text = format_path(b" ".join(output[:_MOST_OUTPUT].split()))[:_MOST_SHOWN]
+    return text or "no output"
 
 
-def _no_files(location: bytes, said: bytes) -> StagingError:
-    """Return why a location takes no files; raise `StagingError` if it is full."""
-    check_space(said[:_ANSWER])
-    words = b" ".join(said[:_ANSWER].split())
-    reason = format_path(words)[:_SAYING].rstrip(".") or "no reason given"
+def _no_files(location: bytes, output: bytes) -> StagingError:
+    """Return the error of a location that refuses files; raise `StagingError` if it is full."""
+    check_space(output[:_MOST_OUTPUT])
+    words = b" ".join(output[:_MOST_OUTPUT].split())
+    reason = format_path(words)[:_MOST_SHOWN].rstrip(".") or "no reason given"
     return StagingError(
-        f"The staging area's folder {format_path(location)} takes no files: {reason}.",
-        hint="The server's administrator can fix its permissions or make room.",
+        f"The staging area's folder {format_path(location)} does not accept files: {reason}.",
+        hint="The server's administrator can fix its permissions or free space.",
     )

@@ -14,46 +14,46 @@ from mydata_like.ssh.keys import KeyPair, PublicKey, check_host_key, load_key, p
 from mydata_like.ssh.session import HOST_KEYS, Endpoint, SshSession, prefer
 
 _FAMILIES = (HOST_KEYS[:1], HOST_KEYS[1:4], HOST_KEYS[4:])  # Ed25519, ECDSA, RSA
-_Dial = Callable[[], socket]  # one more connection to the host
+_Dial = Callable[[], socket]  # opens a connection to the host
 
 
-class _Line(Protocol):
-    """A connection of either library, before it is known to be the right host's."""
+class _Connection(Protocol):
+    """A connection of either library, before the host's key was checked."""
 
-    def greet(self, host_keys: tuple[str, ...]) -> PublicKey: ...
+    def handshake(self, host_keys: tuple[str, ...]) -> PublicKey: ...
 
     def authenticate(self, key: KeyPair) -> None: ...
 
     def session(self) -> SshSession: ...
 
-    def cut(self) -> None: ...
+    def abort(self) -> None: ...
 
 
 def connect(endpoint: Endpoint) -> SshSession:
     """Return an authenticated session; nothing is sent before the host's key was checked.
 
-    Raises `HostKeyError`, `AccessDeniedError` where our key is refused, `SettingsError` where
-    it cannot be used, `StagingError` where no encryption suits both, and `TransientError`
-    where the host does not answer.
+    Raises `HostKeyError`, `AccessDeniedError` if our key is refused, `SettingsError` if it is not
+    usable, `StagingError` if there is no common encryption, and `TransientError` if the host does
+    not answer.
     """
     key = load_key(endpoint.key_file)
     usable = _for_key(endpoint, key)
-    with _find_way(endpoint) as dial:
+    with _find_route(endpoint) as dial:
         return _log_in(usable, key, dial).session()
 
 
 def fetch_host_key(endpoint: Endpoint) -> PublicKey:
-    """Return the key that the host shows, trusted or not; we do not say there who we are."""
-    with _find_way(endpoint) as dial:
-        line = _open_line(endpoint, dial)
+    """Return the host's key, trusted or not, without logging in."""
+    with _find_route(endpoint) as dial:
+        connection = _open_connection(endpoint, dial)
         try:
-            return line.greet(prefer(preferred_types(endpoint)))
+            return connection.handshake(prefer(preferred_types(endpoint)))
         finally:
-            line.cut()
+            connection.abort()
 
 
 def choose_library(endpoint: Endpoint) -> str:
-    """Return `libssh` or `paramiko`; raises `SettingsError` where the wanted one is missing."""
+    """Return `libssh` or `paramiko`; raises `SettingsError` if the required one is missing."""
     installed = _has_libssh()
     if endpoint.stack == "libssh" and not installed:
         raise SettingsError(
@@ -65,7 +65,7 @@ def choose_library(endpoint: Endpoint) -> str:
 
 
 def import_ahead() -> None:
-    """Import what most sessions need, before it is known where one goes."""
+    """Import the modules of most sessions in advance."""
     if _has_libssh():
         import_module("mydata_like.ssh.session_libssh")
 
@@ -75,25 +75,25 @@ def _has_libssh() -> bool:
 
 
 @contextmanager
-def _find_way(endpoint: Endpoint) -> Iterator[_Dial]:
-    """Yield what connects with the host: directly, or through the hosts before it.
+def _find_route(endpoint: Endpoint) -> Iterator[_Dial]:
+    """Yield a function that connects to the host, directly or through jump hosts.
 
-    A connection lasts beyond this, and the logins on the hosts between last as long as it.
+    A connection outlives this context, and the logins on its jump hosts last as long as it does.
     """
     if endpoint.via is None:
         yield partial(dialing.dial, endpoint)
         return
-    # Imported late: few hosts lie behind others, and libssh may be all that is needed.
+    # Imported late: few hosts need a jump host, and libssh may be sufficient.
     from mydata_like.ssh.jump_host import JumpHost
     from mydata_like.ssh.session_paramiko import ParamikoTransport
 
     jump = endpoint.via._replace(stack="paramiko")
     key = load_key(jump.key_file)
     usable = _for_key(jump, key)
-    with _find_way(jump) as dial:
-        line = _log_in(usable, key, dial)
-        assert isinstance(line, ParamikoTransport)
-        with JumpHost(line) as host:
+    with _find_route(jump) as dial:
+        connection = _log_in(usable, key, dial)
+        assert isinstance(connection, ParamikoTransport)
+        with JumpHost(connection) as host:
             yield partial(host.dial, endpoint)
 
 
@@ -104,7 +104,7 @@ def _for_key(endpoint: Endpoint, key: KeyPair) -> Endpoint:
     if endpoint.agent and endpoint.stack != "libssh":
         return endpoint._replace(stack="paramiko")
     raise SettingsError(
-        f"The private half of the key {key.path} is kept by a device or an agent.",
+        f"The private key of {key.path} is stored on a device or in an agent.",
         hint='Set transfer.ssh to "auto": libssh does not use agents.'
         if endpoint.agent
         else "Add the key to an SSH agent (ssh-add), and switch transfer.ssh_agent on.",
@@ -112,47 +112,47 @@ def _for_key(endpoint: Endpoint, key: KeyPair) -> Endpoint:
     )
 
 
-def _log_in(endpoint: Endpoint, key: KeyPair, dial: _Dial) -> _Line:
-    """Return a line to the right host that has let us in."""
-    line = _greet_known(endpoint, dial)
+def _log_in(endpoint: Endpoint, key: KeyPair, dial: _Dial) -> _Connection:
+    """Return an authenticated connection to the expected host."""
+    connection = _open_known(endpoint, dial)
     try:
-        line.authenticate(key)
+        connection.authenticate(key)
     except BaseException:
-        line.cut()
+        connection.abort()
         raise
-    return line
+    return connection
 
 
-def _greet_known(endpoint: Endpoint, dial: _Dial) -> _Line:
-    """Return a line to the right host, by its key.
+def _open_known(endpoint: Endpoint, dial: _Dial) -> _Connection:
+    """Return a connection to the expected host, identified by its key.
 
-    Of a pinned fingerprint we do not know what type of key it belongs to, so before a host
-    with several keys counts as the wrong one, each of them is asked for.
+    The key type of a pinned fingerprint is unknown. So all key types are requested before a host
+    with several keys is rejected.
     """
     try:
-        return _greet(endpoint, dial, prefer(preferred_types(endpoint)))
+        return _open_checked(endpoint, dial, prefer(preferred_types(endpoint)))
     except HostKeyError as error:
         if not endpoint.host_keys:
             raise
         for family in _FAMILIES:
             try:
-                return _greet(endpoint, dial, family)
+                return _open_checked(endpoint, dial, family)
             except (HostKeyError, StagingError, TransientError):
                 continue
         raise error from None
 
 
-def _greet(endpoint: Endpoint, dial: _Dial, host_keys: tuple[str, ...]) -> _Line:
-    line = _open_line(endpoint, dial)
+def _open_checked(endpoint: Endpoint, dial: _Dial, host_keys: tuple[str, ...]) -> _Connection:
+    connection = _open_connection(endpoint, dial)
     try:
-        check_host_key(endpoint, line.greet(host_keys))
+        check_host_key(endpoint, connection.handshake(host_keys))
     except BaseException:
-        line.cut()
+        connection.abort()
         raise
-    return line
+    return connection
 
 
-def _open_line(endpoint: Endpoint, dial: _Dial) -> _Line:
+def _open_connection(endpoint: Endpoint, dial: _Dial) -> _Connection:
     """Connect with one of the libraries."""
     library = choose_library(endpoint)
     connected = dial()

@@ -15,23 +15,23 @@ _CHUNK: Final = 256 * 1024
 
 
 class JumpHost:
-    """A login on a jump host; it ends when it is released and no connection leads through it.
+    """A login on a jump host; it ends when it is released and has no connections.
 
-    A connection through it is a socket, as either SSH library wants one. Two threads move its
-    bytes; they end with the socket, or when the jump host takes nothing for twice the stall
-    timeout. What goes through has noticed the stall by then, and has said so.
+    A connection through it is a socket, as both SSH libraries need. Two threads relay its bytes.
+    They end with the socket, or if the jump host accepts nothing for twice the stall timeout. The
+    connection through it has reported the stall by then.
     """
 
-    def __init__(self, line: ParamikoTransport) -> None:
-        self._line = line
-        self._users = 1  # who has made it, and each connection through it
+    def __init__(self, connection: ParamikoTransport) -> None:
+        self._connection = connection
+        self._users = 1  # the creator, and each connection through it
         self._lock = Lock()
 
     def dial(self, endpoint: Endpoint) -> socket.socket:
-        """Return a connection to the next host; raises `TransientError` where there is none."""
-        channel = self._line.open_tunnel(endpoint.host, endpoint.port)
-        # Bounds how long a full window is waited for; reading goes on after it.
-        channel.settimeout(self._line.extend_timeout())
+        """Return a connection to the next host; raises `TransientError` if that fails."""
+        channel = self._connection.open_tunnel(endpoint.host, endpoint.port)
+        # Limits the wait for a full window; reading continues after it.
+        channel.settimeout(self._connection.extend_timeout())
         ours, theirs = socket.socketpair()
         with self._lock:
             self._users += 1
@@ -50,15 +50,15 @@ class JumpHost:
         self._release()
 
     def _relay(self, wire: socket.socket, channel: paramiko.Channel) -> None:
-        """Move bytes in both directions until one of the two ends."""
+        """Relay bytes in both directions until one side ends."""
         inward = Thread(target=_receive_all, args=(channel, wire), name="ssh-jump-in", daemon=True)
         inward.start()
         with suppress(*FAILURES):
             while data := wire.recv(_CHUNK):
-                with self._line.watched():
+                with self._connection.watched():
                     channel.sendall(data)
         _shut_down(wire)
-        with suppress(*FAILURES), self._line.watched():
+        with suppress(*FAILURES), self._connection.watched():
             channel.close()
         inward.join()
         wire.close()
@@ -69,11 +69,11 @@ class JumpHost:
             self._users -= 1
             unused = self._users == 0
         if unused:
-            self._line.cut()
+            self._connection.abort()
 
 
 def _receive_all(channel: paramiko.Channel, wire: socket.socket) -> None:
-    """Pass on what the next host says until it, or who listens, ends."""
+    """Relay bytes of the next host until one side ends."""
     with suppress(*FAILURES):
         while data := _receive(channel):
             wire.sendall(data)

@@ -1,7 +1,7 @@
-"""Generating private keys, and reading those of other programs, with `cryptography`.
+"""Generation of private keys, and reading keys of other programs, with `cryptography`.
 
-It takes as long to import as all else that a channel worker needs, so `keys` asks for this
-only when it must.
+Importing it takes as long as everything else that a channel worker needs, so `keys` imports this
+module only if necessary.
 """
 
 from pathlib import Path
@@ -23,20 +23,20 @@ _PrivateKey = ed25519.Ed25519PrivateKey | rsa.RSAPrivateKey | ec.EllipticCurvePr
 
 
 def generate_key() -> tuple[bytes, str]:
-    """Return a new Ed25519 key as the content of its file, and its public half as a line."""
+    """Return a new Ed25519 key as the content of its file, and its public key as a line."""
     key = ed25519.Ed25519PrivateKey.generate()
     return key.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption()), _public(key)
 
 
 def read_key(path: Path, text: bytes) -> str:
-    """Return the public half of a private key as a line `type base64`.
+    """Return the public key of a private key as a line `type base64`.
 
     Raises `SettingsError` if the key is not usable.
     """
     load = load_ssh_private_key if b"OPENSSH PRIVATE KEY" in text else load_pem_private_key
     try:
         key = load(text, password=None)
-    except TypeError as error:  # how cryptography says that there is a passphrase
+    except TypeError as error:  # raised by cryptography if a passphrase is needed
         raise SettingsError(
             f"The private key {path} is protected by a passphrase.",
             hint="Uploads run unattended; use a key without a passphrase.",
@@ -51,7 +51,7 @@ def read_key(path: Path, text: bytes) -> str:
 
 def _unusable(path: Path) -> SettingsError:
     return SettingsError(
-        f"{path} holds no private key that can be used.",
+        f"{path} does not contain a usable private key.",
         hint="Keys of the types Ed25519, ECDSA and RSA are supported.",
         code="key.unusable",
     )

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _LARGEST = 1024 * 1024  # bytes of a key file
 _MAGIC = b"openssh-key-v1\0"
-# All of an Ed25519 key as we make it: unencrypted, its halves agree, no comment, filled up.
+# An Ed25519 key as `generate_key` writes it: unencrypted, consistent, without comment, padded.
 _OURS = (
     rb"openssh-key-v1\0(?:\0\0\0\x04none){2}\0{4}\0\0\0\x01"
     rb"\0\0\0\x33(?P<public>\0\0\0\x0bssh-ed25519\0\0\0\x20(?P<point>.{32}))"
@@ -38,14 +38,14 @@ _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 class PublicKey(NamedTuple):
-    """A public key: its type (`ssh-ed25519`) and its blob as it goes over the wire."""
+    """A public key: its type (`ssh-ed25519`) and its blob in SSH's wire format."""
 
     type: str
     blob: bytes
 
     @property
     def fingerprint(self) -> str:
-        """The fingerprint as OpenSSH writes it today: `SHA256:...`."""
+        """The fingerprint as current OpenSSH prints it: `SHA256:...`."""
         digest = hashlib.sha256(self.blob).digest()
         return "SHA256:" + base64.b64encode(digest).decode().rstrip("=")
 
@@ -55,12 +55,12 @@ class PublicKey(NamedTuple):
         return hashlib.md5(self.blob, usedforsecurity=False).digest().hex(":")
 
     def line(self, comment: str = "") -> str:
-        """Return the key as one line of an `authorized_keys` file, without its end."""
+        """Return the key as one line of an `authorized_keys` file, without newline."""
         return f"{self.type} {base64.b64encode(self.blob).decode()} {comment}".rstrip()
 
     @classmethod
     def parse(cls, line: str) -> "PublicKey":
-        """Return the key of a line `type base64 [comment]`; raises ValueError."""
+        """Return the key in a line `type base64 [comment]`; raises ValueError."""
         fields = line.split(None, 2)
         if len(fields) < 2:
             raise ValueError("not a public key")
@@ -72,9 +72,9 @@ class PublicKey(NamedTuple):
 
 
 class KeyPair(NamedTuple):
-    """A private key in a file, and its public half; `text` is the file's content.
+    """A private key file and its public key; `text` is the file's content.
 
-    It is not `whole` where the file only names a key that a device or an agent keeps.
+    It is not `whole` if the file only refers to a key on a device or in an agent.
     """
 
     path: Path
@@ -84,9 +84,9 @@ class KeyPair(NamedTuple):
 
 
 def create_key(path: Path) -> KeyPair:
-    """Make an Ed25519 key in a new file, durable and readable by its owner only.
+    """Create an Ed25519 key in a new, synced file that only its owner can read.
 
-    Raises FileExistsError rather than touch an existing file.
+    Raises FileExistsError if the file exists.
     """
     # Imported here for the same reason as in `load_key`.
     from mydata_like.ssh.key_formats import generate_key
@@ -108,10 +108,10 @@ def create_key(path: Path) -> KeyPair:
 
 
 def load_key(path: Path) -> KeyPair:
-    """Return an existing key, in OpenSSH's or PEM form, or what stands for one kept elsewhere.
+    """Return an existing key, in OpenSSH or PEM format, or a reference to a key stored elsewhere.
 
-    That is the file of a key on a device (FIDO), or of the public half of an agent's key.
-    Raises `SettingsError` where it is missing, readable by others, or no usable key.
+    A reference is the file of a key on a device (FIDO), or the public key of an agent's key. Raises
+    `SettingsError` if the file is missing, readable by others, or not a usable key.
     """
     require_plain(path)
     try:
@@ -131,22 +131,22 @@ def load_key(path: Path) -> KeyPair:
         return KeyPair(path, text, public, whole=False)
     if ours := re.fullmatch(_OURS, content, re.DOTALL):
         return KeyPair(path, text, PublicKey("ssh-ed25519", ours["public"]))
-    # Imported last: that takes a good tenth of the time in which a channel worker starts.
+    # Imported late: this takes more than a tenth of the start of a channel worker.
     from mydata_like.ssh.key_formats import read_key
 
     return KeyPair(path, text, PublicKey.parse(read_key(path, text)))
 
 
 def ensure_key(path: Path) -> KeyPair:
-    """Return the key of this file, made now where there is none."""
-    if not path.exists():  # looked at first: to import what makes a key takes long
+    """Return the key in this file, which is created if it does not exist."""
+    if not path.exists():  # checked first: the import for creating a key is slow
         with suppress(FileExistsError):
             return create_key(path)
     return load_key(path)
 
 
 def _parse_public(text: bytes) -> PublicKey | None:
-    """Return the key of an agent that a file names by its public half."""
+    """Return the key of an agent from a file with its public key."""
     if b"PRIVATE KEY" in text:
         return None
     try:
@@ -156,7 +156,7 @@ def _parse_public(text: bytes) -> PublicKey | None:
 
 
 def _decode_openssh(text: bytes) -> bytes:
-    """Return what a file in OpenSSH's own form holds (PROTOCOL.key); nothing of any other."""
+    """Return the content of a file in OpenSSH's format (PROTOCOL.key); empty for others."""
     lines = text.strip().splitlines()
     if not lines or lines[0] != b"-----BEGIN OPENSSH PRIVATE KEY-----":
         return b""
@@ -167,7 +167,7 @@ def _decode_openssh(text: bytes) -> bytes:
 
 
 def _parse_device(content: bytes) -> PublicKey | None:
-    """Return the key of a device that a file names."""
+    """Return the key of a device from its file."""
     try:
         _cipher, rest = split_string(content.removeprefix(_MAGIC))
         _derivation, rest = split_string(rest)
@@ -180,10 +180,10 @@ def _parse_device(content: bytes) -> PublicKey | None:
 
 
 def split_string(data: bytes) -> tuple[bytes, bytes]:
-    """Return the string that SSH's wire form begins with, and the rest; raises ValueError."""
+    """Return the first string of data in SSH's wire format, and the rest; raises ValueError."""
     length = int.from_bytes(data[:4], "big")
     if 4 + length > len(data):
-        raise ValueError("a key that was cut off")
+        raise ValueError("a truncated key")
     return data[4 : 4 + length], data[4 + length :]
 
 
@@ -198,12 +198,12 @@ def _check_private(path: Path, found: os.stat_result) -> None:
 
 UNKNOWN: Final = "host-key.unknown"
 CHANGED: Final = "host-key.changed"
-_LARGEST_KNOWN_HOSTS: Final = 1024 * 1024  # characters that are looked at: some 5,000 keys
-_PATIENCE: Final = 10.0  # seconds to wait for another process that writes the file
+_LARGEST_KNOWN_HOSTS: Final = 1024 * 1024  # characters that are read: about 5,000 keys
+_LOCK_TIMEOUT: Final = 10.0  # seconds to wait for another process that writes the file
 
 
 def check_host_key(endpoint: Endpoint, key: PublicKey) -> None:
-    """Return if this is the host's key; raises `HostKeyError` if that is not certain."""
+    """Check that this is the host's key; raises `HostKeyError` if that is not certain."""
     if endpoint.host_keys:
         trusted = pinned_fingerprints(endpoint)
     else:
@@ -214,19 +214,19 @@ def check_host_key(endpoint: Endpoint, key: PublicKey) -> None:
 
 
 def pinned_fingerprints(endpoint: Endpoint) -> tuple[str, ...]:
-    """Return the fingerprints that are pinned; a whole public key stands for its own."""
+    """Return the pinned fingerprints; a whole public key counts as its fingerprint."""
     return tuple(_fingerprint(text) for text in endpoint.host_keys)
 
 
 def preferred_types(endpoint: Endpoint) -> tuple[str, ...]:
-    """Return the types of keys that are known of this host, to be asked for first."""
+    """Return the known key types of this host, which are requested first."""
     if endpoint.host_keys:
         return ()
     return tuple(dict.fromkeys(key.type for key in known_keys(endpoint)))
 
 
 def known_keys(endpoint: Endpoint) -> list[PublicKey]:
-    """Return the keys that the file of known hosts has for this host and port."""
+    """Return the keys of this host and port in the known hosts file."""
     try:
         require_plain(endpoint.known_hosts)
         file = endpoint.known_hosts.open(encoding="utf-8", errors="replace")
@@ -240,7 +240,7 @@ def known_keys(endpoint: Endpoint) -> list[PublicKey]:
 
 
 def accept_host_key(known_hosts: Path, host: str, port: int, key: PublicKey) -> None:
-    """Trust this key for this host and port from now on; others already trusted stay."""
+    """Trust this key for this host and port from now on, in addition to trusted ones."""
     make_private_folder(known_hosts.parent)
     line = f"{_name(host, port)} {key.line()}\n"
     with _locked(known_hosts):
@@ -250,7 +250,7 @@ def accept_host_key(known_hosts: Path, host: str, port: int, key: PublicKey) -> 
 
 
 def forget_host_keys(known_hosts: Path, host: str, port: int) -> None:
-    """Trust no key of this host and port any more."""
+    """Remove all trusted keys of this host and port."""
     with _locked(known_hosts):
         before = _read(known_hosts).splitlines(keepends=True)
         name = _name(host, port)
@@ -266,7 +266,7 @@ def _matching(lines: Iterable[str], names: set[str]) -> Iterable[PublicKey]:
         hosts, _, rest = line.partition(" ")
         if line.startswith(("#", "@")) or not names.intersection(hosts.lower().split(",")):
             continue
-        with suppress(ValueError):  # a torn line trusts nobody
+        with suppress(ValueError):  # ignore an invalid line
             yield PublicKey.parse(rest)
 
 
@@ -276,7 +276,7 @@ def _fingerprint(text: str) -> str:
     try:
         return PublicKey.parse(text).fingerprint
     except ValueError:
-        return text  # matches no key, so nothing is trusted for it
+        return text  # matches no key, so nothing is trusted because of it
 
 
 def _read(path: Path) -> str:
@@ -288,12 +288,12 @@ def _read(path: Path) -> str:
 
 
 def _locked(known_hosts: Path) -> "FileLock":
-    # Channel workers only read the file, and start a good tenth faster without this.
+    # Channel workers only read the file, and start more than a tenth faster without this import.
     from filelock import FileLock
 
     file = known_hosts.with_name(known_hosts.name + ".lock")
     require_plain(file)
-    return FileLock(file, timeout=_PATIENCE, mode=PRIVATE_FILE)
+    return FileLock(file, timeout=_LOCK_TIMEOUT, mode=PRIVATE_FILE)
 
 
 def _write(path: Path, text: str) -> None:
@@ -304,18 +304,18 @@ def _unknown(endpoint: Endpoint, key: PublicKey) -> HostKeyError:
     return HostKeyError(
         f"The key of {endpoint.host}, port {endpoint.port}, is not known yet. "
         f"Its fingerprint is {key.fingerprint} ({key.type}).",
-        hint="Ask your facility whether it is theirs; if so, trust it with "
+        hint="Ask your facility whether this is its key; if so, trust it with "
         f"--accept-host-key {key.fingerprint}",
         code=UNKNOWN,
     )
 
 
 def _changed(endpoint: Endpoint, key: PublicKey, trusted: tuple[str, ...]) -> HostKeyError:
-    pinned = " Keys in transfer.host_keys count alone, without those that the server names."
+    pinned = " Only the keys in transfer.host_keys count; keys from the server are ignored."
     return HostKeyError(
-        f"{endpoint.host}, port {endpoint.port}, showed another key than the one known: "
+        f"{endpoint.host}, port {endpoint.port}, has a different key than the known one: "
         f"{key.fingerprint} ({key.type}) instead of {' or '.join(trusted)}.",
-        hint="Somebody may be posing as the staging host. Nothing was sent. Ask your facility "
-        f"before the old key is forgotten.{pinned if endpoint.host_keys else ''}",
+        hint="Another computer may be impersonating the staging host. Nothing was sent. Ask your "
+        f"facility before you remove the old key.{pinned if endpoint.host_keys else ''}",
         code=CHANGED,
     )

@@ -42,7 +42,7 @@ _OF_RSA: Final = ("rsa-sha2-512", "rsa-sha2-256")
 
 
 def signatures(key_type: str) -> tuple[str, ...]:
-    """Return the algorithms by which a server proves to have a host key of this type."""
+    """Return the signature algorithms for a host key of this type."""
     if key_type == "ssh-rsa":
         return _OF_RSA
     return (key_type,) if key_type in HOST_KEYS else ()
@@ -55,11 +55,11 @@ def prefer(key_types: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class Endpoint(NamedTuple):
-    """Where a session goes, as whom, and what is accepted there; small enough to be pickled.
+    """The host, account and keys of a session; small enough to be pickled.
 
-    `host_keys` are pinned fingerprints (`SHA256:...`); when there are none, the key must stand
-    in `known_hosts`, or be one of those `also_trusted`. Time limits are seconds; `stall_timeout`
-    bounds every wait in which no byte moves.
+    `host_keys` are pinned fingerprints (`SHA256:...`). Without any, the host's key must be in
+    `known_hosts` or `also_trusted`. Timeouts are in seconds; `stall_timeout` limits every wait
+    without progress.
     """
 
     host: str
@@ -73,18 +73,18 @@ class Endpoint(NamedTuple):
     connect_timeout: float = 10.0
     stall_timeout: float = 60.0
     stack: str = "auto"  # "auto", "libssh" or "paramiko"
-    agent: str = ""  # the socket of an agent that may hold our key
-    any_key: bool = False  # let in also by any other key that the agent has
-    via: "Endpoint | None" = None  # the host through which this one is reached
+    agent: str = ""  # the socket of an agent that may have our key
+    any_key: bool = False  # also try all other keys of the agent
+    via: "Endpoint | None" = None  # the jump host before this one
 
     @property
     def way(self) -> tuple["Endpoint", ...]:
-        """The hosts that are logged in to one after the other, this one last."""
+        """The hosts of all logins in their order, this one last."""
         return (*(self.via.way if self.via else ()), self)
 
 
 class CommandResult(NamedTuple):
-    """How a remote command ended; `status` is None where the server did not say."""
+    """The result of a remote command; `status` is None if the server did not send one."""
 
     status: int | None
     output: bytes
@@ -92,18 +92,18 @@ class CommandResult(NamedTuple):
 
 
 class Stream(Protocol):
-    """A remote command at work: its standard input is written, its output drained meanwhile.
+    """A running remote command: input is written to it while its output is read.
 
-    Every method raises `TransientError` when the line breaks or no byte moves for the
-    endpoint's stall timeout; the session is useless from then on.
+    Every method raises `TransientError` if the connection breaks or there is no progress for the
+    endpoint's stall timeout. The session is unusable after that.
     """
 
     @property
-    def shut(self) -> float:
-        """Seconds that writing has waited in all because the command had to take more first."""
+    def blocked_seconds(self) -> float:
+        """Total seconds that writing has waited for the command to read its input."""
 
     def write(self, data: bytes | memoryview) -> None:
-        """Write all of `data`; output that arrives meanwhile is kept, never left to block."""
+        """Write all of `data`; output that arrives in the meantime is kept and never blocks."""
 
     def read(self, size: int) -> bytes:
         """Wait for output and return at most `size` bytes of it; empty at its end."""
@@ -112,26 +112,26 @@ class Stream(Protocol):
         """Return the output that has arrived, without waiting; possibly nothing."""
 
     def finish(self) -> CommandResult:
-        """Close the standard input, wait for the end; `output` is what was not read before."""
+        """Close the standard input and wait for the end; the result has the unread output."""
 
     def close(self) -> None:
-        """Drop the stream without waiting."""
+        """Close the stream without waiting."""
 
 
 class RemoteFile(Protocol):
     """A file opened by SFTP for writing; writes are pipelined."""
 
     def move_to(self, offset: int) -> None:
-        """Write at this place from now on."""
+        """Set the offset of the next write."""
 
     def write(self, data: bytes | memoryview) -> None: ...
 
     def close(self) -> None:
-        """Wait until the server has answered every write; raises as `Stream` does."""
+        """Wait until the server has acknowledged every write; raises as `Stream` does."""
 
 
 class SmallFile(NamedTuple):
-    """A small file to be written under a name, and renamed once all of it is there."""
+    """A small file that is written to a temporary name and renamed when it is complete."""
 
     part: bytes
     target: bytes
@@ -149,51 +149,52 @@ class RemoteEntry(NamedTuple):
 
 
 class SftpSession(Protocol):
-    """File operations by SFTP; paths are bytes.
+    """File operations over SFTP; paths are bytes.
 
-    Refusals raise `RejectedError`; `TransientError` means that the server or the line has ended.
+    Refusals raise `RejectedError`. `TransientError` means that the server ended SFTP or the
+    connection broke.
     """
 
     @property
     def round_trip(self) -> float:
-        """Seconds, the shortest that an answer has needed."""
+        """The shortest response time so far in seconds."""
 
     def put_all(self, puts: Iterable[SmallFile]) -> Iterator[tuple[int, RejectedError | None]]:
-        """Write small files, many under way at once; yield what became of each, by its place.
+        """Write small files, many in flight at once; yield the index and error of each.
 
-        The next ones are taken when there is room for them. One that is refused leaves nothing.
+        Files are taken from `puts` as earlier ones finish. A refused file leaves nothing behind.
         """
 
     def open_file(self, path: bytes, *, keep: bool = False) -> RemoteFile:
-        """Open a file for writing at its start, emptied unless what it holds is to be kept."""
+        """Open a file for writing at its start; it is truncated unless `keep` is set."""
 
     def read_file(self, path: bytes) -> bytes:
-        """Return what a small file holds; nothing where there is none."""
+        """Return the content of a small file; empty if it does not exist."""
 
     def make_directories(self, path: bytes, mode: int) -> None: ...
 
     def find_size(self, path: bytes) -> int | None: ...
 
     def find_modified(self, path: bytes) -> int:
-        """Return when a file was last changed, in seconds since 1970 by the server's clock."""
+        """Return the modification time of a file, in seconds since 1970 by the server's clock."""
 
     def list_files(self, path: bytes) -> list[RemoteEntry]:
-        """Return the plain files of a directory."""
+        """Return the regular files of a directory."""
 
     def replace(self, source: bytes, target: bytes) -> None:
-        """Rename over whatever `target` was (posix-rename where the server has it)."""
+        """Rename and replace `target` (posix-rename if the server supports it)."""
 
     def set_attributes(self, path: bytes, *, mode: int, modified: float) -> None: ...
 
     def remove(self, path: bytes) -> None:
-        """Remove a file; its absence is not an error."""
+        """Remove a file; a missing file is not an error."""
 
     def close(self) -> None:
-        """Drop the SFTP session without waiting; the SSH session stays."""
+        """Close the SFTP session without waiting; the SSH session stays open."""
 
 
 class SshSession(Protocol):
-    """One authenticated SSH connection to a host whose key was checked."""
+    """An authenticated SSH connection to a host whose key was checked."""
 
     @property
     def stack(self) -> str:
@@ -201,16 +202,16 @@ class SshSession(Protocol):
 
     @property
     def cipher(self) -> str:
-        """The cipher agreed on for what we send."""
+        """The negotiated cipher for sent data."""
 
     def start(self, command: bytes) -> Stream:
-        """Start a remote command; raises `TransientError` where no channel is granted."""
+        """Start a remote command; raises `TransientError` if no channel is granted."""
 
     def run(self, command: bytes, stdin: bytes = b"") -> CommandResult:
-        """Run a remote command to its end."""
+        """Run a remote command until it ends."""
 
     def open_sftp(self) -> SftpSession:
-        """Open the SFTP subsystem; raises `RejectedError` where refused."""
+        """Open the SFTP subsystem; raises `RejectedError` if it is refused."""
 
     def close(self) -> None:
         """Close the connection; can be called repeatedly, at any time, from any thread."""

@@ -1,8 +1,8 @@
 """SSH sessions on libssh (package ssh-python), which releases the interpreter lock.
 
-The library is used without blocking: each call is repeated until it is done, and between two
-calls we wait for the socket ourselves, never longer than the stall timeout. The streams of a
-session may belong to different threads, which take turns at the library.
+The library is used without blocking: each call is repeated until it is done. Between calls, this
+module waits for the socket, at most for the stall timeout. The streams of a session may belong to
+different threads, which use the library in turns.
 """
 
 import base64
@@ -21,7 +21,7 @@ from ssh.channel import Channel
 from ssh.exceptions import EOF, AuthenticationDenied, AuthenticationPartial, BaseSSHError
 from ssh.key import import_privkey_base64
 from ssh.session import SSH_AUTH_AGAIN, SSH_WRITE_PENDING
-from ssh.session import Session as Foreign
+from ssh.session import Session as LibrarySession
 
 from mydata_like.core.errors import TransientError
 from mydata_like.ssh import dialing
@@ -31,26 +31,26 @@ from mydata_like.ssh.sftp import Sftp
 from mydata_like.ssh.shared_socket import SharedSocket
 
 _READ: Final = 64 * 1024
-_WRITE: Final = 256 * 1024  # a quarter faster than 64 KiB
+_WRITE: Final = 256 * 1024  # bytes; a quarter faster than 64 KiB
 
 
 class LibsshStream:
-    """A remote command at work; see `Stream`.
+    """A running remote command; see `Stream`.
 
-    It begins as a new channel, which is to be opened and then to be given its command.
+    It starts as a new channel: open it, then execute a command.
 
-    To free a channel uses what all channels of the line share, so it must happen in a turn. No
-    reference to the channel may therefore be in a frame, which errors keep: the stream hands
-    functions of its own to the line, never methods of the channel.
+    Freeing a channel uses data that all channels of the connection share, so it must happen in a
+    turn. Errors keep frames alive, so no frame may refer to the channel: the stream passes
+    functions of its own to the connection, never methods of the channel.
     """
 
-    def __init__(self, line: "LibsshTransport", channel: Channel) -> None:
-        self._line = line
+    def __init__(self, connection: "LibsshTransport", channel: Channel) -> None:
+        self._connection = connection
         self._held = [channel]
         self._output = bytearray()
         self._errors = bytearray()
-        self._widest = 0  # bytes, of the window
-        self.shut = 0.0
+        self._widest = 0  # bytes, the maximum window so far
+        self.blocked_seconds = 0.0
 
     @property
     def _channel(self) -> Channel:
@@ -58,61 +58,61 @@ class LibsshStream:
 
     def open(self) -> bool:
         """Open the channel; return whether that is granted."""
-        return self._line.grants(lambda: self._channel.open_session())
+        return self._connection.grants(lambda: self._channel.open_session())
 
     def offer(self, variable: bytes, value: bytes) -> bool:
-        """Offer a variable to the command that is to be started; return whether it is taken."""
-        return self._line.grants(lambda: self._channel.request_env(variable, value))
+        """Send an environment variable for the command; return whether it is accepted."""
+        return self._connection.grants(lambda: self._channel.request_env(variable, value))
 
     def execute(self, command: bytes) -> bool:
         """Start the command; return whether that is granted."""
-        return self._line.grants(lambda: self._channel.request_exec(command))
+        return self._connection.grants(lambda: self._channel.request_exec(command))
 
-    def enter(self, subsystem: bytes) -> bool:
-        """Start a subsystem in a command's place; return whether that is granted."""
-        return self._line.grants(lambda: self._channel.request_subsystem(subsystem))
+    def start_subsystem(self, subsystem: bytes) -> bool:
+        """Start a subsystem instead of a command; return whether that is granted."""
+        return self._connection.grants(lambda: self._channel.request_subsystem(subsystem))
 
     def write(self, data: bytes | memoryview) -> None:
-        """Write all of `data`; what a command that has ended does not read is dropped."""
+        """Write all of `data`; input that an ended command did not read is dropped."""
         view = memoryview(data).cast("B")
         while view:
-            with self._line.turn():
+            with self._connection.turn():
                 self._drain()
                 if self._channel.is_closed():
                     return
-                # More than the window would keep the library busy until the window grows.
-                count = min(self._find_room(), len(view), _WRITE)
+                # Writing more than the window would block the library until the window grows.
+                count = min(self._find_window(), len(view), _WRITE)
                 if count and not self._send(bytes(view[:count])):
                     self._require_end()
                     return
             view = view[count:]
             if count:
-                self._line.await_news(self._line.has_flushed)
+                self._connection.wait_until(self._connection.has_flushed)
             else:
-                self._await_room()
+                self._await_window()
 
     def read(self, size: int) -> bytes:
         """Wait for output and return at most `size` bytes of it; empty at its end."""
-        with self._line.turn():
+        with self._connection.turn():
             self._drain()
-        self._line.await_news(self._has_output)
+        self._connection.wait_until(self._has_output)
         return self._take(size)
 
     def read_ready(self) -> bytes:
         """Return the output that has arrived, without waiting; possibly nothing."""
-        with self._line.turn():
+        with self._connection.turn():
             self._drain()
             return self._take(len(self._output))
 
     def finish(self) -> CommandResult:
-        """Close the standard input, wait for the end."""
-        with self._line.turn():
+        """Close the standard input and wait for the end."""
+        with self._connection.turn():
             self._drain()
             open_still = not self._channel.is_closed()
         if open_still:
-            self._line.repeat(lambda: self._channel.send_eof())
-        self._line.await_news(self._has_ended)
-        with self._line.turn():
+            self._connection.repeat(lambda: self._channel.send_eof())
+        self._connection.wait_until(self._has_ended)
+        with self._connection.turn():
             self._drain()
             status = self._channel.get_exit_status()
         finished = CommandResult(
@@ -122,19 +122,19 @@ class LibsshStream:
         return finished
 
     def close(self) -> None:
-        """Drop the stream without waiting."""
-        with self._line.turn(), suppress(BaseSSHError):
+        """Close the stream without waiting."""
+        with self._connection.turn(), suppress(BaseSSHError):
             self._channel.close()
 
     def __del__(self) -> None:
-        """Have the channel freed in a turn."""
-        self._line.retire(self._held)
+        """Free the channel in a turn."""
+        self._connection.retire(self._held)
 
     def _send(self, data: bytes) -> bool:
-        return self._line.write(lambda: self._channel.write(data))
+        return self._connection.write(lambda: self._channel.write(data))
 
     def _receive(self, *, from_errors: bool) -> bytes:
-        return self._line.read(lambda: self._channel.read_nonblocking(_READ, from_errors))
+        return self._connection.read(lambda: self._channel.read_nonblocking(_READ, from_errors))
 
     def _take(self, size: int) -> bytes:
         taken = bytes(self._output[:size])
@@ -144,77 +144,77 @@ class LibsshStream:
     def _require_end(self) -> None:
         """Raise `TransientError` unless the command has ended; in a turn.
 
-        What is written is refused from then on, but the library calls a channel closed only
-        when the last words, which may have come in while they were looked for, have been read.
+        After the end, writes are refused, but the library reports a channel as closed only after
+        the last output was read, which may just have arrived.
         """
-        self._take_in()
+        self._receive_all()
         if not self._channel.is_closed():
-            raise dialing.lost(self._line.endpoint, "written data is not accepted")
+            raise dialing.lost(self._connection.endpoint, "written data is not accepted")
 
-    def _await_room(self) -> None:
-        """Wait until the command has taken some of what it was sent."""
+    def _await_window(self) -> None:
+        """Wait until the command has read some of its input."""
         begun = time.monotonic()
-        self._line.await_news(self._has_room)
-        self.shut += time.monotonic() - begun
+        self._connection.wait_until(self._has_window)
+        self.blocked_seconds += time.monotonic() - begun
 
-    def _has_room(self) -> bool:
-        self._take_in()
-        return bool(self._channel.is_closed()) or self._find_room() > 0
+    def _has_window(self) -> bool:
+        self._receive_all()
+        return bool(self._channel.is_closed()) or self._find_window() > 0
 
-    def _find_room(self) -> int:
-        """Return how many bytes may be written now; in a turn."""
+    def _find_window(self) -> int:
+        """Return the number of bytes that may be written now; in a turn."""
         window: int = self._channel.window_size()
         self._widest = max(self._widest, window)
-        return max(0, window - max(0, self._widest - self._line.most_ahead))
+        return max(0, window - max(0, self._widest - self._connection.max_in_flight))
 
     def _has_output(self) -> bool:
-        self._take_in()
+        self._receive_all()
         return bool(self._output or self._channel.is_eof() or self._channel.is_closed())
 
     def _has_ended(self) -> bool:
-        """Return whether nothing more can come; a killed command has no status."""
-        self._take_in()
+        """Return whether no more output can arrive; a killed command has no status."""
+        self._receive_all()
         if self._channel.is_closed():
             return True
         return bool(self._channel.is_eof()) and self._channel.get_exit_status() >= 0
 
     def _drain(self) -> None:
-        """Let the library work, and take in what has arrived."""
-        self._line.pump()
-        self._take_in()
+        """Let the library process its socket, and read the output that has arrived."""
+        self._connection.pump()
+        self._receive_all()
 
-    def _take_in(self) -> None:
-        """Take in what the library has for us.
+    def _receive_all(self) -> None:
+        """Read the output that the library has buffered.
 
-        To read one kind makes the library take in the other, too. The output comes last, so
-        that none of it stays there while we wait for more to arrive.
+        Reading one kind of output makes the library receive the other as well. Standard output is
+        read last, so that nothing stays buffered while we wait for more.
         """
         while more := self._receive(from_errors=True):
             dialing.keep_errors(self._errors, more)
         while more := self._receive(from_errors=False):
-            dialing.keep_output(self._line.endpoint, self._output, more)
+            dialing.keep_output(self._connection.endpoint, self._output, more)
 
 
-_LOOKS: Final = 4  # within the time that a call may take
+_CHECKS: Final = 4  # checks per timeout
 
 
 class CallTimeout:
-    """Shuts a socket down when what happens inside the context takes longer than `patience`.
+    """Shuts down a socket if a call in this context takes longer than `timeout` seconds.
 
-    For calls that may keep to themselves: libssh's binding repeats a write for as long as keys
-    are being renewed, without asking us. The thread ends with `stop`.
+    For calls that may not return: libssh's binding repeats a write during key renewal without a
+    check by us. The thread ends with `stop`.
     """
 
-    def __init__(self, line: socket.socket, patience: float) -> None:
-        self._line = line
-        self._patience = patience
+    def __init__(self, connection: socket.socket, timeout: float) -> None:
+        self._connection = connection
+        self._timeout = timeout
         self._since: float | None = None
         self._stopped = threading.Event()
-        self.has_bitten = False
+        self.has_expired = False
         threading.Thread(target=self._watch, name="ssh-watchdog", daemon=True).start()
 
     def stop(self) -> None:
-        """Watch no more."""
+        """Stop watching."""
         self._stopped.set()
 
     def __enter__(self) -> None:
@@ -224,165 +224,167 @@ class CallTimeout:
         self._since = None
 
     def _watch(self) -> None:
-        while not self._stopped.wait(self._patience / _LOOKS):
+        while not self._stopped.wait(self._timeout / _CHECKS):
             since = self._since
-            if since is not None and time.monotonic() - since > self._patience:
-                self.has_bitten = True
+            if since is not None and time.monotonic() - since > self._timeout:
+                self.has_expired = True
                 with suppress(OSError):
-                    self._line.shutdown(socket.SHUT_RDWR)
+                    self._connection.shutdown(socket.SHUT_RDWR)
                 return
 
 
 _AGAIN: Final = -2  # SSH_AGAIN of libssh.h
-_NEAR: Final = 0.001  # seconds of a round trip, in which no line carries more than this:
-_AHEAD: Final = 512 * 1024  # bytes; see `Line.open_stream`
-_IN_A_ROW: Final = 3  # answers, the longest of which takes less than so many times the shortest,
-_ALIKE: Final = 1.25  # tell of a far host;
-_ANSWERS: Final = 8  # so many, the longest of which takes more than so many times the shortest,
-_UNLIKE: Final = 2.0  # of a busy one
+_NEAR: Final = 0.001  # seconds; within such a round trip, no network transfers more than this:
+_NEAR_IN_FLIGHT: Final = 512 * 1024  # bytes; see `LibsshTransport.open_stream`
+_IN_A_ROW: Final = 3  # a host is far if so many answers in a row
+_CONSTANT: Final = 1.25  # differ by less than this factor
+_MEASUREMENTS: Final = 8  # a host is busy if so many answers
+_VARYING: Final = 2.0  # differ by more than this factor
 
 
 class LibsshSession:
-    """One authenticated connection; see `Session`."""
+    """An authenticated connection; see `SshSession`."""
 
     stack = "libssh"
 
-    def __init__(self, line: "LibsshTransport") -> None:
-        self._line = line
+    def __init__(self, connection: "LibsshTransport") -> None:
+        self._connection = connection
 
     @property
     def cipher(self) -> str:
-        """The cipher agreed on for what we send."""
-        with self._line.turn():
-            name: bytes = self._line.foreign.get_cipher_out()
+        """The negotiated cipher for sent data."""
+        with self._connection.turn():
+            name: bytes = self._connection.library.get_cipher_out()
         return name.decode()
 
     def start(self, command: bytes) -> LibsshStream:
-        """Start a remote command; raises `TransientError` where no channel is granted."""
-        stream = self._line.open_stream()
+        """Start a remote command; raises `TransientError` if no channel is granted."""
+        stream = self._connection.open_stream()
         if not stream.execute(command):
             stream.close()
-            raise dialing.exec_refused(self._line.endpoint)
+            raise dialing.exec_refused(self._connection.endpoint)
         return stream
 
     def run(self, command: bytes, stdin: bytes = b"") -> CommandResult:
-        """Run a remote command to its end."""
+        """Run a remote command until it ends."""
         stream = self.start(command)
         stream.write(stdin)
         return stream.finish()
 
     def open_sftp(self) -> Sftp:
-        """Open the SFTP subsystem; raises `RejectedError` where refused."""
-        stream = self._line.open_stream()
-        if not stream.enter(b"sftp"):
+        """Open the SFTP subsystem; raises `RejectedError` if it is refused."""
+        stream = self._connection.open_stream()
+        if not stream.start_subsystem(b"sftp"):
             stream.close()
-            raise dialing.sftp_refused(self._line.endpoint)
+            raise dialing.sftp_refused(self._connection.endpoint)
         return Sftp(stream)
 
     def close(self) -> None:
         """Close the connection; can be called repeatedly, at any time, from any thread."""
-        self._line.cut()
+        self._connection.abort()
 
 
 class LibsshTransport(SharedSocket):
-    """The library's session and its socket, made to wait within bounds and to fail in our words.
+    """The library's session and its socket, with timeouts and our own errors.
 
-    All that its threads share is used in turns; what follows says where a caller must have one.
+    Threads share it in turns. Docstrings mark the methods that must be called in a turn.
     """
 
     def __init__(self, endpoint: Endpoint, wire: socket.socket) -> None:
         wire.settimeout(0)
-        # The library owns and closes its descriptor; ours is for waiting, and for cutting.
+        # The library owns and closes its descriptor; ours is for waiting and shutting down.
         self._socket = wire.dup()
         super().__init__(self._socket)
         self.endpoint = endpoint
-        self.foreign = Foreign()
+        self.library = LibrarySession()
         self._watchdog = CallTimeout(self._socket, endpoint.stall_timeout)
         weakref.finalize(self, self._watchdog.stop)
         weakref.finalize(self, self._socket.close)
-        self.foreign.set_socket(wire.detach())
+        self.library.set_socket(wire.detach())
         self._pump: Channel | None = None
-        self.most_ahead = sys.maxsize  # bytes of a stream under way, if its window is wider
+        self.max_in_flight = sys.maxsize  # bytes in flight of a stream, if its window is larger
         self._is_measured = False
 
-    def greet(self, host_keys: tuple[str, ...]) -> PublicKey:
-        """Shake hands and return the server's key; nothing is trusted yet."""
+    def handshake(self, host_keys: tuple[str, ...]) -> PublicKey:
+        """Perform the handshake and return the server's key, which is not trusted yet."""
         self._set_options(host_keys)
-        self.foreign.set_blocking(0)
+        self.library.set_blocking(0)
         try:
-            self._until(self.foreign.connect, _AGAIN)
+            self._until(self.library.connect, _AGAIN)
         except BaseSSHError as error:
             reason = _reason(error)
-            failed = dialing.disagreed if "no match for method" in reason else dialing.refused
+            failed = (
+                dialing.no_common_algorithm if "no match for method" in reason else dialing.refused
+            )
             raise failed(self.endpoint, reason) from error
-        blob = base64.b64decode(self.foreign.get_server_publickey().export_pubkey_base64())
+        blob = base64.b64decode(self.library.get_server_publickey().export_pubkey_base64())
         length = int.from_bytes(blob[:4], "big")
         return PublicKey(blob[4 : 4 + length].decode(), blob)
 
     def authenticate(self, key: KeyPair) -> None:
-        """Prove who we are with this key and nothing else; raises `AccessDeniedError`."""
+        """Authenticate with this key only; raises `AccessDeniedError`."""
         private = import_privkey_base64(key.text, None)
         try:
-            self._until(lambda: self.foreign.userauth_publickey(private), SSH_AUTH_AGAIN)
+            self._until(lambda: self.library.userauth_publickey(private), SSH_AUTH_AGAIN)
         except (AuthenticationDenied, AuthenticationPartial) as error:
             raise dialing.key_refused(self.endpoint) from error
         except BaseSSHError as error:
             raise self._broken(error) from error
 
     def session(self) -> LibsshSession:
-        """Return the session of an authenticated line."""
-        # A channel that is never opened: polling it makes the library take in what came.
-        self._pump = self.call(self.foreign.channel_new)
-        self.tend()
+        """Return the session of an authenticated connection."""
+        # A channel that is never opened: polling it makes the library process arrived data.
+        self._pump = self.call(self.library.channel_new)
+        self.start_pump()
         return LibsshSession(self)
 
     def open_stream(self) -> LibsshStream:
-        """Open a channel for a command; raises `TransientError` where none is granted.
+        """Open a channel for a command; raises `TransientError` if none is granted.
 
-        OpenSSH's sshd moves all that waits in a window about whenever some of it is taken, so a
-        near host that gets a full one is slowed down. Far away all of the window is needed; and
-        other servers may let a window shrink to its half before they widen it again, where
-        OpenSSH takes 96 KiB.
+        Each time some of the data in a full window is read, OpenSSH's sshd moves the rest of it in
+        memory. So a near host is faster with less data in flight. A far host needs the whole
+        window. Other servers may let the window shrink by half before they extend it, OpenSSH by 96
+        KiB.
         """
         for pause in dialing.GRACE:
             with self.turn():
-                stream = LibsshStream(self, self.call(self.foreign.channel_new))
+                stream = LibsshStream(self, self.call(self.library.channel_new))
             if stream.open():
-                if not self._is_measured:  # the first answer comes late from any host
+                if not self._is_measured:  # the first answer of a host is always slow
                     self._is_measured = True
-                    self.most_ahead = _AHEAD if self._is_near(stream) else sys.maxsize
+                    self.max_in_flight = _NEAR_IN_FLIGHT if self._is_near(stream) else sys.maxsize
                 return stream
             time.sleep(pause)
         raise dialing.no_channel(self.endpoint)
 
     def _is_near(self, stream: LibsshStream) -> bool:
-        """Return whether the host is near by.
+        """Return whether the host is near.
 
-        A busy one answers late, and not alike. One that answers late and alike is far, though the
-        network may end close by, at something that speaks TCP for it. A variable that no host has
-        a use for is looked at by sshd alone, which starts nothing.
+        A busy host answers late, with varying times. A host that answers late with constant times
+        is far, even if the TCP connection ends nearby at a proxy. The measurement sets an unused
+        environment variable, which only sshd processes, without starting a program.
         """
         network = dialing.find_round_trip(self._socket)
-        if not self.foreign.get_openssh_version() or (network is not None and network >= _NEAR):
+        if not self.library.get_openssh_version() or (network is not None and network >= _NEAR):
             return False
-        answers: list[float] = []
-        while len(answers) < _ANSWERS:
-            asked = time.perf_counter()
+        times: list[float] = []
+        while len(times) < _MEASUREMENTS:
+            started = time.perf_counter()
             stream.offer(b"MYDATA_LIKE", b"")
-            answers.append(time.perf_counter() - asked)
-            latest = answers[-_IN_A_ROW:]
-            if answers[-1] < _NEAR:
+            times.append(time.perf_counter() - started)
+            latest = times[-_IN_A_ROW:]
+            if times[-1] < _NEAR:
                 return True
-            if len(latest) == _IN_A_ROW and max(latest) < _ALIKE * min(latest):
+            if len(latest) == _IN_A_ROW and max(latest) < _CONSTANT * min(latest):
                 return False
-        return network is not None and max(answers) > _UNLIKE * min(answers)
+        return network is not None and max(times) > _VARYING * min(times)
 
     def grants(self, request: Callable[[], int]) -> bool:
         """Make a request and return whether the server grants it."""
         try:
             self._until(request, _AGAIN)
         except BaseSSHError as error:
-            if self.foreign.is_connected():
+            if self.library.is_connected():
                 return False
             raise self._broken(error) from error
         return True
@@ -395,79 +397,79 @@ class LibsshTransport(SharedSocket):
             raise self._broken(error) from error
 
     def call(self, function: Callable[..., Any], *arguments: object) -> Any:
-        """Call the library, in a turn; raises `TransientError` when the connection broke."""
+        """Call the library, in a turn; raises `TransientError` if the connection broke."""
         try:
             return function(*arguments)
         except BaseSSHError as error:
             raise self._broken(error) from error
 
     def write(self, send: Callable[[], object]) -> bool:
-        """Write what a channel's window has room for, in a turn; return whether it was taken."""
+        """Write data that fits into a channel's window, in a turn; return whether it was sent."""
         with self._watchdog:
             try:
                 send()
             except BaseSSHError as error:
-                if self.foreign.is_connected():
+                if self.library.is_connected():
                     return False
                 raise self._broken(error) from error
         return True
 
     def read(self, receive: Callable[[], tuple[int, bytes]]) -> bytes:
-        """Return output of a channel that has arrived, or nothing; in a turn."""
+        """Return output of a channel that has arrived, possibly nothing; in a turn."""
         try:
             _, more = receive()
         except EOF:
             return b""
         except BaseSSHError as error:
-            if self.foreign.is_connected():
-                return b""  # the command has ended and all of it was read
+            if self.library.is_connected():
+                return b""  # the command has ended and all output was read
             raise self._broken(error) from error
         return more
 
     def pump(self) -> None:
-        """Let the library take in what has arrived; raises `TransientError` if it is the end."""
+        """Let the library process arrived data; raises `TransientError` if the connection ended."""
         if self._pump is None:
             return
         try:
             self._pump.poll()
         except BaseSSHError as error:
             raise self._broken(error) from error
-        if not self.foreign.is_connected():
+        if not self.library.is_connected():
             raise dialing.lost(self.endpoint)
 
     def is_pending(self) -> bool:
-        return bool(self.foreign.get_poll_flags() & SSH_WRITE_PENDING)
+        return bool(self.library.get_poll_flags() & SSH_WRITE_PENDING)
 
     def has_flushed(self) -> bool:
-        """Return whether what was written has left the library's buffer; in a turn."""
-        return not self.foreign.get_poll_flags() & SSH_WRITE_PENDING
+        """Return whether all written data has left the library's buffer; in a turn."""
+        return not self.library.get_poll_flags() & SSH_WRITE_PENDING
 
-    def await_news(self, is_ready: Callable[[], bool]) -> None:
-        """Wait until something is ready; raises `TransientError` when no byte moves for too long.
+    def wait_until(self, is_ready: Callable[[], bool]) -> None:
+        """Wait until `is_ready`; raises `TransientError` after a timeout without progress.
 
-        It is asked for in turns, by whichever thread has taken something in.
+        `is_ready` is called in turns, by any thread that has processed data.
         """
         if not self.wait(is_ready, self.endpoint.stall_timeout):
             self._stall()
 
-    def cut(self) -> None:
+    def abort(self) -> None:
         """Break the connection; threads that wait for it are woken and fail."""
         self._watchdog.stop()
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
 
     def _until(self, request: Callable[[], int], again: int) -> None:
-        """Repeat a request that shows no progress until it is done; all of it is bounded."""
+        """Repeat a request until it is done; the timeout is for all of it."""
         if not self.wait(lambda: request() != again, self.endpoint.stall_timeout, in_all=True):
             self._stall()
 
     def _stall(self) -> NoReturn:
-        self.cut()
+        self.abort()
         raise dialing.stalled(self.endpoint, self.endpoint.stall_timeout)
 
     def _broken(self, error: BaseSSHError) -> TransientError:
-        self.cut()
-        if self._watchdog.has_bitten:
+        self.abort()
+        if self._watchdog.has_expired:
             return dialing.stalled(self.endpoint, self.endpoint.stall_timeout)
         return dialing.lost(self.endpoint, _reason(error))
 
@@ -477,7 +479,7 @@ class LibsshTransport(SharedSocket):
         chosen = (
             (options.HOST, self.endpoint.host),
             (options.USER, self.endpoint.username),
-            (options.KNOWNHOSTS, os.devnull),  # keys are checked by us
+            (options.KNOWNHOSTS, os.devnull),  # keys are checked by `check_host_key`
             (options.GLOBAL_KNOWNHOSTS, os.devnull),
             (options.KEY_EXCHANGE, ",".join(KEY_EXCHANGES)),
             (options.HOSTKEYS, ",".join(host_keys)),
@@ -489,15 +491,15 @@ class LibsshTransport(SharedSocket):
             (options.COMPRESSION_C_S, "none"),
             (options.COMPRESSION_S_C, "none"),
         )
-        # Somebody's ~/.ssh/config can name commands to be run.
-        self.foreign.options_set_int_val(options.PROCESS_CONFIG, 0)
-        self.foreign.options_set_port(self.endpoint.port)
+        # A user's ~/.ssh/config can contain commands to be run.
+        self.library.options_set_int_val(options.PROCESS_CONFIG, 0)
+        self.library.options_set_port(self.endpoint.port)
         for option, value in chosen:
-            self.foreign.options_set(option, value)
+            self.library.options_set(option, value)
 
 
 def _reason(error: BaseSSHError) -> str:
-    """Return what the library complained of."""
+    """Return the library's error message."""
     text = error.args[-1] if error.args else b""
     plain = text.decode("utf-8", "backslashreplace") if isinstance(text, bytes) else str(text)
     return plain.strip().rstrip(".")[:200]

@@ -1,8 +1,8 @@
 """SSH sessions on paramiko, for systems without libssh, agents and jump hosts.
 
-Paramiko waits without limit in several places. Its socket is therefore one that gives up when
-somebody waits and no byte has moved for the stall timeout; that ends the library's own thread,
-and with it every wait. The streams of a session may belong to different threads.
+Paramiko waits without a timeout in several places. Its socket therefore raises an error if a thread
+waits and no byte is transferred for the stall timeout. This ends the library's own thread, and with
+it every wait. The streams of a session may belong to different threads.
 """
 
 import errno
@@ -28,7 +28,7 @@ from paramiko.packet import Packetizer
 from mydata_like.core.errors import SettingsError, TransientError
 from mydata_like.ssh import dialing
 from mydata_like.ssh.agent import FIDO_KEYS, Agent, AgentKey
-from mydata_like.ssh.dialing import hurry
+from mydata_like.ssh.dialing import acknowledge_at_once
 from mydata_like.ssh.keys import KeyPair, PublicKey
 from mydata_like.ssh.session import (
     CIPHERS,
@@ -41,26 +41,26 @@ from mydata_like.ssh.session import (
 from mydata_like.ssh.sftp import Sftp
 
 FAILURES: Final = (paramiko.SSHException, OSError, EOFError)
-_WRITE: Final = 32_704  # bytes; with their head and the cipher's tag they are one packet
+_WRITE: Final = 32_704  # bytes; with header and authentication tag they are one packet
 _READ: Final = 64 * 1024
-_PAUSE: Final = 0.02  # seconds between looks at output while the server takes no more input
+_PAUSE: Final = 0.02  # seconds between reads of output while the server accepts no input
 
 
 class ParamikoStream:
-    """A remote command at work; see `Stream`."""
+    """A running remote command; see `Stream`."""
 
-    def __init__(self, line: "ParamikoTransport", channel: paramiko.Channel) -> None:
-        self._line = line
+    def __init__(self, connection: "ParamikoTransport", channel: paramiko.Channel) -> None:
+        self._connection = connection
         self._channel = channel
         self._output = bytearray()
         self._errors = bytearray()
-        self.shut = 0.0
+        self.blocked_seconds = 0.0
         channel.settimeout(_PAUSE)
 
     def write(self, data: bytes | memoryview) -> None:
-        """Write all of `data`; what a command that has ended does not read is dropped."""
+        """Write all of `data`; input that an ended command did not read is dropped."""
         view = memoryview(data).cast("B")
-        with self._line.watched():
+        with self._connection.watched():
             while view:
                 self._drain()
                 count = self._send(view[:_WRITE])
@@ -70,7 +70,7 @@ class ParamikoStream:
 
     def read(self, size: int) -> bytes:
         """Wait for output and return at most `size` bytes of it; empty at its end."""
-        with self._line.watched():
+        with self._connection.watched():
             self._drain()
             while not self._output and not self._is_silent():
                 self._receive()
@@ -82,16 +82,16 @@ class ParamikoStream:
         return self._take(len(self._output))
 
     def finish(self) -> CommandResult:
-        """Close the standard input, wait for the end."""
-        with self._line.watched():
+        """Close the standard input and wait for the end."""
+        with self._connection.watched():
             if not self._channel.closed:
-                with self._line.failures():
+                with self._connection.errors_translated():
                     self._channel.shutdown_write()
             while not self._is_silent() or not self._channel.status_event.is_set():
                 self._receive()
                 self._channel.status_event.wait(0 if not self._is_silent() else _PAUSE)
         self._drain()
-        self._line.check()
+        self._connection.check()
         status = self._channel.exit_status
         finished = CommandResult(
             None if status < 0 else status, self._take(len(self._output)), bytes(self._errors)
@@ -100,46 +100,46 @@ class ParamikoStream:
         return finished
 
     def close(self) -> None:
-        """Drop the stream without waiting."""
+        """Close the stream without waiting."""
         with suppress(*FAILURES):
             self._channel.close()
 
     def _send(self, piece: memoryview) -> int | None:
-        """Send what the server takes now; None when the command has ended."""
+        """Send as much as the server accepts now; None if the command has ended."""
         if self._channel.out_window_size:
             return self._send_on(piece)
         begun = time.monotonic()
         count = self._send_on(piece)
-        self.shut += time.monotonic() - begun
+        self.blocked_seconds += time.monotonic() - begun
         return count
 
     def _send_on(self, piece: memoryview) -> int | None:
         try:
-            return self._channel.send(piece)  # type: ignore[arg-type] # views are taken as they are
+            return self._channel.send(piece)  # type: ignore[arg-type] # views are accepted
         except TimeoutError:
             return 0
         except FAILURES as error:
-            self._line.raise_if_broken(error)
+            self._connection.raise_if_broken(error)
             return None
 
     def _receive(self) -> None:
-        """Wait a moment for output, and take in all that is there."""
-        with self._line.failures(), suppress(TimeoutError):
+        """Wait briefly for output, and read all that has arrived."""
+        with self._connection.errors_translated(), suppress(TimeoutError):
             self._keep(self._channel.recv(_READ))
         self._drain()
 
     def _drain(self) -> None:
-        """Take in what has arrived."""
+        """Read the output that has arrived."""
         channel = self._channel
-        with self._line.failures(), suppress(TimeoutError):
+        with self._connection.errors_translated(), suppress(TimeoutError):
             while channel.recv_ready():
                 self._keep(channel.recv(_READ))
             while channel.recv_stderr_ready():
                 dialing.keep_errors(self._errors, channel.recv_stderr(_READ))
-        self._line.check()
+        self._connection.check()
 
     def _keep(self, more: bytes) -> None:
-        dialing.keep_output(self._line.endpoint, self._output, more)
+        dialing.keep_output(self._connection.endpoint, self._output, more)
 
     def _is_silent(self) -> bool:
         """Return whether no more output will come."""
@@ -153,85 +153,85 @@ class ParamikoStream:
 
 
 class TimeoutSocket(socket.socket):
-    """A socket that gives up when somebody waits and no byte moves for so many seconds."""
+    """A socket that raises an error if a thread waits `stall_timeout` seconds without progress."""
 
-    patience: float
+    stall_timeout: float
     _counting: Lock
-    _due = 0.0  # when to give up, while somebody waits
-    _waiting = 0  # threads that do
-    _hurried = False
+    _deadline = 0.0  # the deadline, while a thread waits
+    _waiting = 0  # number of waiting threads
+    _quick_ack = False
 
     @classmethod
-    def adopt(cls, connected: socket.socket, patience: float) -> Self:
-        """Return a connected socket as one of these; the given one is used up."""
+    def adopt(cls, connected: socket.socket, timeout: float) -> Self:
+        """Return a connected socket as one of this class; the given one is detached."""
         family, kind, protocol = connected.family, connected.type, connected.proto
         adopted = cls(family, kind, protocol, fileno=connected.detach())
-        adopted.patience = patience
+        adopted.stall_timeout = timeout
         adopted._counting = Lock()
         return adopted
 
     def watch(self) -> None:
-        """One more waits from now on."""
+        """Add a waiting thread."""
         with self._counting:
             self._waiting += 1
-            self._due = time.monotonic() + self.patience
+            self._deadline = time.monotonic() + self.stall_timeout
 
     def unwatch(self) -> None:
-        """One less waits."""
+        """Remove a waiting thread."""
         with self._counting:
             self._waiting -= 1
 
     @contextmanager
-    def hurried(self) -> Iterator[None]:
-        """Acknowledge at once what comes while this lasts."""
-        self._hurried = True
+    def quick_acknowledgement(self) -> Iterator[None]:
+        """Acknowledge received data at once in this context."""
+        self._quick_ack = True
         try:
             yield
         finally:
-            self._hurried = False
+            self._quick_ack = False
 
     @property
     def has_stalled(self) -> bool:
-        return self._waiting > 0 and time.monotonic() > self._due
+        return self._waiting > 0 and time.monotonic() > self._deadline
 
     def send(self, data: Any, flags: int = 0) -> int:
-        """Send what can be sent; raises OSError when nothing has moved for too long."""
+        """Send as much as possible; raises OSError after a timeout without progress."""
         try:
             count = super().send(data, flags)
         except TimeoutError:
             self._give_up_if_stalled()
             raise
-        self._postpone()
+        self._reset_deadline()
         return count
 
     def recv(self, size: int, flags: int = 0) -> bytes:
-        """Receive what is there; raises OSError when nothing has moved for too long."""
-        if self._hurried:
-            hurry(self)
+        """Receive available data; raises OSError after a timeout without progress."""
+        if self._quick_ack:
+            acknowledge_at_once(self)
         try:
             data = super().recv(size, flags)
         except TimeoutError:
             self._give_up_if_stalled()
             raise
-        self._postpone()
+        self._reset_deadline()
         return data
 
     def _give_up_if_stalled(self) -> None:
         if self.has_stalled:
             raise ConnectionAbortedError(errno.ECONNABORTED, "nothing moved")
 
-    def _postpone(self) -> None:
-        self._due = time.monotonic() + self.patience
+    def _reset_deadline(self) -> None:
+        self._deadline = time.monotonic() + self.stall_timeout
 
 
-# Failures are reported by exceptions; the library would print them as well.
+# Failures raise exceptions; the library would print them as well.
 logging.getLogger("paramiko").setLevel(logging.CRITICAL)
 
 _WINDOW: Final = 2 * 1024 * 1024
 _PACKET: Final = 32 * 1024
-_HEAD: Final = struct.Struct(">BI")  # what a message of a channel is, and for which (RFC 4254, 5)
-_CARRYING: Final = (MSG_CHANNEL_DATA, MSG_CHANNEL_EOF)
-_FAREWELL: Final = 1.0  # seconds for the library's thread to notice that its socket is closed
+_HEAD: Final = struct.Struct(">BI")  # type and recipient of a channel message (RFC 4254, 5)
+_DATA_MESSAGES: Final = (MSG_CHANNEL_DATA, MSG_CHANNEL_EOF)
+_CLOSE_TIMEOUT: Final = 1.0  # seconds for the library's thread to notice that its socket is closed
 _KEYS: Final[dict[str, type[paramiko.PKey]]] = {
     "ssh-ed25519": paramiko.Ed25519Key,
     "ssh-rsa": paramiko.RSAKey,
@@ -239,63 +239,63 @@ _KEYS: Final[dict[str, type[paramiko.PKey]]] = {
 
 
 class ParamikoSession:
-    """One authenticated connection; see `Session`."""
+    """An authenticated connection; see `SshSession`."""
 
     stack = "paramiko"
 
-    def __init__(self, line: "ParamikoTransport") -> None:
-        self._line = line
+    def __init__(self, connection: "ParamikoTransport") -> None:
+        self._connection = connection
 
     @property
     def cipher(self) -> str:
-        """The cipher agreed on for what we send."""
-        return self._line.transport.local_cipher
+        """The negotiated cipher for sent data."""
+        return self._connection.transport.local_cipher
 
     def start(self, command: bytes) -> ParamikoStream:
-        """Start a remote command; raises `TransientError` where no channel is granted."""
-        channel = self._line.open_channel()
+        """Start a remote command; raises `TransientError` if no channel is granted."""
+        channel = self._connection.open_channel()
         try:
-            with self._line.watched():
+            with self._connection.watched():
                 channel.exec_command(command)
         except FAILURES as error:
-            self._line.raise_if_broken(error)
-            raise dialing.exec_refused(self._line.endpoint) from error
-        return ParamikoStream(self._line, channel)
+            self._connection.raise_if_broken(error)
+            raise dialing.exec_refused(self._connection.endpoint) from error
+        return ParamikoStream(self._connection, channel)
 
     def run(self, command: bytes, stdin: bytes = b"") -> CommandResult:
-        """Run a remote command to its end."""
+        """Run a remote command until it ends."""
         stream = self.start(command)
         stream.write(stdin)
         return stream.finish()
 
     def open_sftp(self) -> Sftp:
-        """Open the SFTP subsystem; raises `RejectedError` where refused."""
-        channel = self._line.open_channel()
+        """Open the SFTP subsystem; raises `RejectedError` if it is refused."""
+        channel = self._connection.open_channel()
         try:
-            with self._line.watched():
+            with self._connection.watched():
                 channel.invoke_subsystem("sftp")
         except FAILURES as error:
-            self._line.raise_if_broken(error)
-            raise dialing.sftp_refused(self._line.endpoint) from error
-        return Sftp(ParamikoStream(self._line, channel))
+            self._connection.raise_if_broken(error)
+            raise dialing.sftp_refused(self._connection.endpoint) from error
+        return Sftp(ParamikoStream(self._connection, channel))
 
     def close(self) -> None:
         """Close the connection; can be called repeatedly, at any time, from any thread."""
-        self._line.cut()
+        self._connection.abort()
 
 
 class _Packets(Packetizer):
-    """Packets under one key for as long as AES with 128-bit blocks allows (RFC 4344, 3.2)."""
+    """Packets with one key for as long as AES with 128-bit blocks allows (RFC 4344, 3.2)."""
 
     REKEY_BYTES = 64 * 1024**3
     REKEY_PACKETS = 2**31
 
 
 class _Transport(paramiko.Transport):
-    """Sends nothing on a channel that it has closed, for which sshd would end the connection.
+    """Sends nothing on a closed channel, for which sshd would end the connection.
 
-    The library makes a message while it holds the channel, and sends it when it holds it no more;
-    in between its own thread may answer that the host has closed the channel.
+    The library builds a message while it holds the channel's lock, and sends it after releasing it.
+    In between, its own thread may confirm that the host has closed the channel.
     """
 
     def __init__(self, wire: socket.socket) -> None:
@@ -308,9 +308,9 @@ class _Transport(paramiko.Transport):
             packetizer_class=_Packets,
         )
 
-    def open_channel(self, *words: Any, **options: Any) -> paramiko.Channel:
-        """Open a channel; the host may give it the number of one that was closed."""
-        channel = super().open_channel(*words, **options)
+    def open_channel(self, *args: Any, **options: Any) -> paramiko.Channel:
+        """Open a channel; the host may reuse the number of a closed one."""
+        channel = super().open_channel(*args, **options)
         with self._order:
             self._closed.discard(channel.remote_chanid)
         return channel
@@ -318,7 +318,7 @@ class _Transport(paramiko.Transport):
     def _send_user_message(self, data: paramiko.Message) -> None:
         kind, channel = _HEAD.unpack(bytes(data.packet.getbuffer()[: _HEAD.size]))
         with self._order:
-            if kind in _CARRYING and channel in self._closed:
+            if kind in _DATA_MESSAGES and channel in self._closed:
                 return
             super()._send_user_message(data)  # type: ignore[misc]
             if kind == MSG_CHANNEL_CLOSE:
@@ -326,7 +326,7 @@ class _Transport(paramiko.Transport):
 
 
 class ParamikoTransport:
-    """The library's transport, made to wait within bounds and to fail in our words."""
+    """The library's transport, with timeouts and our own errors."""
 
     def __init__(self, endpoint: Endpoint, wire: socket.socket) -> None:
         self.endpoint = endpoint
@@ -334,44 +334,44 @@ class ParamikoTransport:
         self.transport = _Transport(self._socket)
         self._stalled = False
 
-    def greet(self, host_keys: tuple[str, ...]) -> PublicKey:
-        """Shake hands and return the server's key; nothing is trusted yet."""
+    def handshake(self, host_keys: tuple[str, ...]) -> PublicKey:
+        """Perform the handshake and return the server's key, which is not trusted yet."""
         self._set_options(host_keys)
-        transport, patience = self.transport, self.endpoint.stall_timeout
-        transport.banner_timeout = transport.handshake_timeout = patience
-        transport.channel_timeout = patience
-        transport.auth_timeout = 2 * patience  # an agent may have to wait for a touch first
-        deadline = time.monotonic() + patience
+        transport, timeout = self.transport, self.endpoint.stall_timeout
+        transport.banner_timeout = transport.handshake_timeout = timeout
+        transport.channel_timeout = timeout
+        transport.auth_timeout = 2 * timeout  # an agent may wait for a touch first
+        deadline = time.monotonic() + timeout
         try:
             with self.watched():
-                transport.start_client(timeout=patience)
+                transport.start_client(timeout=timeout)
             key = transport.get_remote_server_key()
         except FAILURES as error:
-            self.cut()
+            self.abort()
             if self._stalled or time.monotonic() > deadline:
-                raise dialing.stalled(self.endpoint, patience) from error
+                raise dialing.stalled(self.endpoint, timeout) from error
             if isinstance(error, paramiko.ssh_exception.IncompatiblePeer):
-                raise dialing.disagreed(self.endpoint, _reason(error)) from error
+                raise dialing.no_common_algorithm(self.endpoint, _reason(error)) from error
             raise dialing.refused(self.endpoint, _reason(error)) from error
         return PublicKey(key.get_name(), key.asbytes())
 
     def authenticate(self, key: KeyPair) -> None:
-        """Prove who we are: with this key, or where `any_key` may do, also with the agent's.
+        """Authenticate with this key, or with `any_key`, also with the agent's keys.
 
-        Raises `AccessDeniedError` where none lets us in.
+        Raises `AccessDeniedError` if no key is accepted.
         """
         failure = ""
         tried = False
         with ExitStack() as held:
             for private in self._find_keys(key, held):
-                if self._is_let_in(private, tried=tried):
+                if self._try_key(private, tried=tried):
                     return
                 tried = True
                 failure = getattr(private, "failure", "")
-                if not self.transport.is_active():  # we have tried too often
+                if not self.transport.is_active():  # too many attempts
                     break
         if not tried:
-            failure = "the agent does not hold it"
+            failure = "the agent does not have it"
         raise (
             dialing.not_signed(self.endpoint, failure)
             if failure
@@ -379,24 +379,24 @@ class ParamikoTransport:
         )
 
     def _find_keys(self, key: KeyPair, held: ExitStack) -> Iterator[paramiko.PKey]:
-        """Yield what may let us in; the agent is asked only when nothing else does."""
+        """Yield the keys to try; the agent is used only if necessary."""
         if key.whole:
             yield _private_key(key)
             if not (self.endpoint.any_key and self.endpoint.agent):
                 return
         agent = Agent(self.endpoint.agent, self.endpoint.stall_timeout)
         held.callback(agent.close)
-        # Paramiko has a key sign before it is known to be of use, and a device wants a touch.
+        # Paramiko signs before the host has accepted the key, and a device needs a touch.
         for public in sorted(agent.keys, key=lambda it: (it != key.public, it.type in FIDO_KEYS)):
             ours = public == key.public and not key.whole
             other = public != key.public and self.endpoint.any_key
             if (ours or other) and (signatures(public.type) or public.type in FIDO_KEYS):
                 yield AgentKey(agent, public)
 
-    def _is_let_in(self, key: paramiko.PKey, *, tried: bool) -> bool:
-        """Return whether a key lets us in; raises `TransientError` where the connection broke.
+    def _try_key(self, key: paramiko.PKey, *, tried: bool) -> bool:
+        """Return whether the host accepts a key; raises `TransientError` if the connection broke.
 
-        After keys that were `tried`, the host may end it for their number.
+        After other keys were `tried`, the host may close the connection because of their number.
         """
         try:
             with self.watched():
@@ -409,11 +409,11 @@ class ParamikoTransport:
             raise self._broken(error) from error
 
     def session(self) -> ParamikoSession:
-        """Return the session of an authenticated line."""
+        """Return the session of an authenticated connection."""
         return ParamikoSession(self)
 
     def open_channel(self) -> paramiko.Channel:
-        """Open a channel; raises `TransientError` where none is granted."""
+        """Open a channel; raises `TransientError` if none is granted."""
         for pause in dialing.GRACE:
             if (channel := self._try_channel()) is not None:
                 return channel
@@ -421,27 +421,27 @@ class ParamikoTransport:
         raise dialing.no_channel(self.endpoint)
 
     def open_tunnel(self, host: str, port: int) -> paramiko.Channel:
-        """Have this host connect us with another; raises `TransientError` where it does not."""
-        patience = self.endpoint.stall_timeout
+        """Open a connection from this host to another; raises `TransientError` if that fails."""
+        timeout = self.endpoint.stall_timeout
         try:
             with self.watched():
                 return self.transport.open_channel(
-                    "direct-tcpip", (host, port), ("127.0.0.1", 0), timeout=patience
+                    "direct-tcpip", (host, port), ("127.0.0.1", 0), timeout=timeout
                 )
         except paramiko.ChannelException as error:
-            raise dialing.not_let_through(self.endpoint, host, port) from error
+            raise dialing.tunnel_refused(self.endpoint, host, port) from error
         except FAILURES as error:
             raise self._broken(error) from error
 
     def extend_timeout(self) -> float:
-        """Wait longer from now on than what goes through this host does; return how long."""
-        self._socket.patience = 2 * self.endpoint.stall_timeout
-        return self._socket.patience
+        """Double the timeout from now on, for a jump host, and return it."""
+        self._socket.stall_timeout = 2 * self.endpoint.stall_timeout
+        return self._socket.stall_timeout
 
     def _try_channel(self) -> paramiko.Channel | None:
-        """Open a channel; None where it is not granted."""
+        """Open a channel; None if it is not granted."""
         try:
-            with self.watched(), self._socket.hurried():
+            with self.watched(), self._socket.quick_acknowledgement():
                 return self.transport.open_session(timeout=self.endpoint.stall_timeout)
         except paramiko.ChannelException:
             return None
@@ -450,7 +450,7 @@ class ParamikoTransport:
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """Give the connection up when nothing moves while this lasts."""
+        """Close the connection if there is no progress in this context."""
         self._socket.watch()
         try:
             yield
@@ -459,8 +459,8 @@ class ParamikoTransport:
             self._socket.unwatch()
 
     @contextmanager
-    def failures(self) -> Iterator[None]:
-        """Turn what the library raises into what we say."""
+    def errors_translated(self) -> Iterator[None]:
+        """Convert errors of the library to ours."""
         try:
             yield
         except TimeoutError:
@@ -469,28 +469,28 @@ class ParamikoTransport:
             raise self._broken(error) from error
 
     def check(self) -> None:
-        """Return if the connection stands; raises `TransientError`."""
+        """Check that the connection is open; raises `TransientError`."""
         if not self.transport.is_active():
             raise self._broken(None)
 
     def raise_if_broken(self, error: Exception) -> None:
-        """Return if only a request failed; raises `TransientError` if the connection did."""
+        """Raise `TransientError` if the connection broke, and not only a request failed."""
         if not self.transport.is_active():
             raise self._broken(error) from error
 
-    def cut(self) -> None:
+    def abort(self) -> None:
         """Break the connection; threads that wait for it are woken and fail."""
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
-        self.transport.packetizer.complete_handshake()  # ends the library's timer of it
+        self.transport.packetizer.complete_handshake()  # ends the library's timer for the handshake
         self.transport.close()
         self._socket.close()
         if self.transport.is_alive() and threading.current_thread() is not self.transport:
-            self.transport.join(_FAREWELL)
+            self.transport.join(_CLOSE_TIMEOUT)
 
     def _broken(self, error: Exception | None) -> TransientError:
         stalled = self._stalled or self._socket.has_stalled
-        self.cut()
+        self.abort()
         if stalled:
             return dialing.stalled(self.endpoint, self.endpoint.stall_timeout)
         return dialing.lost(self.endpoint, _reason(error))
@@ -504,10 +504,10 @@ class ParamikoTransport:
         chosen.key_types = _known(host_keys, chosen.key_types, self.endpoint)
 
 
-def _known(wanted: Iterable[str], had: Iterable[str], endpoint: Endpoint) -> tuple[str, ...]:
-    """Return those of the wanted algorithms that the library has."""
-    had = frozenset(had)
-    if known := tuple(name for name in wanted if name in had):
+def _known(wanted: Iterable[str], supported: Iterable[str], endpoint: Endpoint) -> tuple[str, ...]:
+    """Return the wanted algorithms that the library supports."""
+    supported = frozenset(supported)
+    if known := tuple(name for name in wanted if name in supported):
         return known
     raise SettingsError(
         f"paramiko has none of the ciphers or algorithms that are allowed for {endpoint.host}.",
@@ -522,5 +522,5 @@ def _private_key(key: KeyPair) -> paramiko.PKey:
 
 
 def _reason(error: Exception | None) -> str:
-    """Return what the library complained of."""
+    """Return the library's error message."""
     return str(error or "").strip().rstrip(".")[:200]

@@ -1,6 +1,6 @@
 """SFTP file operations over a stream of either SSH library, with pipelined writes.
 
-The protocol is version 3, draft-ietf-secsh-filexfer-02, the one that OpenSSH speaks; with its
+The protocol is version 3, draft-ietf-secsh-filexfer-02, as implemented by OpenSSH, with its
 extension posix-rename@openssh.com.
 """
 
@@ -17,13 +17,13 @@ from mydata_like.ssh.session import RemoteEntry, SmallFile, Stream
 _Steps = Generator[list[wire.Request], list[wire.SftpReply], None]
 
 
-class _Trip:
-    """A small file under way: its steps, and the answers to the requests of this one."""
+class _FileWrite:
+    """A small file being written: its steps, and the replies to the current requests."""
 
     def __init__(self, place: int, steps: _Steps) -> None:
         self.place = place
         self.steps = steps
-        self.answers: dict[int, wire.SftpReply | None] = {}
+        self.replies: dict[int, wire.SftpReply | None] = {}
 
 
 class Sftp:
@@ -34,113 +34,113 @@ class Sftp:
         self._received = bytearray()
         self._unsent = bytearray()
         self._id = 0
-        self._writing: dict[int, SftpFile] = {}  # by the numbers of unanswered requests
-        self.round_trip = 0.0  # seconds, the shortest that an answer has needed
-        self._extensions = self._greet()
+        self._writing: dict[int, SftpFile] = {}  # by the ids of unanswered requests
+        self.round_trip = 0.0  # seconds, the shortest response time so far
+        self._extensions = self._negotiate()
 
     def open_file(self, path: bytes, *, keep: bool = False) -> "SftpFile":
-        """Open a file for writing at its start, emptied unless what it holds is to be kept."""
+        """Open a file for writing at its start; it is truncated unless `keep` is set."""
         flags = wire.TO_WRITE | wire.TO_CREATE | (0 if keep else wire.TO_TRUNCATE)
         return SftpFile(self, path, self._open(path, flags))
 
     def read_file(self, path: bytes) -> bytes:
-        """Return what a small file holds; nothing where there is none."""
+        """Return the content of a small file; empty if it does not exist."""
         if self.find_size(path) is None:
             return b""
         handle = self._open(path, wire.TO_READ)
         content = bytearray()
         while True:
-            place = struct.pack(">QI", len(content), wire.READ_AT_ONCE)
-            answer = self.ask(wire.READ, handle + place)
-            data = wire.split(answer.body)[0] if answer.kind == wire.DATA else b""
+            place = struct.pack(">QI", len(content), wire.READ_SIZE)
+            reply = self.request(wire.READ, handle + place)
+            data = wire.split(reply.body)[0] if reply.kind == wire.DATA else b""
             if not data:
                 break
             content += data
             if len(content) > wire.SMALL_FILE:
-                raise wire.confused()
-        self.ask(wire.CLOSE, handle)
-        if answer.kind == wire.DATA:  # of nothing, which is no end of a file
-            raise wire.confused()
-        if wire.read_code(answer) != wire.END:
-            raise wire.rejected(answer, path)
+                raise wire.protocol_error()
+        self.request(wire.CLOSE, handle)
+        if reply.kind == wire.DATA:  # empty data, which is not the end of a file
+            raise wire.protocol_error()
+        if wire.read_code(reply) != wire.END:
+            raise wire.rejected(reply, path)
         return bytes(content)
 
     def _open(self, path: bytes, flags: int) -> bytes:
-        answer = self.ask(wire.OPEN, wire.pack(path) + struct.pack(">II", flags, 0))
-        if answer.kind != wire.HANDLE:
-            raise wire.rejected(answer, path)
-        return answer.body
+        reply = self.request(wire.OPEN, wire.pack(path) + struct.pack(">II", flags, 0))
+        if reply.kind != wire.HANDLE:
+            raise wire.rejected(reply, path)
+        return reply.body
 
     def make_directories(self, path: bytes, mode: int) -> None:
-        """Make a directory and those above it, where missing."""
+        """Create a directory and its missing parents."""
         if self.find_size(path) is not None:
             return
         parent = path.rstrip(b"/").rpartition(b"/")[0]
         if parent:
             self.make_directories(parent, mode)
         attributes = struct.pack(">II", wire.HAS_MODE, mode)
-        answer = self.ask(wire.MKDIR, wire.pack(path) + attributes)
-        if wire.read_code(answer) == wire.OK:
-            # The server's umask was applied, which never sets the group bit.
-            self.ask(wire.SETSTAT, wire.pack(path) + attributes)
-        elif self.find_size(path) is None:  # another channel may have been faster
-            raise wire.rejected(answer, path)
+        reply = self.request(wire.MKDIR, wire.pack(path) + attributes)
+        if wire.read_code(reply) == wire.OK:
+            # The server applied its umask, and mkdir never sets the setgid bit.
+            self.request(wire.SETSTAT, wire.pack(path) + attributes)
+        elif self.find_size(path) is None:  # another channel may have created it
+            raise wire.rejected(reply, path)
 
     def find_size(self, path: bytes) -> int | None:
-        answer = self.ask(wire.STAT, wire.pack(path))
-        if answer.kind != wire.ATTRIBUTES:
-            if wire.read_code(answer) == wire.NO_SUCH_FILE:
+        reply = self.request(wire.STAT, wire.pack(path))
+        if reply.kind != wire.ATTRIBUTES:
+            if wire.read_code(reply) == wire.NO_SUCH_FILE:
                 return None
-            raise wire.rejected(answer, path)
-        return wire.read_size(answer)
+            raise wire.rejected(reply, path)
+        return wire.read_size(reply)
 
     def find_modified(self, path: bytes) -> int:
-        """Return when a file was last changed, in seconds since 1970 by the server's clock."""
-        answer = self.ask(wire.STAT, wire.pack(path))
-        if answer.kind != wire.ATTRIBUTES:
-            raise wire.rejected(answer, path)
-        return wire.split_attributes(answer.body)[0].modified
+        """Return the modification time of a file, in seconds since 1970 by the server's clock."""
+        reply = self.request(wire.STAT, wire.pack(path))
+        if reply.kind != wire.ATTRIBUTES:
+            raise wire.rejected(reply, path)
+        return wire.split_attributes(reply.body)[0].modified
 
     def list_files(self, path: bytes) -> list[RemoteEntry]:
-        """Return the plain files of a directory."""
-        answer = self.ask(wire.OPENDIR, wire.pack(path))
-        if answer.kind != wire.HANDLE:
-            raise wire.rejected(answer, path)
-        handle, found = answer.body, list[RemoteEntry]()
+        """Return the regular files of a directory."""
+        reply = self.request(wire.OPENDIR, wire.pack(path))
+        if reply.kind != wire.HANDLE:
+            raise wire.rejected(reply, path)
+        handle, found = reply.body, list[RemoteEntry]()
         try:
-            while (answer := self.ask(wire.READDIR, handle)).kind == wire.NAME:
-                for name, told in wire.read_names(answer):
-                    if stat.S_ISREG(told.mode):
-                        found.append(RemoteEntry(name, told.size, told.modified))
+            while (reply := self.request(wire.READDIR, handle)).kind == wire.NAME:
+                for name, attributes in wire.read_names(reply):
+                    if stat.S_ISREG(attributes.mode):
+                        found.append(RemoteEntry(name, attributes.size, attributes.modified))
         except struct.error as error:
-            raise wire.confused() from error
-        self.ask(wire.CLOSE, handle)
-        if wire.read_code(answer) != wire.END:
-            raise wire.rejected(answer, path)
+            raise wire.protocol_error() from error
+        self.request(wire.CLOSE, handle)
+        if wire.read_code(reply) != wire.END:
+            raise wire.rejected(reply, path)
         return found
 
     def replace(self, source: bytes, target: bytes) -> None:
-        """Rename over whatever `target` was."""
+        """Rename and replace `target`."""
         *first, rename = self._renaming(source, target)
         for request in first:
-            self.ask(*request)
-        self._check(self.ask(*rename), target)
+            self.request(*request)
+        self._check(self.request(*rename), target)
 
     def set_attributes(self, path: bytes, *, mode: int, modified: float) -> None:
-        self._check(self.ask(*wire.build_description(path, mode, modified)), path)
+        self._check(self.request(*wire.build_description(path, mode, modified)), path)
 
     def put_all(self, puts: Iterable[SmallFile]) -> Iterator[tuple[int, RejectedError | None]]:
-        """Write small files, many under way at once; yield what became of each, by its place."""
-        trips: dict[int, _Trip] = {}  # by the numbers of their requests
+        """Write small files, many in flight at once; yield the index and error of each."""
+        file_writes: dict[int, _FileWrite] = {}  # by the ids of their requests
         for place, put in enumerate(puts):
-            while len(trips) >= wire.UNDER_WAY:
-                yield from self._hear(trips)
-            yield from self._go_on(_Trip(place, self._put(put)), trips)
-        while trips:
-            yield from self._hear(trips)
+            while len(file_writes) >= wire.MOST_REQUESTS:
+                yield from self._process_reply(file_writes)
+            yield from self._continue(_FileWrite(place, self._put(put)), file_writes)
+        while file_writes:
+            yield from self._process_reply(file_writes)
 
     def _put(self, put: SmallFile) -> "_Steps":
-        """Yield what is asked for next, once all that was asked before has been answered."""
+        """Yield the next requests; receive the replies to the previous ones."""
         flags = struct.pack(">II", wire.TO_WRITE | wire.TO_CREATE | wire.TO_TRUNCATE, 0)
         (opened,) = yield [(wire.OPEN, wire.pack(put.part) + flags)]
         if opened.kind != wire.HANDLE:
@@ -152,8 +152,8 @@ class Sftp:
                 wire.build_description(put.part, put.mode, put.modified),
                 (wire.STAT, wire.pack(put.part)),
             ]
-            for answer in written:
-                self._check(answer, put.part)
+            for reply in written:
+                self._check(reply, put.part)
             wire.check_size(found, put.part, len(put.content))
             *_, renamed = yield self._renaming(put.part, put.target)
             self._check(renamed, put.target)
@@ -161,76 +161,78 @@ class Sftp:
             yield [(wire.REMOVE, wire.pack(put.part))]
             raise
 
-    def _hear(self, trips: "dict[int, _Trip]") -> Iterator[tuple[int, RejectedError | None]]:
-        """Take the next answer; yield what became of a file whose last one it was."""
-        answer = self.receive()
-        trip = trips.pop(answer.id, None)
-        if trip is None:
-            raise wire.confused()
-        trip.answers[answer.id] = answer
-        if None not in trip.answers.values():
-            yield from self._go_on(trip, trips)
-
-    def _go_on(
-        self, trip: "_Trip", trips: "dict[int, _Trip]"
+    def _process_reply(
+        self, file_writes: "dict[int, _FileWrite]"
     ) -> Iterator[tuple[int, RejectedError | None]]:
-        """Send a file's next requests, or yield what became of it."""
-        answers = [answer for answer in trip.answers.values() if answer]
+        """Process the next reply; yield the result of a file when it is complete."""
+        reply = self.receive()
+        file_write = file_writes.pop(reply.id, None)
+        if file_write is None:
+            raise wire.protocol_error()
+        file_write.replies[reply.id] = reply
+        if None not in file_write.replies.values():
+            yield from self._continue(file_write, file_writes)
+
+    def _continue(
+        self, file_write: "_FileWrite", file_writes: "dict[int, _FileWrite]"
+    ) -> Iterator[tuple[int, RejectedError | None]]:
+        """Send a file's next requests, or yield its result."""
+        replies = [reply for reply in file_write.replies.values() if reply]
         try:
-            requests = trip.steps.send(answers) if answers else next(trip.steps)
+            requests = file_write.steps.send(replies) if replies else next(file_write.steps)
         except StopIteration:
-            yield trip.place, None
+            yield file_write.place, None
             return
         except RejectedError as error:
-            yield trip.place, error
+            yield file_write.place, error
             return
-        trip.answers = dict.fromkeys(self.send(*request) for request in requests)
-        trips.update(dict.fromkeys(trip.answers, trip))
+        file_write.replies = dict.fromkeys(self.send(*request) for request in requests)
+        file_writes.update(dict.fromkeys(file_write.replies, file_write))
 
     def _renaming(self, source: bytes, target: bytes) -> "list[wire.Request]":
         names = wire.pack(source) + wire.pack(target)
         if wire.POSIX_RENAME in self._extensions:
             return [(wire.EXTENDED, wire.pack(wire.POSIX_RENAME) + names)]
-        # Without the extension a rename does not replace; there is a moment without the file.
+        # Without the extension, a rename does not replace a file; the file is missing for a moment.
         return [(wire.REMOVE, wire.pack(target)), (wire.RENAME, names)]
 
     def remove(self, path: bytes) -> None:
-        """Remove a file; its absence is not an error."""
-        answer = self.ask(wire.REMOVE, wire.pack(path))
-        if wire.read_code(answer) != wire.NO_SUCH_FILE:
-            self._check(answer, path)
+        """Remove a file; a missing file is not an error."""
+        reply = self.request(wire.REMOVE, wire.pack(path))
+        if wire.read_code(reply) != wire.NO_SUCH_FILE:
+            self._check(reply, path)
 
     def close(self) -> None:
-        """Drop the SFTP session; the SSH session stays."""
+        """Close the SFTP session; the SSH session stays open."""
         self._stream.close()
 
-    def ask(self, kind: int, body: bytes) -> wire.SftpReply:
-        """Send a request and wait for its answer, and for those of all writes before it."""
-        self.settle()
-        asked = time.perf_counter()
+    def request(self, kind: int, body: bytes) -> wire.SftpReply:
+        """Send a request and wait for its reply, after the replies to all earlier writes."""
+        self.await_writes()
+        started = time.perf_counter()
         number = self.send(kind, body)
-        answer = self.receive()
-        if answer.id != number:
-            raise wire.confused()
-        self.round_trip = min(self.round_trip, time.perf_counter() - asked)
-        return answer
+        reply = self.receive()
+        if reply.id != number:
+            raise wire.protocol_error()
+        self.round_trip = min(self.round_trip, time.perf_counter() - started)
+        return reply
 
     def write(self, file: "SftpFile", head: bytes, piece: memoryview) -> None:
-        """Send a file's next write, when not too many are under way."""
+        """Send a file's next write, and wait if too many are in flight."""
         self._writing[self.send(wire.WRITE, head, piece)] = file
-        self.settle(wire.UNANSWERED)
+        self.await_writes(wire.UNANSWERED)
 
-    def settle(self, most: int = 0) -> None:
-        """Wait until no more writes than that are without an answer."""
+    def await_writes(self, most: int = 0) -> None:
+        """Wait until at most `most` writes are unanswered."""
         while len(self._writing) > most:
-            answer = self.receive()
-            file = self._writing.pop(answer.id, None)
+            reply = self.receive()
+            file = self._writing.pop(reply.id, None)
             if file is None:
-                raise wire.confused()
-            file.note(answer)
+                raise wire.protocol_error()
+            file.record_reply(reply)
 
     def send(self, kind: int, head: bytes, data: bytes | memoryview = b"") -> int:
-        """Send a request without waiting, small ones together; return its number."""
+        """Send a request without waiting, small ones together; return its id."""
         self._id = (self._id + 1) & 0xFFFFFFFF
         length = 5 + len(head) + len(data)
         self._unsent += struct.pack(">IBI", length, kind, self._id)
@@ -241,23 +243,23 @@ class Sftp:
         return self._id
 
     def receive(self) -> wire.SftpReply:
-        """Wait for the next answer."""
+        """Wait for the next reply."""
         packet = self._receive_packet()
         kind, number = struct.unpack_from(">BI", packet)
         return wire.SftpReply(kind, number, packet[5:])
 
-    def _greet(self) -> frozenset[bytes]:
-        """Agree on the version; return the names of the server's extensions."""
-        asked = time.perf_counter()
+    def _negotiate(self) -> frozenset[bytes]:
+        """Negotiate the version; return the names of the server's extensions."""
+        started = time.perf_counter()
         self._stream.write(struct.pack(">IBI", 5, wire.INIT, 3))
         try:
             first = self._take(5)
-            self.round_trip = time.perf_counter() - asked
+            self.round_trip = time.perf_counter() - started
             length = int.from_bytes(first[:4], "big")
-            # A login script's words, rather: as a length they are up to two gigabytes.
+            # Output of a login script would be a length of up to two gigabytes.
             if first[4:] != bytes([wire.VERSION]) or not 5 <= length <= wire.LARGEST:
-                said = format_path(first + self._stream.read_ready())[:200]
-                raise RejectedError(f"The server answered SFTP with: {said}.", code=wire.REFUSED)
+                text = format_path(first + self._stream.read_ready())[:200]
+                raise RejectedError(f"The server answered SFTP with: {text}.", code=wire.REFUSED)
             return wire.read_extensions(self._take(length - 1))
         except wire.EndedError as error:
             raise RejectedError(error.message, code=wire.REFUSED) from error
@@ -265,7 +267,7 @@ class Sftp:
     def _receive_packet(self) -> bytes:
         (length,) = struct.unpack(">I", self._take(4))
         if not wire.SMALLEST <= length <= wire.LARGEST:
-            raise wire.confused()
+            raise wire.protocol_error()
         return self._take(length)
 
     def _take(self, size: int) -> bytes:
@@ -284,27 +286,27 @@ class Sftp:
             self._stream.write(memoryview(self._unsent))
             self._unsent = bytearray()
 
-    def _check(self, answer: wire.SftpReply, path: bytes) -> None:
-        if wire.read_code(answer) != wire.OK:
-            raise wire.rejected(answer, path)
+    def _check(self, reply: wire.SftpReply, path: bytes) -> None:
+        if wire.read_code(reply) != wire.OK:
+            raise wire.rejected(reply, path)
 
 
 class SftpFile:
-    """A file opened for writing; many writes are under way at once."""
+    """A file opened for writing, with many writes in flight at once."""
 
     def __init__(self, sftp: Sftp, path: bytes, handle: bytes) -> None:
         self._sftp = sftp
         self._path = path
-        self._handle = handle  # with its length before it, as it goes over the wire
+        self._handle = handle  # with its length prefix, as in the wire format
         self._offset = 0
         self._failure: wire.SftpReply | None = None
 
     def move_to(self, offset: int) -> None:
-        """Write at this place from now on."""
+        """Set the offset of the next write."""
         self._offset = offset
 
     def write(self, data: bytes | memoryview) -> None:
-        """Write some more; raises `RejectedError` as soon as a write is known to have failed."""
+        """Write data; raises `RejectedError` as soon as a write is known to have failed."""
         view = memoryview(data).cast("B")
         while view:
             piece, view = view[: wire.PIECE], view[wire.PIECE :]
@@ -314,16 +316,16 @@ class SftpFile:
             self._raise_failure()
 
     def close(self) -> None:
-        """Wait until the server has answered every write."""
-        answer = self._sftp.ask(wire.CLOSE, self._handle)
+        """Wait until the server has acknowledged every write."""
+        reply = self._sftp.request(wire.CLOSE, self._handle)
         self._raise_failure()
-        if wire.read_code(answer) != wire.OK:
-            raise wire.rejected(answer, self._path)
+        if wire.read_code(reply) != wire.OK:
+            raise wire.rejected(reply, self._path)
 
-    def note(self, answer: wire.SftpReply) -> None:
-        """Take the answer to a write."""
-        if wire.read_code(answer) != wire.OK:
-            self._failure = self._failure or answer
+    def record_reply(self, reply: wire.SftpReply) -> None:
+        """Process the reply to a write."""
+        if wire.read_code(reply) != wire.OK:
+            self._failure = self._failure or reply
 
     def _raise_failure(self) -> None:
         if self._failure is not None:

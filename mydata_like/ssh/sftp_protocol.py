@@ -1,6 +1,6 @@
 """The packets of SFTP: requests, replies and status codes.
 
-The protocol is version 3, draft-ietf-secsh-filexfer-02, the one that OpenSSH speaks; with its
+The protocol is version 3, draft-ietf-secsh-filexfer-02, as implemented by OpenSSH, with its
 extension posix-rename@openssh.com.
 """
 
@@ -21,26 +21,26 @@ OK, END, NO_SUCH_FILE, DENIED, UNSUPPORTED = 0, 1, 2, 3, 8
 TO_READ, TO_WRITE, TO_CREATE, TO_TRUNCATE = 1, 2, 8, 16
 HAS_SIZE, HAS_OWNER, HAS_MODE, HAS_TIMES, HAS_MORE = 1, 2, 4, 8, 0x8000_0000
 
-PIECE: Final = 32_640  # bytes of one write request; with its head it fits one SSH packet
-UNANSWERED: Final = 64  # write requests under way, 2 MiB: what the SSH window holds
-UNDER_WAY: Final = 256  # requests for small files; three to five belong to one of them
-READ_AT_ONCE: Final = 32 * 1024  # bytes that every server gives
-SMALLEST: Final = 5  # bytes of an answer: its kind and its number
-LARGEST: Final = 256 * 1024  # bytes of an answer; OpenSSH's own limit (sftp-common.h)
-SMALL_FILE: Final = 16 * 1024 * 1024  # bytes; the map of 64 TB has one for each 4 MiB
+PIECE: Final = 32_640  # bytes of one write request; with its header it fits into one SSH packet
+UNANSWERED: Final = 64  # write requests in flight, 2 MiB: the size of the SSH window
+MOST_REQUESTS: Final = 256  # requests in flight for small files; each file needs three to five
+READ_SIZE: Final = 32 * 1024  # bytes that every server supports
+SMALLEST: Final = 5  # bytes of a reply: type and id
+LARGEST: Final = 256 * 1024  # bytes of a reply; OpenSSH's own limit (sftp-common.h)
+SMALL_FILE: Final = 16 * 1024 * 1024  # bytes; the map of a 64 TB file has one byte per 4 MiB
 REFUSED: Final = "ssh.sftp-refused"
 POSIX_RENAME: Final = b"posix-rename@openssh.com"
 
 
 class EndedError(TransientError):
-    """The server has ended SFTP; the SSH session may go on."""
+    """The server ended SFTP; the SSH session may still be usable."""
 
     def __init__(self) -> None:
         super().__init__("The server ended SFTP.", code="link.lost")
 
 
 class SftpReply(NamedTuple):
-    """What the server says to the request of this number."""
+    """The server's reply to the request with this id."""
 
     kind: int
     id: int
@@ -64,22 +64,22 @@ def _cut(content: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def build_description(path: bytes, mode: int, modified: float) -> tuple[int, bytes]:
-    """Return the request that gives a file its mode and its time."""
+    """Return the request that sets a file's mode and modification time."""
     moment = max(0, min(int(modified), 0xFFFFFFFF))
     fields = struct.pack(">IIII", HAS_MODE | HAS_TIMES, mode, moment, moment)
     return SETSTAT, pack(path) + fields
 
 
-def read_size(answer: SftpReply) -> int:
-    """Return the size that attributes tell; 0 where they do not, -1 where these are none."""
-    if answer.kind != ATTRIBUTES:
+def read_size(reply: SftpReply) -> int:
+    """Return the size in attributes; 0 if missing, -1 if the reply has no attributes."""
+    if reply.kind != ATTRIBUTES:
         return -1
-    flags, size = struct.unpack_from(">IQ", answer.body.ljust(12, b"\0"))
+    flags, size = struct.unpack_from(">IQ", reply.body.ljust(12, b"\0"))
     return int(size) if flags & HAS_SIZE else 0
 
 
 class Attributes(NamedTuple):
-    """What a server says of a file; 0 where it does not. The time is seconds since 1970."""
+    """The attributes of a remote file, 0 if missing; the time is seconds since 1970."""
 
     size: int = 0
     mode: int = 0
@@ -87,7 +87,7 @@ class Attributes(NamedTuple):
 
 
 def split_attributes(packet: bytes) -> tuple[Attributes, bytes]:
-    """Return the attributes that a packet begins with, and the rest; raises `struct.error`."""
+    """Return the attributes at the start of a packet, and the rest; raises `struct.error`."""
     (flags,) = struct.unpack_from(">I", packet)
     size = mode = modified = 0
     at = 4
@@ -110,62 +110,62 @@ def split_attributes(packet: bytes) -> tuple[Attributes, bytes]:
     return Attributes(size, mode, modified), rest
 
 
-def read_names(answer: SftpReply) -> list[tuple[bytes, Attributes]]:
-    """Return the entries of a directory that an answer names."""
-    (count,) = struct.unpack_from(">I", answer.body)
-    rest, entries = answer.body[4:], []
+def read_names(reply: SftpReply) -> list[tuple[bytes, Attributes]]:
+    """Return the directory entries in a reply."""
+    (count,) = struct.unpack_from(">I", reply.body)
+    rest, entries = reply.body[4:], []
     for _ in range(count):
         name, rest = split(rest)
-        _, rest = split(rest)  # a line as of `ls -l`
+        _, rest = split(rest)  # a line in the format of `ls -l`
         attributes, rest = split_attributes(rest)
         entries.append((name, attributes))
     return entries
 
 
-def check_size(answer: SftpReply, path: bytes, size: int) -> None:
-    """Return if a file has this size; raises `RejectedError`."""
-    if answer.kind == ATTRIBUTES and read_size(answer) != size:
-        message = f"{format_path(path)} was not written to its end by the server."
+def check_size(reply: SftpReply, path: bytes, size: int) -> None:
+    """Check that a file has this size; raises `RejectedError`."""
+    if reply.kind == ATTRIBUTES and read_size(reply) != size:
+        message = f"{format_path(path)} was not written completely by the server."
         raise RejectedError(message, code="staging.refused")
-    if answer.kind != ATTRIBUTES:
-        raise rejected(answer, path)
+    if reply.kind != ATTRIBUTES:
+        raise rejected(reply, path)
 
 
 def pack(value: bytes) -> bytes:
-    """Return a text as it goes over the wire."""
+    """Return a string in the wire format."""
     return struct.pack(">I", len(value)) + value
 
 
 def split(packet: bytes) -> tuple[bytes, bytes]:
-    """Return the text that a packet begins with, and the rest."""
+    """Return the string at the start of a packet, and the rest."""
     (length,) = struct.unpack_from(">I", packet.ljust(4, b"\0"))
     return packet[4 : 4 + length], packet[4 + length :]
 
 
 def read_extensions(greeting: bytes) -> frozenset[bytes]:
-    """Return the names of the extensions that a server greets with, after its version."""
+    """Return the extension names in a server's greeting, after its version."""
     texts, place = [], 4
     while place < len(greeting):
         length = int.from_bytes(greeting[place : place + 4], "big")
         texts.append(greeting[place + 4 : place + 4 + length])
         place += 4 + length
-    return frozenset(texts[::2])  # every other one is a version
+    return frozenset(texts[::2])  # every second one is a version
 
 
-def read_code(answer: SftpReply) -> int:
-    """Return the code of an answer that is a status."""
-    if answer.kind != STATUS:
-        raise confused()
-    return int.from_bytes(answer.body[:4], "big")
+def read_code(reply: SftpReply) -> int:
+    """Return the code of a status reply."""
+    if reply.kind != STATUS:
+        raise protocol_error()
+    return int.from_bytes(reply.body[:4], "big")
 
 
-def rejected(answer: SftpReply, path: bytes) -> RejectedError:
-    """Return the error of a refused request, in the server's words."""
-    said = format_path(split(answer.body[4:])[0])[:200].rstrip(".") or "refused"
-    code = "staging.denied" if read_code(answer) == DENIED else "staging.refused"
-    return RejectedError(f"{format_path(path)} was refused by the server: {said}.", code=code)
+def rejected(reply: SftpReply, path: bytes) -> RejectedError:
+    """Return the error for a refused request, with the server's message."""
+    text = format_path(split(reply.body[4:])[0])[:200].rstrip(".") or "refused"
+    code = "staging.denied" if read_code(reply) == DENIED else "staging.refused"
+    return RejectedError(f"{format_path(path)} was refused by the server: {text}.", code=code)
 
 
-def confused() -> TransientError:
-    """Return the error of a host that does not keep to the protocol."""
+def protocol_error() -> TransientError:
+    """Return the error for a host that violates the protocol."""
     return TransientError("The staging host does not follow the SFTP protocol.", code="link.lost")

@@ -1,8 +1,8 @@
 """Lets several threads wait for data on one socket.
 
-A library that keeps a connection lets one thread in at a time, and what it takes in for one may
-be news for another. So one of those who wait watches the socket for all, and whoever used the
-library calls the others for whom something has come.
+The library of a connection is used by one thread at a time, and the data it processes for one
+thread may be for another. So one of the waiting threads watches the socket for all. A thread that
+used the library wakes the threads whose data has arrived.
 """
 
 import socket
@@ -18,34 +18,34 @@ from typing import Any, Final, Self
 from mydata_like.core.errors import UploaderError
 from mydata_like.ssh import dialing
 
-_GLANCE: Final = 0.1  # seconds of one wait
-_UNHEARD: Final = 0.5  # seconds that what has come waits to be taken in, at most
+_POLL_INTERVAL: Final = 0.1  # seconds of one wait
+_PUMP_INTERVAL: Final = 0.5  # seconds after which arrived data is processed, at most
 
 
 class _Waiter:
-    """A thread that waits until something `is_ready`, which may also fail."""
+    """A thread that waits until `is_ready`, which may also raise."""
 
     def __init__(self, is_ready: Callable[[], bool]) -> None:
         self._is_ready = is_ready
         self._error: Exception | None = None
-        self.called = Event()
+        self.woken = Event()
         self.done = False
 
-    def look(self) -> bool:
-        """Return whether the wait has just come to its end; only in a turn."""
+    def check(self) -> bool:
+        """Return whether the wait has just ended; only in a turn."""
         if self.done:
             return False
         try:
             self.done = self._is_ready()
-        except Exception as error:  # noqa: BLE001 - the waiting thread must get it
+        except Exception as error:  # noqa: BLE001 - raised again in the waiting thread
             self._error, self.done = _without_frames(error), True
         return self.done
 
-    def conclude(self) -> None:
-        """Raise what the question was answered with, if it failed.
+    def raise_error(self) -> None:
+        """Raise the error of `is_ready`, if it failed.
 
-        The error's traceback refers to this object, which must not refer to the error: only the
-        garbage collector would free what the frames hold, in any thread and outside of a turn.
+        The error's traceback refers to this object, which must not refer to the error: such a cycle
+        would be freed only by the garbage collector, in any thread and outside of a turn.
         """
         error, self._error = self._error, None
         try:
@@ -56,10 +56,10 @@ class _Waiter:
 
 
 def _without_frames(error: Exception) -> Exception:
-    """Return an error that another thread is to have, without the frames of this one.
+    """Return an error for another thread, without the frames of this one.
 
-    They hold what their functions were given, such as views of a buffer, which cannot be resized
-    as long as there are any.
+    Frames hold the arguments of their functions, such as views of a buffer, which prevent it from
+    being resized.
     """
     each: BaseException | None = error
     while each is not None:
@@ -69,32 +69,32 @@ def _without_frames(error: Exception) -> Exception:
 
 
 class SharedSocket(ABC):
-    """A connection whose library takes turns, and whose socket many threads may wait for."""
+    """A connection whose library is used in turns, and whose socket many threads wait for."""
 
-    def __init__(self, line: socket.socket) -> None:
-        self._line = line
+    def __init__(self, connection: socket.socket) -> None:
+        self._watched_socket = connection
         self._lock = Lock()
         self._waiting: list[_Waiter] = []
-        self._retired: list[list[Any]] = []  # with what uses the library once more, to end
+        self._retired: list[list[Any]] = []  # with objects that use the library when they are freed
         self._watcher: _Waiter | None = None
         self._watches_pending = False
         self._moved = 0.0
-        self._bell, self._rope = socket.socketpair()
-        for end in (self._bell, self._rope):
+        self._wake_receiver, self._wake_sender = socket.socketpair()
+        for end in (self._wake_receiver, self._wake_sender):
             end.settimeout(0)
             weakref.finalize(self, end.close)
 
     @abstractmethod
     def pump(self) -> None:
-        """Let the library take in what has arrived; called in turns, may raise."""
+        """Let the library process arrived data; called in turns, may raise."""
 
     @abstractmethod
     def is_pending(self) -> bool:
-        """Return whether the library has bytes that could not go yet; called in turns."""
+        """Return whether the library has unsent bytes; called in turns."""
 
     def turn(self) -> Self:
-        """Have the library to oneself in a `with` block."""
-        # No `contextmanager`: of what a chunk costs, its generators took an eighth.
+        """Use the library exclusively in a `with` block."""
+        # Not a `contextmanager`: its generators took an eighth of the time of a chunk.
         return self
 
     def __enter__(self) -> None:
@@ -114,67 +114,69 @@ class SharedSocket(ABC):
     ) -> None:
         try:
             if kind is None and self._waiting:
-                self._call()
+                self._wake_ready()
         finally:
             self._lock.release()
 
-    def tend(self) -> None:
-        """Let the library take in what comes from now on, though nobody may wait for anything.
+    def start_pump(self) -> None:
+        """Process arrived data from now on in the background, even if no thread waits.
 
-        So a server that asks whether we are still there is answered, whatever our threads do.
+        This answers a server's keepalive requests whatever our threads do.
         """
         gone = Event()
         weakref.finalize(self, gone.set)
-        line = weakref.ref(self)
-        Thread(target=_tend, args=(line, gone), name="ssh-vigil", daemon=True).start()
+        connection = weakref.ref(self)
+        Thread(
+            target=_pump_repeatedly, args=(connection, gone), name="ssh-vigil", daemon=True
+        ).start()
 
     def retire(self, held: list[Any]) -> None:
-        """Empty a list in the next turn, which has the only references to things of the library.
+        """Empty a list with the only references to objects of the library, in the next turn.
 
-        Any thread may call this at any time, even in a turn. A list, because the caller may keep
-        its own reference to that for a moment longer.
+        Any thread may call this at any time, even in a turn. It is a list because the caller may
+        keep its own reference to it for a moment longer.
         """
         self._retired.append(held)
 
-    def wait(self, is_ready: Callable[[], bool], patience: float, *, in_all: bool = False) -> bool:
-        """Wait until something is ready; it is asked for in turns, by any thread.
+    def wait(self, is_ready: Callable[[], bool], timeout: float, *, in_all: bool = False) -> bool:
+        """Wait until `is_ready`, which is called in turns, by any thread.
 
-        Return False once nothing has moved for so many seconds, or after that time `in_all`.
-        What is asked may raise, and so may the library.
+        Return False after `timeout` seconds without progress, or with `in_all`, after that time in
+        total. `is_ready` and the library may raise.
         """
         waiter = _Waiter(is_ready)
         with self.turn():
-            if waiter.look():
-                waiter.conclude()
+            if waiter.check():
+                waiter.raise_error()
                 return True
             self._waiting.append(waiter)
         began = time.monotonic()
         try:
             while not waiter.done:
                 since = began if in_all else max(began, self._moved)
-                if time.monotonic() - since >= patience:
+                if time.monotonic() - since >= timeout:
                     return False
-                self._attend(waiter, min(patience, _GLANCE), in_all=in_all)
+                self._wait_once(waiter, min(timeout, _POLL_INTERVAL), in_all=in_all)
         finally:
-            self._leave(waiter)
-        waiter.conclude()
+            self._remove(waiter)
+        waiter.raise_error()
         return True
 
-    def _attend(self, waiter: _Waiter, seconds: float, *, in_all: bool) -> None:
-        """Watch the socket, or wait a moment to be called by the one who does."""
+    def _wait_once(self, waiter: _Waiter, seconds: float, *, in_all: bool) -> None:
+        """Watch the socket, or wait briefly to be woken by the thread that does."""
         with self._lock:
             pending = self.is_pending()
             if self._watcher is not None and pending and not self._watches_pending:
-                self._ring()  # it has to look for one more thing
+                self._wake_watcher()  # it must also wait until the socket is writable
             watches = self._watcher is None
             if watches:
                 self._watcher, self._watches_pending = waiter, pending
         if not watches:
-            waiter.called.wait(seconds)
-            waiter.called.clear()
+            waiter.woken.wait(seconds)
+            waiter.woken.clear()
             return
         if in_all:
-            dialing.hurry(self._line)
+            dialing.acknowledge_at_once(self._watched_socket)
         try:
             moved = self._watch(seconds, writable=pending)
         finally:
@@ -185,36 +187,38 @@ class SharedSocket(ABC):
             self.pump()
 
     def _watch(self, seconds: float, *, writable: bool) -> bool:
-        """Wait for the socket or the bell; return whether it was the socket."""
-        ready = dialing.wait_ready(self._line, self._bell, writable=writable, seconds=seconds)
+        """Wait for the socket or a wake-up; return whether it was the socket."""
+        ready = dialing.wait_ready(
+            self._watched_socket, self._wake_receiver, writable=writable, seconds=seconds
+        )
         with suppress(BlockingIOError):
-            self._bell.recv(4096)
+            self._wake_receiver.recv(4096)
         return ready
 
-    def _leave(self, waiter: _Waiter) -> None:
-        """Wait no more; somebody else has to watch from now on."""
+    def _remove(self, waiter: _Waiter) -> None:
+        """Stop waiting; another thread has to watch the socket from now on."""
         with self._lock:
             self._waiting.remove(waiter)
             if self._waiting and self._watcher is None:
-                self._waiting[0].called.set()
+                self._waiting[0].woken.set()
 
-    def _call(self) -> None:
-        """Call those who need not wait any longer."""
+    def _wake_ready(self) -> None:
+        """Wake the threads whose wait has ended."""
         for waiter in self._waiting:
-            if waiter.look():
-                waiter.called.set()
+            if waiter.check():
+                waiter.woken.set()
                 if waiter is self._watcher:
-                    self._ring()
+                    self._wake_watcher()
 
-    def _ring(self) -> None:
+    def _wake_watcher(self) -> None:
         with suppress(BlockingIOError):
-            self._rope.send(b"\0")
+            self._wake_sender.send(b"\0")
 
 
-def _tend(line: "weakref.ref[SharedSocket]", gone: Event) -> None:
+def _pump_repeatedly(connection: "weakref.ref[SharedSocket]", gone: Event) -> None:
     """Process arrived data at intervals; users of a broken connection notice it themselves."""
     with suppress(UploaderError):
-        while not gone.wait(_UNHEARD) and (vigil := line()) is not None:
-            with vigil.turn():
-                vigil.pump()
-            del vigil
+        while not gone.wait(_PUMP_INTERVAL) and (shared := connection()) is not None:
+            with shared.turn():
+                shared.pump()
+            del shared

@@ -1,7 +1,7 @@
-"""Reads archives from a file or a stream; accepts only what `archive_writer` writes.
+"""Reads archives from a file or a stream, and accepts only what `archive_writer` writes.
 
-Whatever else a tar may hold (links, devices, other headers) makes it no archive of ours, and
-so does an index that says other things than the headers do. Nothing is believed before that.
+A tar with anything else (links, devices, other headers) is rejected, and so is an archive whose
+index and headers differ. Nothing is returned before these checks.
 """
 
 import hashlib
@@ -28,10 +28,10 @@ from mydata_like.transfer.archive_writer import (
 )
 from mydata_like.transfer.tar import BLOCK, check_name, padding
 
-_MOST_MEMBERS: Final = 100_000  # ten times as many as we put into one archive
+_MOST_MEMBERS: Final = 100_000  # ten times as many as `archive_writer` puts into one archive
 _LONGEST_NAME: Final = 64 * 1024
-_LONGEST_NAMES: Final = 64 * 1024 * 1024  # bytes of all of them
-_LONGEST_LINE: Final = 6 * _LONGEST_NAME + 1024  # of an index: six characters may be one byte
+_LONGEST_NAMES: Final = 64 * 1024 * 1024  # bytes of all names together
+_LONGEST_LINE: Final = 6 * _LONGEST_NAME + 1024  # of an index: one byte may take six characters
 _CHUNK: Final = 256 * 1024
 _ZEROS: Final = bytes(BLOCK)
 _OCTAL: Final = re.compile(rb"([0-7]{11})\0")
@@ -40,39 +40,39 @@ _CHECKSUM: Final = re.compile(r"[0-9a-f]{32}")
 _LARGEST: Final = 2**63
 
 
-class _Tape(Protocol):
-    """What an archive is read from, forwards only."""
+class _Reader(Protocol):
+    """A forward-only reader of an archive."""
 
     def read(self, count: int) -> bytes:
-        """Return so many bytes; raises `ArchiveError` where there are fewer."""
+        """Return `count` bytes; raises `ArchiveError` if there are fewer."""
 
     def skip(self, count: int) -> str:
-        """Pass so many bytes; return their checksum, empty where they are not read."""
+        """Skip `count` bytes; return their checksum, or an empty string if they were not read."""
 
 
-class _Found(NamedTuple):
-    """A member as its header tells it."""
+class _Header(NamedTuple):
+    """A member as described by its header."""
 
     name: bytes
     size: int
     offset: int
-    checksum: str  # empty where its bytes were not read
+    checksum: str  # empty if its bytes were not read
 
 
 def read_index(chunks: Iterable[bytes]) -> list[Indexed]:
-    """Return what an archive holds that comes in pieces.
+    """Return the index of an archive that arrives in chunks.
 
-    Raises `ArchiveError`, at the first thing that does not look like one of ours, or where a
-    member's bytes are not those of its checksum.
+    Raises `ArchiveError` if the data is not in the format of `archive_writer`, or if a member does
+    not match its checksum.
     """
-    tape = _Streamed(chunks)
-    index = _read_index(tape)
-    tape.end()
+    reader = _ChunkReader(chunks)
+    index = _read_index(reader)
+    reader.end()
     return index
 
 
 class TarArchives:
-    """What the engine knows of archives: `core.archives.ArchiveFormat`."""
+    """The archive format for the engine; implements `core.archives.ArchiveFormat`."""
 
     def measure(self, name: bytes, members: Sequence[ArchiveMember]) -> int:
         return measure_archive(name, members)
@@ -82,7 +82,7 @@ class TarArchives:
 
 
 class ArchiveFile:
-    """An archive on the disk, open to be read; `index` is what it holds."""
+    """An open archive file; `index` lists its members."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -97,7 +97,7 @@ class ArchiveFile:
             raise
 
     def content(self, member: Indexed) -> Iterator[bytes]:
-        """Yield the bytes of a member; raises `ArchiveError` at their end if they are not it."""
+        """Yield the bytes of a member; raises `ArchiveError` at the end if the checksum differs."""
         checksum = hashlib.md5(usedforsecurity=False)
         left = member.size
         try:
@@ -110,7 +110,7 @@ class ArchiveFile:
             raise _unreadable(self._path, error) from error
         if left or checksum.hexdigest() != member.checksum:
             raise ArchiveError(
-                f"The bytes of {format_path(member.name)} are not those of its checksum.",
+                f"The checksum of {format_path(member.name)} does not match.",
                 hint="Download the archive again from the server.",
             )
 
@@ -130,17 +130,17 @@ class ArchiveFile:
 
     def _read(self) -> list[Indexed]:
         try:
-            index = _read_index(_Seekable(self._file))
+            index = _read_index(_FileReader(self._file))
             surplus = self._file.read(1)
         except OSError as error:
             raise _unreadable(self._path, error) from error
         if surplus:
-            raise _damaged("something follows its end")
+            raise _damaged("there is data after its end")
         return index
 
 
-class _Streamed:
-    """A tape that comes in pieces."""
+class _ChunkReader:
+    """A reader of an archive that arrives in chunks."""
 
     def __init__(self, chunks: Iterable[bytes]) -> None:
         self._chunks = iter(chunks)
@@ -156,9 +156,9 @@ class _Streamed:
         return checksum.hexdigest()
 
     def end(self) -> None:
-        """Come to the end, which must be here; who reads an archive reads all of it."""
+        """Check that the archive ends here."""
         if self._left or any(self._chunks):
-            raise _damaged("something follows its end")
+            raise _damaged("there is data after its end")
 
     def _take(self, count: int) -> Iterator[memoryview]:
         while count:
@@ -172,8 +172,8 @@ class _Streamed:
             yield taken
 
 
-class _Seekable:
-    """A tape that can be wound forwards; that it is long enough shows at the next reading."""
+class _FileReader:
+    """A reader of a file, in which `skip` seeks; the next read detects a file that is too short."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -186,24 +186,24 @@ class _Seekable:
 
     def skip(self, count: int) -> str:
         self._file.seek(count, 1)
-        return ""  # what is taken out of the file is compared then
+        return ""  # `ArchiveFile.content` compares the checksum later
 
 
-def _read_index(tape: _Tape) -> list[Indexed]:
-    """Read all headers, then the index, one line at a time: memory is only taken for names."""
-    found: list[_Found] = []
+def _read_index(reader: _Reader) -> list[Indexed]:
+    """Read all headers, then the index line by line, so that only names take memory."""
+    found: list[_Header] = []
     position = names = 0
-    while header := _read_header(tape):
+    while header := _read_header(reader):
         name, size, length = header
         if name.endswith(INDEX_ENDING) and b"/" not in name:
-            index = _agreed(_Lines(tape, size), found)
-            tape.skip(len(padding(size)))
-            if _read_header(tape):
+            index = _check_index(_Lines(reader, size), found)
+            reader.skip(len(padding(size)))
+            if _read_header(reader):
                 raise _damaged("its index is not at its end")
             return index
-        checksum = tape.skip(size)
-        tape.skip(len(padding(size)))
-        found.append(_Found(name, size, position + length, checksum))
+        checksum = reader.skip(size)
+        reader.skip(len(padding(size)))
+        found.append(_Header(name, size, position + length, checksum))
         position += length + size + len(padding(size))
         names += len(name)
         if len(found) > _MOST_MEMBERS or names > _LONGEST_NAMES:
@@ -211,58 +211,63 @@ def _read_index(tape: _Tape) -> list[Indexed]:
     raise _damaged("it has no index")
 
 
-def _read_header(tape: _Tape) -> tuple[bytes, int, int] | None:
-    """Return a member's name and size, and how long its header was; None at the end."""
-    block = tape.read(BLOCK)
+def _read_header(reader: _Reader) -> tuple[bytes, int, int] | None:
+    """Return a member's name, size and header length; None at the end of the archive."""
+    block = reader.read(BLOCK)
     if block == _ZEROS:
-        if tape.read(BLOCK) != _ZEROS:
+        if reader.read(BLOCK) != _ZEROS:
             raise _damaged("its end is incomplete")
         return None
     kind, name, size = _parse_block(block)
     if kind != b"L":
-        return _checked(name, kind), size, BLOCK
+        return _check_member(name, kind), size, BLOCK
     if size > _LONGEST_NAME:
         raise _damaged("it has a name that is too long")
     filled = size + len(padding(size))
-    long_name = tape.read(filled)[:size].removesuffix(b"\0")
-    kind, short, size = _parse_block(tape.read(BLOCK))
+    long_name = reader.read(filled)[:size].removesuffix(b"\0")
+    kind, short, size = _parse_block(reader.read(BLOCK))
     if not long_name.startswith(short):
         raise _damaged("a long name and its header differ")
-    return _checked(long_name, kind), size, 2 * BLOCK + filled
+    return _check_member(long_name, kind), size, 2 * BLOCK + filled
 
 
 def _parse_block(block: bytes) -> tuple[bytes, bytes, int]:
-    """Return the kind, the name and the size that a header block tells (POSIX ustar)."""
-    told = _SUM.fullmatch(block[148:156])
+    """Return the kind, name and size from a header block (POSIX ustar)."""
+    declared = _SUM.fullmatch(block[148:156])
     size = _OCTAL.fullmatch(block[124:136])
-    true = sum(block) - sum(block[148:156]) + 8 * ord(" ")
-    if told is None or size is None or int(told[1], 8) != true or block[257:263] != b"ustar\0":
-        raise _damaged("it has a header that we did not write")
+    actual = sum(block) - sum(block[148:156]) + 8 * ord(" ")
+    if (
+        declared is None
+        or size is None
+        or int(declared[1], 8) != actual
+        or block[257:263] != b"ustar\0"
+    ):
+        raise _damaged("it has a header that mydata-like does not write")
     name, prefix = (field.rstrip(b"\0") for field in (block[:100], block[345:500]))
     return block[156:157], prefix + b"/" + name if prefix else name, int(size[1], 8)
 
 
-def _checked(name: bytes, kind: bytes) -> bytes:
+def _check_member(name: bytes, kind: bytes) -> bytes:
     try:
         check_name(name)
     except ValueError:
-        raise _damaged(f"it has a member that leads elsewhere: {format_path(name[:200])}") from None
+        raise _damaged(f"it has a member with an unsafe path: {format_path(name[:200])}") from None
     if kind != b"0":
-        raise _damaged(f"{format_path(name[:200])} is no regular file")
+        raise _damaged(f"{format_path(name[:200])} is not a regular file")
     return name
 
 
 class _Lines:
-    """The lines of an index, which is `size` bytes long, as they are read."""
+    """The lines of an index of `size` bytes."""
 
-    def __init__(self, tape: _Tape, size: int) -> None:
-        self._tape = tape
+    def __init__(self, reader: _Reader, size: int) -> None:
+        self._tape = reader
         self._left = size
         self._whole: deque[bytes] = deque()
         self._rest = b""
 
     def take(self) -> bytes:
-        """Return the next line with its end, empty at the end of the index."""
+        """Return the next line with its newline; empty at the end of the index."""
         while not self._whole and self._left:
             if len(self._rest) > _LONGEST_LINE:
                 raise _damaged("its index has a line that is too long")
@@ -276,28 +281,28 @@ class _Lines:
         return line
 
 
-def _agreed(lines: _Lines, found: list[_Found]) -> list[Indexed]:
-    """Return the index, if it says what the headers and the bytes say, and each name once."""
+def _check_index(lines: _Lines, found: list[_Header]) -> list[Indexed]:
+    """Return the index after comparing it with the headers; each name must be unique."""
     if lines.take() != INDEX_HEAD:
         raise _damaged("its index is of another version")
     index = [
-        _compared(_parse_line(lines.take(), last=place == len(found)), there)
-        for place, there in enumerate(found, 1)
+        _check_entry(_parse_line(lines.take(), last=place == len(found)), header)
+        for place, header in enumerate(found, 1)
     ]
     if not found or lines.take() + lines.take() != INDEX_TAIL.lstrip(b"\n"):
         raise _damaged("its index and its headers differ")
     if len({each.name for each in index}) != len(index):
-        raise _damaged("it has a name twice")
+        raise _damaged("it has a duplicate name")
     return index
 
 
-def _compared(told: Indexed, there: _Found) -> Indexed:
-    """Return what the index says of a member, if its header and its bytes say the same."""
-    if told[:2] != there[:2] or told.offset != there.offset:
+def _check_entry(declared: Indexed, header: _Header) -> Indexed:
+    """Return an index entry after comparing it with the member's header and bytes."""
+    if declared[:2] != header[:2] or declared.offset != header.offset:
         raise _damaged("its index and its headers differ")
-    if told.checksum and there.checksum not in ("", told.checksum):
-        raise _damaged(f"it has other bytes of {format_path(told.name)} than its index says")
-    return told._replace(name=there.name)  # one copy of it
+    if declared.checksum and header.checksum not in ("", declared.checksum):
+        raise _damaged(f"the checksum of {format_path(declared.name)} differs from its index")
+    return declared._replace(name=header.name)  # keep only one copy of the name
 
 
 def _parse_line(line: bytes, *, last: bool) -> Indexed:
@@ -338,28 +343,28 @@ def _unreadable(path: Path, error: OSError) -> ArchiveError:
 _FLAGS: Final = (
     os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 )
-_PART: Final = ".mydata-part-"  # a file has its name only once its checksum is known to be right
+_PART: Final = ".mydata-part-"  # a file gets its final name after its checksum matched
 
 
 def verify_member(archive: ArchiveFile, member: Indexed) -> None:
-    """Read a member; raises `ArchiveError` where its bytes are not those of its checksum."""
+    """Read a member; raises `ArchiveError` if its checksum differs."""
     _check_known(member)
     for _ in archive.content(member):
         pass
 
 
 def extract_member(archive: ArchiveFile, member: Indexed, target: Path) -> None:
-    """Write a member below a folder, with the folders above it and its time.
+    """Write a member below a folder, with its parent folders and its modification time.
 
-    Links on the way are not followed, and what exists stays as it is. Raises `ArchiveError`.
+    Symbolic links are not followed, and existing files are not overwritten. Raises `ArchiveError`.
     """
     _check_known(member)
     place = _find_place(member.name, target)
-    part = place.with_name(_PART + secrets.token_hex(8))  # short: its name may have all 255 bytes
+    part = place.with_name(_PART + secrets.token_hex(8))  # the name may have all 255 bytes
     try:
         _make_folders(place.parent, target)
         if os.path.lexists(place):
-            raise FileExistsError(None, "it exists already")
+            raise FileExistsError(None, "it already exists")
         _write(archive, member, part, place)
     except OSError as error:
         raise ArchiveError(
@@ -372,17 +377,17 @@ def extract_member(archive: ArchiveFile, member: Indexed, target: Path) -> None:
 def _check_known(member: Indexed) -> None:
     if not member.checksum:
         raise ArchiveError(
-            f"{format_path(member.name)} changed while it was put into the archive.",
-            hint="A later archive or datafile of its dataset has it.",
+            f"{format_path(member.name)} changed while it was added to the archive.",
+            hint="A later archive or datafile of the same dataset contains it.",
             code="archive.changed-member",
         )
 
 
 def _find_place(name: bytes, target: Path) -> Path:
-    """Return where a member goes; its name is known to be relative, of plain components."""
+    """Return the path to extract a member to; its name is relative, of plain components."""
     if os.sep != "/" and (b"\\" in name or b":" in name):
         raise ArchiveError(
-            f"{format_path(name)} is no name that this system can give to a file.",
+            f"{format_path(name)} is not a valid file name on this system.",
             hint="Extract the archive on another system.",
             code="archive.unwritable",
         )
@@ -390,21 +395,21 @@ def _find_place(name: bytes, target: Path) -> Path:
 
 
 def _make_folders(folder: Path, target: Path) -> None:
-    """Make the folders from the target on; raises OSError for what is there and no folder."""
+    """Create the folders below the target; raises OSError if a path is not a folder."""
     target.mkdir(parents=True, exist_ok=True)
     path = target
     for name in folder.relative_to(target).parts:
         path = path / name
         path.mkdir(exist_ok=True)
         if not stat.S_ISDIR(path.lstat().st_mode):
-            raise NotADirectoryError(None, f"{path.name} is no folder")
+            raise NotADirectoryError(None, f"{path.name} is not a folder")
 
 
 def _write(archive: ArchiveFile, member: Indexed, part: Path, place: Path) -> None:
-    """Write a member under a temporary name, of which nothing is left, then give it its own."""
+    """Write a member to a temporary file and rename it; the temporary file is always removed."""
     descriptor = os.open(part, _FLAGS, 0o666)
     try:
-        with open(descriptor, "wb") as file:  # noqa: PTH123 - it is open already
+        with open(descriptor, "wb") as file:  # noqa: PTH123 - a file descriptor
             for chunk in archive.content(member):
                 file.write(chunk)
         os.utime(part, ns=(member.modified_ns, member.modified_ns))

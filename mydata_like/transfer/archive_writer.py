@@ -1,9 +1,9 @@
 """Writes archives: many small files, read ahead, as one plain tar with an index at its end.
 
-Every place and size in an archive follows from the names and sizes of its members, so it is
-known before the first byte is read: the checksums in the index have a fixed width. They are
-the reason why the index comes last, since each file is read once, on its way. A member that
-changes while it is read is filled up with zeros and has no checksum in the index.
+The layout of an archive follows from the names and sizes of its members, so its size is known
+before the first byte is read. Checksums in the index have a fixed width. The index comes last
+because each file is read only once, while it is sent. A member that changes while it is read is
+padded with zeros and has no checksum in the index.
 """
 
 import hashlib
@@ -32,9 +32,9 @@ from mydata_like.transfer.file_source import (
 from mydata_like.transfer.sparse import zeros
 from mydata_like.transfer.worker_messages import Member
 
-TINY: Final = 64 * 1024  # read_tiny's callers keep whole files of up to this size
+TINY: Final = 64 * 1024  # bytes; `read_tiny` is for whole files of up to this size
 
-_TOGETHER: Final = 32  # tiny files that are open at once, at most
+_MAX_OPEN: Final = 32  # the maximum of tiny files that are open at once
 
 
 class PrefetchedFile(NamedTuple):
@@ -50,16 +50,16 @@ def fetch_ahead(
     folders: FolderCache,
     count_fetched: Callable[[], int] = file_source.count_fetched,
 ) -> Generator[PrefetchedFile | None, None, None]:
-    """Yield for each file what `read_tiny` may want of it: None where it opens the file itself.
+    """Yield an open file for `read_tiny`, or None if `read_tiny` has to open it.
 
-    Where the first of some files came from a disk, the others are fetched together, which
-    takes a fraction of the waiting, even for a disk without moving parts.
+    If the first file of a group came from a disk, the others are fetched together. This takes a
+    fraction of the time, even on a disk without moving parts.
     """
-    for begin in range(0, len(files), _TOGETHER):
+    for begin in range(0, len(files), _MAX_OPEN):
         before = count_fetched()
         yield None
         waited = count_fetched() > before
-        others = files[begin + 1 : begin + _TOGETHER]
+        others = files[begin + 1 : begin + _MAX_OPEN]
         yield from _fetch_all(others, folders) if waited else repeat(None, len(others))
 
 
@@ -74,13 +74,13 @@ def _fetch_all(files: Sequence[Seen], folders: FolderCache) -> Iterator[Prefetch
 
 
 def _fetch(seen: Seen, folders: FolderCache) -> PrefetchedFile | None:
-    """Open a tiny file that can be opened, and have the system fetch it."""
+    """Open a tiny file and have the system fetch it; None if it cannot be opened."""
     if seen.size > TINY:
         return None
     started = time.time_ns()
     try:
         descriptor, before = open_seen(seen, folders)
-    except FileChangedError:  # to be found out at its turn
+    except FileChangedError:  # reported when its turn comes
         return None
     file_source.fetch(descriptor)
     return PrefetchedFile(descriptor, before, started)
@@ -92,9 +92,9 @@ def read_tiny(
     fetched: PrefetchedFile | None = None,
     read: Callable[[int, int], bytes] = os.read,
 ) -> tuple[bytes, str]:
-    """Return the bytes and the checksum of a small file, with all the care of a `Source`.
+    """Return the bytes and the checksum of a small file, with the checks of a `FileSource`.
 
-    `read` reads from a descriptor, as the system does: at most so many bytes, none at the end.
+    `read` reads from a descriptor like `os.read`: at most `count` bytes, none at the end.
     """
     if fetched:
         descriptor, before, started = fetched
@@ -119,9 +119,9 @@ def read_tiny(
 def _read_on(
     descriptor: int, size: int, content: bytes, read: Callable[[int, int], bytes]
 ) -> bytes:
-    """Return all of a file of which a part came: the next read tells why it was only a part.
+    """Return a whole file after a short read; the next read raises the error behind it.
 
-    Before a bad sector the system gives what it could read, and the error afterwards.
+    Before a bad sector, the system returns what it could read, and raises the error afterwards.
     """
     while len(content) < size and (more := read(descriptor, size + 1 - len(content))):
         content += more
@@ -132,7 +132,7 @@ FORMAT: Final = "mydata-like archive 1"
 ENDING: Final = b".tar"
 INDEX_ENDING: Final = b".index.json"
 
-# Each line between them is one member, in the order of the headers.
+# Each line between head and tail is one member, in the order of the headers.
 INDEX_HEAD: Final = b'{"format": "%b", "members": [\n' % FORMAT.encode()
 INDEX_TAIL: Final = b"\n]}\n"
 _UNKNOWN: Final = "0" * 32
@@ -142,50 +142,50 @@ Piece = bytes | memoryview
 
 
 class IndexLine(NamedTuple):
-    """What reading told: the checksum of the whole, and what came of each file of an archive."""
+    """The checksum of a whole payload, and the readings of the files in an archive."""
 
     checksum: str
     inside: tuple[Reading, ...] = ()
 
     @classmethod
     def of(cls, source: "FileSource | ArchiveSource") -> Self:
-        """Return it once all is read; raises `FileChangedError` where the file did not stay."""
+        """Return the line of a source that was read; raises `FileChangedError`."""
         return cls(source.finish(), source.inside)
 
 
 def index_name(archive: bytes) -> bytes:
-    """Return the name of the index within an archive of this name."""
+    """Return the name of the index in an archive of this name."""
     return archive.removesuffix(ENDING) + INDEX_ENDING
 
 
 def measure_archive(name: bytes, members: Sequence[ArchiveMember]) -> int:
-    """Return how many bytes an archive will have."""
-    return _Places(name, members).size
+    """Return the size of an archive in bytes."""
+    return _Layout(name, members).size
 
 
 def open_content(member: Member) -> "FileSource | ArchiveSource":
-    """Open what is to be sent: a local file as the scan saw it, or an archive of several."""
+    """Open the content of a member: a local file as the scan saw it, or an archive."""
     if not member.inside:
         return open_source(member)
     return ArchiveSource(member.remote.rpartition(b"/")[2], member.modified_ns, member.inside)
 
 
 class ArchiveSource:
-    """An archive as a source of bytes: what `reading.Source` is for a file.
+    """An archive as a source of bytes, with the interface of `FileSource`.
 
-    `inside` tells what came of each member, once all is read.
+    `inside` has the reading of each member after all bytes were read.
     """
 
     may_have_holes = False
 
     def __init__(self, name: bytes, modified_ns: int, members: Sequence[ArchiveMember]) -> None:
-        self._places = _Places(name, members)
+        self._layout = _Layout(name, members)
         self._members = members
         self._modified = _seconds(modified_ns)
         self._checksum = hashlib.md5(usedforsecurity=False)
         self._readings: list[Reading] = []
         self._folders = FolderCache()
-        self.size = self._places.size
+        self.size = self._layout.size
         self.remaining = self.size
 
     @property
@@ -200,7 +200,7 @@ class ArchiveSource:
             yield chunk
 
     def finish(self) -> str:
-        """Return the checksum; raises `FileChangedError` where no member is any good."""
+        """Return the checksum; raises `FileChangedError` if no member could be read unchanged."""
         assert not self.remaining
         problems = [reading.problem for reading in self._readings if reading.problem]
         if problems and len(problems) == len(self._readings):
@@ -227,21 +227,21 @@ class ArchiveSource:
             yield _head(member)
             yield from self._content(member.file)
             yield tar.padding(member.file.size)
-        index = self._places.index([reading.checksum for reading in self._readings])
-        yield tar.header(self._places.index_name, len(index), self._modified)
+        index = self._layout.index([reading.checksum for reading in self._readings])
+        yield tar.header(self._layout.index_name, len(index), self._modified)
         yield index
         yield tar.padding(len(index))
         yield tar.END
 
     def _content(self, file: LocalFile) -> Iterator[Piece]:
-        """Yield as many bytes as were promised, and note what they are worth."""
+        """Yield exactly the announced number of bytes, and record the reading."""
         if file.size > TINY:
             yield from self._stream(file)
             return
         try:
             content, checksum = read_tiny(file, self._folders)
         except FileChangedError as error:
-            self._give_up(error.problem)
+            self._record_problem(error.problem)
             yield from zeros(file.size)
         else:
             self._readings.append(Reading(checksum))
@@ -256,15 +256,15 @@ class ArchiveSource:
                     yield chunk
                 self._readings.append(Reading(source.finish()))
         except FileChangedError as error:
-            self._give_up(error.problem)
+            self._record_problem(error.problem)
             yield from zeros(remaining)
 
-    def _give_up(self, problem: Problem) -> None:
+    def _record_problem(self, problem: Problem) -> None:
         self._readings.append(Reading("", problem))
 
 
-class _Places:
-    """Where everything lies in an archive."""
+class _Layout:
+    """The offsets of all members of an archive."""
 
     def __init__(self, name: bytes, members: Sequence[ArchiveMember]) -> None:
         self.index_name = index_name(name)
@@ -287,7 +287,7 @@ class _Places:
 
 
 def _index_line(member: ArchiveMember, offset: int, checksum: str) -> str:
-    """Return what the index says of one member, as long for a changed one as for a good one."""
+    """Return the index line of a member; the length is the same for a changed member."""
     file = member.file
     known = {
         "name": member.name.decode("utf-8", "surrogateescape"),
@@ -310,12 +310,12 @@ def _seconds(modified_ns: int) -> int:
 
 
 def _filled(size: int) -> int:
-    """Return how much of a tar a body of this size takes."""
+    """Return the size of a body of `size` bytes with its padding."""
     return size + len(tar.padding(size))
 
 
 def _gather(pieces: Iterator[Piece], buffer: memoryview) -> Iterator[memoryview]:
-    """Yield what comes in pieces as full buffers, the last one as full as it gets."""
+    """Yield pieces as full buffers; only the last buffer may be shorter."""
     filled = 0
     for piece in pieces:
         rest = memoryview(piece)

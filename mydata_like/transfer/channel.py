@@ -1,4 +1,4 @@
-"""One channel to the staging area, as the engine uses it; a worker process does the work."""
+"""A channel to the staging area; a worker process does the work."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
@@ -28,12 +28,12 @@ CUT: Final = "file.cancelled"
 
 
 class WorkerPool(Protocol):
-    """The pool as its channels see it; `patience` is how long a worker may say nothing.
+    """The pool from the view of its channels; `timeout` is the timeout for a worker's reply.
 
-    `mark` is the uploader's, for temporary names.
+    `mark` identifies the uploader in temporary names.
     """
 
-    patience: float
+    timeout: float
     emit: Emit
     mark: bytes
 
@@ -43,7 +43,7 @@ class WorkerPool(Protocol):
 
     def host_of(self, worker: WorkerProcess) -> str: ...
 
-    def carrying(self) -> AbstractContextManager[bool]: ...
+    def sending(self) -> AbstractContextManager[bool]: ...
 
     def count_spent(self, spent: TimeByCause) -> None: ...
 
@@ -53,9 +53,9 @@ class WorkerPool(Protocol):
 
 
 class SshChannel:
-    """One channel of an SSH session, as `core.ports.Channel`.
+    """One channel of an SSH session; implements `core.ports.Channel`.
 
-    A failure ends its session, and the other channels of it; the next send opens another.
+    A failure ends the session and all of its channels. The next send opens a new one.
     """
 
     def __init__(self, workers: WorkerPool, number: int) -> None:
@@ -63,70 +63,68 @@ class SshChannel:
         self._number = number
         self._worker: WorkerProcess | None = None
         self._rate = 0.0
-        self._pacing = Lock()  # the rate is the last message to a worker
-        self._cut = False
-        self._spent = NOTHING_SPENT  # of what the worker told, what has been counted
+        self._rate_lock = Lock()  # keeps the order in which rates are sent to the worker
+        self._cancelled = False
+        self._spent = NOTHING_SPENT  # the part of the worker's report that was counted already
 
     @property
     def number(self) -> int:
         return self._number
 
     def open(self) -> None:
-        """Make sure that there is a worker whose session grants the channel."""
+        """Join a worker whose session grants the channel."""
         self._join()
 
     def send(self, payload: Payload, progress: Progress) -> list[SentFile | UnsentFile]:
-        """Carry a payload, as `core.ports.Channel` promises."""
+        """Send a payload; see `core.ports.Channel`."""
         self._workers.announce(payload)
-        with self._workers.carrying() as spare:
+        with self._workers.sending() as spare:
             task = _make_task(payload, self._workers.mark, spare=spare)
-            return self._order(task, progress)
+            return self._run(task, progress)
 
     def replace(
         self, replacements: Sequence[Replacement], files: Mapping[bytes, FileToSend]
     ) -> list[SentFile | UnsentFile]:
-        """Put what was laid aside into its place, as `core.ports.Channel` promises."""
+        """Move replacements to their final paths; see `core.ports.Channel`."""
         mark = self._workers.mark
         moves = (_make_move(it, files.get(it.key), mark) for it in replacements)
-        return self._order(RenameTasks(tuple(moves)), _ignore)
+        return self._run(RenameTasks(tuple(moves)), _ignore)
 
     def discard(self, replacements: Sequence[Replacement]) -> None:
-        """Remove what was laid aside."""
+        """Remove replacements that are no longer wanted."""
         moves = (_make_move(it, None)._replace(target=b"") for it in replacements)
-        self._order(RenameTasks(tuple(moves)), _ignore)
+        self._run(RenameTasks(tuple(moves)), _ignore)
 
-    def _order(
-        self, order: SendTask | RenameTasks, progress: Progress
-    ) -> list[SentFile | UnsentFile]:
-        """Have the worker do something, and return the fates it tells."""
+    def _run(self, task: SendTask | RenameTasks, progress: Progress) -> list[SentFile | UnsentFile]:
+        """Send a task to the worker and return the results of its members."""
         worker = self._join()
         try:
-            done = self._carry(worker, order, progress)
+            done = self._exchange(worker, task, progress)
         except UploaderError as error:
-            self._give_up(worker, _cut_off() if self._cut else error)
+            self._give_up(worker, _cancelled_error() if self._cancelled else error)
             raise
         finally:
-            cut, self._cut = self._cut, False
+            cut, self._cancelled = self._cancelled, False
         if done.broken:
-            self._give_up(worker, TransientError("The line broke.", code="channel.lost"))
+            self._give_up(worker, TransientError("The connection broke.", code="channel.lost"))
         if cut:
-            raise _cut_off()
-        return [_tell(fate) for fate in done.fates]
+            raise _cancelled_error()
+        return [_convert(result) for result in done.results]
 
     def limit(self, rate: float) -> None:
-        """Send at most so many bytes a second from now on."""
+        """Limit the rate to `rate` bytes per second from now on."""
         self._rate = rate
-        self._tell_rate()
+        self._send_rate()
 
     def cut(self) -> None:
-        """Break off the payload under way; what has arrived of it may be sent again."""
-        self._cut = True
-        with suppress(TransientError):  # a worker that has ended carries nothing
+        """Cancel the current payload; its bytes may be sent again later."""
+        self._cancelled = True
+        with suppress(TransientError):  # a worker that has ended sends nothing
             if self._worker is not None:
-                self._worker.tell(self._number, CancelTask())
+                self._worker.send(self._number, CancelTask())
 
     def close(self) -> None:
-        """Give the channel up, when it carries nothing."""
+        """Close the channel while it is idle."""
         if self._worker is not None:
             host = self._workers.host_of(self._worker)
             self._workers.leave(self._worker, self._number)
@@ -137,37 +135,37 @@ class SshChannel:
         if self._worker is None:
             self._worker = self._workers.open_worker(self._number)
             self._spent = NOTHING_SPENT
-            self._tell_rate()
+            self._send_rate()
         return self._worker
 
-    def _carry(
+    def _exchange(
         self, worker: WorkerProcess, task: SendTask | RenameTasks, progress: Progress
     ) -> TaskResult:
         parts = task.members if isinstance(task, SendTask) else task.moves
         size = sum(part.size for part in parts)
-        worker.tell(self._number, task)
-        if self._cut:
-            worker.tell(self._number, CancelTask())  # again: it may have come before the task
+        worker.send(self._number, task)
+        if self._cancelled:
+            worker.send(self._number, CancelTask())  # again: the first may precede the task
         while True:
-            answer = worker.hear(self._number, self._workers.patience)
-            assert isinstance(answer, TaskResult | BytesSent)
-            self._count(answer.spent)
-            if isinstance(answer, TaskResult):
-                return answer
-            progress(min(answer.bytes, size))
+            reply = worker.receive(self._number, self._workers.timeout)
+            assert isinstance(reply, TaskResult | BytesSent)
+            self._count(reply.spent)
+            if isinstance(reply, TaskResult):
+                return reply
+            progress(min(reply.bytes, size))
 
     def _count(self, spent: TimeByCause) -> None:
         self._workers.count_spent(spent.minus(self._spent))
         self._spent = spent
 
-    def _tell_rate(self) -> None:
-        with self._pacing, suppress(TransientError):  # one that has ended needs no limit
+    def _send_rate(self) -> None:
+        with self._rate_lock, suppress(TransientError):  # a worker that has ended needs no limit
             if self._worker is not None:
-                self._worker.tell(self._number, RateLimit(self._rate))
+                self._worker.send(self._number, RateLimit(self._rate))
 
     def _give_up(self, worker: WorkerProcess, error: UploaderError) -> None:
         host = self._workers.host_of(worker)
-        self._workers.drop(worker, failed=not (self._cut or isinstance(error, RunError)))
+        self._workers.drop(worker, failed=not (self._cancelled or isinstance(error, RunError)))
         self._worker = None
         self._workers.emit(
             ChannelChanged(channel=self._number, state="lost", host=host, detail=error.message)
@@ -192,11 +190,11 @@ def _encode(path: str) -> bytes:
 
 
 def _ignore(size: int) -> None:
-    """Tell nobody how far it is: the bytes have been told of."""
+    """Ignore progress: the bytes were reported before."""
 
 
 def describe_member(wanted: FileToSend, mark: bytes = b"") -> Member:
-    """Return a file in the form that a channel worker gets."""
+    """Return a file in the form that a channel worker receives."""
     file, remote = wanted.file, wanted.remote
     if wanted.replaces:
         remote = aside_path(remote, file.size, file.modified_ns)
@@ -207,7 +205,7 @@ def describe_member(wanted: FileToSend, mark: bytes = b"") -> Member:
         file.device,
         file.inode,
         _encode(remote),
-        anew=wanted.round > 0,
+        from_scratch=wanted.round > 0,
         inside=wanted.members,
         aside=wanted.replaces,
         mark=mark,
@@ -215,11 +213,11 @@ def describe_member(wanted: FileToSend, mark: bytes = b"") -> Member:
     )
 
 
-def _tell(fate: MemberResult) -> SentFile | UnsentFile:
-    if fate.problem is None:
-        return SentFile(fate.place, fate.checksum, inside=fate.inside)
-    return UnsentFile(fate.place, fate.problem, fate.again)
+def _convert(result: MemberResult) -> SentFile | UnsentFile:
+    if result.problem is None:
+        return SentFile(result.place, result.checksum, inside=result.inside)
+    return UnsentFile(result.place, result.problem, result.again)
 
 
-def _cut_off() -> TransientError:
+def _cancelled_error() -> TransientError:
     return TransientError("A user cancelled the transfer.", code=CUT)

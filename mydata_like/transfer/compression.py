@@ -1,7 +1,7 @@
 """Decides whether to compress, and writes zstd: only where the network is the bottleneck.
 
-All of it is measured while payloads go: how long the line takes for a byte, how long compressing
-one takes, and how fast payloads went in each way. Times are given, never asked for.
+The decision uses measurements of the current session: the time per byte on the network, the time to
+compress a byte, and the rate of payloads sent either way. Callers pass in the time.
 """
 
 import math
@@ -20,37 +20,37 @@ if TYPE_CHECKING:
     from zstandard import ZstdCompressor
 
 
-_MEMORY: Final = 32 * 1024 * 1024  # bytes after which what was measured before counts half
+_MEMORY: Final = 32 * 1024 * 1024  # bytes after which earlier measurements count half
 _ENOUGH: Final = 16 * 1024 * 1024  # bytes, or
-_LONG_ENOUGH: Final = 1.0  # seconds of it, after which a pace is known; a busy processor hiccups
-_SMALL: Final = 128 * 1024  # less is sent before another process has started
-_LARGE: Final = 32 * 1024 * 1024  # so much is worth a sample while the line is unknown
-_MARGIN: Final = 2.0  # times its cost is what compressing must save
-_GAIN: Final = 0.9  # of the time without it is the most that a payload may take with it
-_PAUSE: Final = 60.0  # seconds without it where it did not pay; the next pause is twice as long
-_NEAR: Final = 16.0  # times what compressing costs; a line that takes less is compared again:
-_AGAIN: Final = 8  # payloads of which one goes as it is
-_USUAL: Final = 2.5e-9  # seconds a byte, before the first was compressed
+_LONG_ENOUGH: Final = 1.0  # seconds, after which a cost is known; shorter times are too noisy
+_SMALL: Final = 128 * 1024  # bytes; less is sent before another process has started
+_LARGE: Final = 32 * 1024 * 1024  # bytes; justifies a sample while the cost is unknown
+_MARGIN: Final = 2.0  # compression must save this many times its cost
+_GAIN: Final = 0.9  # a compressed payload may take at most this part of the uncompressed time
+_PAUSE: Final = 60.0  # seconds without compression after it did not pay; doubles each time
+_NEAR: Final = 16.0  # times the cost of compression; below this the gain is checked again:
+_AGAIN: Final = 8  # one in so many payloads is sent uncompressed
+_USUAL: Final = 2.5e-9  # seconds per byte, assumed before the first measurement
 
-# What no line is to blame for, in seconds: making a file on the other side, ending its script.
+# Times in seconds that do not depend on the network: create a remote file, end its script.
 _FILE: Final = 100e-6
 _ENDING: Final = 0.01
 
 
-def excuse(files: int, round_trip: float) -> float:
-    """Return the seconds that so many files may take on any line."""
+def estimate_overhead(files: int, round_trip: float) -> float:
+    """Return the seconds that so many files take on any network."""
     return files * _FILE + _ENDING + (round_trip if math.isfinite(round_trip) else 0.0)
 
 
 class ByteCost:
-    """How long a byte takes, as it was lately."""
+    """The recent time per byte."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
         self._bytes = 0.0
 
     def add(self, count: int, seconds: float) -> None:
-        """Count so many bytes that took so long."""
+        """Add bytes and the seconds they took."""
         self._bytes += count
         self.seconds += seconds
         if self._bytes > _MEMORY:
@@ -63,34 +63,34 @@ class ByteCost:
 
     @property
     def each(self) -> float:
-        """Seconds a byte; 0 before there was one."""
+        """Seconds per byte; 0 before the first byte."""
         return self.seconds / self._bytes if self._bytes else 0.0
 
 
 class Compression:
-    """What one session has measured, and what follows for its payloads and their pieces.
+    """The measurements of one session, and the decisions for its payloads and their pieces.
 
-    Its channels use it at the same time; a count that is lost when two count at the very same
-    moment does no harm. `writing` are those that wait for the line just now.
+    Channels use it concurrently. A count that is lost in a race does no harm. `writing` has the
+    writers that currently wait for the network.
     """
 
     def __init__(self, *, available: bool) -> None:
         self.writing: set[int] = set()
         self._available = available
-        self._line = ByteCost()  # of bytes as they went over the line
+        self._line = ByteCost()  # of bytes as sent over the network
         self._packing = ByteCost()  # of bytes that were compressed
-        self._plain = ByteCost()  # of a payload's bytes, sent as they are
+        self._plain = ByteCost()  # of a payload's bytes, sent uncompressed
         self._packed = ByteCost()  # of a payload's bytes, compressed and sent
-        self._rests_until = 0.0
+        self._paused_until = 0.0
         self._pause = _PAUSE
-        self._payloads = 0  # that would have gained
+        self._payloads = 0  # payloads that compression would have helped
 
     def give_up(self) -> None:
-        """Compress nothing any more."""
+        """Stop compressing in this session."""
         self._available = False
 
     def may_suit(self, size: int, now: float) -> bool:
-        """Return whether a payload of this size would gain if its content shrinks."""
+        """Return whether a payload of this size would benefit if its content compresses well."""
         if not self._available or size < _SMALL:
             return False
         if not self._line.known:
@@ -98,8 +98,8 @@ class Compression:
         return self.pays(0.0, now) and not self._is_to_be_compared()
 
     def pays(self, ratio: float, now: float) -> bool:
-        """Return whether to compress what shrinks to `ratio`; not while the line is unknown."""
-        if not self._line.known or now < self._rests_until:
+        """Return whether to compress data that shrinks to `ratio`; False if costs are unknown."""
+        if not self._line.known or now < self._paused_until:
             return False
         saved = self._line.each * (1 - ratio)
         return saved > _MARGIN * self._cost
@@ -109,57 +109,57 @@ class Compression:
         return self._packing.each or _USUAL
 
     def _is_to_be_compared(self) -> bool:
-        """Return whether a payload goes as it is to tell what that takes, where it is a near thing.
+        """Return whether to send a payload uncompressed to measure the time, if the gain is small.
 
-        While all is compressed, a slow disk or a busy processor on the other side looks as a
-        slow line does, and the first moments of a connection would be believed forever.
+        If everything is compressed, a slow disk or a busy processor on the host looks like a slow
+        network, and the first measurements of a connection would never be corrected.
         """
         self._payloads += 1
         return self._payloads % _AGAIN == 0 and self._line.each < _NEAR * self._cost
 
     def note_packing(self, count: int, seconds: float) -> None:
-        """Count bytes and the time that compressing them took."""
+        """Add bytes and the seconds that compressing them took."""
         self._packing.add(count, seconds)
 
     def note_plain(self, count: int, seconds: float) -> None:
-        """Count bytes that went as they are, or with none the time until the last had arrived."""
+        """Add bytes that were sent uncompressed; `count` is 0 for the wait at the end."""
         self._line.add(count, seconds)
         self._plain.add(count, seconds)
 
     def note_packed(self, count: int, sent: int, seconds: float, now: float) -> None:
-        """Count bytes that went as so many fewer, or with none the time until all had arrived.
+        """Add bytes that were sent compressed; `count` is 0 for the wait at the end.
 
-        What does not pay after all rests for a while: it may be the other side's disk that is
-        slow, which looks as a slow line does.
+        If compression does not pay, it is paused: the host's disk may be slow, which looks like a
+        slow network.
         """
         self._line.add(sent, seconds)
         self._packed.add(count, seconds + count * self._packing.each)
         too_slow = self._packed.each > _GAIN * self._plain.each
         if too_slow and self._packed.seconds > _LONG_ENOUGH and self._plain.known:
             self._packed = ByteCost()
-            self._rests_until = now + self._pause
+            self._paused_until = now + self._pause
             self._pause *= 2
 
 
 T = TypeVar("T")
 
-NOT_UNPACKED: Final = 97  # the host's zstd failed, or was cut short
+NOT_UNPACKED: Final = 97  # the host's zstd failed or its input was truncated
 
-_LEVEL: Final = 1  # a higher one takes twice as long for the last twentieth
-_SAMPLE: Final = 64 * 1024  # bytes of a file that are tried
-_SHRINKS: Final = 0.9  # of its size is what a sample must shrink to
-_TRIED: Final = 15  # pieces after which one is compressed though what came before did not shrink
+_LEVEL: Final = 1  # a higher level takes twice as long for the last 5 percent
+_SAMPLE: Final = 64 * 1024  # bytes of a file in the sample
+_SHRINKS: Final = 0.9  # a sample must shrink to less than this part of its size
+_TRIED: Final = 15  # pieces sent uncompressed after which one is compressed as a test
 
-# What has left us is unpacked after our last byte at the latest, while nothing moves on the line.
-# No frame is less than this part of its content, so that this does not take forever.
+# The host may still unpack after our last byte, while nothing moves on the network. A frame is
+# therefore never smaller than this part of its content, which bounds the time.
 _LEAST: Final = 16
 
 _HEADER: Final = b"\x28\xb5\x2f\xfd\xa0%b"  # a single segment of so many bytes, without a check
 _SKIPPED: Final = b"\x50\x2a\x4d\x18%b%b"
 _BLOCK: Final = 128 * 1024
 
-# `u` is how zstd ended, `k` how the command did. Where that ends first, zstd is ended by SIGPIPE
-# (141), and it is the command that knows why. A command that is content leaves nothing unread.
+# `u` is the exit status of zstd, `k` that of the command. If the command ends first, zstd is ended
+# by SIGPIPE (141), and the command's status counts. A successful command leaves nothing unread.
 _UNPACK: Final = (
     b"exec 4>&1; "
     b"u=$({ { zstd -dcq 4>&-; echo $? >&3; } | { (%b) && cat >/dev/null; } >&4 3>&- 4>&-; } 3>&1); "
@@ -168,20 +168,20 @@ _UNPACK: Final = (
 
 
 def unpack(command: bytes, ratio: float | None) -> bytes:
-    """Return the script that gives its input to a command, and succeeds as that does.
+    """Return the script that passes its input to a command and has its exit status.
 
-    With a `ratio` it is unpacked first; where that fails, the script ends with `NOT_UNPACKED`,
-    and nothing that the command made or said is a proof.
+    With a `ratio`, the input is unpacked first. If that fails, the script ends with `NOT_UNPACKED`,
+    and the effects and output of the command prove nothing.
     """
     return command if ratio is None else _UNPACK % (command, NOT_UNPACKED)
 
 
 def choose(compression: Compression, members: Sequence[Member], size: int) -> float | None:
-    """Return to what part of its size a payload shrinks, or None where it goes as it is."""
+    """Return the expected compression ratio of a payload, or None to send it uncompressed."""
     if not compression.may_suit(size, time.monotonic()):
         return None
     some = {0, len(members) // 2, len(members) - 1}
-    sample = b"".join(_look_into(members[index]) for index in some)
+    sample = b"".join(_read_sample(members[index]) for index in some)
     if not sample:
         return None
     ratio = len(_compress(_compressor(), sample, compression)) / len(sample)
@@ -189,11 +189,11 @@ def choose(compression: Compression, members: Sequence[Member], size: int) -> fl
 
 
 class CompressedWriter:
-    """What the input of a remote command is written to: in frames where there is a `ratio`.
+    """A writer of a remote command's input; writes zstd frames if there is a `ratio`.
 
-    All the time that its bytes take counts as the line's, from the first to the command's end,
-    but for what is `excused`. The first ones go at once, since the line has room for them; how
-    long they took is known at the end, which small payloads reach without ever having waited.
+    The time from the first byte to the end of the command counts as network time, except for
+    `overhead` seconds. The first writes return at once because buffers are empty. Their real time
+    is known at the end, which small payloads reach without having waited.
     """
 
     def __init__(
@@ -201,29 +201,29 @@ class CompressedWriter:
         stream: Stream,
         compression: Compression,
         ratio: float | None,
-        excused: float = 0.0,
+        overhead: float = 0.0,
     ) -> None:
         self.stream = stream
         self._compression = compression
-        self._excused = excused
-        self._ratio = ratio or 0.0  # of what was compressed last
+        self._overhead = overhead
+        self._ratio = ratio or 0.0  # of the piece that was compressed last
         self._compressor = None if ratio is None else _compressor()
-        self._untried = 0  # pieces since then
+        self._untried = 0  # uncompressed pieces since then
 
     def write(self, piece: bytes | memoryview) -> None:
-        """Write a piece, or the frame that holds it."""
+        """Write a piece, or the frame that contains it."""
         if not piece:
             return
         if self._compressor is None:
             self._send_plain(piece)
-        elif self._is_worth_it():
+        elif self._pays_now():
             self._send_compressed(self._compressor, piece)
         else:
             self._untried += 1
             self._send_plain(store(piece))
 
     def finish(self) -> CommandResult:
-        """End the stream, and return how the command did."""
+        """End the stream and return the result of the command."""
         finished, seconds = self._time(self.stream.finish)
         if self._compressor is None or self._untried:
             self._compression.note_plain(0, seconds)
@@ -231,8 +231,8 @@ class CompressedWriter:
             self._compression.note_packed(0, 0, seconds, time.monotonic())
         return finished
 
-    def _is_worth_it(self) -> bool:
-        """Return whether to compress the next piece; now and then one is tried all the same."""
+    def _pays_now(self) -> bool:
+        """Return whether to compress the next piece; occasionally one is tried anyway."""
         expected = self._ratio if self._untried < _TRIED else 0.0
         return self._compression.pays(expected, time.monotonic())
 
@@ -247,7 +247,7 @@ class CompressedWriter:
         self._compression.note_packed(len(piece), len(frame), seconds, time.monotonic())
 
     def _time(self, wait: Callable[[], T]) -> tuple[T, float]:
-        """Wait for the line; also return how long, of the time that channels share."""
+        """Wait for the network; also return the seconds, divided by the channels that wait."""
         writing = self._compression.writing
         begun = time.monotonic()
         writing.add(id(self))
@@ -257,19 +257,19 @@ class CompressedWriter:
             sharing = len(writing)
             writing.discard(id(self))
         seconds = (time.monotonic() - begun) / sharing
-        excused = min(seconds, self._excused)
-        self._excused -= excused
-        return outcome, seconds - excused
+        overhead = min(seconds, self._overhead)
+        self._overhead -= overhead
+        return outcome, seconds - overhead
 
 
 def fill(frame: bytes, size: int) -> bytes:
-    """Return a frame with so much content, and with bytes to be skipped where it is too small."""
+    """Return a frame for so much content, padded with a skippable frame if it is too small."""
     short = size // _LEAST - len(frame)
     return frame + _SKIPPED % (short.to_bytes(4, "little"), bytes(short)) if short > 0 else frame
 
 
 def store(piece: bytes | memoryview) -> bytes:
-    """Return the frame that holds these bytes as they are."""
+    """Return a frame that stores these bytes uncompressed."""
     view = memoryview(piece)
     parts = [_HEADER % len(view).to_bytes(4, "little")]
     for start in range(0, len(view), _BLOCK):
@@ -288,21 +288,21 @@ def _compressor() -> "ZstdCompressor":
 def _compress(
     compressor: "ZstdCompressor", content: bytes | memoryview, compression: Compression
 ) -> bytes:
-    """Return the frame, and let the time that it takes be known."""
+    """Return the compressed frame and record the time it took."""
     begun = time.monotonic()
     frame = compressor.compress(content)
     compression.note_packing(len(content), time.monotonic() - begun)
     return frame
 
 
-def _look_into(member: Member) -> bytes:
-    """Return a sample of a payload's member with its tar header; nothing if it cannot be read."""
+def _read_sample(member: Member) -> bytes:
+    """Return a sample of a member with its tar header; empty if it cannot be read."""
     inside = member.inside
     seen = inside[len(inside) // 2].file if inside else member
     try:
         with open_source(seen) as source:
             os.lseek(source.fileno(), max(0, seen.size - _SAMPLE) // 2, os.SEEK_SET)
             content = os.read(source.fileno(), _SAMPLE)
-    except (FileChangedError, OSError):  # which the sending will tell
+    except (FileChangedError, OSError):  # reported when it is sent
         return b""
     return tar.header(member.remote, seen.size, member.modified) + content

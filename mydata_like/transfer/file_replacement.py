@@ -12,10 +12,10 @@ from mydata_like.transfer.remote_shell import MARK, Shells, enter
 from mydata_like.transfer.tar import is_plain
 from mydata_like.transfer.worker_messages import LOST, MISSING, MemberResult, RenameTask, TaskResult
 
-_SCRIPT: Final = 64 * 1024  # bytes of one script, about: a host takes no longer words
-_ANSWERS: Final = 1024 * 1024  # bytes of what it prints that are looked at
-# $2 replaces $1 if it has $3 bytes, and the result is reported for $4. After `set` the size that
-# is there is $9; without globs in between.
+_SCRIPT: Final = 64 * 1024  # approximate bytes of one script: hosts limit the length of a line
+_ANSWERS: Final = 1024 * 1024  # bytes of output that are parsed
+# $1 replaces $2 if $1 has $3 bytes; $4 is the index in the report. After `set`, $9 is the current
+# size. Globbing is off in between.
 _MOVE: Final = (
     b'set -f; m() { if [ ! -f "$1" ] || [ -L "$1" ]; then echo "mydata:$4:gone"; return; fi; '
     b'set -- "$1" "$2" "$3" "$4" $(ls -ldn "$1"); '
@@ -27,15 +27,15 @@ _MOVE: Final = (
 
 
 def missing(index: int, move: RenameTask) -> MemberResult:
-    """Return the fate of what is not there any more, or not whole."""
+    """Return the result for a replacement that is missing or incomplete."""
     shown = format_path(move.target)
-    problem = Problem(MISSING, f"The new bytes of {shown} do not lie in the staging area.")
+    problem = Problem(MISSING, f"The new bytes of {shown} are not in the staging area.")
     return MemberResult(index, "", problem)
 
 
 def replace_by_shell(shells: Shells, location: bytes, moves: Sequence[RenameTask]) -> TaskResult:
-    """Rename what was laid aside; raises `TransientError` when the line broke."""
-    said: dict[int, bytes] = {}
+    """Rename replacements; raises `TransientError` if the connection broke."""
+    words: dict[int, bytes] = {}
     for script in _write_scripts(location, moves):
         finished = shells.start(script).finish()
         if finished.status is None:
@@ -43,9 +43,9 @@ def replace_by_shell(shells: Shells, location: bytes, moves: Sequence[RenameTask
                 "The staging host did not report which files it renamed.", code=LOST
             )
         check_space(finished.output)
-        said.update(_read(finished.output))
-    fates = (_judge(index, move, said.get(index, b"")) for index, move in enumerate(moves))
-    return TaskResult(tuple(fates))
+        words.update(_read(finished.output))
+    results = (_judge(index, move, words.get(index, b"")) for index, move in enumerate(moves))
+    return TaskResult(tuple(results))
 
 
 def _write_scripts(location: bytes, moves: Sequence[RenameTask]) -> Iterator[bytes]:

@@ -1,7 +1,7 @@
 """Local files as byte sources: read once, in order, without filling the page cache.
 
-A file that is not what the scan saw, or that changes while it is read, raises
-`FileChangedError`; nothing here ever yields less than was promised and calls it success.
+A file that differs from the scan, or that changes while it is read, raises `FileChangedError`. A
+source never ends successfully with fewer bytes than announced.
 """
 
 import errno
@@ -28,13 +28,13 @@ if sys.platform == "darwin":
 elif sys.platform == "linux":
     import resource
 
-LARGE: Final = 8 * 1024 * 1024  # smaller files leave too little to care about
+LARGE: Final = 8 * 1024 * 1024  # bytes; smaller files take too little of the page cache
 
 
 class PageCacheTrail:
-    """The pages of one open file behind the place up to which we have read it.
+    """The page cache of one open file up to the position that was read.
 
-    To be made just before the first read: asking what is there already leaves traces.
+    Create it just before the first read, since checking the cache already changes it.
     """
 
     def __init__(self, descriptor: int, size: int) -> None:
@@ -45,12 +45,12 @@ class PageCacheTrail:
             return
         self._ours = not _is_cached(descriptor, size)
         if sys.platform == "darwin":
-            with suppress(OSError):  # it is advice: what is in memory already is used, and stays
+            with suppress(OSError):  # only advice: pages that are cached already are used and kept
                 fcntl.fcntl(descriptor, fcntl.F_NOCACHE, 1)
         _advise(descriptor, 0, 0, "POSIX_FADV_SEQUENTIAL")
 
     def drop(self, position: int, *, end: bool) -> None:
-        """Let go of what lies behind a position, now and then and at the end."""
+        """Drop the cached pages before `position`, in large steps and at the end."""
         length = position - self._dropped
         if self._ours and (length >= LARGE or end):
             _advise(self._descriptor, self._dropped, length, "POSIX_FADV_DONTNEED")
@@ -58,50 +58,50 @@ class PageCacheTrail:
 
 
 def count_fetched() -> int:
-    """Return how many blocks a disk had to read for this thread so far; 0 where nobody counts."""
+    """Return the number of blocks read from a disk for this thread; 0 if it is not counted."""
     if sys.platform == "linux":
         return resource.getrusage(resource.RUSAGE_THREAD).ru_inblock
     return 0
 
 
 def fetch(descriptor: int) -> None:
-    """Have the system fetch a small file, without waiting for it."""
+    """Start fetching a small file into the page cache without waiting."""
     _advise(descriptor, 0, 0, "POSIX_FADV_WILLNEED")
 
 
 def _is_cached(descriptor: int, size: int) -> bool:
-    """Return whether a file is in memory, as its begin, middle and end show.
+    """Return whether a file is cached, judged by its first, middle and last byte.
 
-    Asking for a page makes the system fetch it. Of a file that is not there, which is the
-    common case, that is the begin, to be read next anyway: no disk has to seek for our question.
+    Checking a page makes the system fetch it. If the file is not cached, the common case, only the
+    first page is checked, which is read next anyway, so the disk does not seek for this.
     """
     return all(_is_there(descriptor, offset) for offset in (0, size // 2, size - 1))
 
 
 def _is_there(descriptor: int, offset: int) -> bool:
-    """Return whether a byte can be read without waiting; False where the system cannot tell."""
+    """Return whether a byte can be read without waiting; False if the system cannot tell."""
     if sys.platform != "linux" or not hasattr(os, "RWF_NOWAIT"):  # Python built on an old system
         return False
     try:
         return os.preadv(descriptor, [bytearray(1)], offset, os.RWF_NOWAIT) == 1
-    except OSError:  # BlockingIOError where it is not, others from file systems that do not know
+    except OSError:  # BlockingIOError if not cached, others if not supported
         return False
 
 
 def _advise(descriptor: int, offset: int, length: int, advice: str) -> None:
-    """Tell the system how a file is read; nothing where it cannot be told, or does not listen."""
+    """Advise the system how a file is read; errors and missing support are ignored."""
     if hasattr(os, "posix_fadvise"):
         with suppress(OSError):
             os.posix_fadvise(descriptor, offset, length, getattr(os, advice))
 
 
 CHUNK: Final = 1024 * 1024
-_BEAT: Final = 64  # megabytes of zeros hashed between two signs of life
+_REPORT_STEP: Final = 64  # megabytes of zeros hashed between two progress reports
 
 _FLAGS: Final = (
     os.O_RDONLY
     | NO_LINK
-    | getattr(os, "O_NONBLOCK", 0)  # a fifo must not make us wait
+    | getattr(os, "O_NONBLOCK", 0)  # do not block on a FIFO
     | getattr(os, "O_CLOEXEC", 0)
     | getattr(os, "O_BINARY", 0)
     | getattr(os, "O_NOINHERIT", 0)
@@ -110,8 +110,9 @@ _FLAGS: Final = (
 _VANISHED: Final = (errno.ENOENT, errno.ENOTDIR)
 _REPLACED: Final = (errno.ELOOP, errno.ENXIO, errno.EISDIR)  # a symlink, a socket, a directory
 
-# Time stamps lag behind the clock: Linux takes them from its tick (up to 10 ms), FAT keeps two
-# seconds. A write within that lag of an earlier one leaves the stamp as it was.
+# Time stamps lag behind the clock: Linux takes them from its tick (up to 10 ms), FAT has a
+# resolution of two seconds. A write within that lag of an earlier one may leave the time stamp
+# unchanged.
 _FINE: Final = 20_000_000
 _COARSE: Final = 2_000_000_000
 _SECOND: Final = 1_000_000_000
@@ -120,14 +121,14 @@ Seen = LocalFile | Member  # a file as the scan saw it
 
 
 class FileSource:
-    """An open local file that is still what the scan saw; yields its bytes once."""
+    """An open local file that matches the scan; yields its bytes once."""
 
-    inside: tuple[Reading, ...] = ()  # what an archive has and a file has not
+    inside: tuple[Reading, ...] = ()  # only archives have readings
 
     def __init__(self, path: bytes, descriptor: int, before: os.stat_result, started: int) -> None:
         self.path = path
         self.size = before.st_size
-        self.remaining = before.st_size  # bytes that have not been accounted for yet
+        self.remaining = before.st_size  # bytes that were neither read nor passed as holes
         self._file = io.FileIO(descriptor)
         self._before = before
         self._started = started
@@ -136,7 +137,7 @@ class FileSource:
 
     @property
     def may_have_holes(self) -> bool:
-        """Whether the file occupies less of the disk than its size."""
+        """Whether the file occupies less space on the disk than its size."""
         blocks: int | None = getattr(self._before, "st_blocks", None)
         return blocks is not None and blocks * 512 < self.size
 
@@ -144,12 +145,12 @@ class FileSource:
         return self._file.fileno()
 
     def find_extents(self) -> list[Extent]:
-        """Return where the file system says that data lies; nothing counts as read for it."""
+        """Return the extents that the file system reports as data, without reading them."""
         with _file_errors(self.path):
             return find_extents(self.fileno(), self.size)
 
     def peek(self, offset: int, view: memoryview) -> memoryview:
-        """Return what lies at a place, up to the file's end; nothing counts as read for it."""
+        """Return the bytes at an offset, up to the end of the file; they do not count as read."""
         wanted = min(len(view), self.size - offset)
         with _file_errors(self.path):
             self._file.seek(offset)
@@ -165,9 +166,9 @@ class FileSource:
     ) -> Iterator[memoryview]:
         """Yield the bytes of the file as views of `buffer`, each valid until the next.
 
-        With `extents`, only theirs are read and yielded; the rest counts as zeros. Hashing
-        zeros costs no reading but as much computing as data does, so an empty view comes now
-        and then as a sign of life. Call it once.
+        With `extents`, only these are read and yielded; the rest counts as zeros. Hashing zeros
+        takes as much processor time as hashing data, so an empty view is yielded from time to time
+        as a progress report. Call it once.
         """
         view = memoryview(buffer)
         trail = PageCacheTrail(self.fileno(), self.size)
@@ -179,9 +180,9 @@ class FileSource:
         yield from self._pass_hole(self.remaining)
 
     def finish(self) -> str:
-        """Return the checksum, once all is read and the file has stayed as it was.
+        """Return the checksum after all bytes were read and the file was found unchanged.
 
-        That is looked at once; what happens to the file later is of no concern.
+        The file is checked once; later changes have no effect on the result.
         """
         if self._finished:
             return self._finished
@@ -227,12 +228,12 @@ class FileSource:
         for number, chunk in enumerate(zeros(length)):
             self._checksum.update(chunk)
             self.remaining -= len(chunk)
-            if number % _BEAT == _BEAT - 1:
+            if number % _REPORT_STEP == _REPORT_STEP - 1:
                 yield chunk[:0]
 
 
 class _file_errors:  # noqa: N801 - reads as the statement it is used in
-    """Turn what the system raises into `FileChangedError` (a class: cheaper than a generator)."""
+    """Convert OSError to `FileChangedError` (a class: cheaper than a generator)."""
 
     def __init__(self, path: bytes) -> None:
         self._path = path
@@ -251,7 +252,7 @@ class _file_errors:  # noqa: N801 - reads as the statement it is used in
 
 
 def open_source(seen: Seen) -> FileSource:
-    """Open a local file as the scan saw it; 0 as device or inode means that it is unknown."""
+    """Open a local file as the scan saw it; a device or inode of 0 means unknown."""
     started = time.time_ns()
     with FolderCache() as folders:
         descriptor, before = open_seen(seen, folders)
@@ -259,7 +260,7 @@ def open_source(seen: Seen) -> FileSource:
 
 
 def read_checksum(file: LocalFile, heed: Callable[[], None]) -> str:
-    """Return the MD5 of a file that is as the scan saw it; holes are not read.
+    """Return the MD5 of a file that matches the scan; holes are not read.
 
     `heed` is called before each piece, and may raise. Raises `FileChangedError`.
     """
@@ -272,7 +273,7 @@ def read_checksum(file: LocalFile, heed: Callable[[], None]) -> str:
 
 
 def open_seen(seen: Seen, folders: FolderCache) -> tuple[int, os.stat_result]:
-    """Open a file by its folders and make sure that it is the one that was seen."""
+    """Open a file folder by folder and check that it is the one the scan saw."""
     try:
         descriptor = folders.open(seen.path, seen.top, _FLAGS)
     except OSError as error:
@@ -301,7 +302,7 @@ def _check_seen(seen: Seen, now: os.stat_result) -> None:
 def check_unchanged(
     path: bytes, before: os.stat_result, after: os.stat_result, started: int
 ) -> None:
-    """Raise unless the file stayed the same, and could not have changed without a trace."""
+    """Raise `FileChangedError` if the file changed or may have changed unnoticed."""
     if (
         after.st_size != before.st_size
         or after.st_mtime_ns != before.st_mtime_ns
@@ -319,7 +320,7 @@ def check_unchanged(
 
 
 def changed(path: bytes) -> FileChangedError:
-    """Return the error for a file that did not stay what it was."""
+    """Return the error for a file that changed while it was read."""
     return FileChangedError(
         f"{format_path(path)} changed while it was being read.",
         hint="It is sent when no program writes to it any more.",
@@ -336,11 +337,11 @@ def _replaced(path: bytes) -> FileChangedError:
 
 
 def translated(path: bytes, error: OSError) -> FileChangedError:
-    """Return in our words what the system said of a file."""
+    """Return the `FileChangedError` for a system error."""
     if error.errno in _VANISHED:
         return FileChangedError(
-            f"{format_path(path)} is no longer there.",
-            hint="If it was moved, the next run finds it in its new place.",
+            f"{format_path(path)} no longer exists.",
+            hint="If it was moved, the next run finds it at its new path.",
             code="file.vanished",
         )
     if error.errno in _REPLACED:

@@ -1,7 +1,7 @@
-"""Sends one large file over several streams, where the window of one is the limit.
+"""Sends one large file over several streams, where the window of one stream is the limit.
 
-OpenSSH takes 2 MiB per round trip on one stream, whatever the line could carry. So a file is
-read once, in order, and dealt out in blocks to streams that write them at their places.
+OpenSSH accepts 2 MiB per round trip on one stream, however fast the network is. The file is read
+once, in order, and its blocks are distributed to streams that write them at their offsets.
 """
 
 import time
@@ -15,51 +15,51 @@ from mydata_like.core.errors import RejectedError, TransientError, UploaderError
 from mydata_like.ssh.dialing import NO_CHANNEL
 from mydata_like.transfer.worker_messages import LOST, Moving
 
-LARGE: Final = 32 * 1024 * 1024  # what is left to be sent of a file that is worth the trouble
-FAR: Final = 0.005  # seconds of a round trip from which on a processor is not the limit
+LARGE: Final = 32 * 1024 * 1024  # bytes; smaller remainders of a file use one stream
+FAR: Final = 0.005  # seconds; from this round trip on, the processor is not the limit
 BLOCK: Final = 4 * 1024 * 1024
-_LEAST: Final = 0.000_001  # seconds; some clocks tell of none
-_WINDOW: Final = 2 * 1024 * 1024  # bytes that OpenSSH lets be on their way in one stream
-_FULL: Final = 0.6  # of what windows allow: then they are the limit, and one more stream helps
-_LOOK: Final = 0.5  # seconds between two looks whether one more would help
+_LEAST: Final = 0.000_001  # seconds; some clocks measure 0
+_WINDOW: Final = 2 * 1024 * 1024  # bytes that OpenSSH allows in flight on one stream
+_FULL: Final = 0.6  # above this part of the window's limit, one more stream helps
+_CHECK_INTERVAL: Final = 0.5  # seconds between two checks whether one more stream helps
 
 
 class StreamLimit:
-    """How many streams of a session may carry payloads at once."""
+    """The limit of streams of a session that carry payloads at once."""
 
     def __init__(self, streams: int) -> None:
         self._free = Semaphore(streams)
 
     @contextmanager
     def used(self) -> Iterator[None]:
-        """Carry a payload, which needs no asking, while this lasts."""
+        """Count one payload's own stream; it is allowed even above the limit."""
         taken = self.take()
         try:
             yield
         finally:
             if taken:
-                self.give_back()
+                self.release()
 
     def take(self) -> bool:
-        """Return whether one more stream may carry something now."""
+        """Reserve a stream; return False if the limit is reached."""
         return self._free.acquire(blocking=False)
 
-    def give_back(self) -> None:
-        """A stream that was taken carries nothing any more."""
+    def release(self) -> None:
+        """Release a reserved stream."""
         self._free.release()
 
 
 class StripeStream(Protocol):
-    """One stream of a crew, in a thread of its own; what it raises ends all of them.
+    """One stream of a `StripedWriter`, in its own thread; an error in it ends all streams.
 
-    Raises `TransientError` where the line broke, something else where its bytes are refused.
+    Raises `TransientError` if the connection broke, another error if its bytes were refused.
     """
 
     def write(self, offset: int, block: memoryview, moving: Moving) -> None:
-        """Send a block to its offset, in pieces, and report each."""
+        """Send a block to its offset in pieces, and report each piece."""
 
     def finish(self) -> None:
-        """Wait until everything has been taken."""
+        """Wait until the host has received everything."""
 
 
 class _Block(NamedTuple):
@@ -73,22 +73,22 @@ class _StoppedError(UploaderError):
 
 
 class StripedWriter:
-    """The streams that carry one file: as many as help.
+    """The streams that send one file: as many as increase the speed.
 
-    `open_lane` gets whether the stream is optional; then it may fail if there is no channel.
-    Bytes are given in their order, then `finish` is called.
+    `open_stream` receives whether the stream is optional; an optional stream may fail if there is
+    no channel. Pass the bytes in order to `write`, then call `finish`.
     """
 
     def __init__(
         self,
-        open_lane: Callable[[bool], StripeStream],
-        room: StreamLimit,
+        open_stream: Callable[[bool], StripeStream],
+        limit: StreamLimit,
         round_trip: float,
         moving: Moving,
     ) -> None:
-        self._open_lane = open_lane
-        self._room = room
-        self._each = _WINDOW / max(round_trip, _LEAST)  # bytes a second that one stream can carry
+        self._open_stream = open_stream
+        self._limit = limit
+        self._rate = _WINDOW / max(round_trip, _LEAST)  # bytes per second of one stream
         self._moving = moving
         self._threads: list[Thread] = []
         self._may_grow = True
@@ -96,18 +96,18 @@ class StripedWriter:
         self._buffers: SimpleQueue[bytearray | None] = SimpleQueue()
         self._failure: UploaderError | None = None
         self._given = 0
-        self._looked = time.monotonic()
+        self._checked_at = time.monotonic()
         self._buffers.put(bytearray(BLOCK))
-        self._add(helps=False)
+        self._add(optional=False)
         if round_trip >= FAR:
-            self._add(helps=True)
+            self._add(optional=True)
 
-    def carry(
+    def write(
         self, chunks: Iterable[memoryview], offset: int = 0, known: Collection[int] = ()
     ) -> None:
-        """Deal out what follows a place in the file; ends early when a stream has failed.
+        """Distribute the chunks from an offset on; return early if a stream has failed.
 
-        Blocks that are `known` to be there, by their offsets, are not sent.
+        Blocks whose offset is in `known` have arrived before and are not sent.
         """
         buffer, size = self._buffers.get(), 0
         for chunk in chunks:
@@ -123,14 +123,14 @@ class StripedWriter:
         if buffer is not None and size:
             self._give(_Block(offset, buffer, size), known)
 
-    def dismiss(self) -> None:
-        """Let all streams end as they are."""
+    def abort(self) -> None:
+        """End all streams without completing the file."""
         self._fail(TransientError("The file was not sent completely.", code=LOST))
         with suppress(UploaderError):
             self.finish()
 
     def finish(self) -> None:
-        """Wait for all streams; raises what the first of them failed with."""
+        """Wait for all streams; raises the first failure."""
         for _ in self._threads:
             self._waiting.put(None)
         for thread in self._threads:
@@ -139,7 +139,7 @@ class StripedWriter:
             raise self._failure
 
     def _give(self, block: _Block, known: Collection[int]) -> bytearray | None:
-        """Have a block sent; return a buffer for the next one, None when a stream has failed."""
+        """Queue a block; return a buffer for the next one, or None if a stream has failed."""
         if block.offset in known:
             self._moving(block.size)
             return block.buffer
@@ -147,25 +147,25 @@ class StripedWriter:
         self._moving(0)
         self._given += block.size
         now = time.monotonic()
-        if now - self._looked >= _LOOK:
-            rate = self._given / (now - self._looked)
-            self._given, self._looked = 0, now
-            if rate > _FULL * len(self._threads) * self._each:
-                self._add(helps=True)
+        if now - self._checked_at >= _CHECK_INTERVAL:
+            rate = self._given / (now - self._checked_at)
+            self._given, self._checked_at = 0, now
+            if rate > _FULL * len(self._threads) * self._rate:
+                self._add(optional=True)
         return self._buffers.get()
 
-    def _add(self, *, helps: bool) -> None:
-        """Add a stream: the first one is the payload's own, the others only `helps`."""
-        if helps and not (self._may_grow and self._room.take()):
+    def _add(self, *, optional: bool) -> None:
+        """Add a stream: the payload's own one, or an additional one that only `optional`."""
+        if optional and not (self._may_grow and self._limit.take()):
             return
         self._buffers.put(bytearray(BLOCK))
-        thread = Thread(target=self._work, args=(helps,), name="stripe", daemon=True)
+        thread = Thread(target=self._work, args=(optional,), name="stripe", daemon=True)
         self._threads.append(thread)
         thread.start()
 
-    def _work(self, helps: bool) -> None:  # noqa: FBT001 - a thread's argument
+    def _work(self, optional: bool) -> None:  # noqa: FBT001 - a thread's argument
         try:
-            self._take_part(helps)
+            self._write_blocks(optional)
         except _StoppedError:
             pass  # the first failure was reported
         except UploaderError as error:
@@ -174,22 +174,22 @@ class StripedWriter:
             self._fail(TransientError("A stream has ended.", code=LOST))
             raise
         finally:
-            if helps:
-                self._room.give_back()
+            if optional:
+                self._limit.release()
 
-    def _take_part(self, helps: bool) -> None:  # noqa: FBT001
+    def _write_blocks(self, optional: bool) -> None:  # noqa: FBT001
         try:
-            lane = self._open_lane(helps)
+            stream = self._open_stream(optional)
         except UploaderError as error:
             refused = isinstance(error, RejectedError) or error.problem_code == NO_CHANNEL
-            if not (helps and refused):
+            if not (optional and refused):
                 raise
             self._may_grow = False
             return
         while (block := self._waiting.get()) is not None:
-            lane.write(block.offset, memoryview(block.buffer)[: block.size], self._moved)
+            stream.write(block.offset, memoryview(block.buffer)[: block.size], self._moved)
             self._buffers.put(block.buffer)
-        lane.finish()
+        stream.finish()
 
     def _moved(self, count: int) -> None:
         if self._failure is not None:
@@ -197,9 +197,9 @@ class StripedWriter:
         self._moving(count)
 
     def _fail(self, failure: UploaderError) -> None:
-        told = self._failure is not None and not (
+        is_reported = self._failure is not None and not (
             isinstance(failure, TransientError) and not isinstance(self._failure, TransientError)
         )
-        if not told:  # the first counts, but the line counts most
+        if not is_reported:  # the first failure counts, but a broken connection overrides others
             self._failure = failure
-        self._buffers.put(None)  # wakes a thread that waits for one
+        self._buffers.put(None)  # wakes a thread that waits for a buffer

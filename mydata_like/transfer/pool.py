@@ -34,10 +34,10 @@ from mydata_like.transfer.worker_process import WorkerProcess, build_command
 def build_endpoints(
     area: StagingArea, settings: Transfer, *, key_file: Path, known_hosts: Path
 ) -> list[Endpoint]:
-    """Return how each host before the staging area is reached.
+    """Return the endpoint of each host of the staging area.
 
-    Where host keys are pinned here, the server's word on them does not count: an attacker
-    who controls the server must not be able to add one.
+    If host keys are pinned in the settings, the server's keys are ignored: an attacker who controls
+    the server must not be able to add one.
     """
     plain = Endpoint(
         host="",
@@ -51,13 +51,15 @@ def build_endpoints(
         stack=settings.ssh,
         agent=_find_agent() if settings.ssh_agent else "",
     )
-    via = _find_way(plain, settings.ssh_jump, settings.host_keys)
+    via = _find_jump_hosts(plain, settings.ssh_jump, settings.host_keys)
     host_keys = settings.host_keys or area.host_keys
     return [plain._replace(host=host, host_keys=host_keys, via=via) for host in area.hosts]
 
 
-def _find_way(plain: Endpoint, jumps: tuple[str, ...], trusted: tuple[str, ...]) -> Endpoint | None:
-    """Return the last host on the way, which knows the one before it; None without any."""
+def _find_jump_hosts(
+    plain: Endpoint, jumps: tuple[str, ...], trusted: tuple[str, ...]
+) -> Endpoint | None:
+    """Return the last jump host, linked to those before it; None without jump hosts."""
     via = None
     for text in jumps:
         username, host, port = parse_jump(text)
@@ -76,21 +78,21 @@ def _find_agent() -> str:
     )
 
 
-_STARTING: Final = 15.0  # seconds that starting a process may take on a busy machine
-_PATIENCE: Final = 1.5  # times the time limit that a worker itself observes
-_AWAY: Final = (TransientError, ServerUnavailableError)
+_STARTING: Final = 15.0  # seconds to start a process on a busy machine
+_TIMEOUT_FACTOR: Final = 1.5  # times the worker's own timeout
+_UNREACHABLE: Final = (TransientError, ServerUnavailableError)
 
 
 class SshTransport:
-    """Carries payloads to the staging area over up to `capacity` channels.
+    """Sends payloads to the staging area over up to `capacity` channels.
 
-    There are as many sessions, each with a process, as both sides have processors, or some more
-    over a long way. Further channels share those: what the other side is slow to acknowledge
-    wants more in flight, not more logins.
+    Each session has its own process. There are as many sessions as both sides have processors, and
+    some more over a long distance. Further channels share sessions: a slow acknowledgement needs
+    more data in flight, not more logins.
 
-    Any number of threads may use it, each its own channels. `explain` is asked why the staging
-    hosts refuse our key. `owner` is the uuid that temporary names tell of; `visiting` is called
-    with the folders below the location in which files may be left under such names.
+    Any number of threads may use it, each with its own channels. `explain` is called to find out
+    why the staging hosts refuse our key. `owner` is the uuid in temporary names. `visiting` is
+    called with the folders below the location in which temporary files may be left.
     """
 
     def __init__(  # noqa: PLR0913 - `worker` is for tests
@@ -108,8 +110,8 @@ class SshTransport:
     ) -> None:
         self._location = os.fsencode(area.location)
         self._settings = settings
-        self.patience = settings.stall_timeout * _PATIENCE
-        self._opening_patience = _STARTING + settings.connect_timeout + 2 * self.patience
+        self.timeout = settings.stall_timeout * _TIMEOUT_FACTOR
+        self._opening_timeout = _STARTING + settings.connect_timeout + 2 * self.timeout
         self.emit = emit
         self._explain = explain
         self.mark = owner_mark(owner)
@@ -120,33 +122,33 @@ class SshTransport:
         )
         self._lock = Lock()
         self._opened = 0
-        self._carried = 0  # payloads under way
+        self._active = 0  # payloads being sent
         self._noticed: set[str] = set()
         self._spent = NOTHING_SPENT
 
     @property
     def spent(self) -> TimeByCause:
-        """On what all channels have spent their time."""
+        """The time of all channels by cause."""
         return self._spent
 
     @property
     def capacity(self) -> int:
-        """How many channels there may be at once; known better once the first is open."""
+        """The maximum number of channels; more accurate once the first is open."""
         return self._sessions.capacity
 
     @property
     def round_trip(self) -> float:
-        """Seconds; 0 while unknown."""
+        """The round trip in seconds; 0 while unknown."""
         return self._sessions.round_trip
 
     def prepare(self) -> None:
-        """Start the first session's process, so that it has started when a channel is wanted."""
+        """Start the first session's process before a channel is opened, to save that time."""
         self._sessions.prepare()
 
     def open_channel(self) -> SshChannel:
         """Open one more channel.
 
-        Raises `TransientError` with the code `channel.refused` where others work and the
+        Raises `TransientError` with the code `channel.refused` if there are other channels and the
         host grants no more.
         """
         with self._lock:
@@ -156,7 +158,7 @@ class SshTransport:
         channel = SshChannel(self, number)
         try:
             channel.open()
-        except _AWAY as error:
+        except _UNREACHABLE as error:
             if not others or self._sessions.closed:
                 raise
             raise TransientError(
@@ -166,74 +168,74 @@ class SshTransport:
         return channel
 
     def close(self) -> None:
-        """End all workers at once; sends under way raise `TransientError`."""
+        """End all workers at once; active sends raise `TransientError`."""
         self._sessions.close()
 
     def open_worker(self, number: int) -> WorkerProcess:
-        """Return the worker that a channel has joined, one on the first host that lets us in.
+        """Return the worker that a channel has joined, on the first host that accepts the login.
 
-        A host that is not the one we know (`HostKeyError`) is no matter of taking another.
+        A host with a changed host key (`HostKeyError`) raises; no other host is tried.
         """
         failures: list[tuple[SessionSlot, UploaderError]] = []
-        while place := self._sessions.find_place(number, [place for place, _ in failures]):
+        while slot := self._sessions.find_slot(number, [slot for slot, _ in failures]):
             try:
-                opened = self._enter(number, place)
+                opened = self._join(number, slot)
             except UploaderError as error:
-                self._sessions.give_up(number, place, error)
-                if not isinstance(error, (*_AWAY, AccessDeniedError)):
+                self._sessions.give_up(number, slot, error)
+                if not isinstance(error, (*_UNREACHABLE, AccessDeniedError)):
                     raise
-                failures.append((place, error))
+                failures.append((slot, error))
                 continue
             for _, failure in failures:
-                self._tell_refusal(failure)
-            self._announce(number, place.endpoint.host, opened)
-            return place.worker
-        raise self._worst([failure for _, failure in failures])
+                self._report_refusal(failure)
+            self._announce(number, slot.endpoint.host, opened)
+            return slot.worker
+        raise self._choose_error([failure for _, failure in failures])
 
     def announce(self, payload: Payload) -> None:
-        """Tell into which folders a payload goes, unless nothing of it has a temporary name."""
-        rungs = list(self._sessions.rungs.values())
-        if not (payload.batched and rungs and all(it.tar for it in rungs)):
+        """Report the folders of a payload, unless none of its files gets a temporary name."""
+        hosts = list(self._sessions.capabilities_by_host.values())
+        if not (payload.batched and hosts and all(it.tar for it in hosts)):
             self._visiting({wanted.remote.rpartition("/")[0] for wanted in payload.members})
 
     @contextmanager
-    def carrying(self) -> Iterator[bool]:
-        """Carry a payload while this lasts; yield whether fewer are carried than processors are."""
+    def sending(self) -> Iterator[bool]:
+        """Count a payload; yield whether there are fewer payloads than processors."""
         with self._lock:
-            self._carried += 1
-            spare = self._carried < count_cpus()
+            self._active += 1
+            spare = self._active < count_cpus()
         try:
             yield spare
         finally:
             with self._lock:
-                self._carried -= 1
+                self._active -= 1
 
     def count_spent(self, spent: TimeByCause) -> None:
-        """Count what a channel has spent its time on."""
+        """Add the time that a channel has spent."""
         with self._lock:
             self._spent = self._spent.plus(spent)
 
     def leave(self, worker: WorkerProcess, number: int) -> None:
-        """Let a channel that carries nothing leave its worker, and the last one end it."""
+        """Remove an idle channel from its worker; the last one ends the worker."""
         self._sessions.leave(worker, number)
 
     def drop(self, worker: WorkerProcess, *, failed: bool = False) -> None:
-        """Give a worker up for good; after a failure its host rests."""
+        """Close a worker; after a failure, other hosts are preferred for a while."""
         self._sessions.drop(worker, failed=failed)
 
     def host_of(self, worker: WorkerProcess) -> str:
-        """Return the host of a worker's session; empty for one that was given up."""
+        """Return the host of a worker's session; empty after the worker was closed."""
         return self._sessions.host_of(worker)
 
-    def _worst(self, errors: list[UploaderError]) -> UploaderError:
-        """Return what keeps us from every host: most telling is that our key is refused."""
+    def _choose_error(self, errors: list[UploaderError]) -> UploaderError:
+        """Return the most important error of all hosts: a refused key comes first."""
         if not (errors or self._sessions) and self._sessions.failure:
             errors = [self._sessions.failure]
         for error in errors:
             if isinstance(error, AccessDeniedError):
                 return self._explain(error)
         if errors and errors[-1].problem_code == NO_CHANNEL and not self._sessions:
-            # Hosts that let us in and then do nothing for us are as good as away.
+            # A host that accepts the login but grants no channel counts as unreachable.
             return TransientError(errors[-1].message, code=REFUSED)
         if errors:
             return errors[-1]
@@ -241,50 +243,50 @@ class SshTransport:
             return TransientError("Every session has all its channels.", code=NO_CHANNEL)
         return ServerUnavailableError("The staging area has no host.", code="staging.no-host")
 
-    def _tell_refusal(self, error: UploaderError) -> None:
-        """Tell once of a host that refuses our key while another takes it."""
+    def _report_refusal(self, error: UploaderError) -> None:
+        """Notify once about a host that refuses our key while another accepts it."""
         if isinstance(error, AccessDeniedError) and error.message not in self._noticed:
             self._noticed.add(error.message)
             self.emit(Notice(problem=error.problem))
 
-    def _enter(self, number: int, place: SessionSlot) -> ChannelOpened:
-        """Let a channel join a worker, which may have to connect before.
+    def _join(self, number: int, slot: SessionSlot) -> ChannelOpened:
+        """Let a channel join a worker, which may have to connect first.
 
-        It probes the host where no other has done so yet: to wait for one that is about to would
-        take longer.
+        The worker probes the host if no other has finished doing so; waiting for another worker's
+        probe would take longer.
         """
-        if place.founded:
-            place.worker.begin(self._plan(place.endpoint))
-        place.worker.tell(number, JoinChannel())
-        opened = place.worker.hear(number, self._opening_patience)
+        if slot.is_new:
+            slot.worker.begin(self._build_config(slot.endpoint))
+        slot.worker.send(number, JoinChannel())
+        opened = slot.worker.receive(number, self._opening_timeout)
         assert isinstance(opened, ChannelOpened)
-        self._sessions.stand(place, opened)
+        self._sessions.mark_open(slot, opened)
         return opened
 
-    def _plan(self, endpoint: Endpoint) -> WorkerConfig:
+    def _build_config(self, endpoint: Endpoint) -> WorkerConfig:
         return WorkerConfig(
             endpoint,
             self._location,
-            self._sessions.rungs.get(endpoint.host),
+            self._sessions.capabilities_by_host.get(endpoint.host),
             compress=self._settings.compression == "auto",
             named=self._sessions.broken,
             find_zeros=self._settings.find_zeros,
         )
 
     def _announce(self, number: int, host: str, opened: ChannelOpened) -> None:
-        rung = opened.rung
-        detail = ", ".join(text for text in (opened.stack, rung.why) if text)
+        capabilities = opened.capabilities
+        detail = ", ".join(text for text in (opened.stack, capabilities.why) if text)
         self.emit(
             ChannelChanged(
                 channel=number,
                 state="open",
                 host=host,
-                rung=rung.rung,
+                rung=capabilities.access,
                 cipher=opened.cipher,
                 detail=detail,
             )
         )
-        message = f"{host} has no tar that is known: small files are sent one by one."
-        if rung.rung == "shell" and not rung.tar and message not in self._noticed:
+        message = f"{host} has no supported tar: small files are sent one by one."
+        if capabilities.access == "shell" and not capabilities.tar and message not in self._noticed:
             self._noticed.add(message)
             self.emit(Notice(problem=Problem("staging.no-tar", message)))

@@ -1,4 +1,4 @@
-"""Finds out what became of one test file in the staging area, and removes it."""
+"""Inspects a test file in the staging area and removes it."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
@@ -11,8 +11,8 @@ from mydata_like.ssh.connect import connect
 from mydata_like.ssh.session import Endpoint, SshSession
 
 
-def require_let_in(endpoints: Iterable[Endpoint]) -> None:
-    """Raise `AccessDeniedError` where every host refuses our key; what else fails is ignored."""
+def require_login(endpoints: Iterable[Endpoint]) -> None:
+    """Raise `AccessDeniedError` if every host refuses our key; other errors are ignored."""
     refusal = None
     for endpoint in endpoints:
         try:
@@ -28,54 +28,58 @@ def require_let_in(endpoints: Iterable[Endpoint]) -> None:
 
 
 class ProbeResult(NamedTuple):
-    """What a host says of a file; None or empty is what it does not tell on its rung."""
+    """The size and checksum of a remote file; None or empty if not available."""
 
     size: int | None
     checksum: str
 
 
 class Visit:
-    """A session with a staging host, to see what lies below a location."""
+    """A session with a staging host, to inspect files below a location."""
 
     def __init__(self, session: SshSession, location: bytes) -> None:
         self.session = session
         self._location = location
-        self.rung = probe(session, location)
+        self.capabilities = probe(session, location)
 
-    def look_at(self, name: bytes) -> ProbeResult:
-        """Return what the host says of a file of this name; a missing one has no size."""
+    def inspect(self, name: bytes) -> ProbeResult:
+        """Return the size and checksum of a file; the size of a missing file is None."""
         path = self._location.rstrip(b"/") + b"/" + name
-        if self.rung.rung == "shell":
-            return self._ask(path, self.rung)
+        if self.capabilities.access == "shell":
+            return self._inspect_by_shell(path, self.capabilities)
         try:
             return ProbeResult(self.session.open_sftp().find_size(path), "")
         except RejectedError:
             return ProbeResult(None, "")
 
     def remove(self, name: bytes) -> bool:
-        """Remove a file; return whether it is gone, which a host with scp only cannot say."""
+        """Remove a file; return whether it is gone, which is unknown for a host with only scp."""
         path = self._location.rstrip(b"/") + b"/" + name
         try:
-            if self.rung.rung == "shell":
+            if self.capabilities.access == "shell":
                 return self.session.run(b"rm -f -- " + quote(path)).status == 0
             self.session.open_sftp().remove(path)
         except RejectedError:
             return False
         return True
 
-    def _ask(self, path: bytes, rung: HostCapabilities) -> ProbeResult:
+    def _inspect_by_shell(self, path: bytes, capabilities: HostCapabilities) -> ProbeResult:
         where = quote(path)
         size = self.session.run(b"wc -c < " + where)
-        said = self.session.run(rung.checksum + b" < " + where).output if rung.checksum else b""
+        checksum = (
+            self.session.run(capabilities.checksum + b" < " + where).output
+            if capabilities.checksum
+            else b""
+        )
         counted = size.output.strip()
         return ProbeResult(
             parse_count(counted) if size.status == 0 else None,
-            said.split(None, 1)[0].decode("ascii", "replace") if said.split() else "",
+            checksum.split(None, 1)[0].decode("ascii", "replace") if checksum.split() else "",
         )
 
 
 @contextmanager
 def visit(endpoint: Endpoint, location: bytes) -> Iterator[Visit]:
-    """Yield a visit to a staging host; raises as connecting and probing do."""
+    """Yield a session with a staging host; raises the errors of connecting and probing."""
     with closing(connect(endpoint)) as session:
         yield Visit(session, location)

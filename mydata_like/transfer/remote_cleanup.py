@@ -1,7 +1,7 @@
-"""Removes what our broken transfers have left in the staging area.
+"""Removes temporary files of interrupted transfers from the staging area.
 
-A file on its way has a temporary name that says whose it is (`sealed.part_name`). Where the local
-file changed or went before it was sent again, nobody comes back for what lies there.
+A temporary name identifies its uploader (`remote_shell.part_name`). If the local file changed or
+was deleted before it was sent again, no transfer uses the temporary file any more.
 """
 
 import re
@@ -15,10 +15,10 @@ from mydata_like.ssh.capabilities import quote
 from mydata_like.ssh.session import SftpSession, SshSession
 from mydata_like.transfer.remote_shell import MARK, owner_mark
 
-AGE: Final = 7 * 24 * 3600  # seconds for which nothing has come to such a file
-_COMPANIONS: Final = (b".at", b".map")  # of a file in several streams: what of it has arrived
-_REST: Final = b"[0-9a-f]{24}\\.part"  # of a name, after its owner's mark
-# Lists what is as old as that by the host's clock: `-mtime +6` is seven days or more.
+AGE: Final = 7 * 24 * 3600  # seconds without a write after which a temporary file is removed
+_COMPANIONS: Final = (b".at", b".map")  # of a striped file: which blocks arrived
+_REST: Final = b"[0-9a-f]{24}\\.part"  # of a temporary name, after the uploader's mark
+# Lists files of that age by the host's clock: `-mtime +6` means seven days or more.
 _LIST: Final = (
     b"cd -- %b 2>/dev/null || exit 0; for t in .mydata-%b*.part; do "
     b'[ -n "$(find "./$t" -prune -type f -mtime +6 2>/dev/null)" ] || continue; '
@@ -28,14 +28,14 @@ _REMOVE: Final = b"cd -- %b && rm -f -- %b && echo mydata:gone"
 
 
 class Leftover(NamedTuple):
-    """What was left of a file: its temporary name, and its size."""
+    """A leftover temporary file: its name and its size."""
 
     name: bytes
     size: int
 
 
 class Removed(NamedTuple):
-    """How much was removed; the folders in which nothing of ours is left that may go later."""
+    """The number and size of removed files, and the folders without any of our leftovers."""
 
     files: int = 0
     size: int = 0
@@ -43,7 +43,7 @@ class Removed(NamedTuple):
 
 
 class Remover(Protocol):
-    """Lists and removes on one rung; raises `TransientError` when the line breaks."""
+    """Lists and removes leftovers; raises `TransientError` if the connection breaks."""
 
     def find_left(self, folder: bytes) -> list[Leftover]: ...
 
@@ -54,9 +54,9 @@ class Remover(Protocol):
 def clean_up(
     remover: Remover, folders: Iterable[bytes], is_wanted: Callable[[bytes, Leftover], bool]
 ) -> Removed:
-    """Remove what is old in these folders, but for what is still wanted there.
+    """Remove old leftovers in these folders, except those that are still wanted.
 
-    A line that breaks ends it early: the folders that were not reached are not clean.
+    A broken connection ends it early; folders that were not reached are not in `clean`.
     """
     files = size = 0
     clean = set()
@@ -72,9 +72,9 @@ def clean_up(
     return Removed(files, size, frozenset(clean))
 
 
-def open_remover(session: SshSession, rung: str, location: bytes, owner: str) -> Remover | None:
-    """Return what removes on a rung; None on one where nothing can be listed (scp)."""
-    match rung:
+def open_remover(session: SshSession, access: str, location: bytes, owner: str) -> Remover | None:
+    """Return the remover for a host; None if it cannot list files (scp)."""
+    match access:
         case "shell":
             return _ShellRemover(session, location, owner_mark(owner))
         case "sftp":
@@ -91,8 +91,8 @@ class _ShellRemover:
         self._name = re.compile(rb"\.mydata-" + mark + _REST)
 
     def find_left(self, folder: bytes) -> list[Leftover]:
-        said = self._run(_LIST % (quote(self._place(folder)), self._mark))
-        words = (line.removeprefix(MARK).split(b":") for line in said.splitlines())
+        output = self._run(_LIST % (quote(self._folder_path(folder)), self._mark))
+        words = (line.removeprefix(MARK).split(b":") for line in output.splitlines())
         return [
             Leftover(word[0], int(word[1]))
             for word in words
@@ -101,12 +101,12 @@ class _ShellRemover:
 
     def remove(self, folder: bytes, name: bytes) -> bool:
         files = b" ".join(quote(b"./" + name + end) for end in (*_COMPANIONS, b""))
-        return MARK + b"gone" in self._run(_REMOVE % (quote(self._place(folder)), files))
+        return MARK + b"gone" in self._run(_REMOVE % (quote(self._folder_path(folder)), files))
 
     def _run(self, script: bytes) -> bytes:
         return self._session.run(b"exec sh -c " + quote(b"LC_ALL=C; " + script)).output
 
-    def _place(self, folder: bytes) -> bytes:
+    def _folder_path(self, folder: bytes) -> bytes:
         return self._location.rstrip(b"/") + b"/" + folder
 
 
@@ -115,12 +115,12 @@ class _SftpRemover:
         self._sftp = sftp
         self._location = location.rstrip(b"/")
         self._name = re.compile(rb"\.mydata-" + mark + _REST)
-        self._now = self._ask_time(mark)
+        self._now = self._read_time(mark)
 
     def find_left(self, folder: bytes) -> list[Leftover]:
         try:
             found = self._sftp.list_files(self._location + b"/" + folder)
-        except RejectedError:  # the folder is no more
+        except RejectedError:  # the folder no longer exists
             return []
         return [
             Leftover(file.name, file.size)
@@ -137,8 +137,8 @@ class _SftpRemover:
             return False
         return True
 
-    def _ask_time(self, mark: bytes) -> float:
-        """Return the time by the host's clock, which a file made there for a moment tells."""
+    def _read_time(self, mark: bytes) -> float:
+        """Return the time of the host's clock, from a file created there temporarily."""
         name = b".mydata-%b%b.part" % (mark, secrets.token_hex(12).encode())
         path = self._location + b"/" + name
         self._sftp.open_file(path).close()

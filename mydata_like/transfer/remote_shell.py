@@ -1,4 +1,4 @@
-"""Remote scripts, temporary names, and a shell that is started in advance for the next one."""
+"""Remote scripts, temporary names, and shells that are started in advance."""
 
 import hashlib
 import math
@@ -21,7 +21,7 @@ from mydata_like.transfer.worker_messages import Member, Moving
 def part_name(member: Member) -> bytes:
     """Return the temporary name of a file: the same for every attempt to send the same bytes.
 
-    It begins with the mark of the uploader that sends it.
+    It begins with the mark of the uploader.
     """
     text = b"%b\0%d\0%d" % (member.remote, member.size, member.modified_ns)
     digest = hashlib.sha256(text).hexdigest().encode()
@@ -29,65 +29,65 @@ def part_name(member: Member) -> bytes:
 
 
 def owner_mark(owner: str) -> bytes:
-    """Return the mark of an uploader, of which the uuid is given: eight hexadecimal digits."""
+    """Return the mark of an uploader from its uuid: eight hexadecimal digits."""
     return hashlib.sha256(owner.encode()).hexdigest()[:8].encode() if owner else b""
 
 
 def hold_back(
     source: FileSource | ArchiveSource, chunks: Iterable[memoryview]
 ) -> Iterator[memoryview]:
-    """Yield chunks of a source, the last only once the file is known to have stayed the same."""
+    """Yield the chunks of a source, the last one only after the file was found unchanged."""
     for chunk in chunks:
         if not source.remaining:
             source.finish()
         yield chunk
 
 
-MARK: Final = b"mydata:"  # what a script's answers begin with
-NO_GROUND: Final = 92  # the location itself takes no new directories
-_NOISE: Final = 64 * 1024  # of a login script, at most, before the script's own answer
+MARK: Final = b"mydata:"  # the prefix of a script's replies
+NO_DIRECTORY: Final = 92  # the location accepts no new directories
+_MOST_LOGIN_OUTPUT: Final = 64 * 1024  # bytes of login script output before the reply
 _ECHO: Final = b'while IFS= read -r line; do echo "mydata:"; done'
 _ECHOES: Final = 2
 _TRIES: Final = 10
 _PAUSE: Final = 0.05  # seconds
 
-# What every login shell understands; all that varies comes through its input.
+# Every login shell accepts this; the script itself is sent as input.
 WAITING: Final = b"""exec sh -c 'IFS= read -r s && eval "$s"'"""
 _PREAMBLE: Final = b"LC_ALL=C; export LC_ALL; umask 007; "
 
 
 def ancestors(path: bytes) -> list[bytes]:
-    """Return the directories above a relative path, the outermost first."""
+    """Return the parent directories of a relative path, the outermost first."""
     parts = path.split(b"/")[:-1]
     return [b"/".join(parts[: depth + 1]) for depth in range(len(parts))]
 
 
 def enter(location: bytes) -> bytes:
-    """Return the script that goes to the location, made where it is missing."""
+    """Return the script that changes to the location, and creates it if it is missing."""
     where = quote(location)
     return b"cd -- %b 2>/dev/null || { mkdir -p -m 2770 -- %b && cd -- %b || exit %d; }; " % (
         where,
         where,
         where,
-        NO_GROUND,
+        NO_DIRECTORY,
     )
 
 
 def make(directories: Iterable[bytes]) -> bytes:
-    """Return the script that makes directories below the current one, where missing.
+    """Return the script that creates missing directories below the current one.
 
-    It ends if the current one takes none; a later refusal is noticed then.
+    It exits if the current directory is not writable; other failures show later.
     """
     words = b" ".join(quote(b"./" + directory) for directory in directories)
     if not words:
         return b""
-    return b"mkdir -p -m 2770 -- %b || [ -w . ] || exit %d; " % (words, NO_GROUND)
+    return b"mkdir -p -m 2770 -- %b || [ -w . ] || exit %d; " % (words, NO_DIRECTORY)
 
 
 def finish_refused(stream: Stream, error: UploaderError) -> CommandResult:
-    """Return how a script failed that ended before it had taken all it was sent.
+    """Return the result of a script that ended before it received all its input.
 
-    Raises `error`, the failure to send more, where it was the line and not the script.
+    Raises `error`, the failure to send, if the connection broke instead of the script.
     """
     try:
         finished = stream.finish()
@@ -99,12 +99,12 @@ def finish_refused(stream: Stream, error: UploaderError) -> CommandResult:
 
 
 def read_answer(stream: Stream, moving: Moving | None = None) -> bytes:
-    """Return what the script answered; what a login script says before is skipped.
+    """Return the reply of a script; the output of login scripts before it is skipped.
 
-    Empty lines before it are signs of life, however many they are.
+    Empty lines before the reply are progress reports.
     """
     received = b""
-    while len(received) < _NOISE:
+    while len(received) < _MOST_LOGIN_OUTPUT:
         more = stream.read(4096)
         if not more:
             break
@@ -120,12 +120,12 @@ def read_answer(stream: Stream, moving: Moving | None = None) -> bytes:
 
 
 class Shells:
-    """Starts scripts over one session; one shell is kept waiting, so that none waits for it.
+    """Starts scripts over one session, with one spare shell to save the start-up time.
 
-    A shell takes two round trips to start, so it is started while the previous script runs.
+    Starting a shell takes two round trips, so the next one starts while the current script runs.
 
-    `compression` is what is known of compressing their input, and `spares` are the shells that
-    wait for channels of the same session.
+    `compression` decides about compressing the scripts' input. `spares` are the spare shells of all
+    channels of the session.
     """
 
     def __init__(
@@ -137,52 +137,52 @@ class Shells:
         self.compression = compression or Compression(available=False)
         self._session = session
         self._spare_shells = spares or SpareShells()
-        self._coming: _Shell | None = None
+        self._next_shell: _Shell | None = None
         self._taking = Lock()
-        self._spares = True  # whether the server grants more than is needed
-        self.round_trip = math.inf  # seconds, the shortest that was seen
-        self._listened = False  # whether a shell's answers were timed
+        self._spares = True  # whether the server grants a spare channel
+        self.round_trip = math.inf  # seconds, the shortest measured
+        self._is_measured = False  # whether the round trip was measured with `_ECHO`
 
     def open(self) -> None:
-        """Have a shell wait for the first script; raises `TransientError` where not granted."""
-        self._coming = _Shell(self._session)
-        self._coming.begin()
-        self.round_trip = self._coming.round_trip
+        """Start a shell for the first script; raises `TransientError` if it is not granted."""
+        self._next_shell = _Shell(self._session)
+        self._next_shell.begin()
+        self.round_trip = self._next_shell.round_trip
 
-    def start(self, script: bytes, *, patient: bool = True) -> Stream:
-        """Start a script whose input then is the stream's; by any thread.
+    def start(self, script: bytes, *, retry: bool = True) -> Stream:
+        """Start a script that reads its input from the stream; callable from any thread.
 
-        Raises `TransientError` with the code `channel.refused` where it is not granted, which
-        may need to be waited for.
+        Raises `TransientError` with the code `channel.refused` if no channel is granted. With
+        `retry`, it retries for a moment.
         """
-        if b"\n" in script:  # a name with a newline; such a script is no line
-            return self._open(b"exec sh -c " + quote(_PREAMBLE + script), patient=patient)
-        stream = self._take() or self._open(WAITING, patient=patient)
+        if b"\n" in script:  # a name with a newline; `WAITING` reads a single line
+            return self._open(b"exec sh -c " + quote(_PREAMBLE + script), retry=retry)
+        stream = self._take() or self._open(WAITING, retry=retry)
         stream.write(_PREAMBLE + script + b"\n")
         return stream
 
     def prepare(self) -> None:
-        """Have a shell start for the next script; nothing is lost where none is granted."""
-        if self._coming is None and self._spares:
-            self._coming = self._spare_shells.start(self._session)
+        """Start a spare shell for the next script, unless the host grants none."""
+        if self._next_shell is None and self._spares:
+            self._next_shell = self._spare_shells.start(self._session)
 
     def run(self, script: bytes) -> bytes:
-        """Run a short script to its end and return its output."""
+        """Run a short script and return its output."""
         return self.start(script).finish().output
 
     def find_round_trip(self, far: float) -> float:
-        """Return the seconds of a round trip; what seems `far` is looked at once more.
+        """Return the round trip in seconds; measure again with an echo if it seems `far`.
 
-        A busy host takes its time to start a shell, but not to answer in one that runs.
+        A busy host may take long to start a shell, but a running shell replies quickly.
         """
-        if far <= self.round_trip < math.inf and not self._listened:
-            self._listened = True
+        if far <= self.round_trip < math.inf and not self._is_measured:
+            self._is_measured = True
             stream = self.start(_ECHO)
             for _ in range(_ECHOES):
-                asked = time.perf_counter()
+                started = time.perf_counter()
                 stream.write(b"\n")
                 read_answer(stream)
-                self.round_trip = min(self.round_trip, time.perf_counter() - asked)
+                self.round_trip = min(self.round_trip, time.perf_counter() - started)
             stream.finish()
         return self.round_trip
 
@@ -191,23 +191,23 @@ class Shells:
             stream.close()
 
     def _take(self) -> Stream | None:
-        """Return the shell that was prepared; None without one."""
+        """Return the spare shell, or None."""
         with self._taking:
-            coming, self._coming = self._coming, None
-        if coming is None or not self._spare_shells.take(coming):
+            shell, self._next_shell = self._next_shell, None
+        if shell is None or not self._spare_shells.take(shell):
             return None
-        if coming.is_alive():
-            coming.join()
-        self._spares = coming.stream is not None
-        self.round_trip = min(self.round_trip, coming.round_trip)
-        return coming.stream
+        if shell.is_alive():
+            shell.join()
+        self._spares = shell.stream is not None
+        self.round_trip = min(self.round_trip, shell.round_trip)
+        return shell.stream
 
-    def _open(self, command: bytes, *, patient: bool) -> Stream:
-        """Start a command; a server that grants only one needs a moment to end the last.
+    def _open(self, command: bytes, *, retry: bool) -> Stream:
+        """Start a command; a server that grants only one channel needs a moment to end the last.
 
-        Where shells that wait for later scripts take the room of this one, they are closed.
+        If spare shells use the channels that this command needs, they are closed.
         """
-        for _ in range(_TRIES if patient else 0):
+        for _ in range(_TRIES if retry else 0):
             try:
                 return self._session.start(command)
             except TransientError as error:
@@ -220,9 +220,9 @@ class Shells:
 
 
 class SpareShells:
-    """The shells of a session that wait while their channels run scripts.
+    """The spare shells of a session, which wait while its channels run scripts.
 
-    Once a channel was refused a script because of them, there are none.
+    After a script was refused because of them, no more are started.
     """
 
     def __init__(self) -> None:
@@ -231,7 +231,7 @@ class SpareShells:
         self._waiting: set[_Shell] = set()
 
     def start(self, session: SshSession) -> "_Shell | None":
-        """Have a shell start in the background; None where the host has no room for it."""
+        """Start a shell in the background; None if the host grants no spare shells."""
         with self._lock:
             if not self._granted:
                 return None
@@ -241,14 +241,14 @@ class SpareShells:
         return shell
 
     def take(self, shell: "_Shell") -> bool:
-        """Return whether a shell may be used: a spare one may have been closed."""
+        """Return whether a shell may be used; a spare one may have been closed."""
         with self._lock:
             known = shell in self._waiting
             self._waiting.discard(shell)
         return known or not shell.spare
 
     def give_up(self) -> None:
-        """Close those that wait, and start no more."""
+        """Close all spare shells and start no more."""
         with self._lock:
             self._granted = False
             waiting, self._waiting = self._waiting, set()
@@ -257,7 +257,7 @@ class SpareShells:
 
 
 class _Shell(Thread):
-    """A shell that starts, and then waits for its script; `spare` while another script runs."""
+    """A shell that starts and then waits for its script; `spare` if another script runs."""
 
     def __init__(self, session: SshSession, *, spare: bool = False) -> None:
         super().__init__(name="shell", daemon=True)
@@ -267,53 +267,53 @@ class _Shell(Thread):
         self.round_trip = math.inf
 
     def begin(self) -> None:
-        """Start it here and now; raises `TransientError` where it is not granted."""
+        """Start it in this thread; raises `TransientError` if it is not granted."""
         began = time.monotonic()
         self.stream = self._session.start(WAITING)
         self.round_trip = (time.monotonic() - began) / 2  # one for the channel, one for the command
 
     def run(self) -> None:
-        with suppress(UploaderError):  # then the next script does without
+        with suppress(UploaderError):  # the next script starts its own shell
             self.begin()
 
     def drop(self) -> None:
-        """Close what was started."""
+        """Close the shell."""
         self.join()
         if self.stream is not None:
             with suppress(UploaderError):
                 self.stream.close()
 
 
-DROP = b'rm -f -- "./$t" "./$t.at"'  # what there is of a file under its temporary name
+DROP = b'rm -f -- "./$t" "./$t.at"'  # removes the temporary file and its block list
 
 
 class RemoteDirs:
-    """Starts scripts in the directories of files; knows which ones it has seen made."""
+    """Starts scripts in the directories of files; remembers which directories exist."""
 
     def __init__(self, shells: Shells, location: bytes) -> None:
         self._shells = shells
         self._location = location
         self._known: set[bytes] = set()
 
-    def start(self, member: Member, script: bytes, *, patient: bool = True) -> Stream:
-        """Start a script in the file's directory, which is made where it is not known.
+    def start(self, member: Member, script: bytes, *, retry: bool = True) -> Stream:
+        """Start a script in the file's directory, which is created if it may not exist.
 
-        The script's `$t` is the file's temporary name. Status 92 is `shell.NO_GROUND`, and 96
-        says that the file has no place.
+        In the script, `$t` is the file's temporary name. Exit status 92 is `NO_DIRECTORY`; 96 means
+        that the file's directory cannot be entered.
         """
         parent = parent_of(member)
         directories = [] if parent in self._known else ancestors(member.remote)
         into = b"cd -- %b || exit 96; " % quote(b"./" + parent)
         name = b"t=%b; " % part_name(member)
-        ground = enter(self._location) + make(directories)
-        return self._shells.start(ground + into + name + script, patient=patient)
+        prefix = enter(self._location) + make(directories)
+        return self._shells.start(prefix + into + name + script, retry=retry)
 
     def drop(self, member: Member) -> None:
-        """Remove what there is of a file under its temporary name."""
+        """Remove the temporary file."""
         self.start(member, DROP).finish()
 
     def note(self, member: Member, *, arrived: bool) -> None:
-        """Remember whether the file's directory is there."""
+        """Remember whether the file's directory exists."""
         if arrived:
             self._known.add(parent_of(member))
         else:

@@ -1,13 +1,13 @@
 """Sends files to hosts that allow only scp: one `scp -r -t` for each payload.
 
-The protocol is OpenSSH's (scp.c, `sink`): control lines `D` and `E` enter and leave a
-directory, `T` says a file's times, `C` its mode, size and name; each is answered by a byte.
-The data of a file must not be sent before its `C` was accepted, else it would be read as
-control lines; everything up to the next file's `C` goes with it in one flight.
+The protocol is OpenSSH's (scp.c, `sink`): the control lines `D` and `E` enter and leave a
+directory, `T` sets a file's times, `C` its mode, size and name. Each is answered by one byte. The
+data of a file must not be sent before its `C` was accepted, since it would be read as control
+lines. Everything up to the next file's `C` is sent without waiting.
 
-There is no renaming here, so files grow in their final place. New ones are not registered yet.
-What is to replace the bytes of a record is only read at first, and sent when the server no longer
-vouches for those.
+scp cannot rename, so files are written directly to their final path. New files are not registered
+yet. A replacement of registered bytes is first only read, and is sent when the server no longer
+considers the old bytes verified.
 """
 
 from collections.abc import Iterator, Sequence
@@ -33,11 +33,11 @@ from mydata_like.transfer.worker_messages import (
 )
 
 _CHUNK: Final = 256 * 1024
-_TEXT: Final = 1024  # bytes of a refusal's text that are read
+_TEXT: Final = 1024  # bytes of an error text that are read
 
 
 class ScpSender:
-    """Carries payloads over one session by the scp protocol."""
+    """Sends payloads over one session with the scp protocol."""
 
     round_trip = 0.0
 
@@ -47,46 +47,50 @@ class ScpSender:
         self._buffer = bytearray(_CHUNK)
 
     def send(self, task: SendTask, moving: Moving) -> TaskResult:
-        """Carry a payload; raises `TransientError` when the line broke and none is proven."""
+        """Send a payload; raises `TransientError` if the connection broke and none is proven."""
         if any(member.aside for member in task.members):
-            read = (self._measure(*member, moving) for member in enumerate(task.members))
+            read = (self._read(*member, moving) for member in enumerate(task.members))
             return TaskResult(tuple(read))
         sink = _Sink(self._session.start(self._command), moving)
-        fates: dict[int, MemberResult] = {}
+        results: dict[int, MemberResult] = {}
         broken = False
         try:
             sink.begin()
             for index, member in _by_directory(task.members):
-                fates[index] = self._send_member(sink, index, member)
+                results[index] = self._send_member(sink, index, member)
             sink.end()
         except TransientError:
             sink.close()
-            if not any(fate.checksum for fate in fates.values()):
+            if not any(result.checksum for result in results.values()):
                 raise
             broken = True
         for index, member in enumerate(task.members):
-            if index not in fates:
-                fates[index] = MemberResult(index, "", describe(member.remote, b""), again=True)
-        return TaskResult(tuple(fates[index] for index in range(len(task.members))), broken)
+            if index not in results:
+                results[index] = MemberResult(index, "", describe(member.remote, b""), again=True)
+        return TaskResult(tuple(results[index] for index in range(len(task.members))), broken)
 
     def replace(self, moves: Sequence[RenameTask], moving: Moving) -> TaskResult:
-        """Send into their places what was only read before; the rest cannot get there."""
-        fates = {index: missing(index, move) for index, move in enumerate(moves) if move.target}
-        going = [(index, move.member) for index, move in enumerate(moves) if move.member]
+        """Send replacements that were only read before; others are reported as missing."""
+        results = {index: missing(index, move) for index, move in enumerate(moves) if move.target}
+        resent = [(index, move.member) for index, move in enumerate(moves) if move.member]
         sent = TaskResult(())
-        if going:
-            sent = self.send(SendTask(tuple(member for _, member in going), batched=False), moving)
-        fates |= {going[it.place][0]: it._replace(place=going[it.place][0]) for it in sent.fates}
+        if resent:
+            sent = self.send(SendTask(tuple(member for _, member in resent), batched=False), moving)
+        results |= {
+            resent[it.place][0]: it._replace(place=resent[it.place][0]) for it in sent.results
+        }
         rest = {
             index: MemberResult(index, "") for index, move in enumerate(moves) if not move.target
         }
-        return TaskResult(tuple(fate for _, fate in sorted((fates | rest).items())), sent.broken)
+        return TaskResult(
+            tuple(result for _, result in sorted((results | rest).items())), sent.broken
+        )
 
     def close(self) -> None:
-        """Nothing stays open between payloads."""
+        """Do nothing: no channel stays open between payloads."""
 
-    def _measure(self, index: int, member: Member, moving: Moving) -> MemberResult:
-        """Read a file whose place is taken by bytes that the server vouches for."""
+    def _read(self, index: int, member: Member, moving: Moving) -> MemberResult:
+        """Read a file whose path still has the verified bytes of the server."""
         try:
             with open_content(member) as source:
                 for _ in source.chunks(self._buffer):
@@ -97,7 +101,7 @@ class ScpSender:
 
     def _send_member(self, sink: "_Sink", index: int, member: Member) -> MemberResult:
         if b"\n" in member.remote:
-            return self._refused(index, member, b"scp knows no newlines: Not a directory")
+            return self._refused(index, member, b"scp supports no newlines: Not a directory")
         parent, _, name = member.remote.rpartition(b"/")
         try:
             refusal = sink.enter(parent)
@@ -122,9 +126,9 @@ class ScpSender:
             sink.write_all(source.chunks(self._buffer))
             checksum = source.finish()
         except FileChangedError:
-            sink.conclude()
+            sink.finish_file()
             raise
-        return checksum, sink.conclude()
+        return checksum, sink.finish_file()
 
     def _refused(self, index: int, member: Member, text: bytes) -> MemberResult:
         check_space(text)
@@ -133,24 +137,24 @@ class ScpSender:
 
 
 def _by_directory(members: Sequence[Member]) -> Iterator[tuple[int, Member]]:
-    """Yield the members so that no directory is entered twice."""
+    """Yield the members in an order in which each directory is entered only once."""
     order = sorted(range(len(members)), key=lambda index: members[index].remote.split(b"/"))
     for index in order:
         yield index, members[index]
 
 
 class _Sink:
-    """The other side of the protocol, and the directory it is in."""
+    """The remote side of the protocol, and its current directory."""
 
     def __init__(self, stream: Stream, moving: Moving) -> None:
         self._stream = stream
         self._moving = moving
         self._received = b""
         self._stack: list[bytes] = []
-        self._left = 0  # bytes of the current file that were promised and have not gone
+        self._left = 0  # bytes of the current file that were announced and not yet sent
 
     def begin(self) -> None:
-        """Wait until the other side is ready."""
+        """Wait until the host is ready."""
         refusal = self._answer()
         if refusal:
             check_space(refusal)
@@ -160,7 +164,7 @@ class _Sink:
             )
 
     def enter(self, directory: bytes) -> bytes:
-        """Go to a directory, making what is missing; return the text of a refusal."""
+        """Change to a directory and create missing ones; return the text of a refusal."""
         wanted = directory.split(b"/") if directory else []
         while self._stack != wanted[: len(self._stack)]:
             self._stack.pop()
@@ -173,14 +177,14 @@ class _Sink:
         return b""
 
     def announce(self, size: int, modified: int, name: bytes) -> bytes:
-        """Promise a file; return the text of a refusal, after which no data may follow."""
+        """Announce a file; return the text of a refusal, after which no data may follow."""
         self._stream.write(b"T%d 0 %d 0\nC0660 %d %b\n" % (modified, modified, size, name))
         refusal = self._answer() or b""
         self._left = size
         return self._answer() or refusal
 
     def write_all(self, chunks: Iterator[memoryview]) -> None:
-        """Write a file's bytes, never more than promised."""
+        """Write a file's bytes, at most as many as announced."""
         for chunk in chunks:
             self._write(chunk[: self._left])
 
@@ -189,19 +193,19 @@ class _Sink:
         self._left -= len(chunk)
         self._moving(len(chunk))
 
-    def conclude(self) -> bytes:
-        """Keep the promise with zeros where need be; return the text of a refusal."""
+    def finish_file(self) -> bytes:
+        """Fill up missing bytes with zeros; return the text of a refusal."""
         for chunk in zeros(self._left):
             self._write(chunk)
         return self._ask(b"\0")
 
     def end(self) -> None:
-        """Leave all directories and wait for the end."""
+        """Leave all directories and wait for the end of scp."""
         self.enter(b"")
         self._stream.finish()
 
     def close(self) -> None:
-        """Leave it in the middle."""
+        """Close the stream without completing the protocol."""
         with suppress(TransientError):
             self._stream.close()
 
@@ -210,7 +214,7 @@ class _Sink:
         return self._answer()
 
     def _answer(self) -> bytes:
-        """Return the text of a refusal; empty when all is well."""
+        """Return the text of a refusal; empty on success."""
         kind = self._take(1)
         if kind == b"\0":
             return b""

@@ -1,6 +1,6 @@
 """Sends files to hosts that allow only SFTP: to a temporary name, then renamed.
 
-Tiny ones are many under way at once, large ones over several streams where that is faster.
+Many tiny files are in flight at once. Large files use several streams if that is faster.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -34,48 +34,53 @@ class SftpStripes:
     """Writes large files over several SFTP sessions of one SSH session, where that is faster."""
 
     def __init__(
-        self, session: SshSession, sftp: SftpSession, room: StreamLimit, *, find_zeros: bool = False
+        self,
+        session: SshSession,
+        sftp: SftpSession,
+        limit: StreamLimit,
+        *,
+        find_zeros: bool = False,
     ) -> None:
         self._session = session
         self._sftp = sftp
-        self._room = room
+        self._limit = limit
         self._find_zeros = find_zeros
-        self._able = True  # until the server has refused something
+        self._able = True  # False after the server refused a block
 
     def suits(self, member: Member) -> bool:
         """Return whether a file is large enough, and no block was refused so far.
 
-        Some servers take the bytes of a file in their order only.
+        Some servers accept the bytes of a file only in order.
         """
         return self._able and member.size >= LARGE
 
     def write(self, member: Member, part: bytes, moving: Moving) -> IndexLine:
-        """Write a file under its temporary name, but for the blocks that lie there already.
+        """Write a file under its temporary name, except for blocks that have arrived before.
 
-        Nobody has compared these: what lies under this name was written by us, and the server
-        verifies the whole. If that fails, the file is sent `anew`.
+        Those blocks are not compared: this uploader wrote them, and the server verifies the whole
+        file. If that fails, the file is sent with `from_scratch`.
         """
         with open_content(member) as source:
-            known = () if member.anew else self._find_known(member, part)
+            known = () if member.from_scratch else self._find_known(member, part)
             size = member.size if self._find_zeros else 0
             own = _SftpStripe(self._sftp, part, size, keep=bool(known))
-            open_lane = partial(self._open_lane, own, part, size)
-            crew = StripedWriter(open_lane, self._room, self._sftp.round_trip, moving)
+            open_stream = partial(self._open_stream, own, part, size)
+            writer = StripedWriter(open_stream, self._limit, self._sftp.round_trip, moving)
             try:
-                crew.carry(source.chunks(bytearray(_CHUNK)), known=known)
-                told = IndexLine("" if source.remaining else source.finish(), source.inside)
+                writer.write(source.chunks(bytearray(_CHUNK)), known=known)
+                line = IndexLine("" if source.remaining else source.finish(), source.inside)
             except UploaderError:
-                crew.dismiss()
+                writer.abort()
                 raise
         try:
-            crew.finish()
+            writer.finish()
         except RejectedError:
             self._able = False
             raise
-        return told
+        return line
 
     def _find_known(self, member: Member, part: bytes) -> Collection[int]:
-        """Return where the blocks begin that have arrived."""
+        """Return the offsets of the blocks that have arrived."""
         found = self._sftp.read_file(map_of(part))
         there = self._sftp.find_size(part) if found else None
         starts = range(0, min(member.size, len(found) * BLOCK), BLOCK)
@@ -86,18 +91,18 @@ class SftpStripes:
             and min(start + BLOCK, member.size) <= (there or 0)
         }
 
-    def _open_lane(
+    def _open_stream(
         self,
         own: "_SftpStripe",
         part: bytes,
         size: int,
-        helps: bool,  # noqa: FBT001
+        optional: bool,  # noqa: FBT001
     ) -> "_SftpStripe":
-        return _Helper(self._session.open_sftp(), part, size, keep=True) if helps else own
+        return _ExtraStripe(self._session.open_sftp(), part, size, keep=True) if optional else own
 
 
 class _SftpStripe:
-    """A file that is written block by block; see `crew.Lane`, and `SparseWriter` for its `size`."""
+    """A file that is written in blocks; see `StripeStream`, and `SparseWriter` for its `size`."""
 
     def __init__(self, sftp: SftpSession, part: bytes, size: int, *, keep: bool) -> None:
         self._sftp = sftp
@@ -106,7 +111,7 @@ class _SftpStripe:
         self._last: int | None = None
 
     def write(self, offset: int, block: memoryview, moving: Moving) -> None:
-        """Write a block to its place; at the end of a whole one, the one before is answered."""
+        """Write a block at its offset; after a whole block, mark the previous one as arrived."""
         passed = self._file.passed
         with self._closing_after_failure():
             self._file.move_to(offset)
@@ -121,13 +126,13 @@ class _SftpStripe:
             self._last = offset
 
     def finish(self) -> None:
-        """Wait until everything has been written."""
+        """Wait until everything is written."""
         with self._closing_after_failure():
             self._file.close()
             self._map.close()
 
     def _close(self) -> None:
-        """Give the files back, so that nothing is under way when they are removed."""
+        """Close the files, so that no write is pending when they are removed."""
         for file in (self._file, self._map):
             with suppress(UploaderError):
                 file.close()
@@ -141,8 +146,8 @@ class _SftpStripe:
             raise
 
 
-class _Helper(_SftpStripe):
-    """A lane with an SFTP session of its own, which ends with it."""
+class _ExtraStripe(_SftpStripe):
+    """A stream with its own SFTP session, which it closes at the end."""
 
     def finish(self) -> None:
         super().finish()
@@ -153,7 +158,7 @@ class _Helper(_SftpStripe):
 
 
 def map_of(part: bytes) -> bytes:
-    """Return where the map of a file lies."""
+    """Return the path of a file's map of arrived blocks."""
     return part + b".map"
 
 
@@ -162,31 +167,31 @@ _MODE: Final = 0o660
 
 
 class SftpSender:
-    """Carries payloads over one SFTP session; knows which directories it has seen made."""
+    """Sends payloads over one SFTP session; remembers which directories exist."""
 
     def __init__(
-        self, session: SshSession, location: bytes, room: StreamLimit, *, find_zeros: bool = False
+        self, session: SshSession, location: bytes, limit: StreamLimit, *, find_zeros: bool = False
     ) -> None:
         self._sftp = session.open_sftp()
         self._location = location
-        self._room = room
+        self._limit = limit
         self._find_zeros = find_zeros
-        self._stripes = SftpStripes(session, self._sftp, room, find_zeros=find_zeros)
+        self._stripes = SftpStripes(session, self._sftp, limit, find_zeros=find_zeros)
         self._known: set[bytes] = set()
         self._buffer = bytearray(_CHUNK)
 
     def send(self, task: SendTask, moving: Moving) -> TaskResult:
-        """Carry a payload; raises `TransientError` when the line broke and none is proven."""
-        with self._room.used():
+        """Send a payload; raises `TransientError` if the connection broke and none is proven."""
+        with self._limit.used():
             return self._send(task, moving)
 
     def replace(self, moves: Sequence[RenameTask], moving: Moving) -> TaskResult:
-        """Put what was laid aside into its place; raises `TransientError` when the line broke."""
-        fates = []
+        """Move replacements into place; raises `TransientError` if the connection broke."""
+        results = []
         for index, move in enumerate(moves):
             moving(0)
-            fates.append(self._replace(index, move))
-        return TaskResult(tuple(fates))
+            results.append(self._replace(index, move))
+        return TaskResult(tuple(results))
 
     def _replace(self, index: int, move: RenameTask) -> MemberResult:
         source = self._location + b"/" + move.source
@@ -210,43 +215,43 @@ class SftpSender:
         self._sftp.close()
 
     def _send(self, task: SendTask, moving: Moving) -> TaskResult:
-        fates: dict[int, MemberResult] = {}
+        results: dict[int, MemberResult] = {}
         try:
-            self._send_tiny(task.members, fates, moving)
+            self._send_tiny(task.members, results, moving)
             for index, member in enumerate(task.members):
-                if index not in fates:
-                    fates[index] = self._send_member(index, member, moving)
+                if index not in results:
+                    results[index] = self._send_member(index, member, moving)
         except TransientError as error:
-            if not any(fate.checksum for fate in fates.values()):
+            if not any(result.checksum for result in results.values()):
                 raise
             lost = {
                 index: MemberResult(index, "", error.problem, again=True)
                 for index in range(len(task.members))
             }
-            return TaskResult(tuple((lost | fates).values()), broken=True)
-        return TaskResult(tuple(fates[index] for index in range(len(task.members))))
+            return TaskResult(tuple((lost | results).values()), broken=True)
+        return TaskResult(tuple(results[index] for index in range(len(task.members))))
 
     def _send_tiny(
-        self, members: Sequence[Member], fates: dict[int, MemberResult], moving: Moving
+        self, members: Sequence[Member], results: dict[int, MemberResult], moving: Moving
     ) -> None:
-        """Send the tiny files of a payload, many at once; the larger ones are not for this."""
+        """Send the tiny files of a payload, many at once; larger files are skipped."""
         tiny = [index for index, it in enumerate(members) if it.size <= TINY and not it.inside]
         for index in tiny:
             try:
                 self._make_parent(members[index])
             except RejectedError as error:
-                fates[index] = self._judge(index, members[index], error)
-        sent: list[tuple[int, str]] = []  # in the order in which they go
+                results[index] = self._judge(index, members[index], error)
+        sent: list[tuple[int, str]] = []  # in the order of sending
 
         def read(folders: FolderCache) -> Iterator[SmallFile]:
             for index in tiny:
-                if index in fates:
+                if index in results:
                     continue
                 member = members[index]
                 try:
                     content, checksum = read_tiny(member, folders)
                 except FileChangedError as error:
-                    fates[index] = MemberResult(index, "", error.problem)
+                    results[index] = MemberResult(index, "", error.problem)
                     continue
                 sent.append((index, checksum))
                 target = self._target(member)
@@ -257,7 +262,7 @@ class SftpSender:
             for place, refusal in self._sftp.put_all(read(folders)):
                 index, checksum = sent[place]
                 refused = refusal and self._judge(index, members[index], refusal)
-                fates[index] = refused or MemberResult(index, checksum)
+                results[index] = refused or MemberResult(index, checksum)
 
     def _send_member(self, index: int, member: Member, moving: Moving) -> MemberResult:
         target = self._target(member)
@@ -265,7 +270,7 @@ class SftpSender:
         striped = self._stripes.suits(member)
         try:
             self._make_parent(member)
-            told = (self._stripes.write if striped else self._write)(member, part, moving)
+            line = (self._stripes.write if striped else self._write)(member, part, moving)
             self._sftp.set_attributes(part, mode=_MODE, modified=member.modified)
             if self._sftp.find_size(part) != member.size:
                 self._remove(part)
@@ -277,10 +282,10 @@ class SftpSender:
             self._remove(part)
             return MemberResult(index, "", error.problem)
         except RejectedError as error:
-            self._find_zeros = False  # some servers take the bytes of a file in their order only
+            self._find_zeros = False  # some servers accept the bytes of a file only in order
             self._remove(part)
             return self._judge(index, member, error)
-        return MemberResult(index, told.checksum, inside=told.inside)
+        return MemberResult(index, line.checksum, inside=line.inside)
 
     def _target(self, member: Member) -> bytes:
         return self._location + b"/" + member.remote
@@ -292,16 +297,16 @@ class SftpSender:
             self._known.add(parent)
 
     def _judge(self, index: int, member: Member, error: RejectedError) -> MemberResult:
-        """Return the result of a member that was refused; a full disk is reported as such.
+        """Return the result of a member that was refused; raises `StagingError` for a full disk.
 
-        Where the server does not say so, that is just a failure, and may be over later.
+        If the server does not name the cause, it is a failure that may be temporary.
         """
         self._known.discard(self._target(member).rpartition(b"/")[0])
         check_space(error.message.rstrip(".").encode())
         return MemberResult(index, "", error.problem, again=error.problem_code != "staging.denied")
 
     def _write(self, member: Member, part: bytes, moving: Moving) -> IndexLine:
-        """Write a file under its temporary name; the last chunk only if it stayed the same."""
+        """Write a file under its temporary name; the last chunk only if the file is unchanged."""
         with open_content(member) as source:
             remote = SparseWriter(
                 self._sftp.open_file(part), member.size if self._find_zeros else 0
@@ -315,7 +320,7 @@ class SftpSender:
             return IndexLine.of(source)
 
     def _remove(self, part: bytes) -> None:
-        """Remove what there is of a file under its temporary name."""
+        """Remove the temporary file and its map."""
         for path in (part, map_of(part)):
             with suppress(RejectedError):
                 self._sftp.remove(path)

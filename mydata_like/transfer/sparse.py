@@ -7,9 +7,9 @@ from typing import Final
 
 Extent = tuple[int, int]  # offset, length
 
-SMALLEST_HOLE: Final = 64 * 1024  # below this, sending the zeros is cheaper than a map entry
-MOST_EXTENTS: Final = 16 * 1024  # bounds memory and the map, however scattered a file is
-_BLOCK: Final = 512  # of a tar: extents but the last fill whole blocks
+SMALLEST_HOLE: Final = 64 * 1024  # bytes; smaller holes are cheaper to send as zeros
+MOST_EXTENTS: Final = 16 * 1024  # limits memory and the map of a very fragmented file
+_BLOCK: Final = 512  # bytes of a tar block: extents fill whole blocks except the last one
 _ZEROS: Final = memoryview(bytes(1024 * 1024))
 
 
@@ -22,11 +22,11 @@ def zeros(count: int) -> Iterator[memoryview]:
 
 
 def find_extents(descriptor: int, size: int) -> list[Extent]:
-    """Return where the data of an open file lies, in order; all that is between is zeros.
+    """Return the data extents of an open file, in order; everything between them is zeros.
 
-    The whole file is one extent where it has no holes or the file system cannot tell. Offsets
-    are multiples of 512, lengths too except where the file ends. Small holes count as data,
-    and ever larger ones where a file has very many. Moves the descriptor's position.
+    The whole file is one extent if it has no holes or the file system does not report them. Offsets
+    are multiples of 512, and so are lengths except at the end of the file. Small holes count as
+    data; the minimum grows for a file with very many holes. Moves the descriptor's position.
     """
     try:
         return condense(_walk(descriptor, size))
@@ -37,9 +37,9 @@ def find_extents(descriptor: int, size: int) -> list[Extent]:
 
 
 def condense(extents: Iterable[Extent]) -> list[Extent]:
-    """Return extents that follow one another as fewer ones, with no small holes between them.
+    """Return adjacent extents merged, and small holes between them included.
 
-    Ever larger holes count as small where there are very many.
+    The minimum size of a hole grows if there are very many.
     """
     found: list[Extent] = []
     least = SMALLEST_HOLE
@@ -51,12 +51,12 @@ def condense(extents: Iterable[Extent]) -> list[Extent]:
 
 
 def measure(extents: Iterable[Extent]) -> int:
-    """Return how many bytes extents hold."""
+    """Return the total length of extents."""
     return sum(length for _, length in extents)
 
 
 def _walk(descriptor: int, size: int) -> Iterator[Extent]:
-    """Yield what the file system says holds data (`lseek(2)`, SEEK_DATA and SEEK_HOLE)."""
+    """Yield the extents that the file system reports as data (`lseek(2)`, SEEK_DATA, SEEK_HOLE)."""
     if not hasattr(os, "SEEK_DATA"):
         yield from [(0, size)] if size else []
         return
@@ -66,7 +66,7 @@ def _walk(descriptor: int, size: int) -> Iterator[Extent]:
             start = os.lseek(descriptor, end, os.SEEK_DATA)
             end = min(os.lseek(descriptor, start, os.SEEK_HOLE), size)
         except OSError as error:
-            if error.errno != errno.ENXIO:  # nothing but a hole up to the end
+            if error.errno != errno.ENXIO:  # only a hole up to the end
                 raise
             return
         if start < end:
@@ -75,7 +75,7 @@ def _walk(descriptor: int, size: int) -> Iterator[Extent]:
 
 
 def _limit(extents: list[Extent], least: int) -> tuple[list[Extent], int]:
-    """Return at most `MOST_EXTENTS` extents, and the least hole that is kept between them."""
+    """Return at most `MOST_EXTENTS` extents, and the minimum hole size between them."""
     extents = _join(extents, least)
     while len(extents) > MOST_EXTENTS:
         least *= 2

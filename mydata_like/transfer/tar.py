@@ -1,13 +1,13 @@
-"""A fast writer of tar streams that every `tar` reads.
+"""A fast writer of tar streams that every `tar` can read.
 
-POSIX ustar headers (IEEE 1003.1, pax: "ustar Interchange Format") with what GNU tar added for
-what does not fit them: a member of type L for long names and binary numbers for large sizes.
-Unlike their pax counterparts, GNU tar, bsdtar and busybox all understand these, and they take
-names as the bytes they are. Pax records carry only what has no other form: fractions of
-seconds, and the map of a sparse file (GNU sparse format 1.0; GNU tar and bsdtar only).
+POSIX ustar headers (IEEE 1003.1, pax: "ustar Interchange Format") with GNU tar's extensions: a
+member of type L for long names, and binary numbers for large sizes. GNU tar, bsdtar and busybox all
+support these, unlike their pax counterparts, and treat names as bytes. Pax records are used only
+where there is no other form: fractions of seconds, and the map of a sparse file (GNU sparse format
+1.0; GNU tar and bsdtar only).
 
-A header announces a size. A caller with less data fills the member up (`pad_member`),
-since everything that follows would be garbage else.
+A header announces a size. A caller with less data pads the member (`pad_member`), otherwise
+everything after it is corrupt.
 """
 
 import re
@@ -23,7 +23,7 @@ END: Final = bytes(2 * BLOCK)  # the end of an archive
 FILE_MODE: Final = 0o660
 DIRECTORY_MODE: Final = 0o2770
 
-_COMPONENT: Final = rb"(?!\.\.?(?:/|\Z))[^/\0]+"  # neither empty nor a step to elsewhere
+_COMPONENT: Final = rb"(?!\.\.?(?:/|\Z))[^/\0]+"  # neither empty nor `.` or `..`
 _PLAIN: Final = re.compile(rb"%b(?:/%b)*" % (_COMPONENT, _COMPONENT)).fullmatch
 _OCTAL_MOST: Final = 0o77777777777  # 8 GiB - 1, or the year 2242
 _FILE: Final = b"0"
@@ -31,23 +31,23 @@ _DIRECTORY: Final = b"5"
 _LONG_NAME: Final = b"L"
 _PAX: Final = b"x"
 
-# Around the fields that vary: uid and gid 0, an empty link name, the magic, no owner's names.
+# The constant fields: uid and gid 0, an empty link name, the magic, no owner names.
 _OWNER: Final = b"0000000\0" * 2
 _BEFORE_PREFIX: Final = bytes(100) + b"ustar\x0000" + bytes(80)
 _AFTER_PREFIX: Final = bytes(12)
 _NO_PREFIX: Final = bytes(155)
-_FIXED_SUM: Final = sum(_BEFORE_PREFIX) + 8 * ord(" ")  # as if the sum itself were spaces
+_FIXED_SUM: Final = sum(_BEFORE_PREFIX) + 8 * ord(" ")  # with the checksum field as spaces
 _PADDINGS: Final = tuple(bytes(length) for length in range(BLOCK))
 
 
 def header(
     name: bytes, size: int, modified: float, mode: int = FILE_MODE, *, precise: bool = False
 ) -> bytes:
-    r"""Return what precedes the `size` bytes of a regular file.
+    r"""Return the header of a regular file of `size` bytes.
 
-    `name` is relative, of plain components; anything else raises ValueError. (bsdtar cuts what
-    looks like a drive, `C:\`, off the start of a name: let names start with a folder.) Times
-    are whole seconds from 1970 on, or as given when `precise`.
+    `name` is relative, of plain components; otherwise ValueError is raised. (bsdtar removes what
+    looks like a drive, `C:\`, from the start of a name: let names start with a folder.) Times are
+    whole seconds since 1970, or with a fraction if `precise`.
     """
     check_name(name)
     if precise:
@@ -58,7 +58,7 @@ def header(
 
 
 def directory(name: bytes, modified: float = 0.0, mode: int = DIRECTORY_MODE) -> bytes:
-    """Return the member that makes a directory."""
+    """Return the member that creates a directory."""
     check_name(name)
     return _member(name + b"/", 0, modified, mode, _DIRECTORY)
 
@@ -66,10 +66,10 @@ def directory(name: bytes, modified: float = 0.0, mode: int = DIRECTORY_MODE) ->
 def sparse_header(
     name: bytes, size: int, modified: float, extents: Sequence[Extent], mode: int = FILE_MODE
 ) -> bytes:
-    """Return what precedes the data of a regular file with holes, a map of its data included.
+    """Return the header of a regular file with holes, including the map of its data.
 
-    The bytes of the extents follow one another without gaps, then the padding for their sum.
-    Extents are in order, start at multiples of 512, and fill whole blocks except at the end.
+    The bytes of the extents follow without gaps, then the padding for their sum. Extents are in
+    order, start at multiples of 512, and fill whole blocks except at the end.
     """
     check_name(name)
     ends_in_hole = not extents or sum(extents[-1]) < size
@@ -91,7 +91,7 @@ def padding(size: int) -> bytes:
 
 
 def pad_member(remaining: int) -> Iterator[memoryview]:
-    """Yield zeros in the place of bytes that were promised and cannot be had."""
+    """Yield zeros in place of announced bytes that cannot be read."""
     return zeros(remaining)
 
 
@@ -101,11 +101,10 @@ def write_member(
     size: int,
     chunks: Iterable[bytes | memoryview],
 ) -> None:
-    """Write a header, the `size` bytes it promises and their padding.
+    """Write a header, the `size` bytes it announces and their padding.
 
-    When the source fails with a `FileChangedError`, or yields too little or too much, the
-    member is filled up first: the stream stays whole, and the error says that this member
-    is worthless.
+    If the source raises `FileChangedError`, or yields too few or too many bytes, the member is
+    padded first: the stream stays valid, and the error marks this member as invalid.
     """
     write(head)
     remaining = size
@@ -122,7 +121,7 @@ def write_member(
 
 
 def _exactly(size: int, chunks: Iterable[bytes | memoryview]) -> Iterator[bytes | memoryview]:
-    """Pass `size` bytes on, or fail before there is one too many."""
+    """Yield exactly `size` bytes, or raise before there is one too many."""
     for chunk in chunks:
         size -= len(chunk)
         if size < 0:
@@ -133,7 +132,7 @@ def _exactly(size: int, chunks: Iterable[bytes | memoryview]) -> Iterator[bytes 
 
 
 def is_plain(name: bytes) -> bool:
-    """Return whether a name is relative, stays below its start, and can be said at all."""
+    """Return whether a name is relative, stays below its start, and has no empty component."""
     return _PLAIN(name) is not None
 
 
@@ -144,11 +143,11 @@ def check_name(name: bytes) -> None:
 
 
 def _member(name: bytes, size: int, modified: float, mode: int, kind: bytes) -> bytes:
-    """Return the header block, after a member that carries the name where it is too long."""
+    """Return the header block, preceded by a long-name member if the name is too long."""
     fields = _fields(size, modified, mode)
     if len(name) <= 100:
         return _block(name, fields, kind)
-    # As late a slash as the prefix has room for, but not one that ends a directory's name.
+    # The last slash that fits into the prefix, except one that ends a directory's name.
     split = name.rfind(b"/", len(name) - 101, min(156, len(name) - 1))
     if split > 0:
         return _block(name[split + 1 :], fields, kind, name[:split])
@@ -175,7 +174,7 @@ def _block(name: bytes, fields: bytes, kind: bytes, prefix: bytes = b"") -> byte
 
 
 def _extra(name: bytes, body: bytes, kind: bytes) -> bytes:
-    """Return a member that says more about the one that follows it."""
+    """Return a member with metadata of the member that follows."""
     return _block(name, _fields(len(body), 0, 0), kind) + body + padding(len(body))
 
 

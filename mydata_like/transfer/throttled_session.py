@@ -20,16 +20,16 @@ from mydata_like.ssh.session import (
     Stream,
 )
 
-FAR: Final = 0.005  # seconds; a shorter round trip is not told from what a server takes to answer
-_LATE: Final = 1.5  # round trips after which it is not the way that keeps an answer
+FAR: Final = 0.005  # seconds; a shorter round trip looks like the server's response time
+_LATE: Final = 1.5  # round trips after which the server, not the network, delays an answer
 
 T = TypeVar("T")
 Clock = Callable[[], float]
-Share = Callable[[float], TimeByCause]  # what so many seconds of waiting were for
+Share = Callable[[float], TimeByCause]  # splits seconds of waiting by cause
 
 
 class _Moment(NamedTuple):
-    """What the clocks of a thread show: seconds, and those in which it was at work."""
+    """The clocks of a thread: wall time and processor time in seconds."""
 
     wall: float = 0.0
     work: float = 0.0
@@ -39,10 +39,10 @@ class _Moment(NamedTuple):
 
 
 class ChannelTimer:
-    """One channel's: `begin` and `end` enclose a payload, and what is timed lies between.
+    """The timer of one channel: `begin` and `end` enclose a payload with its timed operations.
 
-    Where other threads take part in carrying a payload, the channel's own one waits for them,
-    and so for what they wait for.
+    If other threads help to send a payload, the channel's own thread waits for them, and so for
+    whatever they wait for.
     """
 
     def __init__(self, wall: Clock = time.monotonic, work: Clock = time.thread_time) -> None:
@@ -53,27 +53,27 @@ class ChannelTimer:
         self._before = NOTHING_SPENT  # on earlier payloads
         self._spent = NOTHING_SPENT
         self._begun = _Moment()
-        self._ours = NOTHING_SPENT  # of this payload, what was timed in the channel's own thread
-        self._others = NOTHING_SPENT  # and in other ones
-        self._helped: dict[int, float] = {}  # what other threads have worked for it
-        self._apart = _Moment()  # in something timed, what is no part of it
-        self._round_trip = float("inf")  # the shortest that was seen
+        self._ours = NOTHING_SPENT  # of this payload, timed in the channel's own thread
+        self._others = NOTHING_SPENT  # of this payload, timed in other threads
+        self._helped: dict[int, float] = {}  # processor time of other threads by thread
+        self._excluded = _Moment()  # time within timed operations that does not belong to them
+        self._round_trip = float("inf")  # the shortest measured
 
     @property
     def spent(self) -> TimeByCause:
-        """What was spent in all; up to now where the channel's own thread asks."""
-        self.look()
+        """The total time by cause; up to now if called in the channel's own thread."""
+        self.count_now()
         return self._spent
 
-    def look(self) -> None:
-        """Count up to now, in any thread at work for the payload; others were made for that."""
+    def count_now(self) -> None:
+        """Count the time up to now, in any thread that works for the payload."""
         if self._thread == get_ident():
-            self._bring_up()
+            self._update()
         else:
             self._helped[get_ident()] = self._work()
 
     def begin(self) -> None:
-        """Begin a payload, in the thread that carries it."""
+        """Begin a payload, in the thread that sends it."""
         self._before = self._spent
         self._ours = self._others = NOTHING_SPENT
         self._helped = {}
@@ -81,41 +81,43 @@ class ChannelTimer:
         self._thread = get_ident()
 
     def end(self) -> None:
-        """Note that the payload has ended, in its thread."""
-        self._bring_up()
+        """End the payload, in the same thread."""
+        self._update()
         self._thread = 0
 
-    def hold(self, seconds: float) -> None:
-        """Sleep because of the bandwidth that is set."""
+    def throttle(self, seconds: float) -> None:
+        """Sleep to keep the bandwidth limit."""
         begun = self._wall()
         time.sleep(seconds)
         self._add(TimeByCause(bandwidth=self._wall() - begun))
 
     @contextmanager
     def timed(self, share: Share) -> Iterator[None]:
-        """Time something that is said over the session."""
-        begun, apart = self._now(), self._apart
+        """Time an operation of the session."""
+        begun, exclude = self._now(), self._excluded
         try:
             yield
         finally:
-            took = self._now().since(begun).since(self._apart.since(apart))
+            took = self._now().since(begun).since(self._excluded.since(exclude))
             waited = max(0.0, took.wall - took.work)
             self._add(share(waited)._replace(cipher=took.work))
 
-    def apart(self, made: Iterable[T]) -> Iterator[T]:
-        """Yield what is made within something timed, and is no part of it."""
+    def exclude(self, made: Iterable[T]) -> Iterator[T]:
+        """Yield items; the time to create them does not count for the timed operation."""
         remaining = iter(made)
         while True:
             begun = self._now()
             each = next(remaining, None)
             took = self._now().since(begun)
-            self._apart = _Moment(self._apart.wall + took.wall, self._apart.work + took.work)
+            self._excluded = _Moment(
+                self._excluded.wall + took.wall, self._excluded.work + took.work
+            )
             if each is None:
                 return
             yield each
 
     def learn(self, trips: int) -> Share:
-        """Return what tells an answer after so many round trips, and learns how long one takes."""
+        """Return the share of a reply that takes `trips` round trips, and learn their time."""
 
         def share(waited: float) -> TimeByCause:
             self._round_trip = min(self._round_trip, waited / trips)
@@ -124,7 +126,7 @@ class ChannelTimer:
         return share
 
     def answer(self, waited: float) -> TimeByCause:
-        """Return what waiting for an answer was for: the way there and back, or the server."""
+        """Return the cause of waiting for a reply: the network or the server."""
         return self._divide(waited, _LATE)
 
     def _divide(self, waited: float, trips: float) -> TimeByCause:
@@ -142,8 +144,8 @@ class ChannelTimer:
             else:
                 self._others = self._others.plus(spent)
 
-    def _bring_up(self) -> None:
-        """Count the payload's time until now; what nothing explains was waiting for the disk."""
+    def _update(self) -> None:
+        """Count the payload's time until now; unexplained time was waiting for the disk."""
         took = self._now().since(self._begun)
         with self._lock:
             ours, others = self._ours, self._others
@@ -161,19 +163,19 @@ class ChannelTimer:
         self._spent = self._before.plus(sums)
 
 
-_STARTING = 2  # round trips that the start of a command takes
+_STARTING = 2  # round trips to start a command
 
 
 class ThrottledSession:
-    """A session whose streams and files are written through a bucket; see `SshSession`.
+    """A session whose streams and files are limited by a bucket; see `SshSession`.
 
-    Its host's rung is known, so a refusal concerns the moment: `TransientError`.
+    The capabilities of the host are known, so a refusal is temporary: `TransientError`.
     """
 
-    def __init__(self, session: SshSession, bucket: TokenBucket, sheet: ChannelTimer) -> None:
+    def __init__(self, session: SshSession, bucket: TokenBucket, timer: ChannelTimer) -> None:
         self._session = session
         self._bucket = bucket
-        self._sheet = sheet
+        self._timer = timer
 
     @property
     def stack(self) -> str:
@@ -184,18 +186,18 @@ class ThrottledSession:
         return self._session.cipher
 
     def start(self, command: bytes) -> Stream:
-        with self._sheet.timed(self._sheet.learn(_STARTING)), _refused_for_now():
+        with self._timer.timed(self._timer.learn(_STARTING)), _refused_for_now():
             stream = self._session.start(command)
-        return _ThrottledStream(stream, self._bucket, self._sheet)
+        return _ThrottledStream(stream, self._bucket, self._timer)
 
     def run(self, command: bytes, stdin: bytes = b"") -> CommandResult:
-        with self._sheet.timed(self._sheet.answer), _refused_for_now():
+        with self._timer.timed(self._timer.answer), _refused_for_now():
             return self._session.run(command, stdin)
 
     def open_sftp(self) -> SftpSession:
         with _refused_for_now():
             sftp = self._session.open_sftp()
-        return _ThrottledSftp(sftp, self._bucket, self._sheet)
+        return _ThrottledSftp(sftp, self._bucket, self._timer)
 
     def close(self) -> None:
         self._session.close()
@@ -203,7 +205,7 @@ class ThrottledSession:
 
 @contextmanager
 def _refused_for_now() -> Iterator[None]:
-    """Take a refusal for want of room, as of processes: the host has allowed the same before."""
+    """Treat a refusal as a temporary lack of resources: the host has allowed the same before."""
     try:
         yield
     except RejectedError as error:
@@ -211,45 +213,45 @@ def _refused_for_now() -> Iterator[None]:
 
 
 class _ThrottledStream:
-    def __init__(self, stream: Stream, bucket: TokenBucket, sheet: ChannelTimer) -> None:
+    def __init__(self, stream: Stream, bucket: TokenBucket, timer: ChannelTimer) -> None:
         self._stream = stream
         self._bucket = bucket
-        self._sheet = sheet
+        self._timer = timer
         self.read_ready = stream.read_ready
         self.close = stream.close
 
     @property
-    def shut(self) -> float:
-        return self._stream.shut
+    def blocked_seconds(self) -> float:
+        return self._stream.blocked_seconds
 
     def write(self, data: bytes | memoryview) -> None:
         for piece in self._bucket.pieces(memoryview(data)):
             self._write(piece)
 
     def read(self, size: int) -> bytes:
-        with self._sheet.timed(self._sheet.answer):
+        with self._timer.timed(self._timer.answer):
             return self._stream.read(size)
 
     def finish(self) -> CommandResult:
-        with self._sheet.timed(self._sheet.answer):
+        with self._timer.timed(self._timer.answer):
             return self._stream.finish()
 
     def _write(self, piece: memoryview) -> None:
-        shut = self._stream.shut
+        blocked_seconds = self._stream.blocked_seconds
 
         def share(waited: float) -> TimeByCause:
-            for_room = min(waited, self._stream.shut - shut)
-            return self._sheet.answer(for_room)._replace(line=waited - for_room)
+            blocked = min(waited, self._stream.blocked_seconds - blocked_seconds)
+            return self._timer.answer(blocked)._replace(line=waited - blocked)
 
-        with self._sheet.timed(share):
+        with self._timer.timed(share):
             self._stream.write(piece)
 
 
 class _ThrottledSftp:
-    def __init__(self, sftp: SftpSession, bucket: TokenBucket, sheet: ChannelTimer) -> None:
+    def __init__(self, sftp: SftpSession, bucket: TokenBucket, timer: ChannelTimer) -> None:
         self._sftp = sftp
         self._bucket = bucket
-        self._sheet = sheet
+        self._timer = timer
         self.close = sftp.close
 
     @property
@@ -257,75 +259,75 @@ class _ThrottledSftp:
         return self._sftp.round_trip
 
     def put_all(self, puts: Iterable[SmallFile]) -> Iterator[tuple[int, RejectedError | None]]:
-        answers = self._sftp.put_all(self._sheet.apart(map(self._wait, puts)))
+        answers = self._sftp.put_all(self._timer.exclude(map(self._wait, puts)))
         while True:
-            with self._sheet.timed(_for_line):
+            with self._timer.timed(_for_line):
                 answer = next(answers, None)
             if answer is None:
                 return
             yield answer
 
     def open_file(self, path: bytes, *, keep: bool = False) -> RemoteFile:
-        with self._sheet.timed(self._sheet.answer):
+        with self._timer.timed(self._timer.answer):
             file = self._sftp.open_file(path, keep=keep)
-        return _ThrottledFile(file, self._bucket, self._sheet)
+        return _ThrottledFile(file, self._bucket, self._timer)
 
     def read_file(self, path: bytes) -> bytes:
-        with self._sheet.timed(self._sheet.answer):
+        with self._timer.timed(self._timer.answer):
             return self._sftp.read_file(path)
 
     def make_directories(self, path: bytes, mode: int) -> None:
-        with self._sheet.timed(self._sheet.answer):
+        with self._timer.timed(self._timer.answer):
             self._sftp.make_directories(path, mode)
 
     def find_size(self, path: bytes) -> int | None:
-        with self._sheet.timed(self._sheet.learn(1)):
+        with self._timer.timed(self._timer.learn(1)):
             return self._sftp.find_size(path)
 
     def find_modified(self, path: bytes) -> int:
-        with self._sheet.timed(self._sheet.answer):
+        with self._timer.timed(self._timer.answer):
             return self._sftp.find_modified(path)
 
     def list_files(self, path: bytes) -> list[RemoteEntry]:
-        with self._sheet.timed(self._sheet.answer):
+        with self._timer.timed(self._timer.answer):
             return self._sftp.list_files(path)
 
     def replace(self, source: bytes, target: bytes) -> None:
-        with self._sheet.timed(self._sheet.answer):
+        with self._timer.timed(self._timer.answer):
             self._sftp.replace(source, target)
 
     def set_attributes(self, path: bytes, *, mode: int, modified: float) -> None:
-        with self._sheet.timed(self._sheet.answer):
+        with self._timer.timed(self._timer.answer):
             self._sftp.set_attributes(path, mode=mode, modified=modified)
 
     def remove(self, path: bytes) -> None:
-        with self._sheet.timed(self._sheet.answer):
+        with self._timer.timed(self._timer.answer):
             self._sftp.remove(path)
 
     def _wait(self, put: SmallFile) -> SmallFile:
-        """Let a small file go when all of it may."""
+        """Wait until a small file may be sent."""
         for _ in self._bucket.pieces(memoryview(put.content)):
             pass
         return put
 
 
 class _ThrottledFile:
-    def __init__(self, file: RemoteFile, bucket: TokenBucket, sheet: ChannelTimer) -> None:
+    def __init__(self, file: RemoteFile, bucket: TokenBucket, timer: ChannelTimer) -> None:
         self._file = file
         self._bucket = bucket
-        self._sheet = sheet
+        self._timer = timer
         self.move_to = file.move_to
 
     def write(self, data: bytes | memoryview) -> None:
         for piece in self._bucket.pieces(memoryview(data)):
-            with self._sheet.timed(_for_line):
+            with self._timer.timed(_for_line):
                 self._file.write(piece)
 
     def close(self) -> None:
-        with self._sheet.timed(self._sheet.answer):
+        with self._timer.timed(self._timer.answer):
             self._file.close()
 
 
 def _for_line(waited: float) -> TimeByCause:
-    """Return what waiting is for while many bytes are under way: nobody knows of which kind."""
+    """Return the cause of waiting while many bytes are in flight: it is unknown which part."""
     return TimeByCause(line=waited)

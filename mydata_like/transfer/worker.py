@@ -1,8 +1,8 @@
 """A channel worker: the process that owns one SSH session and chooses how to send payloads.
 
 It is started with a pipe, and connects when it receives its configuration. Each channel that joins
-is a thread that reports `ChannelOpened` and answers each task with some `BytesSent` and then one
-`TaskResult` or `TaskFailed`. While one thread waits for the other side, the others continue. The
+gets a thread, which sends `ChannelOpened` and replies to each task with some `BytesSent` and then
+one `TaskResult` or `TaskFailed`. While one thread waits for the host, the others continue. The
 first failure ends the process, which never outlives the engine.
 """
 
@@ -39,13 +39,11 @@ from mydata_like.transfer.worker_messages import (
     ALL,
     LOST,
     STREAMS,
-    Answer,
     BytesSent,
     CancelTask,
     ChannelCommand,
     ChannelOpened,
     ChannelReply,
-    Doing,
     JoinChannel,
     LeaveChannel,
     Member,
@@ -55,8 +53,10 @@ from mydata_like.transfer.worker_messages import (
     RateLimit,
     RenameTask,
     RenameTasks,
+    Reply,
     Sender,
     SendTask,
+    TaskCommand,
     TaskResult,
     WorkerConfig,
     pack_error,
@@ -65,56 +65,60 @@ from mydata_like.transfer.worker_messages import (
 
 
 class SessionState(NamedTuple):
-    """What the channels of one session have in common."""
+    """The state that the channels of one session share."""
 
     location: bytes
-    rung: HostCapabilities
+    capabilities: HostCapabilities
     compression: Compression
-    room: StreamLimit
+    limit: StreamLimit
     spares: SpareShells
-    named: bool  # whether batches have their members named from the first on
+    named: bool  # whether the host prints the members of batches from the first batch on
     find_zeros: bool
 
 
-def share(plan: WorkerConfig, rung: HostCapabilities) -> SessionState:
-    """Return what the channels of a session that begins now will have in common."""
-    compression = Compression(available=plan.compress and rung.zstd)
+def build_state(config: WorkerConfig, capabilities: HostCapabilities) -> SessionState:
+    """Return the shared state for a new session."""
+    compression = Compression(available=config.compress and capabilities.zstd)
     return SessionState(
-        plan.location,
-        rung,
+        config.location,
+        capabilities,
         compression,
         StreamLimit(STREAMS),
         SpareShells(),
-        plan.named,
-        find_zeros=plan.find_zeros,
+        config.named,
+        find_zeros=config.find_zeros,
     )
 
 
 def build_sender(session: SshSession, shared: SessionState) -> Sender:
-    """Return what carries a channel's payloads; raises where the host grants it nothing."""
-    match shared.rung.rung:
+    """Return the sender for a channel; raises if the host grants no channel."""
+    match shared.capabilities.access:
         case "shell":
             return ShellSender(session, shared)
         case "scp":
             return ScpSender(session, shared.location)
         case _:
-            return SftpSender(session, shared.location, shared.room, find_zeros=shared.find_zeros)
+            return SftpSender(session, shared.location, shared.limit, find_zeros=shared.find_zeros)
 
 
 class ShellSender:
-    """Carries payloads where there is a shell: batches by tar, the rest one by one."""
+    """Sends payloads to a host with a shell: batches with tar, other files one by one."""
 
     def __init__(self, session: SshSession, shared: SessionState) -> None:
-        self._room = shared.room
+        self._limit = shared.limit
         self._shells = Shells(session, shared.compression, shared.spares)
         self._shells.open()
-        location, rung = shared.location, shared.rung
+        location, capabilities = shared.location, shared.capabilities
         self._location = location
         self._single = SingleSender(
-            self._shells, location, rung, shared.room, find_zeros=shared.find_zeros
+            self._shells, location, capabilities, shared.limit, find_zeros=shared.find_zeros
         )
         named = shared.named
-        batch = BatchSender(self._shells, location, rung, named=named) if rung.tar else None
+        batch = (
+            BatchSender(self._shells, location, capabilities, named=named)
+            if capabilities.tar
+            else None
+        )
         self._batch = batch
 
     @property
@@ -122,23 +126,23 @@ class ShellSender:
         return self._shells.round_trip
 
     def send(self, task: SendTask, moving: Moving) -> TaskResult:
-        """Carry a payload; raises `TransientError` when the line broke and none is proven."""
-        with self._room.used():
+        """Send a payload; raises `TransientError` if the connection broke and none is proven."""
+        with self._limit.used():
             return self._send(task, moving)
 
     def _send(self, task: SendTask, moving: Moving) -> TaskResult:
         if task.batched and self._batch and not any(b"\n" in m.remote for m in task.members):
             return self._batch.send(task.members, moving)
-        fates: list[MemberResult] = []
+        results: list[MemberResult] = []
         for index, member in enumerate(task.members):
             try:
-                fates.append(self._single.send(index, member, moving, spare=task.spare))
+                results.append(self._single.send(index, member, moving, spare=task.spare))
             except TransientError as error:
-                return _salvage(fates, len(task.members), error)
-        return TaskResult(tuple(fates))
+                return _salvage(results, len(task.members), error)
+        return TaskResult(tuple(results))
 
     def replace(self, moves: Sequence[RenameTask], moving: Moving) -> TaskResult:
-        """Put what was laid aside into its place; raises `TransientError` when the line broke."""
+        """Move replacements into place; raises `TransientError` if the connection broke."""
         moving(0)
         return replace_by_shell(self._shells, self._location, moves)
 
@@ -146,61 +150,61 @@ class ShellSender:
         self._shells.close()
 
 
-def _salvage(fates: list[MemberResult], count: int, error: TransientError) -> TaskResult:
-    """Return what is known when the line breaks between files, or raise where nothing is."""
-    if not fates:
+def _salvage(results: list[MemberResult], count: int, error: TransientError) -> TaskResult:
+    """Return the known results after the connection broke, or raise if there are none."""
+    if not results:
         raise error
     rest = (
-        MemberResult(index, "", error.problem, again=True) for index in range(len(fates), count)
+        MemberResult(index, "", error.problem, again=True) for index in range(len(results), count)
     )
-    return TaskResult((*fates, *rest), broken=True)
+    return TaskResult((*results, *rest), broken=True)
 
 
-_SWITCH: Final = 0.0002  # seconds a thread may keep the interpreter from the others
-_BEAT: Final = 0.1  # seconds between two reports of progress
+_SWITCH: Final = 0.0002  # seconds after which a thread yields the interpreter
+_REPORT_INTERVAL: Final = 0.1  # seconds between two progress reports
 
 
 Connect = Callable[[WorkerConfig], tuple[SshSession, HostCapabilities]]
-Say = Callable[[int, Answer], None]  # on behalf of a channel
+SendReply = Callable[[int, Reply], None]  # sends a message for a channel
 
 
 def main() -> None:
-    """Be a channel worker, as `WorkerProcess` starts it."""
+    """Run a channel worker, as `WorkerProcess` starts it."""
     work(connect_by_ssh)
 
 
 def work(connect: Connect) -> NoReturn:
-    """Do what comes through the pipe until the session or the engine ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the engine decides what an interrupt means
+    """Process messages until the session or the engine ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the engine handles interrupts
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     sys.setswitchinterval(_SWITCH)
     pipe = take_standard_streams()
     Thread(target=_import_ahead, name="import", daemon=True).start()
-    _obey(pipe, connect)
-    os._exit(0)  # other threads may be in the middle of a library that would be torn down
+    _process(pipe, connect)
+    os._exit(0)  # other threads may use a library that would be unloaded
 
 
-def _obey(pipe: Pipe, connect: Connect) -> None:
+def _process(pipe: Pipe, connect: Connect) -> None:
     try:
-        plan: WorkerConfig = pipe.receive()
+        config: WorkerConfig = pipe.receive()
     except EOFError:
-        return  # nobody needed this worker
-    worker = _Worker(pipe, plan)
+        return  # the worker was not needed
+    worker = _Worker(pipe, config)
     Thread(target=worker.listen, name="listen", daemon=True).start()
     try:
-        session, rung = connect(plan)
+        session, capabilities = connect(config)
     except UploaderError as error:
-        worker.say(ALL, pack_error(error))
+        worker.send_reply(ALL, pack_error(error))
         return
-    worker.serve(session, rung)
+    worker.serve(session, capabilities)
     session.close()
 
 
 def _import_ahead() -> None:
-    """Import what will be needed, while the plan is waited for, or an answer of the host.
+    """Import modules in advance, while waiting for the configuration or the host.
 
-    No garbage is looked for meanwhile, nor ever in what it leaves.
+    Garbage collection is off during the imports, and never scans their objects.
     """
     import_ahead()
     import_module("mydata_like.transfer.worker")
@@ -209,103 +213,107 @@ def _import_ahead() -> None:
 
 
 class _Worker:
-    """What the channels of one session share."""
+    """The part of a worker that its channels share."""
 
-    def __init__(self, pipe: Pipe, plan: WorkerConfig) -> None:
+    def __init__(self, pipe: Pipe, config: WorkerConfig) -> None:
         self._pipe = pipe
-        self._plan = plan
-        self._speaking = Lock()
-        self._coming: SimpleQueue[_Channel | None] = SimpleQueue()  # None: it is over
+        self._config = config
+        self._send_lock = Lock()
+        self._joining: SimpleQueue[_Channel | None] = SimpleQueue()  # None: end the process
 
     def listen(self) -> None:
-        """Pass on what comes; end the process when the engine is gone, whatever it is doing."""
+        """Dispatch messages; exit the process when the engine has ended."""
         channels: dict[int, _Channel] = {}
         try:
             while True:
-                told: ChannelCommand = self._pipe.receive()
-                if isinstance(told.order, JoinChannel):
-                    channels[told.channel] = _Channel(partial(self.say, told.channel))
-                    self._coming.put(channels[told.channel])
+                message: ChannelCommand = self._pipe.receive()
+                if isinstance(message.command, JoinChannel):
+                    channels[message.channel] = _Channel(partial(self.send_reply, message.channel))
+                    self._joining.put(channels[message.channel])
                 else:
-                    channels[told.channel].obey(told.order)
+                    channels[message.channel].handle(message.command)
         except (EOFError, OSError):
             os._exit(0)
 
-    def say(self, channel: int, answer: Answer) -> None:
-        """Tell the engine something."""
-        with self._speaking:
-            self._pipe.send(ChannelReply(channel, answer))
+    def send_reply(self, channel: int, reply: Reply) -> None:
+        """Send a message of a channel to the engine."""
+        with self._send_lock:
+            self._pipe.send(ChannelReply(channel, reply))
 
-    def serve(self, session: SshSession, rung: HostCapabilities) -> None:
+    def serve(self, session: SshSession, capabilities: HostCapabilities) -> None:
         """Let channels join until one of them fails."""
-        shared = share(self._plan, rung)
-        while channel := self._coming.get():
+        shared = build_state(self._config, capabilities)
+        while channel := self._joining.get():
             arguments = channel, session, shared
             Thread(target=self._work, args=arguments, name="channel", daemon=True).start()
 
     def _work(self, channel: "_Channel", session: SshSession, shared: "SessionState") -> None:
-        """Be one channel; whatever ends it early reaches the engine as its answer."""
+        """Run one channel; an error that ends it is sent to the engine."""
         try:
-            self._carry_all(channel, session, shared)
-        except BaseException as error:  # noqa: BLE001 - the engine waits for an answer
+            self._run_channel(channel, session, shared)
+        except BaseException as error:  # noqa: BLE001 - the engine waits for a reply
             if not isinstance(error, UploaderError):
                 sys.excepthook(type(error), error, error.__traceback__)  # before the process ends
                 error = _unexpected(error)
             try:
-                channel.answer(pack_error(error))
+                channel.reply(pack_error(error))
             finally:
-                self._coming.put(None)
+                self._joining.put(None)
 
-    def _carry_all(self, channel: "_Channel", session: SshSession, shared: "SessionState") -> None:
-        """Open a channel and carry its payloads; where it is refused, the others go on."""
-        metered = ThrottledSession(session, channel.bucket, channel.sheet)
-        build = partial(build_sender, metered, shared)
+    def _run_channel(
+        self, channel: "_Channel", session: SshSession, shared: "SessionState"
+    ) -> None:
+        """Open a channel and send its payloads; if it is refused, other channels continue."""
+        throttled = ThrottledSession(session, channel.bucket, channel.timer)
+        build = partial(build_sender, throttled, shared)
         try:
             sender = build()
         except UploaderError as error:
-            channel.answer(pack_error(error))
+            channel.reply(pack_error(error))
             return
-        channel.answer(ChannelOpened(shared.rung, session.stack, session.cipher, sender.round_trip))
+        channel.reply(
+            ChannelOpened(shared.capabilities, session.stack, session.cipher, sender.round_trip)
+        )
         channel.serve(sender, build)
 
 
 class _Channel:
     """One channel of the session: its commands and its replies."""
 
-    def __init__(self, answer: Callable[[Answer], None]) -> None:
-        self.answer = answer
-        self.sheet = ChannelTimer()
-        self._reporter = Reporter(answer, self.sheet)
-        self.bucket = TokenBucket(self._reporter.say_alive, sleep=self.sheet.hold)
+    def __init__(self, reply: Callable[[Reply], None]) -> None:
+        self.reply = reply
+        self.timer = ChannelTimer()
+        self._reporter = Reporter(reply, self.timer)
+        self.bucket = TokenBucket(self._reporter.report_alive, sleep=self.timer.throttle)
         self._tasks: SimpleQueue[SendTask | RenameTasks | None] = SimpleQueue()
 
-    def obey(self, order: Doing) -> None:
-        """Take an order, while a payload may be under way."""
-        match order:
+    def handle(self, command: TaskCommand) -> None:
+        """Handle a command, possibly while a payload is being sent."""
+        match command:
             case RateLimit(rate):
                 self.bucket.limit(rate)
             case CancelTask():
-                self._reporter.cut = True
+                self._reporter.cancelled = True
             case SendTask() | RenameTasks():
-                self._reporter.cut = False
-                self._tasks.put(order)
+                self._reporter.cancelled = False
+                self._tasks.put(command)
             case LeaveChannel():
                 self._tasks.put(None)
 
     def serve(self, sender: Sender, build: Callable[[], Sender]) -> None:
-        """Carry payloads until none will come; raises `TransientError` when the line broke."""
+        """Send payloads until the channel ends; raises `TransientError` if the connection broke."""
         while task := self._tasks.get():
-            self.sheet.begin()
+            self.timer.begin()
             self._reporter.begin()
             done = self._attempt(sender, task)
-            if self._reporter.cut:
-                # Whatever it was in the middle of ends with it, and with nothing else.
+            if self._reporter.cancelled:
+                # The remote command of the cancelled payload ends with its sender.
                 sender.close()
                 sender = build()
-            self.sheet.end()
-            self.answer(replace(done, spent=self.sheet.spent))
+            self.timer.end()
+            self.reply(replace(done, spent=self.timer.spent))
             if done.broken:
-                raise TransientError("The line broke.", code=LOST)
+                raise TransientError("The connection broke.", code=LOST)
         sender.close()
 
     def _attempt(self, sender: Sender, task: SendTask | RenameTasks) -> TaskResult:
@@ -313,55 +321,55 @@ class _Channel:
             if isinstance(task, RenameTasks):
                 done = sender.replace(task.moves, self._reporter)
             else:
-                done = _carry(sender, task, self._reporter)
+                done = _send_valid(sender, task, self._reporter)
         except TransientError as error:
-            if not self._reporter.cut:
+            if not self._reporter.cancelled:
                 raise
             parts = task.moves if isinstance(task, RenameTasks) else task.members
             lost = (
                 MemberResult(place, "", error.problem, again=True) for place in range(len(parts))
             )
             return TaskResult(tuple(lost))
-        return replace(done, broken=done.broken and not self._reporter.cut)
+        return replace(done, broken=done.broken and not self._reporter.cancelled)
 
 
 class Reporter:
-    """Tells the engine ten times a second how much of a payload has gone, and where time went.
+    """Reports ten times a second how much of a payload was sent, and on what time was spent.
 
-    Where the payload was `cut`, it raises `TransientError` instead.
+    After a payload was `cancelled`, it raises `TransientError` instead.
     """
 
-    def __init__(self, answer: Callable[[Answer], None], sheet: ChannelTimer) -> None:
-        self._answer = answer
-        self._sheet = sheet
+    def __init__(self, reply: Callable[[Reply], None], timer: ChannelTimer) -> None:
+        self._answer = reply
+        self._timer = timer
         self._counting = Lock()
-        self.cut = False
+        self.cancelled = False
         self.begin()
 
     def begin(self) -> None:
         """Reset the counters for the next payload."""
         self._moved = 0
-        self._next = time.monotonic() + _BEAT
+        self._next = time.monotonic() + _REPORT_INTERVAL
 
-    def say_alive(self) -> None:
-        """Say that it goes on, though nothing may go just now."""
+    def report_alive(self) -> None:
+        """Report progress while nothing may be sent."""
         self(0)
 
     def __call__(self, count: int) -> None:
-        with self._counting:  # several streams may carry one file
+        with self._counting:  # several streams may send one file
             self._moved += count
-            if not count:  # a thread at work that sends nothing itself is to be seen
-                self._sheet.look()
+            if not count:  # count the time of threads that send nothing themselves
+                self._timer.count_now()
             now = time.monotonic()
             if now >= self._next:
-                self._next = now + _BEAT
-                self._answer(BytesSent(self._moved, self._sheet.spent))
-        if self.cut:
-            raise TransientError("The payload was cut off.", code=LOST)
+                self._next = now + _REPORT_INTERVAL
+                self._answer(BytesSent(self._moved, self._timer.spent))
+        if self.cancelled:
+            raise TransientError("The payload was cancelled.", code=LOST)
 
 
-def _carry(sender: Sender, task: SendTask, moving: Moving) -> TaskResult:
-    """Carry what can have a place below the location; the rest fails alone."""
+def _send_valid(sender: Sender, task: SendTask, moving: Moving) -> TaskResult:
+    """Send members with a valid path; the others fail individually."""
     bad = {
         index: MemberResult(index, "", _misplaced(member))
         for index, member in enumerate(task.members)
@@ -372,27 +380,27 @@ def _carry(sender: Sender, task: SendTask, moving: Moving) -> TaskResult:
     good = [index for index in range(len(task.members)) if index not in bad]
     members = tuple(task.members[index] for index in good)
     done = sender.send(replace(task, members=members), moving) if members else TaskResult(())
-    for fate in done.fates:
-        bad[good[fate.place]] = fate._replace(place=good[fate.place])
+    for result in done.results:
+        bad[good[result.place]] = result._replace(place=good[result.place])
     return TaskResult(tuple(bad[index] for index in sorted(bad)), done.broken)
 
 
 def _misplaced(member: Member) -> Problem:
     return Problem(
-        "staging.name", f"{format_path(member.remote)} has no place in the staging area."
+        "staging.name", f"{format_path(member.remote)} is not a valid path in the staging area."
     )
 
 
 def _unexpected(error: BaseException) -> TransientError:
-    return TransientError(f"A channel ended by {type(error).__name__}: {error}", code=LOST)
+    return TransientError(f"A channel ended with {type(error).__name__}: {error}", code=LOST)
 
 
-def connect_by_ssh(plan: WorkerConfig) -> tuple[SshSession, HostCapabilities]:
-    """Return a session, and what its host allows."""
-    session = connect(plan.endpoint)
+def connect_by_ssh(config: WorkerConfig) -> tuple[SshSession, HostCapabilities]:
+    """Return a session and the capabilities of its host."""
+    session = connect(config.endpoint)
     try:
-        rung = plan.rung or probe(session, plan.location)
+        capabilities = config.capabilities or probe(session, config.location)
     except UploaderError:
         session.close()
         raise
-    return session, rung
+    return session, capabilities

@@ -1,9 +1,9 @@
 """The messages between the engine and its channel workers.
 
-A worker keeps one SSH session and carries payloads over several channels of it; each order and
-each answer says which of them is meant. They are small dataclasses over a pipe, made of plain
-values: a worker starts within a fraction of a second because nothing here, or in what it imports,
-knows the settings, the events or the GUI.
+A worker has one SSH session and sends payloads over several channels of it. Each message names its
+channel. Messages are small dataclasses with plain values, pickled over a pipe. A worker starts
+within a fraction of a second because neither this module nor its imports use the settings, the
+events or the GUI.
 """
 
 import os
@@ -30,22 +30,22 @@ _LATEST: Final = 253_402_300_799  # the last second of the year 9999
 
 
 class _Message:
-    """What is sent as a whole: a type of its own, which is compared by value and never false."""
+    """A message: compared by value, never false."""
 
     __slots__: tuple[str, ...] = ()
 
-    # By position: `pickle` names all slots, which makes a message a quarter longer.
+    # By position: `pickle` would write all slot names, which makes a message 25 percent longer.
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), tuple([getattr(self, name) for name in self.__slots__])
 
 
 class Member(NamedTuple):
-    """One file of a payload: where it is, as the scan saw it, and where it goes.
+    """One file of a payload: its local path, as the scan saw it, and its destination.
 
-    `remote` is the path below the staging area's location. With `anew`, no part of it that
-    lies there from an earlier attempt is trusted. An archive has no path, but what is `inside`.
-    With `aside`, `remote` is not its place yet: where nothing can be renamed, it is only read.
-    The `mark` of its uploader is in its temporary name.
+    `remote` is the path below the staging area's location. With `from_scratch`, bytes from earlier
+    attempts are not reused. An archive has no path, but the files `inside`. With `aside`, `remote`
+    is a temporary path for a replacement; on hosts that cannot rename, the file is only read. The
+    `mark` of the uploader is part of the temporary name.
     """
 
     path: bytes
@@ -54,49 +54,49 @@ class Member(NamedTuple):
     device: int
     inode: int
     remote: bytes
-    anew: bool = False
+    from_scratch: bool = False
     inside: tuple[ArchiveMember, ...] = ()
     aside: bool = False
     mark: bytes = b""
-    top: int = 0  # how much of its path is trusted, as `core.openat` says
+    top: int = 0  # length of the trusted part of the path, see `core.openat`
 
     @property
     def modified(self) -> int:
-        """Whole seconds since 1970, as the staging area keeps them: no more than dates can tell."""
+        """Whole seconds since 1970, as the staging area stores them, limited to valid dates."""
         return min(max(self.modified_ns // 1_000_000_000, 0), _LATEST)
 
 
 @dataclass(slots=True)
 class WorkerConfig(_Message):
-    """What a worker begins with; it probes the host where `rung` is None."""
+    """The configuration of a worker; it probes the host if `capabilities` is None."""
 
     endpoint: Endpoint
     location: bytes
-    rung: HostCapabilities | None = None
-    compress: bool = False  # where that pays
-    named: bool = False  # prove what arrives before a line breaks, as one has
-    find_zeros: bool = False  # and leave them out
+    capabilities: HostCapabilities | None = None
+    compress: bool = False  # where that is faster
+    named: bool = False  # prove what arrived before a connection breaks, since one has broken
+    find_zeros: bool = False  # and skip them
 
 
 @dataclass(slots=True)
 class JoinChannel(_Message):
-    """One more channel shall carry payloads."""
+    """Open one more channel."""
 
 
 @dataclass(slots=True)
 class LeaveChannel(_Message):
-    """The channel will get no further payload."""
+    """Close the channel, which gets no further payload."""
 
 
 @dataclass(slots=True)
 class SendTask(_Message):
-    """A payload to be carried; with `spare`, a processor has nothing else to do meanwhile."""
+    """Send a payload; `spare` if a processor is idle."""
 
     members: tuple[Member, ...]
     batched: bool
     spare: bool = False
 
-    # Thousands of plain tuples are pickled and read in half the time of as many named ones.
+    # Plain tuples are pickled and read in half the time of named tuples.
     def __reduce__(self) -> tuple[object, ...]:
         return _make_task, (tuple(map(tuple, self.members)), self.batched, self.spare)
 
@@ -106,9 +106,9 @@ def _make_task(members: Iterable[Iterable[Any]], *rest: bool) -> SendTask:
 
 
 class RenameTask(NamedTuple):
-    """So many bytes that lie at `source` are to go to `target`, or away where that is empty.
+    """Move `size` bytes from `source` to `target`, or remove them if it is empty.
 
-    Where nothing can be renamed, `member` is sent instead.
+    On hosts that cannot rename, `member` is sent instead.
     """
 
     source: bytes
@@ -119,32 +119,32 @@ class RenameTask(NamedTuple):
 
 @dataclass(slots=True)
 class RenameTasks(_Message):
-    """What was laid aside is to take its places."""
+    """Move replacements into place."""
 
     moves: tuple[RenameTask, ...]
 
 
 @dataclass(slots=True)
 class RateLimit(_Message):
-    """So many bytes a second may go from now on, also of the payload under way; 0 is no limit."""
+    """Limit the bytes per second from now on, also for the current payload; 0 is no limit."""
 
     rate: float
 
 
 @dataclass(slots=True)
 class CancelTask(_Message):
-    """The payload under way is not wanted any more."""
+    """Cancel the current payload."""
 
 
-Doing = SendTask | RenameTasks | RateLimit | CancelTask | LeaveChannel
-Order = JoinChannel | Doing
+TaskCommand = SendTask | RenameTasks | RateLimit | CancelTask | LeaveChannel
+Command = JoinChannel | TaskCommand
 
 
 @dataclass(slots=True)
 class ChannelOpened(_Message):
-    """The worker's session stands, and grants the channel; the round trip is 0 where unknown."""
+    """The session is open and grants the channel; the round trip is 0 if unknown."""
 
-    rung: HostCapabilities
+    capabilities: HostCapabilities
     stack: str
     cipher: str
     round_trip: float = 0.0
@@ -152,9 +152,9 @@ class ChannelOpened(_Message):
 
 @dataclass(slots=True)
 class BytesSent(_Message):
-    """So many bytes of the payload have gone; a sign of life even when there are no more.
+    """The bytes of the payload sent so far; also sent as a progress report without more bytes.
 
-    `spent` is what the channel spent its time on, on all its payloads.
+    `spent` is the time of the channel by cause, for all its payloads.
     """
 
     bytes: int
@@ -162,9 +162,9 @@ class BytesSent(_Message):
 
 
 class MemberResult(NamedTuple):
-    """What became of the member at this place: proven with its checksum, or a problem.
+    """The result of the member at index `place`: its checksum if it is proven, or a problem.
 
-    `inside` tells what came of reading each file of an archive.
+    `inside` has the reading of each file of an archive.
     """
 
     place: int
@@ -176,81 +176,81 @@ class MemberResult(NamedTuple):
 
 @dataclass(slots=True)
 class TaskResult(_Message):
-    """The payload's end; `broken` says that the session died and its worker with it."""
+    """The end of a payload; `broken` if the session ended, and its worker with it."""
 
-    fates: tuple[MemberResult, ...]
+    results: tuple[MemberResult, ...]
     broken: bool = False
-    spent: TimeByCause = NOTHING_SPENT  # as of `BytesSent`
+    spent: TimeByCause = NOTHING_SPENT  # as in `BytesSent`
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _make_done, (tuple(map(tuple, self.fates)), self.broken, self.spent)
+        return _make_done, (tuple(map(tuple, self.results)), self.broken, self.spent)
 
 
-def _make_done(fates: Iterable[Iterable[Any]], *others: Any) -> TaskResult:
-    return TaskResult(tuple(map(MemberResult._make, fates)), *others)
+def _make_done(results: Iterable[Iterable[Any]], *others: Any) -> TaskResult:
+    return TaskResult(tuple(map(MemberResult._make, results)), *others)
 
 
 @dataclass(slots=True)
 class TaskFailed(_Message):
-    """Nothing is known of the payload, or no channel came about."""
+    """The payload's result is unknown, or no channel was opened."""
 
     kind: str
     problem: Problem
     retry_after: float = 0.0
 
 
-Answer = ChannelOpened | BytesSent | TaskResult | TaskFailed
+Reply = ChannelOpened | BytesSent | TaskResult | TaskFailed
 
-ALL: Final = 0  # the number that stands for every channel of a worker
+ALL: Final = 0  # the number for every channel of a worker
 
 
 @dataclass(slots=True)
 class ChannelCommand(_Message):
-    """An order for a channel."""
+    """A command for a channel."""
 
     channel: int
-    order: Order
+    command: Command
 
 
 @dataclass(slots=True)
 class ChannelReply(_Message):
-    """An answer of a channel, or what all have to hear."""
+    """A reply of a channel, or of the worker for all channels."""
 
     channel: int
-    answer: Answer
+    reply: Reply
 
 
-Moving = Callable[[int], None]  # so many more bytes of the payload have gone; 0 is a sign of life
+Moving = Callable[[int], None]  # called with the number of bytes just sent; 0 reports activity
 
 
 class Sender(Protocol):
-    """Carries payloads over one session, on one rung.
+    """Sends payloads over one session, depending on the host's capabilities.
 
-    `round_trip` is in seconds, 0 where it is not known.
+    `round_trip` is in seconds, 0 if it is not known.
     """
 
     @property
     def round_trip(self) -> float: ...
 
     def send(self, task: SendTask, moving: Moving) -> TaskResult:
-        """Carry a payload; raises `TransientError` when the line broke and nothing is known."""
+        """Send a payload; raises `TransientError` if the connection broke and nothing is known."""
 
     def replace(self, moves: Sequence[RenameTask], moving: Moving) -> TaskResult:
-        """Put what was laid aside into its place; raises `TransientError` when the line broke."""
+        """Move replacements into place; raises `TransientError` if the connection broke."""
 
     def close(self) -> None: ...
 
 
 LOST: Final = "channel.lost"
-MISSING: Final = "staging.missing"  # of what was laid aside
-DROPPED: Final = "channel.dropped"  # its session was given up, through no fault of its own
-STREAMS: Final = 4  # that carry payloads over one session; OpenSSH grants ten, and each may prepare
+MISSING: Final = "staging.missing"  # a replacement is missing
+DROPPED: Final = "channel.dropped"  # its session was closed because of another channel
+STREAMS: Final = 4  # per session, with payloads; OpenSSH grants ten, each may have a spare
 
 
 def pack_error(error: UploaderError) -> TaskFailed:
-    """Return an error as it travels through the pipe.
+    """Return the message for an error.
 
-    What refuses us as a whole is no matter of one file.
+    A refusal of the whole session is not a rejection of one file, so it becomes a `StagingError`.
     """
     if isinstance(error, RejectedError):
         code, message, hint = error.problem
@@ -260,7 +260,7 @@ def pack_error(error: UploaderError) -> TaskFailed:
 
 
 def unpack_error(failed: TaskFailed) -> UploaderError:
-    """Return the error that `pack_error` packed."""
+    """Return the error from a message of `pack_error`."""
     code, message, hint = failed.problem
     kind = getattr(errors, failed.kind, TransientError)
     error: UploaderError = kind(message, hint=hint, code=code)
@@ -269,7 +269,7 @@ def unpack_error(failed: TaskFailed) -> UploaderError:
     return error
 
 
-# What the library raises for bytes that are no message (its documentation names some of these).
+# Errors of `pickle` for invalid data (its documentation names some of these).
 _TORN: Final = (
     pickle.UnpicklingError,
     ArithmeticError,
@@ -284,41 +284,38 @@ _TORN: Final = (
 
 
 class Pipe:
-    """One end of it. One thread at a time may send, and another one receive."""
+    """One end of a pipe. One thread at a time may send, and another one receive."""
 
     def __init__(self, incoming: IO[bytes], outgoing: IO[bytes]) -> None:
         self._incoming = incoming
         self._outgoing = outgoing
 
     def send(self, message: object) -> None:
-        """Send a message; raises `OSError` where the other end is gone."""
+        """Send a message; raises `OSError` if the other end is closed."""
         self._outgoing.write(pickle.dumps(message, pickle.HIGHEST_PROTOCOL))
         self._outgoing.flush()
 
     def receive(self) -> Any:
-        """Wait for a message; raises `EOFError` once there is no other end, or one of no sense."""
+        """Wait for a message; raises `EOFError` if the pipe is closed or the message is invalid."""
         try:
             return pickle.load(self._incoming)  # noqa: S301 - only our own processes write it
         except _TORN as error:
             raise EOFError("The other process ended in the middle of a message.") from error
 
     def close(self) -> None:
-        """Give this end up, with what the other one never took."""
+        """Close this end and discard unsent data."""
         for stream in (self._outgoing, self._incoming):
             with suppress(OSError):
                 stream.close()
 
 
 def take_standard_streams() -> Pipe:
-    """Return the pipe to the parent process, which started this one with pipes as input and output.
-
-    From now on what is printed goes where complaints go, and no child of ours inherits an end.
-    """
-    pipe = Pipe(open(os.dup(0), "rb"), open(os.dup(1), "wb"))  # noqa: SIM115, PTH123 - for good
+    """Return the pipe to the parent process, which started this one with pipes."""
+    pipe = Pipe(open(os.dup(0), "rb"), open(os.dup(1), "wb"))  # noqa: SIM115, PTH123 - never closed
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)
     os.dup2(nothing, 1)
     os.close(nothing)
-    with suppress(OSError):  # a windowed program may have nowhere to complain
+    with suppress(OSError):  # a windowed program may have no standard error
         os.dup2(2, 1)
     return pipe

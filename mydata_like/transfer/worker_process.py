@@ -14,19 +14,19 @@ from mydata_like.transfer.worker_messages import (
     ALL,
     DROPPED,
     LOST,
-    Answer,
     ChannelCommand,
     ChannelReply,
-    Order,
+    Command,
     Pipe,
+    Reply,
     TaskFailed,
     WorkerConfig,
     pack_error,
     unpack_error,
 )
 
-WORKER: Final = "--channel-worker"  # to the program itself, where that is all there is
-# No garbage is looked for until all is imported, none of which ever is any.
+WORKER: Final = "--channel-worker"  # option of the bundled program, which starts itself
+# Imports create no garbage, so collection is off until they are done.
 _BEGIN: Final = (
     "import gc, sys; gc.disable(); sys.path[:] = sys.argv[1:]; from {} import main; main()"
 )
@@ -34,12 +34,12 @@ _NO_WINDOW: Final = getattr(subprocess, "CREATE_NO_WINDOW", 0)  # on Windows
 
 
 def build_command(module: str = "mydata_like.transfer.worker", word: str = WORKER) -> Sequence[str]:
-    """Return what starts a process of ours, a channel worker by default: `main` of a module.
+    """Return the command that runs `main` of a module in a new process, by default a worker.
 
-    A bundle starts itself with the `word`, which `__main__` knows.
+    A bundle starts itself with the `word`, which `__main__` handles.
 
-    It gets the paths of our modules instead of searching for packages again, and starts without
-    the launcher of a virtual environment, which on Windows is a process more.
+    The process receives `sys.path`, so it does not search for packages again. It starts without the
+    launcher of a virtual environment, which is an additional process on Windows.
     """
     if getattr(sys, "frozen", False):
         return (sys.executable, word)
@@ -48,7 +48,7 @@ def build_command(module: str = "mydata_like.transfer.worker", word: str = WORKE
 
 
 def start_process(command: Sequence[str]) -> tuple[subprocess.Popen[bytes], Pipe]:
-    """Start a process of ours; return it with the pipe that is its input and output."""
+    """Start one of our processes; return it with the pipe to its input and output."""
     with _interrupts_held():
         process = subprocess.Popen(  # noqa: S603 - our own program
             command,
@@ -62,59 +62,59 @@ def start_process(command: Sequence[str]) -> tuple[subprocess.Popen[bytes], Pipe
 
 
 class WorkerProcess:
-    """One channel worker, which begins with its plan; ends for good with `kill` and `reap`.
+    """A channel worker, which starts with `begin` and ends with `kill` and `reap`.
 
-    `channels` are the numbers of those that it sends payloads for; the caller maintains them.
+    `channels` are the numbers of its channels; the caller maintains them.
     """
 
     def __init__(self, command: Sequence[str], name: str) -> None:
         self._process, self._pipe = start_process(command)
         self.channels: set[int] = set()
-        self._inboxes: dict[int, SimpleQueue[Answer]] = {}
-        self._last: TaskFailed | None = None  # what all hear from now on
-        self._dropped = False  # whether it ends because of one channel, or by our own hand
-        self._sorting = Lock()  # of what was said into the inboxes
-        self._telling = Lock()  # of the pipe's way there
-        self._handle = Lock()  # of the process, which is killed while the pipe is in use
+        self._inboxes: dict[int, SimpleQueue[Reply]] = {}
+        self._last: TaskFailed | None = None  # the reply for every channel from now on
+        self._dropped = False  # whether it ends because of one channel or `kill`
+        self._inbox_lock = Lock()  # for the inboxes
+        self._send_lock = Lock()  # for sending to the pipe
+        self._process_lock = Lock()  # for the process, which is killed while the pipe is in use
         self._reaped = False
         self._listener = Thread(target=self._listen, name=f"hear {name}", daemon=True)
         self._listener.start()
 
     def begin(self, plan: WorkerConfig) -> None:
-        """Give the worker its plan."""
-        with self._telling:
+        """Send the worker its configuration."""
+        with self._send_lock:
             self._send(plan)
 
-    def tell(self, channel: int, order: Order) -> None:
-        """Give a channel an order, from any thread; not before the plan."""
-        with self._telling:
-            self._send(ChannelCommand(channel, order))
+    def send(self, channel: int, command: Command) -> None:
+        """Send a command to a channel, from any thread; call `begin` first."""
+        with self._send_lock:
+            self._send(ChannelCommand(channel, command))
 
-    def hear(self, channel: int, patience: float) -> Answer:
-        """Wait so many seconds for a channel to say something.
+    def receive(self, channel: int, timeout: float) -> Reply:
+        """Wait up to `timeout` seconds for a reply of a channel.
 
-        Raises what it failed with, or `TransientError` where the worker is gone or silent.
+        Raises the channel's failure, or `TransientError` if the worker has ended or does not reply.
         """
         try:
-            answer = self._inbox(channel).get(timeout=patience)
+            reply = self._inbox(channel).get(timeout=timeout)
         except Empty:
             raise TransientError(
-                f"A channel did not respond for {patience:.0f} seconds.", code="channel.stalled"
+                f"A channel did not respond for {timeout:.0f} seconds.", code="channel.stalled"
             ) from None
-        if isinstance(answer, TaskFailed):
-            raise unpack_error(answer)
-        return answer
+        if isinstance(reply, TaskFailed):
+            raise unpack_error(reply)
+        return reply
 
     def kill(self) -> None:
         """Kill the process; threads that wait for it get an error."""
         self._dropped = True
-        with self._handle:
+        with self._process_lock:
             if not self._reaped:
                 self._process.kill()
 
     def reap(self) -> None:
         """Release the resources of a killed process; can be called repeatedly from any thread."""
-        with self._telling, self._handle:
+        with self._send_lock, self._process_lock:
             if self._reaped:
                 return
             self._reaped = True
@@ -131,29 +131,29 @@ class WorkerProcess:
             raise _lost() from error
 
     def _listen(self) -> None:
-        """Sort what is said until nothing more can come."""
+        """Put replies into the inboxes of their channels until the pipe ends."""
         try:
             while True:
-                said: ChannelReply = self._pipe.receive()
-                if said.channel == ALL:
-                    assert isinstance(said.answer, TaskFailed)
-                    self._tell_last(said.answer)
+                message: ChannelReply = self._pipe.receive()
+                if message.channel == ALL:
+                    assert isinstance(message.reply, TaskFailed)
+                    self._fail_all(message.reply)
                 else:
-                    self._dropped |= isinstance(said.answer, TaskFailed)
-                    self._inbox(said.channel).put(said.answer)
+                    self._dropped |= isinstance(message.reply, TaskFailed)
+                    self._inbox(message.channel).put(message.reply)
         except (EOFError, OSError):
-            self._tell_last(pack_error(_dropped() if self._dropped else _lost()))
+            self._fail_all(pack_error(_dropped() if self._dropped else _lost()))
 
-    def _inbox(self, channel: int) -> "SimpleQueue[Answer]":
-        with self._sorting:
+    def _inbox(self, channel: int) -> "SimpleQueue[Reply]":
+        with self._inbox_lock:
             if channel not in self._inboxes:
                 self._inboxes[channel] = SimpleQueue()
                 if self._last:
                     self._inboxes[channel].put(self._last)
             return self._inboxes[channel]
 
-    def _tell_last(self, failed: TaskFailed) -> None:
-        with self._sorting:
+    def _fail_all(self, failed: TaskFailed) -> None:
+        with self._inbox_lock:
             self._last = self._last or failed
             for inbox in self._inboxes.values():
                 inbox.put(self._last)
@@ -171,7 +171,7 @@ def _dropped() -> TransientError:
 
 @contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """Protect a starting process from Ctrl-C; later it ignores it itself."""
+    """Protect a starting process from Ctrl-C; later it ignores the signal itself."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return

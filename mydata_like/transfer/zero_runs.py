@@ -9,25 +9,25 @@ from mydata_like.transfer.file_source import FileSource
 from mydata_like.transfer.sparse import SMALLEST_HOLE, Extent, condense
 from mydata_like.transfer.worker_messages import Moving
 
-LEAST: Final = 1024 * 1024  # smaller files are not worth a look
+LEAST: Final = 1024 * 1024  # bytes; smaller files are not searched
 
 _BLOCK: Final = SMALLEST_HOLE
 _CHUNK: Final = 16 * _BLOCK
-_LOOKS: Final = 16  # blocks, all over a file, that tell whether to read it for zeros
-_PROMISING: Final = 4  # of them must be zeros
-_ZEROS: Final = bytearray(_CHUNK)  # what a buffer is compared with at the speed of memory
+_SAMPLES: Final = 16  # blocks sampled across a file
+_PROMISING: Final = 4  # of the sampled blocks must be zeros
+_ZEROS: Final = bytearray(_CHUNK)  # compared with a buffer at the speed of memory
 
 
 def is_zero(piece: memoryview) -> bool:
-    """Return whether a piece, of a mebibyte at most, is nothing but zeros."""
+    """Return whether a piece of at most 1 MiB is all zeros."""
     return not piece[0] and _ZEROS[: len(piece)] == piece
 
 
 def find_data(source: FileSource, moving: Moving) -> list[Extent]:
-    """Return where the data of a file lies, in order; all that is between is zeros.
+    """Return the data extents of a file, in order; everything between them is zeros.
 
-    The file is read for it, whole blocks of zeros are told from others. It is one extent where
-    a few looks into it do not promise many zeros, so other files cost next to nothing.
+    Reads the whole file and skips whole blocks of zeros. Returns one extent if a few samples do not
+    promise many zeros, so other files cost next to nothing.
     """
     view = memoryview(bytearray(_CHUNK))
     if source.size < LEAST or not _is_promising(source, view[:_BLOCK]):
@@ -36,11 +36,11 @@ def find_data(source: FileSource, moving: Moving) -> list[Extent]:
 
 
 def _is_promising(source: FileSource, view: memoryview) -> bool:
-    # In the midst of as many equal parts: what lies at the ends tells whether the file is in memory
-    # already (`caching`), and is not to be fetched by our looks.
-    middles = (source.size * (2 * part + 1) // (2 * _LOOKS) for part in range(_LOOKS))
-    looks = (source.peek(middle - middle % _BLOCK, view) for middle in middles)
-    return sum(map(is_zero, looks)) >= _PROMISING
+    # In the middle of equal parts: the first and last bytes show whether the file is cached
+    # (`PageCacheTrail`), so this must not fetch them.
+    middles = (source.size * (2 * part + 1) // (2 * _SAMPLES) for part in range(_SAMPLES))
+    samples = (source.peek(middle - middle % _BLOCK, view) for middle in middles)
+    return sum(map(is_zero, samples)) >= _PROMISING
 
 
 def _walk(source: FileSource, view: memoryview, moving: Moving) -> Iterator[Extent]:
@@ -57,10 +57,10 @@ def _walk(source: FileSource, view: memoryview, moving: Moving) -> Iterator[Exte
 
 
 class SparseWriter:
-    """A remote file in which zeros are passed over: the server's has holes where it can.
+    """A remote file in which zeros are skipped, so that it has holes if the server supports them.
 
-    It is `size` bytes long, of which the last are written in any case, or 0 where nothing is passed
-    over. What it holds already must be some of the same bytes. `passed` tells how many were.
+    It is `size` bytes long and its last bytes are always written; with a `size` of 0, nothing is
+    skipped. Existing content must be part of the same bytes. `passed` counts the skipped bytes.
     """
 
     def __init__(self, file: RemoteFile, size: int) -> None:
@@ -70,12 +70,12 @@ class SparseWriter:
         self.passed = 0
 
     def move_to(self, offset: int) -> None:
-        """Write at this place from now on."""
+        """Set the offset of the next write."""
         self._offset = offset
         self._file.move_to(offset)
 
     def write(self, piece: memoryview) -> None:
-        """Write some more, or pass it over."""
+        """Write a piece, or skip it."""
         end = self._offset + len(piece)
         if end < self._size and is_zero(piece):
             self.passed += len(piece)
@@ -85,5 +85,5 @@ class SparseWriter:
         self._offset = end
 
     def close(self) -> None:
-        """Wait until the server has answered every write."""
+        """Wait until the server has acknowledged every write."""
         self._file.close()

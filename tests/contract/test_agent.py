@@ -138,7 +138,7 @@ def test_a_key_that_is_held_elsewhere_needs_an_agent_and_paramiko(endpoint, agen
 def test_an_agent_without_the_key_is_reported(endpoint, agent):
     held = hand_over(endpoint, agent)
     ssh_add(agent, "-D")
-    with pytest.raises(AccessDeniedError, match="does not hold it"):
+    with pytest.raises(AccessDeniedError, match="does not have it"):
         connect(held)
 
 

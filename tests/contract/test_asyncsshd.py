@@ -29,7 +29,7 @@ def test_its_rung_is_found(endpoint, tmp_path):
     (tmp_path / "staging").mkdir()
     with open_session(endpoint) as session:
         found = probe(session, os.fsencode(tmp_path / "staging"))
-    assert found.rung in ("scp", "sftp")
+    assert found.access in ("scp", "sftp")
     assert list((tmp_path / "staging").iterdir()) == []
 
 

@@ -36,7 +36,7 @@ def fills_window(sshd, proxy, tmp_path):
             gate.write_text("go\n")
             writer.join(PATIENCE)
             assert stream.finish().status == 0
-            return not stream.shut  # nothing had to wait until the command read
+            return not stream.blocked_seconds  # nothing had to wait until the command read
 
     return ask
 

@@ -126,7 +126,7 @@ def test_each_key_of_the_next_host_is_asked_for_over_one_login(endpoint, jump, t
 def test_connections_one_after_the_other_may_have_the_same_number(endpoint):
     """The host numbers channels, and uses the numbers of closed ones again."""
     line = ParamikoTransport(endpoint.via, dialing.dial(endpoint.via))
-    line.greet(HOST_KEYS)
+    line.handshake(HOST_KEYS)
     line.authenticate(load_key(endpoint.key_file))
     with JumpHost(line) as host:
         for _ in range(3):

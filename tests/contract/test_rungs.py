@@ -53,13 +53,13 @@ def test_a_missing_location_is_made_for_its_group(tmp_path, stack):
 
 def test_noise_of_login_scripts_does_not_matter(tmp_path, stack):
     found = probe_with(tmp_path, stack, *noisy(tmp_path))
-    assert (found.rung, found.tar) == ("shell", "gnu")
+    assert (found.access, found.tar) == ("shell", "gnu")
 
 
 def test_a_host_without_tar_still_has_a_shell(tmp_path, stack):
     found = probe_with(tmp_path, stack, *with_programs(tmp_path))
-    assert (found.rung, found.tar, found.checksum, found.cpus) == ("shell", "", b"", None)
-    assert "without a tar" in found.why
+    assert (found.access, found.tar, found.checksum, found.cpus) == ("shell", "", b"", None)
+    assert "no tar extracts" in found.why
 
 
 @pytest.mark.skipif(not shutil.which("zstd"), reason="needs zstd")
@@ -71,21 +71,21 @@ def test_a_zstd_counts_where_it_unpacks(tmp_path, stack, zstd):
 
 def test_a_tar_that_does_nothing_does_not_count(tmp_path, stack):
     found = probe_with(tmp_path, stack, *with_programs(tmp_path, tar="echo tar (GNU tar)"))
-    assert (found.rung, found.tar) == ("shell", "")
+    assert (found.access, found.tar) == ("shell", "")
 
 
 @pytest.mark.skipif(not shutil.which("busybox"), reason="needs busybox")
 def test_busybox_is_known(tmp_path, stack):
     options = with_programs(tmp_path, tar="/bin/busybox tar", md5sum="/bin/busybox md5sum")
     found = probe_with(tmp_path, stack, *options)
-    assert (found.rung, found.tar, found.checksum) == ("shell", "busybox", b"md5sum")
+    assert (found.access, found.tar, found.checksum) == ("shell", "busybox", b"md5sum")
 
 
 @pytest.mark.skipif(not shutil.which("bsdtar"), reason="needs bsdtar")
 def test_bsdtar_is_known(tmp_path, stack):
     options = with_programs(tmp_path, tar="/usr/bin/bsdtar", openssl="/usr/bin/openssl")
     found = probe_with(tmp_path, stack, *options)
-    assert (found.rung, found.tar, found.checksum) == ("shell", "bsd", b"openssl md5 -r")
+    assert (found.access, found.tar, found.checksum) == ("shell", "bsd", b"openssl md5 -r")
 
 
 def test_only_scp_is_found_out_and_reported(tmp_path, stack):
@@ -95,14 +95,14 @@ def test_only_scp_is_found_out_and_reported(tmp_path, stack):
         endpoint = endpoint_of(sshd, tmp_path / "keys", stack=stack)
         with open_session(endpoint) as session:
             found = probe(session, os.fsencode(tmp_path / "staging"))
-    assert found.rung == "scp"
+    assert found.access == "scp"
     assert "only scp is allowed here" in found.why
     assert [entry.name for entry in (tmp_path / "staging").iterdir()] == [".mydata-probe"]
 
 
 def test_only_sftp_is_found_out(tmp_path, stack):
     found = probe_with(tmp_path, stack, *sftp_only())
-    assert found.rung == "sftp"
+    assert found.access == "sftp"
     assert stat.S_IMODE((tmp_path / "staging").stat().st_mode) == 0o2770
 
 
@@ -114,7 +114,7 @@ def test_sessions_that_probe_at_once_do_not_disturb_each_other(tmp_path, stack):
         sessions = [stacked.enter_context(open_session(endpoint)) for _ in range(3)]
         with ThreadPoolExecutor(3) as threads:
             found = list(threads.map(probe, sessions * 5, repeat(location)))
-    assert {rung.rung for rung in found} == {"sftp"}
+    assert {host.access for host in found} == {"sftp"}
     assert list((tmp_path / "staging").iterdir()) == []
 
 

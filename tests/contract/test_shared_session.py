@@ -50,24 +50,24 @@ def count_channels():
 def test_streams_that_are_dropped_are_freed_in_a_turn(session, count_channels):
     before = count_channels()
     streams = [session.start(b"cat") for _ in range(3)]
-    with session._line.turn():
+    with session._connection.turn():
         streams.clear()
         assert count_channels() == before + 3
-    with session._line.turn():
+    with session._connection.turn():
         assert count_channels() == before
 
 
 def test_a_stream_with_a_refused_request_is_freed_in_a_turn(session, count_channels):
     session.start(b"cat")  # the first one of a session measures the distance
-    with session._line.turn():
+    with session._connection.turn():
         before = count_channels()
-    stream = session._line.open_stream()
+    stream = session._connection.open_stream()
     assert not stream.offer(b"MYDATA_LIKE", b"")
 
     del stream
 
     assert count_channels() == before + 1
-    with session._line.turn():
+    with session._connection.turn():
         assert count_channels() == before
 
 
@@ -96,7 +96,7 @@ def test_a_stream_that_an_error_has_kept_is_freed_in_a_turn(sshd, session, count
     assert count_channels() == before + 1
     del raised
     assert count_channels() == before + 1
-    with session._line.turn():
+    with session._connection.turn():
         assert count_channels() == before
 
 
@@ -126,7 +126,7 @@ def test_channels_that_come_and_go_do_not_disturb_the_others(session):
         end = monotonic() + 1.0  # not so many times: a busy computer may need a minute for them
         while monotonic() < end:
             try:
-                session._line.open_stream()
+                session._connection.open_stream()
             except TransientError as error:
                 if error.problem_code != NO_CHANNEL:  # those of the others are just going
                     raise

@@ -24,7 +24,7 @@ def test_a_channel_gets_the_room_of_a_shell_that_waits_for_another_one(session):
     busy, needy = Shells(session, spares=spares), Shells(session, spares=spares)
     long = busy.start(b"cat")
     busy.prepare()
-    busy._coming.join()  # both rooms are taken
+    busy._next_shell.join()  # both rooms are taken
 
     assert needy.run(b"echo here") == b"here\n"
 
@@ -39,7 +39,7 @@ def test_a_channel_gets_the_room_of_its_own_shell_that_waits(session):
     shells = Shells(session)
     long = shells.start(b"cat")
     shells.prepare()
-    shells._coming.join()
+    shells._next_shell.join()
 
     assert shells.start(b"echo several\necho lines").finish().output == b"several\nlines\n"
 

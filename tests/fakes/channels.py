@@ -116,7 +116,7 @@ def connect(plan: WorkerConfig) -> tuple[SshSession, HostCapabilities]:
     if host == "no tar":
         return NearSession(), SHELL._replace(tar="", cpus=1)
     session = SESSIONS.get(host, NearSession)()
-    return session, SHELL._replace(why="known" if plan.rung else "probed")
+    return session, SHELL._replace(why="known" if plan.capabilities else "probed")
 
 
 def _connect_far(most: str, markers: str) -> tuple[SshSession, HostCapabilities]:

@@ -13,7 +13,7 @@ from mydata_like.ssh.session import CommandResult, SftpSession
 class LocalStream:
     """A local process instead of a remote command; `allow` returns how much of a write arrives."""
 
-    shut = 0.0
+    blocked_seconds = 0.0
 
     def __init__(
         self, command: bytes, allow: Callable[[int], int], path: str | None = None

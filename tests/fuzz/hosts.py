@@ -33,7 +33,7 @@ ENDLESS: Final = 1 << 30  # zeros that a host sends after the input
 class _Answering:
     """A stream on which a host sends the input, and then up to `filling` zeros."""
 
-    shut = 0.0
+    blocked_seconds = 0.0
 
     def __init__(self, said: bytes, filling: int = 0) -> None:
         self._said = io.BytesIO(said)

@@ -76,7 +76,7 @@ def test_a_second_extraction_overwrites_nothing_and_says_so(archive, tmp_path):
     result = call("extract", archive, "--to", tmp_path / "out")
 
     assert result.exit_code == 1
-    assert result.output.count("exists already") == 3
+    assert result.output.count("already exists") == 3
     assert result.output.endswith("0 files extracted, 3 failed.\n")
 
 

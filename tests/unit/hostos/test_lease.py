@@ -277,11 +277,11 @@ def test_a_lock_file_of_any_size_is_read_within_bounds(data):
     os.truncate(lock, 2**40)  # a sparse file: no disk could hold it
 
     with pytest.raises(AlreadyRunningError):
-        lease_of(data, here()).look()
+        lease_of(data, here()).check()
 
     old = time.time() - 2 * EXPIRY
     os.utime(lock, (old, old))
-    lease_of(data, here()).look()
+    lease_of(data, here()).check()
     assert not lock.exists()
 
 
@@ -296,7 +296,7 @@ def test_a_lock_that_is_a_pipe_is_not_waited_for(data):
         "from mydata_like.hostos.lock import LockHolder\n"
         "from mydata_like.hostos.lock import Lease\n"
         "from tests.fakes.clock import FakeClock\n"
-        "try: Lease(os.fsencode(sys.argv[1]), WHOLE, LockHolder.here(FakeClock())).look()\n"
+        "try: Lease(os.fsencode(sys.argv[1]), WHOLE, LockHolder.here(FakeClock())).check()\n"
         "except AlreadyRunningError: print('refused')\n"
     )
 

@@ -34,28 +34,28 @@ def pipe(tmp_path):
     return tmp_path / "pipe"
 
 
-def look(descriptor):
+def find_use(descriptor):
     with WriteGuard(descriptor) as guard:
-        return guard.look()
+        return guard.find_use()
 
 
 def test_a_file_that_others_only_read_is_free(file):
     with opened(file) as descriptor, file.open("rb"):
-        assert look(descriptor) is FileUse.NONE
+        assert find_use(descriptor) is FileUse.NONE
 
 
 @pytest.mark.parametrize("mode", ["ab", "r+b"])
 def test_a_file_that_is_open_to_write_is_noticed(file, mode):
     with opened(file) as descriptor, file.open(mode):
-        assert look(descriptor) is FileUse.OPEN
+        assert find_use(descriptor) is FileUse.OPEN
 
 
 def test_a_program_that_wants_to_write_in_the_meantime_is_noticed(file):
     with opened(file) as descriptor, WriteGuard(descriptor) as guard:
-        assert guard.look() is FileUse.NONE
+        assert guard.find_use() is FileUse.NONE
         with pytest.raises(BlockingIOError):
             os.open(file, os.O_WRONLY | os.O_NONBLOCK)
-        assert guard.look() is FileUse.OPEN
+        assert guard.find_use() is FileUse.OPEN
 
 
 @pytest.mark.parametrize("lock", [fcntl.flock, fcntl.lockf], ids=["flock", "POSIX"])
@@ -63,15 +63,15 @@ def test_a_lock_to_write_is_noticed_and_one_to_read_is_not(file, lock):
     with opened(file) as descriptor:
         with file.open("r+b" if lock is fcntl.lockf else "rb") as other:
             lock(other, fcntl.LOCK_EX)
-            assert look(descriptor) in (FileUse.LOCKED, FileUse.OPEN)
+            assert find_use(descriptor) in (FileUse.LOCKED, FileUse.OPEN)
         with file.open("rb") as other:
             lock(other, fcntl.LOCK_SH)
-            assert look(descriptor) is FileUse.NONE
+            assert find_use(descriptor) is FileUse.NONE
 
 
 def test_without_leases_open_descriptors_are_searched(pipe):
     with opened(pipe, os.O_RDONLY | os.O_NONBLOCK) as descriptor:
-        assert look(descriptor) is FileUse.NONE
+        assert find_use(descriptor) is FileUse.NONE
         with opened(pipe, os.O_WRONLY | os.O_NONBLOCK):
-            assert look(descriptor) is FileUse.OPEN
-        assert look(descriptor) is FileUse.NONE
+            assert find_use(descriptor) is FileUse.OPEN
+        assert find_use(descriptor) is FileUse.NONE

@@ -147,7 +147,7 @@ def test_a_channel_worker_starts_without_what_takes_long_to_import(tmp_path):
 
 def test_a_dsa_key_is_refused(tmp_path):
     path = write_private(tmp_path / "id", dsa.generate_private_key(2048))
-    with pytest.raises(SettingsError, match="no private key that can be used"):
+    with pytest.raises(SettingsError, match="usable private key"):
         load_key(path)
 
 

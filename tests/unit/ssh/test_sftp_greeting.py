@@ -13,7 +13,7 @@ LONGEST = (256 * 1024).to_bytes(4, "big")
 class Endless:
     """A stream that begins with some words, and goes on for ever."""
 
-    shut = 0.0
+    blocked_seconds = 0.0
 
     def __init__(self, said: bytes) -> None:
         self._said = said

@@ -17,12 +17,12 @@ def test_an_error_for_another_thread_keeps_no_buffer_of_the_one_that_found_it():
     waiter, buffer = _Waiter(refuse), bytearray(9)
 
     def find_out(_: memoryview):
-        waiter.look()
+        waiter.check()
 
     with memoryview(buffer) as view:
         find_out(view.cast("B"))
 
     del buffer[:]  # raises BufferError where a frame still has a view of it
     with pytest.raises(TransientError, match="No channel") as raised:
-        waiter.conclude()
+        waiter.raise_error()
     assert isinstance(raised.value.__cause__, ValueError)

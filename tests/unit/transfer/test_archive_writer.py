@@ -237,7 +237,7 @@ def test_what_exists_stays_as_it_is(tmp_path, members):
 
     with ArchiveFile(path) as archive:
         (member,) = [each for each in archive.index if each.name == b"Set 1/a.txt"]
-        with pytest.raises(ArchiveError, match="exists already"):
+        with pytest.raises(ArchiveError, match="already exists"):
             extract_member(archive, member, target)
 
     assert (target / "Set 1/a.txt").read_text() == "mine"
@@ -297,7 +297,7 @@ def test_a_link_on_the_way_is_not_followed(tmp_path, members):
     target.mkdir()
     (target / "Set 1").symlink_to(elsewhere)
 
-    with ArchiveFile(path) as archive, pytest.raises(ArchiveError, match="is no folder"):
+    with ArchiveFile(path) as archive, pytest.raises(ArchiveError, match="is not a folder"):
         extract_member(archive, archive.index[0], target)
 
     assert list(elsewhere.iterdir()) == []
@@ -312,7 +312,7 @@ def test_bytes_that_changed_are_noticed_and_not_kept(tmp_path, members):
     path.write_bytes(content)
 
     with ArchiveFile(path) as archive:
-        with pytest.raises(ArchiveError, match="not those of its checksum"):
+        with pytest.raises(ArchiveError, match="does not match"):
             verify_member(archive, member)
         with pytest.raises(ArchiveError):
             extract_member(archive, member, tmp_path / "target")
@@ -447,7 +447,7 @@ def test_an_archive_of_too_many_members_is_refused():
 def test_an_index_that_claims_other_bytes_than_there_are_is_refused():
     crafted = with_index(index_text(md5="0" * 32))
 
-    with pytest.raises(ArchiveError, match="other bytes of d/a"):
+    with pytest.raises(ArchiveError, match="checksum of d/a differs"):
         read_index([crafted])
 
 
@@ -463,5 +463,5 @@ def test_an_archive_that_was_cut_or_lengthened_is_refused(tmp_path, members):
         with pytest.raises(ArchiveError):
             ArchiveFile(path)
     path.write_bytes(content + b"x")
-    with pytest.raises(ArchiveError, match="follows its end"):
+    with pytest.raises(ArchiveError, match="data after its end"):
         ArchiveFile(path)

@@ -41,7 +41,7 @@ def list_files(place):
 
 def test_all_members_arrive_with_time_mode_and_checksum(place):
     members = [place.write(f"set-1/sub {n % 3}/file '{n}' ü.dat", n * 37) for n in range(50)]
-    fates = send(place, place.settle(*members)).fates
+    fates = send(place, place.settle(*members)).results
     assert [fate.checksum for fate in fates] == [checksum(member) for member in members]
     for member in members:
         assert place.arrived(member)
@@ -55,7 +55,7 @@ def test_all_members_arrive_with_time_mode_and_checksum(place):
 @pytest.mark.parametrize("size", [0, 1, 511, 512, 513, 65535, 65536, 65537, 262143, 262144, 262145])
 def test_sizes_around_the_borders_of_blocks_and_buffers_arrive(place, size):
     members = [place.write("a/first", 3), place.write("a/it", size), place.write("a/last", 700)]
-    assert all(fate.checksum for fate in send(place, place.settle(*members)).fates)
+    assert all(fate.checksum for fate in send(place, place.settle(*members)).results)
     assert all(map(place.arrived, members))
 
 
@@ -64,7 +64,7 @@ def test_files_that_vanished_or_changed_before_their_turn_fail_alone(place):
     Path(os.fsdecode(gone.path)).unlink()
     with Path(os.fsdecode(grown.path)).open("ab") as file:
         file.write(b"more")
-    fates = send(place, place.settle(good, gone, grown, good2)).fates
+    fates = send(place, place.settle(good, gone, grown, good2)).results
     assert [bool(fate.checksum) for fate in fates] == [True, False, False, True]
     assert [fate.problem.code for fate in fates[1:3]] == ["file.vanished", "file.changed"]
     assert not any(fate.again for fate in fates)
@@ -89,7 +89,7 @@ def test_a_file_that_changes_while_it_is_read_fails_alone(place, change):
                 os.utime(victim)
             return allowed
 
-    fates = send(place, members, Meddling()).fates
+    fates = send(place, members, Meddling()).results
     assert [bool(fate.checksum) for fate in fates] == [True, False, True]
     assert fates[1].problem.code == "file.changed"
     assert place.arrived(members[0])
@@ -100,7 +100,7 @@ def test_a_directory_that_is_refused_fails_its_own_members_only(place):
     members = [place.write("a/0", 100), place.write("blocked/1", 100), place.write("c/2", 100)]
     place.location.mkdir()
     (place.location / "blocked").write_text("a file where the directory should be")
-    fates = send(place, place.settle(*members)).fates
+    fates = send(place, place.settle(*members)).results
     assert [bool(fate.checksum) for fate in fates] == [True, False, False]
     assert fates[1].problem.code == "staging.denied"
     assert not fates[1].again
@@ -130,7 +130,7 @@ def test_other_tars_take_batches_too(place, other_tar, named):
     members = [place.write(f"set-1/ü {n}/it's\\ {n}", n * 300) for n in range(30)]
     session, rung = LocalSession(path=path), SHELL._replace(tar=kind)
     fates = send(place, place.settle(*members), session, rung, named=named)
-    assert [fate.checksum for fate in fates.fates] == [checksum(member) for member in members]
+    assert [fate.checksum for fate in fates.results] == [checksum(member) for member in members]
     assert all(map(place.arrived, members))
     assert stat.S_IMODE(place.there(members[3]).stat().st_mode) == 0o660
     assert place.there(members[3]).stat().st_mtime == MODIFIED
@@ -149,7 +149,7 @@ def test_other_tars_never_prove_what_is_not_there(place, other_tar, tmp_path, na
             done = send(place, members, session, SHELL._replace(tar=kind), named=named)
         except TransientError:
             continue
-        for fate, member in zip(done.fates, members, strict=True):
+        for fate, member in zip(done.results, members, strict=True):
             assert not fate.checksum or place.arrived(member)
 
 
@@ -166,9 +166,9 @@ def test_a_batch_cut_anywhere_proves_what_has_arrived_and_no_more(place, tmp_pat
             done = send(place, members, LocalSession(limit=cut), named=True)
         except TransientError:
             continue
-        proofs += sum(bool(fate.checksum) for fate in done.fates)
-        assert len(done.fates) == 40
-        for fate, member in zip(done.fates, members, strict=True):
+        proofs += sum(bool(fate.checksum) for fate in done.results)
+        assert len(done.results) == 40
+        for fate, member in zip(done.results, members, strict=True):
             assert not fate.checksum or place.arrived(member)
             assert fate.checksum or fate.again
     assert proofs > 40  # most of what had arrived was recognised
@@ -227,7 +227,7 @@ def test_an_archive_that_ends_early_in_silence_proves_nothing(place, tmp_path, k
     for blocks in range(3 * len(members) + 1):
         place.location = tmp_path / f"lost after {blocks}"
         session = Losing(blocks * tar.BLOCK, path)
-        fates = send(place, members, session, SHELL._replace(tar=kind)).fates
+        fates = send(place, members, session, SHELL._replace(tar=kind)).results
         assert [fate.checksum for fate in fates] == [checksum(member) for member in members]
         assert all(map(place.arrived, members))  # they went a second time
         assert list_files(place) == {member.remote for member in members}
@@ -240,7 +240,7 @@ def test_what_the_host_has_set_for_its_tar_leaves_nothing_out(place, tmp_path):
     shim.chmod(0o755)
     members = [place.write(f"a/{n}", 100) for n in range(3)]
     session = LocalSession(path=f"{shim.parent}:{os.environ['PATH']}")
-    fates = send(place, place.settle(*members), session).fates
+    fates = send(place, place.settle(*members), session).results
     assert all(fate.checksum for fate in fates)
     assert all(map(place.arrived, members))
 
@@ -264,12 +264,12 @@ def test_members_are_named_only_after_something_went_wrong(place):
     place.settle(*good, blocked)
     shells = Shells(session)
     sender = BatchSender(shells, os.fsencode(place.location), SHELL)
-    assert all(fate.checksum for fate in sender.send(good, ignore).fates)
+    assert all(fate.checksum for fate in sender.send(good, ignore).results)
     scripts = [data for data in heard if b"tar -x" in data]
     assert [b" -v " in script for script in scripts] == [False]
-    fates = sender.send([good[0], blocked, *good[1:]], ignore).fates
+    fates = sender.send([good[0], blocked, *good[1:]], ignore).results
     assert [bool(fate.checksum) for fate in fates] == [True, False, True, False]
-    assert all(fate.checksum for fate in sender.send(good, ignore).fates)
+    assert all(fate.checksum for fate in sender.send(good, ignore).results)
     shells.close()
     scripts = [data for data in heard if b"tar -x" in data]
     assert [b" -v " in script for script in scripts] == [False, False, True, True]

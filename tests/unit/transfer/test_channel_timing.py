@@ -33,7 +33,7 @@ class Server:
     def __init__(self, hands, *, start=0.0, write=(0.0, 0.0, 0.0), finish=0.0):
         self.hands = hands
         self.times = start, write, finish
-        self.shut = 0.0
+        self.blocked_seconds = 0.0
 
     def start(self, command):
         self.hands.wait(self.times[0])
@@ -43,7 +43,7 @@ class Server:
         work, line, shut = self.times[1]
         self.hands.toil(work)
         self.hands.wait(line + shut)
-        self.shut += shut
+        self.blocked_seconds += shut
 
     def finish(self):
         self.hands.wait(self.times[2])
@@ -160,7 +160,7 @@ def test_nested_timings_are_not_counted_twice():
 
     desk.sheet.begin()
     with desk.sheet.timed(lambda waited: TimeByCause(line=waited)):
-        for _ in desk.sheet.apart(make()):
+        for _ in desk.sheet.exclude(make()):
             desk.hands.wait(0.5)
     desk.sheet.end()
 
@@ -170,7 +170,7 @@ def test_nested_timings_are_not_counted_twice():
 def test_being_held_back_by_a_bandwidth_is_distinguished():
     sheet = ChannelTimer()
     sheet.begin()
-    sheet.hold(0.001)
+    sheet.throttle(0.001)
     sheet.end()
 
     assert sheet.spent.bandwidth >= 0.001

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from mydata_like.transfer.compression import Compression, excuse
+from mydata_like.transfer.compression import Compression, estimate_overhead
 
 MB = 1_000_000
 LARGE = 100 * MB
@@ -72,9 +72,9 @@ def test_small_payloads_that_never_wait_do_not_look_like_a_slow_connection():
 
 
 def test_making_files_far_away_takes_its_time_on_any_line():
-    assert excuse(1000, 0.03) >= 0.13
-    assert excuse(1, 0.0) < excuse(1, 0.1) < excuse(1000, 0.1)
-    assert excuse(1, math.inf) == excuse(1, 0.0)
+    assert estimate_overhead(1000, 0.03) >= 0.13
+    assert estimate_overhead(1, 0.0) < estimate_overhead(1, 0.1) < estimate_overhead(1000, 0.1)
+    assert estimate_overhead(1, math.inf) == estimate_overhead(1, 0.0)
 
 
 def test_a_line_that_becomes_slow_is_noticed_within_a_few_megabytes():

@@ -57,7 +57,7 @@ def member_of(file):
 
 
 def send_batch(place, file, **options):
-    return test_batch_sender.send(place, [member_of(file)], **options).fates[0]
+    return test_batch_sender.send(place, [member_of(file)], **options).results[0]
 
 
 def send_whole(place, file):

@@ -218,7 +218,7 @@ def test_a_host_whose_session_ended_rests_while_the_other_works(place, build, ev
 
 def test_no_host_at_all_is_said(build):
     transport = build("unused")
-    transport._sessions._rota.endpoints = ()
+    transport._sessions._rotation.endpoints = ()
     with pytest.raises(ServerUnavailableError):
         transport.open_channel()
 
@@ -438,9 +438,9 @@ def test_what_is_cut_off_leaves_the_session_to_the_others(place, build, events):
 def test_a_processor_is_to_spare_while_fewer_payloads_are_carried(build):
     transport, processors = build(), len(os.sched_getaffinity(0))
     with ExitStack() as stack:
-        spare = [stack.enter_context(transport.carrying()) for _ in range(processors)]
+        spare = [stack.enter_context(transport.sending()) for _ in range(processors)]
     assert spare == [True] * (processors - 1) + [False]
-    with transport.carrying() as again:
+    with transport.sending() as again:
         assert again == (processors > 1)
 
 

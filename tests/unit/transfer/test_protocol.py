@@ -13,19 +13,19 @@ from mydata_like.core.local_files import ArchiveMember, LocalFile, Reading
 from mydata_like.ssh.capabilities import HostCapabilities
 from mydata_like.ssh.session import Endpoint
 from mydata_like.transfer.worker_messages import (
-    Answer,
     BytesSent,
     CancelTask,
     ChannelCommand,
     ChannelOpened,
     ChannelReply,
+    Command,
     JoinChannel,
     LeaveChannel,
     Member,
     MemberResult,
-    Order,
     RateLimit,
     RenameTasks,
+    Reply,
     SendTask,
     TaskFailed,
     TaskResult,
@@ -58,8 +58,8 @@ def test_fates_arrive_with_their_problems_and_readings():
     arrived = pickle.loads(pickle.dumps(TaskResult(fates, broken=True)))
 
     assert arrived == TaskResult(fates, broken=True)
-    assert [fate.again for fate in arrived.fates] == [False, True]
-    assert arrived.fates[1].problem.code == arrived.fates[1].inside[0].problem.code
+    assert [fate.again for fate in arrived.results] == [False, True]
+    assert arrived.results[1].problem.code == arrived.results[1].inside[0].problem.code
 
 
 MESSAGES = [
@@ -95,7 +95,7 @@ def test_any_message_is_true_and_arrives_as_what_it_was(message):
 
 
 def test_the_messages_tried_are_all_there_are():
-    kinds = {*get_args(Order), *get_args(Answer), WorkerConfig, ChannelCommand, ChannelReply}
+    kinds = {*get_args(Command), *get_args(Reply), WorkerConfig, ChannelCommand, ChannelReply}
 
     assert {type(message) for message in MESSAGES} == kinds
 

@@ -43,29 +43,29 @@ def sessions(clock):
 
 def found(sessions, number):
     """Found a session for a channel, which comes to stand."""
-    place = sessions.find_place(number, [])
-    assert place.founded
-    sessions.stand(place, FAR)
+    place = sessions.find_slot(number, [])
+    assert place.is_new
+    sessions.mark_open(place, FAR)
     return place
 
 
 def be_refused(sessions, number):
     """Have a further session refused; return the place that the channel is given instead."""
-    place = sessions.find_place(number, [])
-    assert place.founded
+    place = sessions.find_slot(number, [])
+    assert place.is_new
     sessions.give_up(number, place, REFUSED)
-    return sessions.find_place(number, [place])
+    return sessions.find_slot(number, [place])
 
 
 def test_a_refused_session_is_shared_and_asked_for_again_after_a_minute(sessions, clock):
     first = found(sessions, 1)
     shared = be_refused(sessions, 2)
-    assert (shared.worker, shared.founded) == (first.worker, False)
+    assert (shared.worker, shared.is_new) == (first.worker, False)
 
     clock.move(59)
-    assert not sessions.find_place(3, []).founded
+    assert not sessions.find_slot(3, []).is_new
     clock.move(1)
-    assert sessions.find_place(4, []).founded
+    assert sessions.find_slot(4, []).is_new
 
 
 def test_a_session_that_was_never_open_is_not_a_broken_connection(sessions):

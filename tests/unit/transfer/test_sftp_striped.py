@@ -53,7 +53,7 @@ def send(place, member, session, moving=ignore):
     place.location.mkdir(exist_ok=True)
     sender = SftpSender(session, os.fsencode(place.location), StreamLimit(4))
     try:
-        (fate,) = sender.send(SendTask((member,), batched=False), moving).fates
+        (fate,) = sender.send(SendTask((member,), batched=False), moving).results
         return fate
     finally:
         sender.close()
@@ -131,7 +131,7 @@ def test_a_block_that_lies_beyond_the_end_of_what_is_there_is_sent(place, member
 def test_a_file_sent_again_trusts_no_partial_file(place, member):
     leave(place, member, b"+\0+")
     part_of(place, member).write_bytes(b"?" * SIZE)
-    anew = member._replace(anew=True)
+    anew = member._replace(from_scratch=True)
     assert send(place, anew, far()).checksum == checksum(member)
     assert place.arrived(member)
 
@@ -170,11 +170,11 @@ def test_a_server_that_refuses_blocks_gets_the_next_files_by_one_stream(place, m
     part_of(place, member).symlink_to("/dev/full")
     session = far()
     sender = SftpSender(session, os.fsencode(place.location), StreamLimit(4))
-    assert sender.send(SendTask((member,), batched=False), ignore).fates[0].again
+    assert sender.send(SendTask((member,), batched=False), ignore).results[0].again
     opened = session.opened
     maps = []
     look = lambda _: maps.append(map_of(place, member).exists())  # noqa: E731
-    (fate,) = sender.send(SendTask((member,), batched=False), look).fates
+    (fate,) = sender.send(SendTask((member,), batched=False), look).results
     sender.close()
     assert fate.checksum == checksum(member)
     assert place.arrived(member)

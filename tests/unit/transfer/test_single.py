@@ -38,7 +38,7 @@ def send(place, member, session=None, rung=SHELL, moving=ignore, *, spare=False)
 
 def send_by_scp(place, *members, session=None):
     sender = ScpSender(session or LocalSession(), os.fsencode(place.location))
-    return sender.send(SendTask(members, batched=True), ignore).fates
+    return sender.send(SendTask(members, batched=True), ignore).results
 
 
 def part_of(place, member) -> Path:
@@ -168,7 +168,7 @@ def test_a_file_sent_again_trusts_no_partial_file(place):
     with pytest.raises(TransientError):
         send(place, member, LocalSession(limit=15 << 20))
     session = LocalSession()
-    assert send(place, member._replace(anew=True), session).checksum
+    assert send(place, member._replace(from_scratch=True), session).checksum
     assert session.written > LARGE
 
 

@@ -79,7 +79,7 @@ def test_a_file_that_cannot_be_opened_early_fails_at_its_turn(files, ahead_of, f
     files[1].unlink()
     with ahead_of(members, blocks=8) as ahead:
         next(ahead)
-        with pytest.raises(FileChangedError, match="no longer there"):
+        with pytest.raises(FileChangedError, match="no longer exists"):
             read_tiny(members[1], folders, next(ahead))
 
 

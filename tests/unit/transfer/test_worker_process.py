@@ -47,8 +47,8 @@ def plan_for(host) -> WorkerConfig:
 
 def open_channel(worker, host):
     worker.begin(plan_for(host))
-    worker.tell(1, JoinChannel())
-    return worker.hear(1, 60)
+    worker.send(1, JoinChannel())
+    return worker.receive(1, 60)
 
 
 def test_what_a_worker_and_its_children_print_and_read_disturbs_nothing(start, capfd):
@@ -64,8 +64,8 @@ def test_an_internal_error_that_ends_a_channel_reaches_the_engine(start, host, c
 
     def send():
         open_channel(worker, host)
-        worker.tell(1, SendTask((Member(b"/none", 9, 0, 0, 0, b"a/file"),), batched=True))
-        worker.hear(1, 60)
+        worker.send(1, SendTask((Member(b"/none", 9, 0, 0, 0, b"a/file"),), batched=True))
+        worker.receive(1, 60)
 
     with pytest.raises(TransientError, match="BufferError: a mistake") as raised:
         send()
@@ -100,7 +100,7 @@ def test_a_worker_that_cannot_even_start_counts_as_lost(start):
     worker = start((sys.executable, "-c", "raise SystemExit"))
     for channel in (1, 2):
         with pytest.raises(TransientError) as caught:
-            worker.hear(channel, 60)
+            worker.receive(channel, 60)
         assert caught.value.problem_code == "channel.lost"
     worker.kill()
     worker.reap()
@@ -112,7 +112,7 @@ def test_a_caller_waiting_for_an_abandoned_worker_is_not_blamed(start):
     worker = start(build_command())
     worker.kill()
     with pytest.raises(TransientError) as caught:
-        worker.hear(1, 60)
+        worker.receive(1, 60)
     assert caught.value.problem_code == "channel.dropped"
 
 
@@ -127,7 +127,7 @@ take_standard_streams().send(ChannelReply(1, failed))
     worker = start((sys.executable, "-c", script))
     for channel, code in ((1, "link.lost"), (2, "channel.dropped")):
         with pytest.raises(TransientError) as caught:
-            worker.hear(channel, 60)
+            worker.receive(channel, 60)
         assert caught.value.problem_code == code
 
 

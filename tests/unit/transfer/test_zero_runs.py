@@ -54,7 +54,7 @@ def send_by_sftp(place, member, session, *, find_zeros=True):
     room, location = StreamLimit(4), os.fsencode(place.location)
     sender = SftpSender(session, location, room, find_zeros=find_zeros)
     try:
-        (fate,) = sender.send(SendTask((member,), batched=False), ignore).fates
+        (fate,) = sender.send(SendTask((member,), batched=False), ignore).results
         return fate
     finally:
         sender.close()

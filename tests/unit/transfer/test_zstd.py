@@ -48,7 +48,7 @@ def send(place, *members, session=None, compression=None, rung=SHELL, named=Fals
         if len(members) == 1:
             return [SingleSender(shells, location, rung).send(0, members[0], ignore)]
         sender = BatchSender(shells, location, rung, named=named)
-        return list(sender.send(members, ignore).fates)
+        return list(sender.send(members, ignore).results)
     finally:
         shells.close()
 
@@ -111,7 +111,7 @@ def test_pieces_are_compressed_as_long_as_they_shrink_and_tried_again_later():
 
 def test_what_is_excused_does_not_make_a_line_slow():
     compression = Compression(available=True)
-    feed = CompressedWriter(Sink(), compression, None, excused=1e6)
+    feed = CompressedWriter(Sink(), compression, None, overhead=1e6)
     for _ in range(80):
         feed.write(bytes(MIB // 4))
     feed.finish()
