@@ -4,13 +4,17 @@ import os
 import sys
 from pathlib import Path
 
-# The bundle's loader has Linux look for libraries in the bundle first. Programs that we start,
-# like a browser or a file manager, must find their own.
+# Work-around: PyInstaller 6.22.3 has Linux look for libraries in the bundle first. Programs that we
+# start, like a browser or a file manager, must find their own.
+# https://github.com/pyinstaller/pyinstaller/issues/1759
+# Remove when its loader leaves LD_LIBRARY_PATH alone.
 os.environ.pop("LD_LIBRARY_PATH", None)
 if (_given := os.environ.pop("LD_LIBRARY_PATH_ORIG", None)) is not None:
     os.environ["LD_LIBRARY_PATH"] = _given
-# Without this a process that we start of the same bundle would take this one's libraries for its
-# own, and with nothing in LD_LIBRARY_PATH find those of the system, or none.
+# Work-around: PyInstaller 6.22.3 has a process of the same bundle rely on the environment of this
+# one. With nothing in LD_LIBRARY_PATH it would find the libraries of the system, or none.
+# https://github.com/pyinstaller/pyinstaller/pull/8634
+# Remove when its loader leaves LD_LIBRARY_PATH alone.
 os.environ["PYINSTALLER_RESET_ENVIRONMENT"] = "1"
 
 # The program without a console, on Windows, is there for the window only.

@@ -18,9 +18,12 @@ logger = logging.getLogger(__name__)
 
 Record = dict[str, Any]  # an event as described in docs/events.md
 Parse = Callable[[Record], object | None]  # raises ValueError
-# Qt kills a process when its QProcess is destroyed, so these never are (see `gui.start`).
+# Work-around: PySide6 6.11.3 kills a process when its QProcess is destroyed, and waits for its end.
+# So these never are destroyed (see `gui.launch`).
+# https://doc.qt.io/qt-6.12/qttasktree-qprocesstaskdeleter.html
+# Remove when a QProcess can let go of a process that it has started.
 _LET_GO: list[QProcess] = []
-# It also waits until the process has ended: half a minute if a dead mount blocks it.
+# The wait takes half a minute if a dead mount blocks the process.
 _GIVEN_UP: list["Engine"] = []
 LONGEST_EVENT = 16 * 1024 * 1024  # bytes of a line; a line of a speed test has about 10 kB
 SAID_AT_MOST = 4000  # characters of standard error that are kept
