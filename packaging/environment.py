@@ -4,13 +4,17 @@ import os
 import sys
 from pathlib import Path
 
-# The bundle's loader makes Linux search for libraries in the bundle first. Programs that we start,
-# such as a browser or a file manager, must find their own.
+# Work-around: PyInstaller 6.22.3 has Linux look for libraries in the bundle first. Programs that we
+# start, like a browser or a file manager, must find their own.
+# https://github.com/pyinstaller/pyinstaller/issues/1759
+# Remove when its loader leaves LD_LIBRARY_PATH alone.
 os.environ.pop("LD_LIBRARY_PATH", None)
 if (_given := os.environ.pop("LD_LIBRARY_PATH_ORIG", None)) is not None:
     os.environ["LD_LIBRARY_PATH"] = _given
-# Makes a further process of the same bundle set up its own library path. Otherwise it relies on the
-# LD_LIBRARY_PATH of this one, which was removed above, and finds the system's libraries or none.
+# Work-around: PyInstaller 6.22.3 has a process of the same bundle rely on the environment of this
+# one. With nothing in LD_LIBRARY_PATH it would find the libraries of the system, or none.
+# https://github.com/pyinstaller/pyinstaller/pull/8634
+# Remove when its loader leaves LD_LIBRARY_PATH alone.
 os.environ["PYINSTALLER_RESET_ENVIRONMENT"] = "1"
 
 # On Windows, the program without a console only opens the window.

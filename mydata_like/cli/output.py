@@ -111,7 +111,9 @@ class EventLines:
                 self._stream.flush()
             except BrokenPipeError:
                 logger.info("The reader of the events has closed the pipe")
-                # The rest of the buffer must not cause an error when the program ends.
+                # Work-around: Python 3.11 flushes standard output at its end and reports the broken
+                # pipe again. https://docs.python.org/3/library/signal.html#note-on-sigpipe
+                # Remove when Python forgets the buffer of a stream whose reader has gone.
                 os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
                 self._stream = None
 

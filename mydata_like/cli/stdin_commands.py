@@ -33,7 +33,9 @@ def follow_standard_input(
         return  # there is none, as in a windowed program
     if os.isatty(descriptor):
         return
-    # Not by `sys.stdin`: a thread that waits in its lock makes the interpreter's end fatal.
+    # Work-around: Python 3.11 aborts at its end while a daemon thread holds the lock of a standard
+    # stream, so the thread does not read `sys.stdin` but its descriptor.
+    # https://github.com/python/cpython/issues/129536. Remove when that is fixed.
     follow = threading.Thread(
         target=_follow,
         args=(lambda: os.read(descriptor, _PIECE), obey, ended),

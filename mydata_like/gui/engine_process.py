@@ -18,10 +18,12 @@ logger = logging.getLogger(__name__)
 
 Record = dict[str, Any]  # one event; see docs/events.md
 Parse = Callable[[Record], object | None]  # raises ValueError
-# Qt kills a process when its QProcess is destroyed, so these are never destroyed (see
-# `gui.launch`).
+# Work-around: PySide6 6.11.3 kills a process when its QProcess is destroyed, and waits for its end.
+# So these are never destroyed (see `gui.launch`).
+# https://doc.qt.io/qt-6.12/qttasktree-qprocesstaskdeleter.html
+# Remove when a QProcess can let go of a process that it has started.
 _LET_GO: list[QProcess] = []
-# The destructor also waits until the process has ended: 30 s if a dead mount blocks it.
+# The wait takes 30 s if a dead mount blocks the process.
 _GIVEN_UP: list["Engine"] = []
 LONGEST_EVENT = 16 * 1024 * 1024  # bytes in a line; a line of a speed test has about 10 kB
 SAID_AT_MOST = 4000  # characters of standard error that are kept

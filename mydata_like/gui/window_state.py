@@ -20,7 +20,11 @@ class WindowState(QSettings):
     def __init__(self, parent: QObject | None = None) -> None:
         file = _find_file()
         with suppress(OSError, SettingsError):  # then nothing is remembered
-            make_private_file(file)  # Qt keeps the mode of an existing file
+            # Work-around: PySide6 6.11.3 makes files of QSettings with the mode that the umask
+            # allows, but keeps the mode of an existing file.
+            # No report known; see test_all_that_the_window_makes_is_private.
+            # Remove when QSettings can be told the mode.
+            make_private_file(file)
         super().__init__(str(file), QSettings.Format.IniFormat, parent)
 
 

@@ -53,7 +53,9 @@ def lower_priority() -> None:
 if sys.platform == "win32":
 
     def _lower_on_windows() -> None:
-        # Windows' background mode would also cap the working set at 32 MiB.
+        # Work-around: Windows 10 limits the working set to 32 MiB in the background mode, so both
+        # priorities are set instead. https://github.com/osquery/osquery/issues/8149
+        # Remove when Windows has a background mode without this limit.
         process = psutil.Process()
         process.nice(psutil.BELOW_NORMAL_PRIORITY_CLASS)
         process.ionice(psutil.IOPRIO_LOW)

@@ -259,7 +259,10 @@ class UnsoundError(Exception):
     """The file is not a valid ledger."""
 
 
-# If the schema is damaged, SQLite's error message may be impossible to decode.
+# Work-around: Python 3.11 raises UnicodeDecodeError instead of sqlite3.Error if the message of
+# SQLite quotes a damaged schema that is not UTF-8.
+# No report known; see test_damage_never_crashes_and_heals_automatically.
+# Remove when `sqlite3` decodes messages with a replacement character.
 FAILURES = (sqlite3.Error, UnicodeDecodeError)
 
 

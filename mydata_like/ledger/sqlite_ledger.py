@@ -40,7 +40,9 @@ from mydata_like.ledger.sql import PastRunRow, moment, parse_archive, parse_entr
 
 logger = logging.getLogger(__name__)
 
-KEYS_AT_ONCE = 900  # older SQLite takes no more than 999 values in a statement
+# Work-around: SQLite 3.31 and earlier take at most 999 values in a statement.
+# https://www.sqlite.org/limits.html#max_variable_number. Remove when SQLite 3.32 is required.
+KEYS_AT_ONCE = 900
 FILES_AT_ONCE = 190  # of five values each
 ENTRIES_AT_ONCE = 83  # of twelve
 ROWS_AT_ONCE = 1000

@@ -85,7 +85,9 @@ def edit_text(text: str, changes: Mapping[str, object], origin: str = "") -> str
     except _SyntaxError as error:
         raise _broken(origin, error) from None
     edited = _edit(text.replace("\r\n", "\n"), changes)
-    # The editing library supports less of TOML than the reader: verify its result by reading it.
+    # Work-around: tomlkit 0.15.2 supports less of TOML than `tomllib`, so its result is verified by
+    # reading it. https://github.com/python-poetry/tomlkit/issues/571
+    # Remove when tomlkit reads all that `tomllib` reads.
     if wanted is None or edited is None or not _parses_to(edited, wanted):
         raise SettingsError(
             f"{origin or 'The settings file'} cannot be edited here because of its syntax.",

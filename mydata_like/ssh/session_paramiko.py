@@ -152,6 +152,8 @@ class ParamikoStream:
         return taken
 
 
+# Work-around: paramiko 5.1.0 waits without limit in several places.
+# https://github.com/paramiko/paramiko/issues/515. Remove when every wait of it has a time limit.
 class TimeoutSocket(socket.socket):
     """A socket that raises an error if a thread waits `stall_timeout` seconds without progress."""
 
@@ -292,11 +294,11 @@ class _Packets(Packetizer):
 
 
 class _Transport(paramiko.Transport):
-    """Sends nothing on a closed channel, for which sshd would end the connection.
+    """Sends nothing on a closed channel, for which sshd would end the connection."""
 
-    The library builds a message while it holds the channel's lock, and sends it after releasing it.
-    In between, its own thread may confirm that the host has closed the channel.
-    """
+    # Work-around: paramiko 5.1.0 builds a message while it holds the lock of the channel, but sends
+    # it after releasing the lock. In between, its own thread may close the channel.
+    # https://github.com/paramiko/paramiko/issues/1115. Remove when that is fixed.
 
     def __init__(self, wire: socket.socket) -> None:
         self._order = threading.Lock()

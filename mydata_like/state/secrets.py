@@ -215,7 +215,8 @@ _GOOD = (
     "keyring.backends.Windows.WinVaultKeyring",
 )
 _CHAINER = "keyring.backends.chainer.ChainerBackend"
-# Exceptions of the underlying libraries that the backends do not catch.
+# Work-around: keyring 25.7.0 lets exceptions of the libraries below its backends through.
+# https://github.com/jaraco/keyring/issues/514. Remove when all of them are a KeyringError.
 _FOREIGN = (
     ("keyring.errors", "KeyringError"),
     ("secretstorage.exceptions", "SecretStorageException"),
@@ -297,7 +298,8 @@ class KeyringSecrets:
     def save(self, owner: Owner, secret: Secret) -> None:
         service, text = _service(owner), secret.reveal()
         self._ask(lambda vault: vault.set_password(service, owner.account, text))
-        # Some keyrings report success without storing anything.
+        # Work-around: keyring 25.7.0 has a backend that reports success without storing anything.
+        # https://github.com/jaraco/keyring/issues/541. Remove when it raises an error instead.
         kept = self._ask(lambda vault: vault.get_password(service, owner.account))
         if kept != text:
             raise _unusable("did not store the key")
