@@ -147,7 +147,7 @@ class Program(QObject):
 
     def open(self) -> None:
         """Start; the window is shown once the settings are read."""
-        self.presence.leaving.obey_signals()
+        self.presence.shutdown.handle_signals()
         self.controller.open()
 
     def close(self) -> None:
@@ -168,7 +168,7 @@ class Program(QObject):
     def _tell_unsaved(self) -> None:
         title = self.tr("The settings were not saved")
         text = self.tr("Your changes can be restored.")
-        self.presence.banner.tell(Notification(None, title, text, SETTINGS))
+        self.presence.banner.show_notification(Notification(None, title, text, SETTINGS))
 
     @Slot(object)
     def _take_paths(self, paths: tuple[Path, ...]) -> None:
@@ -177,7 +177,9 @@ class Program(QObject):
     @Slot(object)
     def _tell_refusal(self, problem: Problem) -> None:
         said = texts.plain(problem.message).rstrip(".")
-        self.presence.banner.tell(Notification(None, said, texts.plain(problem.hint), ""))
+        self.presence.banner.show_notification(
+            Notification(None, said, texts.plain(problem.hint), "")
+        )
 
     @Slot()
     def _open_dry_run(self) -> None:
@@ -206,9 +208,9 @@ def run_window(start: LaunchOptions, address: str) -> int:
     door = InstanceServer(address, app)
     program = Program(start)
     last_resort.problem_raised.connect(program.controller.problem_raised)
-    door.rung.connect(program.presence.answer)
+    door.request_received.connect(program.presence.handle_request)
     # A signal may arrive before the event loop runs, when there is nothing to quit yet.
-    program.presence.leaving.left.connect(app.quit, Qt.ConnectionType.QueuedConnection)
+    program.presence.shutdown.quit_requested.connect(app.quit, Qt.ConnectionType.QueuedConnection)
     with collected_here(app):
         program.open()
         code = app.exec()

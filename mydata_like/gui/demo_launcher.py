@@ -37,7 +37,7 @@ class DemoLauncher(QObject):
 
     @Slot(object)
     def _fail(self, error: UploaderError) -> None:
-        self._tell(texts.told(error))
+        self._tell(texts.error_text(error))
 
     def _tell(self, why: str) -> None:
         """Report above the active window or dialog that the demonstration cannot start."""

@@ -46,7 +46,7 @@ from mydata_like.gui.theme.widgets import (
     PlainLabel,
     RowIcon,
     icon,
-    size_beside_text,
+    text_icon_size,
 )
 
 Index = QModelIndex | QPersistentModelIndex
@@ -62,7 +62,7 @@ class Navigation(QListWidget):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.viewport().setBackgroundRole(QPalette.ColorRole.Window)
         self.setItemDelegate(_Row(self))
-        self.setIconSize(size_beside_text(self))
+        self.setIconSize(text_icon_size(self))
         self.setMouseTracking(True)
         for leaf in leaves:
             self.addItem(QListWidgetItem(icon(leaf.icon), leaf.title))
@@ -340,7 +340,7 @@ class MainWindow(QMainWindow):
         bar = QToolBar(self.tr("Actions"), self)
         bar.setObjectName("actions")
         bar.setMovable(False)
-        bar.setIconSize(size_beside_text(bar))
+        bar.setIconSize(text_icon_size(bar))
         bar.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         bar.addActions([self._start, self._pause, self._resume, self._stop])
         bar.addSeparator()
@@ -438,7 +438,7 @@ class MainWindow(QMainWindow):
         self._stop.setEnabled(state.phase in (Phase.STARTING, Phase.RUNNING, Phase.PAUSED))
         self._dry_run.setEnabled(state.phase not in (Phase.LOADING, Phase.UNSET))
         self._add.setEnabled(state.phase not in (Phase.LOADING, Phase.UNSET))
-        self._said.set_whole(overview_sentence(state))
+        self._said.set_full_text(overview_sentence(state))
         busy = state.at_work and state.sums.byte_rate > 0
         self._speed.setText(texts.rate(state.sums.byte_rate) if busy else "")
         self._next.setText(self._tell_next(state))

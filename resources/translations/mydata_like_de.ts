@@ -173,7 +173,7 @@
 <context>
     <name>AppShell</name>
     <message>
-        <source>mydata-like goes on</source>
+        <source>mydata-like is still running</source>
         <translation>mydata-like läuft weiter</translation>
     </message>
 </context>
@@ -224,8 +224,8 @@
 <context>
     <name>BundleDialog</name>
     <message>
-        <source>Let it name files and folders</source>
-        <translation>Datei- und Ordnernamen darin lassen</translation>
+        <source>Include names of files and folders</source>
+        <translation>Namen von Dateien und Ordnern aufnehmen</translation>
     </message>
     <message>
         <source>Save…</source>
@@ -248,12 +248,12 @@
         <translation>Text der Datei</translation>
     </message>
     <message>
-        <source>Collecting what helps to find out what went wrong</source>
-        <translation>Gesammelt wird, was beim Suchen des Fehlers hilft</translation>
+        <source>Collecting diagnostic information</source>
+        <translation>Diagnosedaten werden gesammelt</translation>
     </message>
     <message>
-        <source>This is the complete content. It contains no API keys or passwords. Look through it before you send it.</source>
-        <translation>Das ist alles, was darin sein wird. API-Schlüssel und Passwörter sind es nicht. Sehen Sie es durch, bevor Sie es jemandem schicken.</translation>
+        <source>This is the complete content. It contains no API keys or passwords. Review it before you send it.</source>
+        <translation>Das ist der vollständige Inhalt. Er enthält keine API-Schlüssel und keine Passwörter. Prüfen Sie ihn, bevor Sie ihn verschicken.</translation>
     </message>
     <message>
         <source>Save the support bundle</source>
@@ -275,8 +275,8 @@
         <translation>Größe</translation>
     </message>
     <message>
-        <source>Why it stays</source>
-        <translation>Warum sie bleibt</translation>
+        <source>Reason</source>
+        <translation>Grund</translation>
     </message>
 </context>
 <context>
@@ -476,12 +476,12 @@
         <translation>Ihre Daten, sicher auf dem Server</translation>
     </message>
     <message>
-        <source>This program uploads the files of an instrument to a MyTardis server and proves that every byte arrived. The set-up takes five short steps.</source>
-        <translation>Dieses Programm bringt die Dateien eines Instruments zu einem MyTardis-Server und beweist, dass jedes Byte angekommen ist. Das Einrichten dauert fünf kurze Schritte.</translation>
-    </message>
-    <message>
         <source>Set &amp;up…</source>
         <translation>Einri&amp;chten …</translation>
+    </message>
+    <message>
+        <source>This program uploads the files of an instrument to a MyTardis server and verifies that every byte arrived. The set-up takes five short steps.</source>
+        <translation>Dieses Programm lädt die Dateien eines Instruments auf einen MyTardis-Server und prüft, dass jedes Byte angekommen ist. Die Einrichtung besteht aus fünf kurzen Schritten.</translation>
     </message>
     <message>
         <source>Try the de&amp;mo</source>
@@ -515,21 +515,21 @@
         <translation>Größe</translation>
     </message>
     <message>
-        <source>Not well</source>
-        <translation>Nicht in Ordnung</translation>
+        <source>Not verified</source>
+        <translation>Nicht geprüft</translation>
     </message>
     <message>
-        <source>All that follows</source>
-        <translation>Alles Weitere</translation>
+        <source>All further entries</source>
+        <translation>Alle weiteren Einträge</translation>
+    </message>
+    <message>
+        <source>%1 of %2</source>
+        <comment>number of files of a total</comment>
+        <translation>%1 von %2</translation>
     </message>
     <message>
         <source>Your account</source>
         <translation>Ihr Konto</translation>
-    </message>
-    <message>
-        <source>%1 of %2</source>
-        <comment>so many files of so many</comment>
-        <translation>%1 von %2</translation>
     </message>
     <message numerus="yes">
         <source>%Ln failed</source>
@@ -592,8 +592,8 @@
         <translation>In diesem Lauf keine weiteren Dateien aus diesem Ordner senden</translation>
     </message>
     <message>
-        <source>Send files that were left or failed in this run after all</source>
-        <translation>Zurückgestellte und fehlgeschlagene Dateien doch noch in diesem Lauf senden</translation>
+        <source>Send files of this folder that were left out or failed in this run</source>
+        <translation>Ausgelassene und fehlgeschlagene Dateien dieses Ordners noch in diesem Lauf senden</translation>
     </message>
     <message>
         <source>The folders appear here after the first run.</source>
@@ -702,14 +702,6 @@
         <translation>Zu löschende Dateien</translation>
     </message>
     <message>
-        <source>Files that stay</source>
-        <translation>Dateien, die bleiben</translation>
-    </message>
-    <message>
-        <source>Asking the server and reading the files once more</source>
-        <translation>Der Server wird gefragt, und die Dateien werden noch einmal gelesen</translation>
-    </message>
-    <message>
         <source>Nothing is deleted yet.</source>
         <translation>Noch ist nichts gelöscht.</translation>
     </message>
@@ -725,14 +717,6 @@
         </translation>
     </message>
     <message>
-        <source>The server verifies its copies again, and each file is read once more, right before it goes.</source>
-        <translation>Der Server prüft seine Kopien noch einmal, und jede Datei wird noch einmal gelesen, unmittelbar bevor sie gelöscht wird.</translation>
-    </message>
-    <message>
-        <source>The server has a verified copy of each, with the same size and checksum. It is asked to verify them again before anything is deleted. Folders stay. Deleted files do not go to the wastebasket.</source>
-        <translation>Der Server hat von jeder eine geprüfte Kopie mit gleicher Größe und Prüfsumme. Er wird gebeten, sie noch einmal zu prüfen, bevor etwas gelöscht wird. Ordner bleiben. Gelöschte Dateien kommen nicht in den Papierkorb.</translation>
-    </message>
-    <message>
         <source>Can be deleted (%1)</source>
         <translation>Kann gelöscht werden (%1)</translation>
     </message>
@@ -745,8 +729,20 @@
         <translation>Hier kann nichts gelöscht werden</translation>
     </message>
     <message>
-        <source>Why each file stays is listed below.</source>
-        <translation>Warum jede Datei bleibt, steht unten.</translation>
+        <source>Files to keep</source>
+        <translation>Dateien, die bleiben</translation>
+    </message>
+    <message>
+        <source>Checking the server and reading the files again</source>
+        <translation>Der Server wird abgefragt, und die Dateien werden noch einmal gelesen</translation>
+    </message>
+    <message>
+        <source>The server verifies its copies again, and each file is read again, right before it is deleted.</source>
+        <translation>Der Server prüft seine Kopien noch einmal, und jede Datei wird noch einmal gelesen, unmittelbar bevor sie gelöscht wird.</translation>
+    </message>
+    <message>
+        <source>The reason for each file is listed below.</source>
+        <translation>Der Grund steht unten bei jeder Datei.</translation>
     </message>
     <message numerus="yes">
         <source>%Ln file(s) can be deleted: %1</source>
@@ -754,6 +750,10 @@
             <numerusform>%Ln Datei kann gelöscht werden: %1</numerusform>
             <numerusform>%Ln Dateien können gelöscht werden: %1</numerusform>
         </translation>
+    </message>
+    <message>
+        <source>The server has a verified copy of each, with the same size and checksum. It verifies them again before anything is deleted. Folders are kept. Deleted files are not moved to the trash.</source>
+        <translation>Der Server hat von jeder Datei eine geprüfte Kopie mit gleicher Größe und Prüfsumme. Er prüft sie noch einmal, bevor etwas gelöscht wird. Ordner bleiben erhalten. Gelöschte Dateien kommen nicht in den Papierkorb.</translation>
     </message>
     <message numerus="yes">
         <source>Delete %Ln file(s)</source>
@@ -778,11 +778,11 @@
         <translation>Nichts wurde gelöscht</translation>
     </message>
     <message>
-        <source>Every deletion is noted in freed.jsonl, in the state folder.</source>
-        <translation>Jede Löschung ist in freed.jsonl vermerkt, im Ordner des Zustands.</translation>
+        <source>Every deletion is recorded in freed.jsonl in the state folder.</source>
+        <translation>Jede Löschung wird in freed.jsonl im Zustandsordner festgehalten.</translation>
     </message>
     <message>
-        <source>Stays (%1)</source>
+        <source>Kept (%1)</source>
         <translation>Bleibt (%1)</translation>
     </message>
     <message numerus="yes">
@@ -1077,8 +1077,8 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Meldung</translation>
     </message>
     <message>
-        <source>Written by</source>
-        <translation>Geschrieben von</translation>
+        <source>Source</source>
+        <translation>Quelle</translation>
     </message>
     <message>
         <source>Detail</source>
@@ -1524,12 +1524,12 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Beenden</translation>
     </message>
     <message>
-        <source>An upload goes on.</source>
+        <source>An upload is active.</source>
         <translation>Ein Upload läuft.</translation>
     </message>
     <message>
-        <source>It can continue without the window. If it is stopped, the next run continues.</source>
-        <translation>Er kann ohne das Fenster weiterlaufen. Wird er angehalten, setzt der nächste ihn fort.</translation>
+        <source>It can continue without the window. If you stop it, the next run continues.</source>
+        <translation>Er kann ohne das Fenster weiterlaufen. Wenn Sie ihn anhalten, setzt der nächste Lauf ihn fort.</translation>
     </message>
     <message>
         <source>Quit and &amp;leave the upload running</source>
@@ -1540,8 +1540,8 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Upload a&amp;nhalten und beenden</translation>
     </message>
     <message>
-        <source>&amp;Stay</source>
-        <translation>&amp;Bleiben</translation>
+        <source>&amp;Cancel</source>
+        <translation>A&amp;bbrechen</translation>
     </message>
 </context>
 <context>
@@ -1684,8 +1684,8 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
 <context>
     <name>SetByServer</name>
     <message>
-        <source>The server decides some settings</source>
-        <translation>Der Server bestimmt einige Einstellungen</translation>
+        <source>The server sets some settings</source>
+        <translation>Der Server legt einige Einstellungen fest</translation>
     </message>
     <message>
         <source>Ask the facility&apos;s administrator whether this is intended. What you save in the settings takes precedence until the server&apos;s settings change again.</source>
@@ -1899,12 +1899,12 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
 <context>
     <name>ShutdownController</name>
     <message>
-        <source>The program goes on in the tray. Quit is in its menu there.</source>
-        <translation>Das Programm läuft im Infobereich weiter. „Beenden“ steht dort in seinem Menü.</translation>
+        <source>The program keeps running in the tray. Use Quit in its menu to end it.</source>
+        <translation>Das Programm läuft im Infobereich weiter. Mit „Beenden“ in seinem Menü wird es beendet.</translation>
     </message>
     <message>
-        <source>The program goes on as a small window, since there is no tray here.</source>
-        <translation>Das Programm läuft als kleines Fenster weiter, da es hier keinen Infobereich gibt.</translation>
+        <source>The program keeps running in a minimized window, since there is no tray.</source>
+        <translation>Das Programm läuft in einem minimierten Fenster weiter, da es keinen Infobereich gibt.</translation>
     </message>
 </context>
 <context>
@@ -2098,8 +2098,8 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>gefunden, noch nicht gesendet</translation>
     </message>
     <message>
-        <source>changed here, not there</source>
-        <translation>hier geändert, dort noch nicht</translation>
+        <source>changed on this computer only</source>
+        <translation>nur auf diesem Computer geändert</translation>
     </message>
     <message>
         <source>waiting</source>
@@ -2182,12 +2182,12 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Nichts</translation>
     </message>
     <message>
-        <source>%1; the oldest was made %2</source>
-        <translation>%1; die älteste entstand %2</translation>
-    </message>
-    <message>
         <source>Cannot be read</source>
         <translation>Nicht lesbar</translation>
+    </message>
+    <message>
+        <source>%1; the oldest is from %2</source>
+        <translation>%1; die älteste ist von %2</translation>
     </message>
     <message numerus="yes">
         <source>%Ln left out</source>
@@ -2246,6 +2246,14 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <source>Nothing had to be sent.</source>
         <translation>Es war nichts zu senden.</translation>
     </message>
+    <message>
+        <source>A run starts when they no longer change.</source>
+        <translation>Ein Lauf beginnt, wenn sie sich nicht mehr ändern.</translation>
+    </message>
+    <message>
+        <source>Press Start, or set a schedule in the settings.</source>
+        <translation>Drücken Sie „Start“, oder legen Sie in den Einstellungen einen Zeitplan fest.</translation>
+    </message>
     <message numerus="yes">
         <source>%Ln file(s), %1 in %2</source>
         <translation>
@@ -2256,14 +2264,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>With new files</source>
         <translation>Bei neuen Dateien</translation>
-    </message>
-    <message>
-        <source>A run starts when they have settled.</source>
-        <translation>Ein Lauf beginnt, wenn sie sich nicht mehr ändern.</translation>
-    </message>
-    <message>
-        <source>A run begins with Start, or by a schedule in the settings.</source>
-        <translation>Ein Lauf beginnt mit „Start“ oder nach einem Zeitplan in den Einstellungen.</translation>
     </message>
     <message>
         <source>Not planned</source>
@@ -2315,8 +2315,8 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>wird gezählt …</translation>
     </message>
     <message>
-        <source>No name here contains “%1”.</source>
-        <translation>Kein Name hier enthält „%1“.</translation>
+        <source>No name contains “%1”.</source>
+        <translation>Kein Name enthält „%1“.</translation>
     </message>
     <message>
         <source>No matching rows.</source>
@@ -2445,10 +2445,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Abbrechen</translation>
     </message>
     <message>
-        <source>Travelling now</source>
-        <translation>Gerade unterwegs</translation>
-    </message>
-    <message>
         <source>Files</source>
         <translation>Dateien</translation>
     </message>
@@ -2465,8 +2461,12 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Alle Dateien</translation>
     </message>
     <message>
-        <source>On their way</source>
-        <translation>Unterwegs</translation>
+        <source>Active transfers</source>
+        <translation>Laufende Übertragungen</translation>
+    </message>
+    <message>
+        <source>In progress</source>
+        <translation>In Arbeit</translation>
     </message>
     <message>
         <source>Verified</source>
@@ -2568,8 +2568,8 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Entfernen…</translation>
     </message>
     <message>
-        <source>becomes %1</source>
-        <translation>wird zu %1</translation>
+        <source>uploaded as %1</source>
+        <translation>wird als %1 hochgeladen</translation>
     </message>
     <message>
         <source>not scanned yet</source>
@@ -2622,8 +2622,8 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Kein Lauf hat eine Datei dieses Namens gefunden.</translation>
     </message>
     <message>
-        <source>Asking the server</source>
-        <translation>Der Server wird gefragt</translation>
+        <source>Checking the server</source>
+        <translation>Der Server wird abgefragt</translation>
     </message>
     <message>
         <source>Where is this file?</source>
@@ -2642,7 +2642,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     </message>
 </context>
 <context>
-    <name>_Invitation</name>
+    <name>_EmptyState</name>
     <message>
         <source>&amp;Test now</source>
         <translation>&amp;Jetzt testen</translation>
@@ -2670,8 +2670,12 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>„Start“ macht dort weiter, wo der Lauf aufhörte.</translation>
     </message>
     <message>
-        <source>The oldest of them was made %1.</source>
-        <translation>Die älteste davon entstand %1.</translation>
+        <source>The oldest of them is from %1.</source>
+        <translation>Die älteste davon ist von %1.</translation>
+    </message>
+    <message>
+        <source>&amp;Continue</source>
+        <translation>&amp;Fortsetzen</translation>
     </message>
     <message numerus="yes">
         <source>%Ln other file(s) are safe there.</source>
@@ -2686,10 +2690,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
             <numerusform>%Ln Datei wurde absichtlich ausgelassen.</numerusform>
             <numerusform>%Ln Dateien wurden absichtlich ausgelassen.</numerusform>
         </translation>
-    </message>
-    <message>
-        <source>&amp;Go on</source>
-        <translation>&amp;Fortfahren</translation>
     </message>
     <message>
         <source>Show pro&amp;blems</source>
@@ -2847,14 +2847,163 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     </message>
 </context>
 <context>
-    <name>herald</name>
+    <name>layouts</name>
     <message>
-        <source>Nothing is uploaded</source>
+        <source>User name / Dataset</source>
+        <translation>Benutzername / Datensatz</translation>
+    </message>
+    <message>
+        <source>E-mail address / Dataset</source>
+        <translation>E-Mail-Adresse / Datensatz</translation>
+    </message>
+    <message>
+        <source>User name / Experiment / Dataset</source>
+        <translation>Benutzername / Experiment / Datensatz</translation>
+    </message>
+    <message>
+        <source>E-mail address / Experiment / Dataset</source>
+        <translation>E-Mail-Adresse / Experiment / Datensatz</translation>
+    </message>
+    <message>
+        <source>User name / “MyTardis” / Experiment / Dataset</source>
+        <translation>Benutzername / „MyTardis“ / Experiment / Datensatz</translation>
+    </message>
+    <message>
+        <source>User group / Instrument / Full name / Dataset</source>
+        <translation>Benutzergruppe / Instrument / Voller Name / Datensatz</translation>
+    </message>
+    <message>
+        <source>User group / Dataset</source>
+        <translation>Benutzergruppe / Datensatz</translation>
+    </message>
+    <message>
+        <source>User group / Experiment / Dataset</source>
+        <translation>Benutzergruppe / Experiment / Datensatz</translation>
+    </message>
+    <message>
+        <source>Experiment / Dataset</source>
+        <translation>Experiment / Datensatz</translation>
+    </message>
+    <message>
+        <source>Dataset</source>
+        <translation>Datensatz</translation>
+    </message>
+</context>
+<context>
+    <name>limits</name>
+    <message>
+        <source>the disk of this computer</source>
+        <translation>die Festplatte dieses Computers</translation>
+    </message>
+    <message>
+        <source>the processors of this computer</source>
+        <translation>die Prozessoren dieses Computers</translation>
+    </message>
+    <message>
+        <source>the server that stores the files</source>
+        <translation>der Server, der die Dateien speichert</translation>
+    </message>
+    <message>
+        <source>the server&apos;s verification</source>
+        <translation>die Prüfung durch den Server</translation>
+    </message>
+    <message>
+        <source>local disk</source>
+        <translation>lokale Festplatte</translation>
+    </message>
+    <message>
+        <source>local processors</source>
+        <translation>lokale Prozessoren</translation>
+    </message>
+    <message>
+        <source>latency</source>
+        <translation>Latenz</translation>
+    </message>
+    <message>
+        <source>server storage</source>
+        <translation>Serverspeicher</translation>
+    </message>
+    <message>
+        <source>bandwidth limit</source>
+        <translation>Bandbreite</translation>
+    </message>
+    <message>
+        <source>server responses</source>
+        <translation>Serverantworten</translation>
+    </message>
+    <message>
+        <source>network or server</source>
+        <translation>Netz oder Server</translation>
+    </message>
+    <message>
+        <source>the network, or an overloaded server</source>
+        <translation>das Netz oder ein überlasteter Server</translation>
+    </message>
+    <message>
+        <source>the latency to the server</source>
+        <translation>die Latenz zum Server</translation>
+    </message>
+    <message>
+        <source>the configured bandwidth</source>
+        <translation>die eingestellte Bandbreite</translation>
+    </message>
+    <message>
+        <source>the server&apos;s responses to requests</source>
+        <translation>die Antworten des Servers auf Anfragen</translation>
+    </message>
+    <message>
+        <source>verification</source>
+        <translation>Prüfung</translation>
+    </message>
+</context>
+<context>
+    <name>marks</name>
+    <message>
+        <source>Registered</source>
+        <translation>Eingetragen</translation>
+    </message>
+    <message>
+        <source>Failed</source>
+        <translation>Gescheitert</translation>
+    </message>
+    <message>
+        <source>Left out</source>
+        <translation>Ausgelassen</translation>
+    </message>
+    <message>
+        <source>Not sent yet</source>
+        <translation>Noch nicht gesendet</translation>
+    </message>
+    <message>
+        <source>Sent</source>
+        <translation>Gesendet</translation>
+    </message>
+    <message>
+        <source>Being replaced</source>
+        <translation>Wird ersetzt</translation>
+    </message>
+    <message>
+        <source>Verified</source>
+        <translation>Geprüft</translation>
+    </message>
+    <message>
+        <source>Changed on this computer only</source>
+        <translation>Nur auf diesem Computer geändert</translation>
+    </message>
+    <message>
+        <source>Waiting</source>
+        <translation>Wartend</translation>
+    </message>
+</context>
+<context>
+    <name>notifications</name>
+    <message>
+        <source>Nothing is being uploaded</source>
         <translation>Nichts wird hochgeladen</translation>
     </message>
     <message>
-        <source>Something needs you</source>
-        <translation>Etwas braucht Sie</translation>
+        <source>Action required</source>
+        <translation>Handlung erforderlich</translation>
     </message>
     <message numerus="yes">
         <source>%n file(s) could not be uploaded.</source>
@@ -2910,155 +3059,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     </message>
 </context>
 <context>
-    <name>layouts</name>
-    <message>
-        <source>User name / Dataset</source>
-        <translation>Benutzername / Datensatz</translation>
-    </message>
-    <message>
-        <source>E-mail address / Dataset</source>
-        <translation>E-Mail-Adresse / Datensatz</translation>
-    </message>
-    <message>
-        <source>User name / Experiment / Dataset</source>
-        <translation>Benutzername / Experiment / Datensatz</translation>
-    </message>
-    <message>
-        <source>E-mail address / Experiment / Dataset</source>
-        <translation>E-Mail-Adresse / Experiment / Datensatz</translation>
-    </message>
-    <message>
-        <source>User name / “MyTardis” / Experiment / Dataset</source>
-        <translation>Benutzername / „MyTardis“ / Experiment / Datensatz</translation>
-    </message>
-    <message>
-        <source>User group / Instrument / Full name / Dataset</source>
-        <translation>Benutzergruppe / Instrument / Voller Name / Datensatz</translation>
-    </message>
-    <message>
-        <source>User group / Dataset</source>
-        <translation>Benutzergruppe / Datensatz</translation>
-    </message>
-    <message>
-        <source>User group / Experiment / Dataset</source>
-        <translation>Benutzergruppe / Experiment / Datensatz</translation>
-    </message>
-    <message>
-        <source>Experiment / Dataset</source>
-        <translation>Experiment / Datensatz</translation>
-    </message>
-    <message>
-        <source>Dataset</source>
-        <translation>Datensatz</translation>
-    </message>
-</context>
-<context>
-    <name>limits</name>
-    <message>
-        <source>the disk of this computer</source>
-        <translation>die Festplatte dieses Computers</translation>
-    </message>
-    <message>
-        <source>the processors of this computer</source>
-        <translation>die Prozessoren dieses Computers</translation>
-    </message>
-    <message>
-        <source>the network, or a server too busy to read</source>
-        <translation>das Netz oder ein überlasteter Server</translation>
-    </message>
-    <message>
-        <source>the long way to the server</source>
-        <translation>der weite Weg zum Server</translation>
-    </message>
-    <message>
-        <source>the server that stores the files</source>
-        <translation>der Server, der die Dateien speichert</translation>
-    </message>
-    <message>
-        <source>the bandwidth that is set</source>
-        <translation>die eingestellte Bandbreite</translation>
-    </message>
-    <message>
-        <source>the server&apos;s answers to requests</source>
-        <translation>die Antworten des Servers auf Anfragen</translation>
-    </message>
-    <message>
-        <source>the server&apos;s verification</source>
-        <translation>die Prüfung durch den Server</translation>
-    </message>
-    <message>
-        <source>disk here</source>
-        <translation>Festplatte hier</translation>
-    </message>
-    <message>
-        <source>processors here</source>
-        <translation>Prozessoren hier</translation>
-    </message>
-    <message>
-        <source>network or server</source>
-        <translation>Netz oder Server</translation>
-    </message>
-    <message>
-        <source>long way</source>
-        <translation>weiter Weg</translation>
-    </message>
-    <message>
-        <source>server&apos;s storage</source>
-        <translation>Serverspeicher</translation>
-    </message>
-    <message>
-        <source>set bandwidth</source>
-        <translation>Bandbreite</translation>
-    </message>
-    <message>
-        <source>server&apos;s answers</source>
-        <translation>Serverantworten</translation>
-    </message>
-    <message>
-        <source>verification</source>
-        <translation>Prüfung</translation>
-    </message>
-</context>
-<context>
-    <name>marks</name>
-    <message>
-        <source>Registered</source>
-        <translation>Eingetragen</translation>
-    </message>
-    <message>
-        <source>Failed</source>
-        <translation>Gescheitert</translation>
-    </message>
-    <message>
-        <source>Left out</source>
-        <translation>Ausgelassen</translation>
-    </message>
-    <message>
-        <source>Not sent yet</source>
-        <translation>Noch nicht gesendet</translation>
-    </message>
-    <message>
-        <source>Sent</source>
-        <translation>Gesendet</translation>
-    </message>
-    <message>
-        <source>Being replaced</source>
-        <translation>Wird ersetzt</translation>
-    </message>
-    <message>
-        <source>Verified</source>
-        <translation>Geprüft</translation>
-    </message>
-    <message>
-        <source>Changed here, not there</source>
-        <translation>Hier geändert, dort noch nicht</translation>
-    </message>
-    <message>
-        <source>Waiting</source>
-        <translation>Wartend</translation>
-    </message>
-</context>
-<context>
     <name>pages</name>
     <message>
         <source>Overview</source>
@@ -3100,16 +3100,16 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Wann</translation>
     </message>
     <message>
-        <source>Why</source>
-        <translation>Warum</translation>
-    </message>
-    <message>
         <source>Outcome</source>
         <translation>Ergebnis</translation>
     </message>
     <message>
         <source>Files sent</source>
         <translation>Gesendet</translation>
+    </message>
+    <message>
+        <source>Reason</source>
+        <translation>Grund</translation>
     </message>
     <message>
         <source>Size</source>
@@ -3132,8 +3132,19 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Von Hand</translation>
     </message>
     <message>
-        <source>At the start</source>
-        <translation>Beim Start</translation>
+        <source>At program start</source>
+        <translation>Beim Programmstart</translation>
+    </message>
+    <message>
+        <source>Second attempt</source>
+        <translation>Zweiter Versuch</translation>
+    </message>
+    <message numerus="yes">
+        <source>Cut off, %Ln file(s) unfinished</source>
+        <translation>
+            <numerusform>Abgebrochen, %Ln Datei offen</numerusform>
+            <numerusform>Abgebrochen, %Ln Dateien offen</numerusform>
+        </translation>
     </message>
     <message>
         <source>Settings were saved</source>
@@ -3164,10 +3175,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Nur ein Ordner</translation>
     </message>
     <message>
-        <source>Second try</source>
-        <translation>Zweiter Versuch</translation>
-    </message>
-    <message>
         <source>Folders were added</source>
         <translation>Ordner kamen hinzu</translation>
     </message>
@@ -3186,13 +3193,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Cut off</source>
         <translation>Abgebrochen</translation>
-    </message>
-    <message numerus="yes">
-        <source>Cut off, %Ln file(s) open</source>
-        <translation>
-            <numerusform>Abgebrochen, %Ln Datei offen</numerusform>
-            <numerusform>Abgebrochen, %Ln Dateien offen</numerusform>
-        </translation>
     </message>
     <message numerus="yes">
         <source>%Ln file(s) failed</source>
@@ -4796,10 +4796,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Hier geändert</translation>
     </message>
     <message>
-        <source>Seen by a run</source>
-        <translation>Von einem Lauf gesehen</translation>
-    </message>
-    <message>
         <source>Sent</source>
         <translation>Gesendet</translation>
     </message>
@@ -4812,40 +4808,12 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Vom Server geprüft</translation>
     </message>
     <message>
-        <source>not these bytes; the next run sends them</source>
-        <translation>nicht dieser Inhalt; der nächste Lauf sendet ihn</translation>
-    </message>
-    <message>
         <source>it may have changed since; the next run checks it</source>
         <translation>vielleicht seither geändert; der nächste Lauf prüft es</translation>
     </message>
     <message>
-        <source>not yet; the next run goes on here</source>
-        <translation>noch nicht; der nächste Lauf macht hier weiter</translation>
-    </message>
-    <message>
         <source>not yet</source>
         <translation>noch nicht</translation>
-    </message>
-    <message>
-        <source>kept together with others in the archive %1</source>
-        <translation>zusammen mit anderen im Archiv %1</translation>
-    </message>
-    <message>
-        <source>It is not in the data folder and was never dropped onto the window.</source>
-        <translation>Es liegt nicht im Datenordner und wurde nie auf dem Fenster abgelegt.</translation>
-    </message>
-    <message>
-        <source>No run has come across it. It may be new, or left out by the layout.</source>
-        <translation>Kein Lauf ist ihm begegnet. Es mag neu sein, oder der Aufbau lässt es aus.</translation>
-    </message>
-    <message>
-        <source>Neither this computer nor the list of sent files has it.</source>
-        <translation>Weder dieser Computer noch die Liste gesendeter Dateien hat es.</translation>
-    </message>
-    <message>
-        <source>No: as far as is known, it exists only here</source>
-        <translation>Nein: Soweit bekannt, gibt es das nur hier</translation>
     </message>
     <message>
         <source>There is no such file</source>
@@ -4856,12 +4824,52 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Es ist nicht mehr auf diesem Computer</translation>
     </message>
     <message>
-        <source>The server had a verified copy when it was last asked.</source>
-        <translation>Der Server hatte eine geprüfte Kopie, als er zuletzt gefragt wurde.</translation>
+        <source>Found by a run</source>
+        <translation>Von einem Lauf gefunden</translation>
+    </message>
+    <message>
+        <source>not in this version; the next run sends it</source>
+        <translation>nicht in dieser Fassung; der nächste Lauf sendet sie</translation>
+    </message>
+    <message>
+        <source>not yet; the next run continues here</source>
+        <translation>noch nicht; der nächste Lauf macht hier weiter</translation>
+    </message>
+    <message>
+        <source>stored with other files in the archive %1</source>
+        <translation>mit anderen Dateien im Archiv %1 gespeichert</translation>
+    </message>
+    <message>
+        <source>It is not in the data folder, and was never added in this window.</source>
+        <translation>Es liegt nicht im Datenordner und wurde nie in diesem Fenster hinzugefügt.</translation>
+    </message>
+    <message>
+        <source>No run has found it. It may be new, or excluded by the layout.</source>
+        <translation>Kein Lauf hat es gefunden. Es ist vielleicht neu, oder der Aufbau schließt es aus.</translation>
+    </message>
+    <message>
+        <source>It is neither on this computer nor in the list of sent files.</source>
+        <translation>Es ist weder auf diesem Computer noch in der Liste der gesendeten Dateien.</translation>
+    </message>
+    <message>
+        <source>No: as far as is known, it exists only on this computer</source>
+        <translation>Nein: Soweit bekannt, gibt es das nur auf diesem Computer</translation>
+    </message>
+    <message>
+        <source>The server had a verified copy when it was last checked.</source>
+        <translation>Der Server hatte bei der letzten Abfrage eine geprüfte Kopie.</translation>
     </message>
     <message>
         <source>As far as is known, the server has no verified copy.</source>
         <translation>Soweit bekannt, hat der Server keine geprüfte Kopie davon.</translation>
+    </message>
+    <message>
+        <source>It was safe when the server was last checked</source>
+        <translation>Bei der letzten Abfrage des Servers war es sicher</translation>
+    </message>
+    <message>
+        <source>Use Check now to find out whether you may delete it.</source>
+        <translation>Mit „Jetzt prüfen“ erfahren Sie, ob Sie es löschen dürfen.</translation>
     </message>
     <message>
         <source>No: it has changed since it was sent</source>
@@ -4876,59 +4884,57 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Nein: Es ist nicht auf dem Server</translation>
     </message>
     <message>
-        <source>It cannot be looked at now</source>
-        <translation>Es kann gerade nicht angesehen werden</translation>
+        <source>It cannot be read now</source>
+        <translation>Es kann gerade nicht gelesen werden</translation>
+    </message>
+    <message>
+        <source>The next run sends the current version.</source>
+        <translation>Der nächste Lauf sendet die aktuelle Fassung.</translation>
+    </message>
+    <message>
+        <source>The next run checks it, and sends it if it has changed.</source>
+        <translation>Der nächste Lauf prüft es und sendet es, wenn es sich geändert hat.</translation>
+    </message>
+    <message numerus="yes">
+        <source>No: %Ln file(s) in it are not safe yet</source>
+        <translation>
+            <numerusform>Nein: %Ln Datei darin ist noch nicht sicher</numerusform>
+            <numerusform>Nein: %Ln Dateien darin sind noch nicht sicher</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Use Check now to find out which of the others you may delete.</source>
+        <translation>Mit „Jetzt prüfen“ erfahren Sie, welche der anderen Sie löschen dürfen.</translation>
+    </message>
+    <message>
+        <source>All files that runs found in it were safe when the server was last checked</source>
+        <translation>Alle Dateien, die Läufe darin gefunden haben, waren bei der letzten Abfrage des Servers sicher</translation>
+    </message>
+    <message numerus="yes">
+        <source>No: %Ln file(s) must be kept</source>
+        <translation>
+            <numerusform>Nein: %Ln Datei muss bleiben</numerusform>
+            <numerusform>Nein: %Ln Dateien müssen bleiben</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln file(s) can be deleted. The first one to keep is %1: %2</source>
+        <translation>
+            <numerusform>%Ln Datei kann gelöscht werden. Die erste, die bleibt, ist %1: %2</numerusform>
+            <numerusform>%Ln Dateien können gelöscht werden. Die erste, die bleibt, ist %1: %2</numerusform>
+        </translation>
     </message>
     <message>
         <source>No: the server has an earlier version</source>
         <translation>Nein: Der Server hat einen früheren Stand davon</translation>
     </message>
     <message>
-        <source>The next run sends it as it is now.</source>
-        <translation>Der nächste Lauf sendet es, wie es jetzt ist.</translation>
-    </message>
-    <message>
-        <source>All files that runs have found in it were safe when the server was last asked</source>
-        <translation>Alle Dateien, die Läufe darin gefunden haben, waren sicher, als der Server zuletzt gefragt wurde</translation>
-    </message>
-    <message>
-        <source>The server has a verified copy with the same size and checksum, and the local file was read once more (%1). Free space has the server verify its copy again before it deletes.</source>
-        <translation>Der Server hat eine geprüfte Kopie mit gleicher Größe und Prüfsumme, und die lokale Datei wurde noch einmal gelesen (%1). „Platz schaffen“ lässt den Server seine Kopie vor dem Löschen noch einmal prüfen.</translation>
-    </message>
-    <message>
-        <source>The server has a verified copy of each, with the same size and checksum, and the local files were read once more (%1). Free space has the server verify its copies again before it deletes.</source>
-        <translation>Der Server hat von jeder eine geprüfte Kopie mit gleicher Größe und Prüfsumme, und die lokalen Dateien wurden noch einmal gelesen (%1). „Platz schaffen“ lässt den Server seine Kopien vor dem Löschen noch einmal prüfen.</translation>
-    </message>
-    <message>
         <source>No: the server has not verified it yet</source>
         <translation>Nein: Der Server hat es noch nicht geprüft</translation>
     </message>
     <message>
-        <source>It was safe when the server was last asked</source>
-        <translation>Es war sicher, als der Server zuletzt gefragt wurde</translation>
-    </message>
-    <message>
-        <source>Only a fresh check tells whether you may delete it.</source>
-        <translation>Nur eine frische Prüfung sagt, ob Sie es löschen dürfen.</translation>
-    </message>
-    <message>
-        <source>The next run checks it, and sends it if it is another file now.</source>
-        <translation>Der nächste Lauf prüft es und sendet es, wenn es jetzt eine andere Datei ist.</translation>
-    </message>
-    <message>
         <source>Check that its drive is connected, and that you may read it.</source>
         <translation>Prüfen Sie, ob das Laufwerk verbunden ist und ob Sie es lesen dürfen.</translation>
-    </message>
-    <message numerus="yes">
-        <source>No: %Ln file(s) of it are not safe yet</source>
-        <translation>
-            <numerusform>Nein: %Ln Datei davon ist noch nicht sicher</numerusform>
-            <numerusform>Nein: %Ln Dateien davon sind noch nicht sicher</numerusform>
-        </translation>
-    </message>
-    <message>
-        <source>Those that are can be freed; a check tells which.</source>
-        <translation>Die sicheren können gelöscht werden; eine Prüfung sagt, welche.</translation>
     </message>
     <message>
         <source>There are no files in it</source>
@@ -4938,6 +4944,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <source>Yes, you may delete it</source>
         <translation>Ja, Sie dürfen es löschen</translation>
     </message>
+    <message>
+        <source>The server has a verified copy with the same size and checksum, and the local file was read again (%1). Free space lets the server verify its copy again before it deletes.</source>
+        <translation>Der Server hat eine geprüfte Kopie mit gleicher Größe und Prüfsumme, und die lokale Datei wurde noch einmal gelesen (%1). „Platz schaffen“ lässt den Server seine Kopie vor dem Löschen noch einmal prüfen.</translation>
+    </message>
     <message numerus="yes">
         <source>Yes, you may delete all %Ln file(s)</source>
         <translation>
@@ -4946,22 +4956,12 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         </translation>
     </message>
     <message>
+        <source>The server has a verified copy of each, with the same size and checksum, and the local files were read again (%1). Free space lets the server verify its copies again before it deletes.</source>
+        <translation>Der Server hat von jeder Datei eine geprüfte Kopie mit gleicher Größe und Prüfsumme, und die lokalen Dateien wurden noch einmal gelesen (%1). „Platz schaffen“ lässt den Server seine Kopien vor dem Löschen noch einmal prüfen.</translation>
+    </message>
+    <message>
         <source>No: keep it</source>
         <translation>Nein: Behalten Sie es</translation>
-    </message>
-    <message numerus="yes">
-        <source>No: %Ln file(s) have to stay</source>
-        <translation>
-            <numerusform>Nein: %Ln Datei muss bleiben</numerusform>
-            <numerusform>Nein: %Ln Dateien müssen bleiben</numerusform>
-        </translation>
-    </message>
-    <message numerus="yes">
-        <source>%Ln file(s) may go. The first that stays is %1: %2</source>
-        <translation>
-            <numerusform>%Ln Datei darf gehen. Die erste, die bleibt, ist %1: %2</numerusform>
-            <numerusform>%Ln Dateien dürfen gehen. Die erste, die bleibt, ist %1: %2</numerusform>
-        </translation>
     </message>
 </context>
 <context>

@@ -405,7 +405,7 @@
     </message>
 </context>
 <context>
-    <name>herald</name>
+    <name>notifications</name>
     <message numerus="yes">
         <source>%n file(s) could not be uploaded.</source>
         <translation>
@@ -438,10 +438,10 @@
 <context>
     <name>runs</name>
     <message numerus="yes">
-        <source>Cut off, %Ln file(s) open</source>
+        <source>Cut off, %Ln file(s) unfinished</source>
         <translation>
-            <numerusform>Cut off, %Ln file open</numerusform>
-            <numerusform>Cut off, %Ln files open</numerusform>
+            <numerusform>Cut off, %Ln file unfinished</numerusform>
+            <numerusform>Cut off, %Ln files unfinished</numerusform>
         </translation>
     </message>
     <message numerus="yes">
@@ -580,10 +580,10 @@
 <context>
     <name>where</name>
     <message numerus="yes">
-        <source>No: %Ln file(s) of it are not safe yet</source>
+        <source>No: %Ln file(s) in it are not safe yet</source>
         <translation>
-            <numerusform>No: %Ln file of it is not safe yet</numerusform>
-            <numerusform>No: %Ln files of it are not safe yet</numerusform>
+            <numerusform>No: %Ln file in it is not safe yet</numerusform>
+            <numerusform>No: %Ln files in it are not safe yet</numerusform>
         </translation>
     </message>
     <message numerus="yes">
@@ -594,17 +594,17 @@
         </translation>
     </message>
     <message numerus="yes">
-        <source>No: %Ln file(s) have to stay</source>
+        <source>No: %Ln file(s) must be kept</source>
         <translation>
-            <numerusform>No: %Ln file has to stay</numerusform>
-            <numerusform>No: %Ln files have to stay</numerusform>
+            <numerusform>No: %Ln file must be kept</numerusform>
+            <numerusform>No: %Ln files must be kept</numerusform>
         </translation>
     </message>
     <message numerus="yes">
-        <source>%Ln file(s) may go. The first that stays is %1: %2</source>
+        <source>%Ln file(s) can be deleted. The first one to keep is %1: %2</source>
         <translation>
-            <numerusform>%Ln file may go. The first that stays is %1: %2</numerusform>
-            <numerusform>%Ln files may go. The first that stays is %1: %2</numerusform>
+            <numerusform>%Ln file can be deleted. The first one to keep is %1: %2</numerusform>
+            <numerusform>%Ln files can be deleted. The first one to keep is %1: %2</numerusform>
         </translation>
     </message>
 </context>

@@ -7,7 +7,7 @@ from typing import Final
 from mydata_like.core.errors import UploaderError
 from mydata_like.gui.engine_process import parse_line
 from mydata_like.gui.speed_test.speedtest_process import read_reports
-from mydata_like.gui.tray.single_instance import parse_call
+from mydata_like.gui.tray.single_instance import parse_request
 from mydata_like.ledger.sql import moment, parse_archive, parse_entry, parse_run
 from mydata_like.server.api import is_from_the_application
 from mydata_like.server.http import HttpResponse
@@ -90,7 +90,7 @@ TARGETS: Final = (
     Target(
         name="calls of programs",
         samples=(to_json({"show": True, "paths": ["/a"], "token": "x"}),),
-        open=plain(parse_call),
+        open=plain(parse_request),
         has_json=True,
     ),
     Target(

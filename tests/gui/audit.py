@@ -25,7 +25,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from mydata_like.gui.theme.colours import LEAST
+from mydata_like.gui.theme.colours import MIN_HEIGHT
 from tests.gui.contrast import contrast
 
 TARGETS = QAbstractButton | QComboBox | QLineEdit | QAbstractSpinBox
@@ -68,7 +68,7 @@ def find_small(window: QWidget) -> list[str]:
         for widget in _visible(window)
         if isinstance(widget, TARGETS)
         and not isinstance(widget.parent(), QAbstractSpinBox | QComboBox)
-        and min(widget.width(), widget.height()) < LEAST
+        and min(widget.width(), widget.height()) < MIN_HEIGHT
     ]
 
 

@@ -39,7 +39,7 @@ from mydata_like.gui.settings_editor.settings_dialog import SettingsDialog
 from mydata_like.gui.theme.colours import DARK, LIGHT, Shades, build_palette
 from mydata_like.gui.tray.app_shell import QuitPrompt
 from mydata_like.gui.tray.notifications import Banner, Notification, NotificationKind
-from mydata_like.gui.tray.tray_icon import TrayIcon, TrayState, draw_emblem
+from mydata_like.gui.tray.tray_icon import TrayIcon, TrayState, draw_icon
 from mydata_like.gui.where.free_dialog import FreeDialog
 from mydata_like.gui.window import MainWindow
 from mydata_like.gui.wizard import SetupWizard
@@ -180,8 +180,8 @@ def _show_banner(stage: Stage) -> QWidget:
     window.resize(stage.window.width(), stage.window.height() // 4)
     banner = Banner(window)
     text = "The staging area is full, so nothing new is sent. Tell your administrator."
-    banner.tell(
-        Notification(NotificationKind.PROBLEM, banner.tr("Something needs you"), text, "problems")
+    banner.show_notification(
+        Notification(NotificationKind.PROBLEM, banner.tr("Action required"), text, "problems")
     )
     window.show()
     return window
@@ -351,7 +351,7 @@ def _panel(shades: Shades) -> QWidget:
     for shape in TrayState:
         picture = QLabel()
         emblem = TrayIcon.of(shape, 0.65)
-        picture.setPixmap(draw_emblem(emblem).pixmap(QSize(24, 24), 2.0))
+        picture.setPixmap(draw_icon(emblem).pixmap(QSize(24, 24), 2.0))
         row.addWidget(picture)
         row.addWidget(QLabel(shape.value))
         row.addStretch()

@@ -19,7 +19,7 @@ from mydata_like.gui.base import NavigationRequest
 from mydata_like.gui.overview.charts import StatusBreakdownBar
 from mydata_like.gui.run_state import Phase
 from mydata_like.gui.theme.widgets import PlainLabel
-from mydata_like.gui.tray.tray_icon import TrayState, choose_emblem
+from mydata_like.gui.tray.tray_icon import TrayState, choose_icon
 from mydata_like.gui.tray.tray_menu import Tray
 from mydata_like.gui.window import MainWindow
 from tests.gui.conftest import QUICK
@@ -162,7 +162,7 @@ def test_after_a_kill_every_view_says_what_exists_only_here(cut_off, site, windo
     assert any("The oldest of them was made" in text for text in said)
     assert not any("safe" in text or text == "Nothing" for text in said)
     qtbot.waitUntil(lambda: "The last run was cut off" in tray.icon.toolTip())
-    assert choose_emblem(controller.state).shape is TrayState.AT_RISK
+    assert choose_icon(controller.state).state is TrayState.AT_RISK
 
 
 def test_the_bar_after_a_kill_leads_to_what_waits(cut_off, site, window, qtbot):
@@ -184,7 +184,7 @@ def test_the_bar_after_a_kill_leads_to_what_waits(cut_off, site, window, qtbot):
 
     qtbot.waitUntil(lambda: controller.state.safety is Safety.SAFE)
     assert controller.state.interrupted is None
-    assert choose_emblem(controller.state).shape is TrayState.IDLE
+    assert choose_icon(controller.state).state is TrayState.IDLE
     assert site.find_wrongs() == []
     window.show_page(NavigationRequest("overview"))
     assert any("are safe on the server" in text for text in texts(window.page))
@@ -232,7 +232,7 @@ def test_after_a_stop_in_the_first_run_what_was_not_sent_is_at_risk(site, window
     assert any("stopped" in text and f"{len(unsafe)} file(s)" in text for text in said)
     assert not any("safe" in text or text == "Nothing" for text in said)
     qtbot.waitUntil(lambda: "exist only on this computer" in tray.icon.toolTip())
-    assert choose_emblem(controller.state).shape is TrayState.AT_RISK
+    assert choose_icon(controller.state).state is TrayState.AT_RISK
 
 
 def test_an_engine_that_is_killed_in_the_first_run_leaves_nothing_green(site, window, qtbot):
@@ -253,7 +253,7 @@ def test_an_engine_that_is_killed_in_the_first_run_leaves_nothing_green(site, wi
     bar = window.page.findChild(StatusBreakdownBar)
     assert bar.findChild(QToolButton, "waiting").isEnabled()
     assert not bar.findChild(QToolButton, "open").isEnabled()
-    assert choose_emblem(controller.state).shape in (TrayState.PROBLEM, TrayState.AT_RISK)
+    assert choose_icon(controller.state).state in (TrayState.PROBLEM, TrayState.AT_RISK)
 
 
 def test_a_data_folder_that_is_away_or_empty_is_told(site, window, qtbot):
@@ -268,7 +268,7 @@ def test_a_data_folder_that_is_away_or_empty_is_told(site, window, qtbot):
         said = texts(window.page)
         assert "Cannot be read" in said
         assert not any("safe" in text or text == "Nothing" for text in said)
-        assert choose_emblem(controller.state).shape is TrayState.PROBLEM
+        assert choose_icon(controller.state).state is TrayState.PROBLEM
         assert look(site).safety == "problem"
         controller._set(data_problem=None)
         site.data.mkdir(exist_ok=True)

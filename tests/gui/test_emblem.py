@@ -5,7 +5,7 @@ import itertools
 import pytest
 from PySide6.QtGui import QColor
 
-from mydata_like.gui.tray.tray_icon import COLOURS, SIZES, TrayIcon, TrayState, draw_emblem
+from mydata_like.gui.tray.tray_icon import COLOURS, SIZES, TrayIcon, TrayState, draw_icon
 
 EMBLEMS = [
     *map(TrayIcon, TrayState),
@@ -43,7 +43,7 @@ def test_only_work_has_a_share():
 
 
 def _opacities(emblem, size):
-    image = draw_emblem(emblem).pixmap(size, size).toImage()
+    image = draw_icon(emblem).pixmap(size, size).toImage()
     return [image.pixelColor(x, y).alpha() for x in range(size) for y in range(size)]
 
 

@@ -64,7 +64,7 @@ def test_a_window_that_stands_still_leaves_its_stacks(tmp_path):
 
     assert ended.returncode == 0, ended.stderr
     assert "in stand_still" in written
-    assert "The window did not react for more than 0.3 s" in ended.stderr
+    assert "The window did not respond for more than 0.3 s" in ended.stderr
 
 
 def _fail():

@@ -16,7 +16,7 @@ from mydata_like.gui.pages.folders_page import FoldersPage
 from mydata_like.gui.run_state import Phase
 from mydata_like.gui.status_text import overview_sentence
 from mydata_like.gui.tables.columns import FRACTION
-from mydata_like.gui.tables.folder_tree import TOP, FolderPace, FolderTree, Parents, mark_of_folder
+from mydata_like.gui.tables.folder_tree import TOP, FolderTree, Parents, RunPhase, mark_of_folder
 from tests.gui.ledgers import an_entry, an_outcome
 
 ROOT = QModelIndex()
@@ -112,7 +112,7 @@ def test_a_folder_is_never_called_better_than_it_is(counts, at_rest, at_work, cu
 
     marks = [
         mark_of_folder(group, pace)
-        for pace in (FolderPace.AT_REST, FolderPace.AT_WORK, FolderPace.CUT_OFF)
+        for pace in (RunPhase.AT_REST, RunPhase.AT_WORK, RunPhase.CUT_OFF)
     ]
     assert [mark.word for mark in marks] == [at_rest, at_work, cut_off]
     good = {mark.status == "good" for mark in marks}

@@ -4,7 +4,7 @@ import pytest
 
 from mydata_like.core.errors import Problem
 from mydata_like.gui.run_state import Phase, RunState
-from mydata_like.gui.tray.notifications import QUIET as SILENT
+from mydata_like.gui.tray.notifications import MIN_INTERVAL as SILENT
 from mydata_like.gui.tray.notifications import NotificationKind, NotificationPolicy
 from tests.gui.scripted import AWAY, FULL, NOT_APPROVED, QUIET, run_that
 
@@ -54,8 +54,8 @@ def paused(problem):
 )
 def test_a_change_is_told_or_not(before, after, kind, page):
     one = herald()
-    one.hear_state(before, 0)
-    message = one.hear_state(after, SILENT)
+    one.on_state(before, 0)
+    message = one.on_state(after, SILENT)
 
     assert (message.kind, message.page) == (kind, page) if kind else message is None
 
@@ -71,15 +71,15 @@ def test_a_change_is_told_or_not(before, after, kind, page):
     ],
 )
 def test_a_problem_is_told_if_a_person_can_do_something(problem, kind):
-    message = herald().hear_problem(problem, 0)
+    message = herald().on_problem(problem, 0)
 
     assert message.kind is kind if kind else message is None
 
 
 def test_a_message_says_what_happened_and_what_to_do():
-    message = herald().hear_problem(FULL, 0)
+    message = herald().on_problem(FULL, 0)
 
-    assert message.title == "Something needs you"
+    assert message.title == "Action required"
     assert message.text == "The staging area is full. Tell the administrator."
 
 
@@ -87,44 +87,44 @@ def test_of_one_kind_there_is_one_message_in_ten_minutes():
     one = herald()
     problems = [Problem("staging.full", f"Host {number} is full.") for number in range(3)]
 
-    assert one.hear_problem(problems[0], 0)
-    assert not one.hear_problem(problems[1], SILENT - 1)
-    assert one.hear_problem(SILENCE, SILENT - 1)  # another kind
-    assert one.hear_problem(problems[1], SILENT)
+    assert one.on_problem(problems[0], 0)
+    assert not one.on_problem(problems[1], SILENT - 1)
+    assert one.on_problem(SILENCE, SILENT - 1)  # another kind
+    assert one.on_problem(problems[1], SILENT)
 
 
 def test_a_problem_that_stays_is_told_once_until_all_was_well():
     one = herald()
-    one.hear_problem(FULL, 0)
+    one.on_problem(FULL, 0)
 
-    assert not one.hear_problem(FULL, 5 * SILENT)
-    one.hear_state(RUNNING, 6 * SILENT)
-    one.hear_state(ended(sent=1), 6 * SILENT)
-    assert one.hear_problem(FULL, 7 * SILENT)
+    assert not one.on_problem(FULL, 5 * SILENT)
+    one.on_state(RUNNING, 6 * SILENT)
+    one.on_state(ended(sent=1), 6 * SILENT)
+    assert one.on_problem(FULL, 7 * SILENT)
 
 
 def test_an_approval_is_told_however_short_the_wait_was():
     one = herald()
-    one.hear_state(RunState(phase=Phase.IDLE, awaited=NOT_APPROVED), 0)
+    one.on_state(RunState(phase=Phase.IDLE, awaited=NOT_APPROVED), 0)
 
-    assert one.hear_state(IDLE, 1).title == "Approved"
+    assert one.on_state(IDLE, 1).title == "Approved"
 
 
 @pytest.mark.parametrize("kind", NotificationKind)
 def test_every_kind_can_be_switched_off(kind):
     one = herald(kind)
-    one.hear_state(RUNNING, 0)
+    one.on_state(RUNNING, 0)
     told = [
-        one.hear_state(ended(sent=1), 0),
-        one.hear_problem(FULL, 0),
-        one.hear_problem(SILENCE, 0),
-        one.hear_state(RunState(phase=Phase.IDLE, awaited=NOT_APPROVED), 0),
+        one.on_state(ended(sent=1), 0),
+        one.on_problem(FULL, 0),
+        one.on_problem(SILENCE, 0),
+        one.on_state(RunState(phase=Phase.IDLE, awaited=NOT_APPROVED), 0),
     ]
 
     assert {message.kind for message in told if message} == set(NotificationKind) - {kind}
 
 
 def test_characters_that_would_deceive_are_shown():
-    message = herald().hear_problem(Problem("file.failed", "report\u202excod.exe"), 0)
+    message = herald().on_problem(Problem("file.failed", "report\u202excod.exe"), 0)
 
     assert message.text == r"report\u202excod.exe"

@@ -19,7 +19,7 @@ from mydata_like.gui.theme.widgets import (
     drawing,
     find_resources,
     icon,
-    size_beside_text,
+    text_icon_size,
 )
 
 FOLDER = find_resources() / "icons"
@@ -115,7 +115,7 @@ def test_a_picture_is_painted_anew_when_the_theme_changes(app: QApplication, qtb
     qtbot.addWidget(picture)
     picture.show_icon(icon("check", "good"))
     picture.show()
-    assert picture.height() == 2 * size_beside_text(picture).height()
+    assert picture.height() == 2 * text_icon_size(picture).height()
     assert LIGHT.good in painted_colours(picture.grab())
     colours.apply(app, "dark")
     assert DARK.good in painted_colours(picture.grab())

@@ -25,7 +25,7 @@ app = QCoreApplication([])
 instance = SingleInstance(Path(sys.argv[1]), Path(sys.argv[2]))
 assert instance.claim(LaunchRequest())
 door = InstanceServer(instance.address)
-door.rung.connect(lambda call: print(call, flush=True))
+door.request_received.connect(lambda call: print(call, flush=True))
 print("open", flush=True)
 app.exec()
 """
@@ -75,7 +75,7 @@ def test_what_a_crash_left_behind_is_replaced(first, file, tmp_path, qtbot):
     assert Path(instance.address).exists()
     assert instance.claim(LaunchRequest())
     door = InstanceServer(instance.address)
-    assert door.listens
+    assert door.is_listening
     door.close()
     instance.release()
 
@@ -83,7 +83,7 @@ def test_what_a_crash_left_behind_is_replaced(first, file, tmp_path, qtbot):
 def test_a_first_instance_that_hangs_is_told_of_within_the_deadline(first, file, tmp_path):
     first.send_signal(signal.SIGSTOP)
 
-    with pytest.raises(UnresponsiveError, match="does not answer"):
+    with pytest.raises(UnresponsiveError, match="does not respond"):
         SingleInstance(file, tmp_path).claim(LaunchRequest())
 
 

@@ -11,14 +11,14 @@ from PySide6.QtWidgets import QPushButton
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.launch_options import LaunchOptions
 from mydata_like.gui.run_state import Phase
-from mydata_like.gui.tray.app_shell import PATIENCE, AppShell, QuitPrompt
+from mydata_like.gui.tray.app_shell import STOP_TIMEOUT, AppShell, QuitPrompt
 from mydata_like.gui.tray.single_instance import LaunchRequest
 from mydata_like.gui.tray.tray_menu import Tray
 from mydata_like.gui.window import MainWindow
 from mydata_like.gui.window_state import WindowState
 from tests.gui.scripted import FULL, ScriptedController, run_that
 
-LEAVE, STOP, STAY = "Quit and &leave the upload running", "Stop the &upload and quit", "&Stay"
+LEAVE, STOP, STAY = "Quit and &leave the upload running", "Stop the &upload and quit", "&Cancel"
 
 
 class Stage:
@@ -34,9 +34,9 @@ class Stage:
         self.tray = Tray(self.controller, is_available=lambda: self.trays[0])
         self.presence = AppShell(desk, self.window, start, self.tray)
         self.said = []
-        self.presence.leaving.said.connect(self.said.append)
+        self.presence.shutdown.notice_raised.connect(self.said.append)
         self.left = []
-        self.presence.leaving.left.connect(lambda: self.left.append(True))
+        self.presence.shutdown.quit_requested.connect(lambda: self.left.append(True))
         self.paths = []
         self.presence.paths_given.connect(self.paths.append)
 
@@ -69,7 +69,7 @@ def test_the_window_closes_to_the_tray_and_says_so_once(stage):
         stage.window.close()
         assert not stage.window.isVisible()
 
-    assert stage.said == ["The program goes on in the tray. Quit is in its menu there."]
+    assert stage.said == ["The program keeps running in the tray. Use Quit in its menu to end it."]
 
 
 def test_without_a_tray_the_window_gets_small_and_says_so_once(trayless):
@@ -146,8 +146,8 @@ def test_an_upload_is_stopped_before_the_program_ends(stage):
 
 
 def test_an_upload_that_does_not_stop_is_left_behind_within_five_seconds(stage, qtbot):
-    assert PATIENCE < 5000
-    stage.presence.leaving.findChild(QTimer).setInterval(50)
+    assert STOP_TIMEOUT < 5000
+    stage.presence.shutdown.findChild(QTimer).setInterval(50)
     stage.controller.turn(phase=Phase.RUNNING)
     stage.tray.quit.trigger()
     stage.answer(STOP)
@@ -179,7 +179,7 @@ def test_escape_means_to_stay(stage, qtbot):
 def test_a_signal_ends_the_program_without_questions(stage, qtbot):
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     before[signal.SIGHUP] = signal.getsignal(signal.SIGHUP)
-    stage.presence.leaving.obey_signals()
+    stage.presence.shutdown.handle_signals()
     os.kill(os.getpid(), signal.SIGTERM)
     qtbot.waitUntil(lambda: bool(stage.left))
     for number, answer in before.items():
@@ -199,7 +199,7 @@ def test_a_start_at_login_moves_into_a_tray_that_comes_late(qtbot, tmp_path):
     stage = Stage(qtbot, tmp_path, start=start, tray=False).open()
     assert stage.window.isMinimized()
     stage.trays[0] = True
-    stage.tray.look()
+    stage.tray.find_tray()
 
     assert not stage.window.isVisible()
 
@@ -227,7 +227,7 @@ def test_settings_that_cannot_be_read_open_the_window(qtbot, tmp_path):
 
 def test_a_second_start_shows_the_window_and_hands_over_its_paths(stage):
     stage.window.hide()
-    stage.presence.answer(LaunchRequest(paths=("/data/run 1",)))
+    stage.presence.handle_request(LaunchRequest(paths=("/data/run 1",)))
 
     assert stage.window.isVisible()
     assert stage.paths == [(Path("/data/run 1"),)]
@@ -235,7 +235,7 @@ def test_a_second_start_shows_the_window_and_hands_over_its_paths(stage):
 
 def test_a_second_start_at_login_shows_nothing(stage):
     stage.window.hide()
-    stage.presence.answer(LaunchRequest(show=False))
+    stage.presence.handle_request(LaunchRequest(show=False))
 
     assert not stage.window.isVisible()
 

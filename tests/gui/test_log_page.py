@@ -23,7 +23,7 @@ from mydata_like.core.log_line import LogLine
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.controller import WindowController
 from mydata_like.gui.log_viewer.bundle_dialog import BundleDialog
-from mydata_like.gui.log_viewer.log_model import MOST, TEXT, FilteredLines, LogFilter, LogModel
+from mydata_like.gui.log_viewer.log_model import MAX_LINES, TEXT, FilteredLines, LogFilter, LogModel
 from mydata_like.gui.pages.log_page import LogPage
 from mydata_like.gui.tasks import Tasks
 from mydata_like.gui.window_state import WindowState
@@ -145,12 +145,12 @@ def test_all_lines_are_copied_where_none_is_chosen(page, qtbot):
 
 def test_very_many_lines_are_put_together_beside_the_window(desk, home, qtbot):
     (home / "logs").mkdir(parents=True)
-    (home / "logs" / "mydata-like.log").write_text("a line of the log\n" * MOST)
+    (home / "logs" / "mydata-like.log").write_text("a line of the log\n" * MAX_LINES)
     page = LogPage(desk)
     qtbot.addWidget(page)
     page.show()
     page.show_page()
-    qtbot.waitUntil(lambda: page.findChild(QTableView).model().rowCount() == MOST)
+    qtbot.waitUntil(lambda: page.findChild(QTableView).model().rowCount() == MAX_LINES)
     page.hide_page()
     page.findChild(QTableView).selectAll()
     QGuiApplication.clipboard().clear()
@@ -159,7 +159,7 @@ def test_very_many_lines_are_put_together_beside_the_window(desk, home, qtbot):
     button(page, "Copy lines").click()
     assert thread_time() - before < 0.2
     qtbot.waitUntil(lambda: bool(QGuiApplication.clipboard().text()))
-    assert QGuiApplication.clipboard().text().count("\n") == MOST - 1
+    assert QGuiApplication.clipboard().text().count("\n") == MAX_LINES - 1
 
 
 def test_the_key_for_searching_leads_to_the_field(page, qtbot):
@@ -211,8 +211,8 @@ def a_line(number, level="INFO"):
 def test_the_oldest_lines_go_when_there_are_too_many():
     model = LogModel(most=10)
     QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal, model)
-    sieve = LogFilter(level=2)
-    model.show(FilteredLines((), sieve, ()))
+    line_filter = LogFilter(level=2)
+    model.show(FilteredLines((), line_filter, ()))
     lines = [a_line(number, "ERROR" if number % 2 else "INFO") for number in range(30)]
     for start in range(0, 30, 6):
         model.append(lines[start : start + 6])

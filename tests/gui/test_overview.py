@@ -18,10 +18,10 @@ from mydata_like.gui.overview.charts import (
     StageCount,
     StatusBreakdownBar,
     StatusCounts,
-    parts_of_progress,
-    stages_of,
+    count_active_run,
+    count_stages,
 )
-from mydata_like.gui.overview.overview_page import OverviewPage, _parts_of, _picture_of
+from mydata_like.gui.overview.overview_page import OverviewPage, _icon_of, _parts_of
 from mydata_like.gui.overview.summary_cards import SummaryRow
 from mydata_like.gui.run_state import Phase, RunState
 from mydata_like.gui.status_text import overview_sentence
@@ -51,14 +51,14 @@ MEASURED = StagesMeasured(
 
 
 def test_the_parts_of_a_run_add_up_to_what_was_found():
-    parts = parts_of_progress(MIDWAY)
+    parts = count_active_run(MIDWAY)
 
     assert parts == StatusCounts(found=100, verified=30, open=60, waiting=5, skipped=3, failed=2)
     assert sum(parts[1:]) == parts.found
 
 
 def test_each_stage_tells_what_waits_before_it():
-    assert stages_of(MIDWAY) == [
+    assert count_stages(MIDWAY) == [
         StageCount("scan", 100, 0),
         StageCount("check", 90, 10),
         StageCount("send", 40, 20),
@@ -266,7 +266,7 @@ def test_with_any_doubt_nothing_is_called_safe_or_nothing(qtbot, changes):
 
     assert "All " not in overview_sentence(state)
     assert "Nothing" not in said_of(qtbot, state)
-    assert _picture_of(state)[0] != "check"
+    assert _icon_of(state)[0] != "check"
 
 
 def test_a_run_that_was_cut_off_is_said_with_what_exists_only_here(qtbot):

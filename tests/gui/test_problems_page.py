@@ -141,8 +141,8 @@ def test_hidden_kinds_can_be_looked_at(qtbot, ill, open_page):
 def test_where_nothing_is_wrong_the_page_says_so(written, open_page):
     page = open_page()
 
-    assert page._well.isVisible()
-    assert page._well.text() == "No problems are known."
+    assert page._no_problems.isVisible()
+    assert page._no_problems.text() == "No problems are known."
 
 
 def test_what_holds_the_run_is_on_top(open_page, still_desk):
@@ -154,9 +154,9 @@ def test_what_holds_the_run_is_on_top(open_page, still_desk):
 
     assert page._run.isVisible()
     assert "Your administrator can fix this." in page._run.as_text()
-    assert page._well.text() == "Nothing else is wrong."
+    assert page._no_problems.text() == "Nothing else is wrong."
     still_desk.controller.run_changed.emit(still_desk.controller.state)
-    assert page._well.text() == "No problems are known."
+    assert page._no_problems.text() == "No problems are known."
 
 
 def test_what_no_run_has_sent_is_listed_with_a_way_to_start_one(
@@ -180,7 +180,7 @@ def test_a_run_that_was_cut_off_is_on_top(open_page, still_desk):
 
     assert page._run.problem.code == "run.cut-off"
     assert button(page._run, "Start").isVisible()
-    assert page._well.text() == "Nothing else is wrong."
+    assert page._no_problems.text() == "Nothing else is wrong."
 
 
 def test_what_the_engine_writes_appears_while_one_looks(qtbot, ill, open_page, still_desk):

@@ -87,4 +87,4 @@ def test_a_program_that_hangs_is_told_of_to_whoever_starts_it_again(screen):
             screen.until(lambda: screen.press("Return") or second.poll() is not None)
 
             assert second.returncode == 3
-            assert "does not answer" in second.stderr.read()
+            assert "does not respond" in second.stderr.read()

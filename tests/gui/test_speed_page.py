@@ -9,7 +9,7 @@ from PySide6.QtGui import QGuiApplication
 
 from mydata_like.app.settings_service import save_settings
 from mydata_like.gui.engine_process import Engine
-from mydata_like.gui.pages.speed_page import COMING, EMPTY, RESULT, SpeedPage
+from mydata_like.gui.pages.speed_page import EMPTY, RESULT, RUNNING, SpeedPage
 from mydata_like.gui.speed_test import speedtest_texts
 from mydata_like.gui.speed_test.result_view import ResultView, choose_scale
 from mydata_like.gui.speed_test.speedtest_process import (
@@ -273,7 +273,7 @@ def test_a_test_in_quiet_hours_is_made_if_a_person_insists(desk, site, open_page
     page = open_page(desk)
 
     page._begin_quickly()
-    assert page._middle.currentIndex() == COMING
+    assert page._middle.currentIndex() == RUNNING
     assert desk.controller.state.phase == "testing"
     qtbot.waitUntil(lambda: not page._notice.isHidden())
     assert "would disturb the instrument or its network" in page._notice.text
@@ -305,7 +305,7 @@ def test_a_test_that_crashes_is_told_and_another_one_can_be_made(desk, open_page
     page._empty.test.click()
     qtbot.waitUntil(lambda: page._coming.figures.rowCount() > 0)
 
-    os.kill(page._examiner._engine.number, signal.SIGKILL)
+    os.kill(page._process._engine.number, signal.SIGKILL)
     qtbot.waitUntil(lambda: not page._notice.isHidden())
 
     assert "ended unexpectedly (a crash)" in page._notice.text

@@ -264,11 +264,11 @@ def test_the_path_of_a_row_is_copied(still_desk, written, open_page, tmp_path):
 def test_cancelling_a_batch_leaves_all_of_its_files(qtbot, desk, site, open_page):
     save_settings(site.config, {"limits.bandwidth": 0.1})
     page = open_page(desk)
-    batches = lambda: [it for it in page._travelling.transfers if it.files > 1]  # noqa: E731
+    batches = lambda: [it for it in page._transfers.transfers if it.files > 1]  # noqa: E731
     desk.controller.start()
     qtbot.waitUntil(lambda: bool(batches()))
     batch = batches()[0]
-    page._live.selectRow(page._travelling.transfers.index(batch))
+    page._live.selectRow(page._transfers.transfers.index(batch))
 
     page._cancel.trigger()
     desk.controller._order("set_bandwidth", bandwidth=0)

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QSystemTrayIcon
 from mydata_like.core.errors import Problem
 from mydata_like.engine.progress import NO_PROGRESS
 from mydata_like.gui.run_state import Phase, RunState
-from mydata_like.gui.tray.tray_icon import TrayIcon, TrayState, choose_emblem
+from mydata_like.gui.tray.tray_icon import TrayIcon, TrayState, choose_icon
 from mydata_like.gui.tray.tray_menu import Tray
 from tests.gui.scripted import AWAY, FULL, NOT_APPROVED, QUIET, ScriptedController, run_that
 
@@ -63,10 +63,10 @@ def tray(controller):
         (RunState(phase=Phase.PAUSED, problem=FULL), TrayIcon(TrayState.PROBLEM)),
         (RunState(phase=Phase.BROKEN), TrayIcon(TrayState.PROBLEM)),
     ],
-    ids=lambda value: value.phase.value if isinstance(value, RunState) else str(value.shape.value),
+    ids=lambda value: value.phase.value if isinstance(value, RunState) else str(value.state.value),
 )
 def test_every_state_has_its_shape(state, emblem):
-    assert choose_emblem(state) == emblem
+    assert choose_icon(state) == emblem
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_a_tray_that_comes_late_is_taken(controller, qtbot):
 
     there.append(True)
     with qtbot.waitSignal(tray.appeared):
-        tray.look()
+        tray.find_tray()
     assert tray.available
 
 
@@ -173,6 +173,6 @@ def test_it_is_not_looked_for_a_tray_for_ever(controller, qtbot):
     tray = Tray(controller, is_available=lambda: bool(looks.append(1)))
     timer = tray._search
     while timer.isActive() and len(looks) < 99:
-        tray.look()
+        tray.find_tray()
 
     assert len(looks) == 11

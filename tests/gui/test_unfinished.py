@@ -9,7 +9,7 @@ from mydata_like.app.settings_service import find_places, ledger_file
 from mydata_like.app.source_service import find_unfinished_sources
 from mydata_like.core.extra_sources import Destination, ExtraSource, KnownSource
 from mydata_like.gui.overview.overview_page import OverviewPage
-from mydata_like.gui.overview.summary_cards import MOST, RemoveQuestion, UnfinishedList
+from mydata_like.gui.overview.summary_cards import MAX_ROWS, RemoveQuestion, UnfinishedList
 from mydata_like.gui.run_state import Phase, RunState
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
@@ -136,8 +136,8 @@ def test_while_a_run_is_at_work_a_folder_is_neither_continued_nor_removed(qtbot)
 def test_of_very_many_folders_the_first_are_shown_and_the_others_counted(qtbot):
     shown = UnfinishedList()
     qtbot.addWidget(shown)
-    many = tuple(a_source(b"/usb/%d" % number) for number in range(MOST + 3))
+    many = tuple(a_source(b"/usb/%d" % number) for number in range(MAX_ROWS + 3))
     shown.show_state(RunState(phase=Phase.IDLE, sources=many))
 
-    assert len(shown.rows) == MOST
+    assert len(shown.rows) == MAX_ROWS
     assert "and 3 more; Start continues with all" in texts(shown)

@@ -85,7 +85,7 @@ def test_the_status_line_tells_state_speed_time_left_and_the_server(window, stil
 
     still_desk.controller.run_changed.emit(replace(RUNNING, sums=sums))
 
-    assert window._said.whole == "Sending 12 file(s), 4 min left"
+    assert window._said.full_text == "Sending 12 file(s), 4 min left"
     assert window._speed.text() == "2.5 MB/s"
     assert window.findChild(ServerIndicatorLabel).said == "Server reachable"
 

@@ -10,7 +10,7 @@ from PySide6.QtTest import QAbstractItemModelTester
 from mydata_like.core.model import EntryState
 from mydata_like.core.queries import View
 from mydata_like.gui.tables.columns import file_columns
-from mydata_like.gui.tables.table_view import DOTS, WindowedModel
+from mydata_like.gui.tables.table_view import ELLIPSIS, WindowedModel
 from mydata_like.gui.tasks import Tasks
 from tests.gui.ledgers import WrittenLedger, an_entry
 
@@ -73,7 +73,7 @@ def test_the_first_rows_are_shown_before_all_are_in_order(qtbot, model, large):
 def test_a_row_far_below_shows_dots_until_it_has_been_read(qtbot, model, large):
     show(qtbot, model, large)
 
-    assert text(model, 87_654) == DOTS
+    assert text(model, 87_654) == ELLIPSIS
     qtbot.waitUntil(lambda: text(model, 87_654) == "file 087654.tif")
 
 
@@ -82,16 +82,16 @@ def test_of_rows_that_were_scrolled_past_only_the_last_are_read(qtbot, model, la
 
     for row in range(1000, 90_000, 1000):
         text(model, row)
-    qtbot.waitUntil(lambda: text(model, 89_000) != DOTS)
+    qtbot.waitUntil(lambda: text(model, 89_000) != ELLIPSIS)
 
-    assert text(model, 1000) == DOTS
+    assert text(model, 1000) == ELLIPSIS
 
 
 def test_rows_that_nobody_has_looked_at_for_long_are_forgotten(qtbot, model, large):
     show(qtbot, model, large)
 
     for row in range(300, 7_000, 100):
-        qtbot.waitUntil(lambda row=row: text(model, row) != DOTS)
+        qtbot.waitUntil(lambda row=row: text(model, row) != ELLIPSIS)
 
     assert model.row(0) is None
     assert model.row(6_900) is not None
@@ -123,7 +123,7 @@ def test_what_the_engine_writes_appears_and_rows_are_found_again(qtbot, tested, 
     written.ledger.record([an_entry(b"a new one", state=EntryState.STAGED)])
 
     with qtbot.waitSignal(tested.relocated, timeout=10_000) as relocated:
-        tested.renew()
+        tested.refresh()
 
     assert relocated.args == [{b"d/file 000010.tif": 11}]
     assert tested.rowCount() == 301
@@ -136,9 +136,9 @@ def test_the_ledger_is_not_looked_at_again_and_again(qtbot, model, written):
     show(qtbot, model, written)
 
     for _ in range(50):
-        model.renew()
+        model.refresh()
     with qtbot.waitSignal(model.relocated, timeout=10_000):
-        model.renew()
+        model.refresh()
 
     assert written.opened == 2
 
@@ -151,7 +151,7 @@ def test_fewer_rows_than_before_leave_no_gap(qtbot, tested, written):
     written.ledger.record(changed)
 
     with qtbot.waitSignal(tested.relocated, timeout=10_000):
-        tested.renew()
+        tested.refresh()
 
     assert tested.rowCount() == 25
     assert text(tested, 0) == "file 000005.tif"

@@ -60,5 +60,5 @@ def test_what_is_cut_short_is_whole_in_its_tool_tip(qtbot, text):
 
 
 def test_an_error_says_what_to_do_on_a_line_of_its_own():
-    assert texts.told(SettingsError("No.", hint="Do\x1bthis.")) == "No.\nDo\\x1bthis."
-    assert texts.told(SettingsError("No.")) == "No."
+    assert texts.error_text(SettingsError("No.", hint="Do\x1bthis.")) == "No.\nDo\\x1bthis."
+    assert texts.error_text(SettingsError("No.")) == "No."

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import mydata_like
+from mydata_like.core.formatting import LIMITS
+from mydata_like.gui.theme.texts import LIMITS_CONTEXT
 from mydata_like.settings.schema import CONTEXT, list_phrases
 
 ROOT = Path(mydata_like.__file__).parent / "gui"
@@ -63,8 +65,9 @@ def find_modules() -> list[Module]:
 
 
 def find_texts() -> list[Text]:
-    """Every text that is given to `tr` or `translate`, and those of the list of settings."""
+    """Every text that is given to `tr` or `translate`, and those of settings and limits."""
     phrases = [Text(CONTEXT, phrase) for phrase in list_phrases()]
+    phrases += [Text(LIMITS_CONTEXT, limit) for limit in LIMITS.values()]
     return phrases + [text for module in find_modules() for text in _walk(module, module.tree, "")]
 
 

@@ -63,7 +63,7 @@ def test_a_channel_worker_imports_no_library_before_its_plan():
     "code",
     [
         "import mydata_like.gui.application",
-        "import mydata_like.app.ledger_status",
+        "import mydata_like.app.ledger_status, mydata_like.app.ledger_status",
     ],
     ids=["what the window shows", "what it is filled with"],
 )

@@ -26,36 +26,36 @@ from mydata_like.gui.log_viewer.log_model import BundleText
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.widgets import PlainLabel, icon
 
-USUAL_NAME = "mydata-like-support.zip"
+DEFAULT_NAME = "mydata-like-support.zip"
 
 
 class BundleDialog(QDialog):
-    """Lists every file of the bundle with its text; what is shown is what is saved."""
+    """Lists every file of the bundle with its text, and saves exactly these."""
 
     def __init__(self, desk: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._desk = desk
         self._documents: Sequence[BundleText] = ()
-        self._said = PlainLabel("", self)
+        self._message = PlainLabel("", self)
         self._list = QListWidget(self)
         self._text = QPlainTextEdit(self)
-        self._names = QCheckBox(self.tr("Let it name files and folders"), self)
+        self._include_names = QCheckBox(self.tr("Include names of files and folders"), self)
         self._save = QPushButton(icon("export"), self.tr("Save…"), self)
         self._cancel = QPushButton(self.tr("Cancel"), self)
-        self._dress()
+        self._set_up()
         self._lay_out()
         self._connect()
         self._collect()
 
     def save_to(self, file: Path) -> None:
-        """Save what is shown."""
+        """Save the displayed files."""
         write = partial(log_model.write, file, self._documents)
         self._desk.tasks.run(write, self._take_saved, self._fail, writes=True)
 
-    def _dress(self) -> None:
+    def _set_up(self) -> None:
         self.setWindowTitle(self.tr("Support bundle"))
-        self._said.setWordWrap(True)
-        self._names.setChecked(True)
+        self._message.setWordWrap(True)
+        self._include_names.setChecked(True)
         self._list.setAccessibleName(self.tr("Files of the bundle"))
         self._text.setAccessibleName(self.tr("Text of the file"))
         self._text.setReadOnly(True)
@@ -65,25 +65,25 @@ class BundleDialog(QDialog):
 
     def _lay_out(self) -> None:
         width = self.fontMetrics().averageCharWidth()
-        halves = QSplitter(self)
-        halves.setChildrenCollapsible(False)
-        halves.addWidget(self._list)
-        halves.addWidget(self._text)
-        halves.setStretchFactor(1, 1)
-        halves.setSizes([width * 28, width * 110])
+        splitter = QSplitter(self)
+        splitter.setChildrenCollapsible(False)
+        splitter.addWidget(self._list)
+        splitter.addWidget(self._text)
+        splitter.setStretchFactor(1, 1)
+        splitter.setSizes([width * 28, width * 110])
         buttons = QHBoxLayout()
-        buttons.addWidget(self._names)
+        buttons.addWidget(self._include_names)
         buttons.addStretch(1)
         buttons.addWidget(self._save)
         buttons.addWidget(self._cancel)
         layout = QVBoxLayout(self)
-        layout.addWidget(self._said)
-        layout.addWidget(halves, 1)
+        layout.addWidget(self._message)
+        layout.addWidget(splitter, 1)
         layout.addLayout(buttons)
         self.resize(width * 150, self.fontMetrics().height() * 36)
 
     def _connect(self) -> None:
-        self._names.toggled.connect(self._collect)
+        self._include_names.toggled.connect(self._collect)
         self._list.currentRowChanged.connect(self._show_document)
         self._save.clicked.connect(self._choose_file)
         self._cancel.clicked.connect(self.reject)
@@ -91,9 +91,9 @@ class BundleDialog(QDialog):
     @Slot()
     def _collect(self) -> None:
         self._save.setEnabled(False)
-        self._names.setEnabled(False)
-        self._said.setText(self.tr("Collecting what helps to find out what went wrong"))
-        names = self._names.isChecked()
+        self._include_names.setEnabled(False)
+        self._message.setText(self.tr("Collecting diagnostic information"))
+        names = self._include_names.isChecked()
         collect = partial(log_model.collect, self._desk.controller.config, names=names)
         self._desk.tasks.run(collect, self._take_documents, self._fail)
 
@@ -104,14 +104,14 @@ class BundleDialog(QDialog):
         self._list.clear()
         self._list.addItems([document.name for document in documents])
         self._list.setCurrentRow(min(row, len(documents) - 1))
-        self._said.setText(
+        self._message.setText(
             self.tr(
-                "This is the complete content. It contains no API keys or passwords. Look through"
-                " it before you send it."
+                "This is the complete content. It contains no API keys or passwords. Review it"
+                " before you send it."
             )
         )
         self._save.setEnabled(True)
-        self._names.setEnabled(True)
+        self._include_names.setEnabled(True)
 
     @Slot(int)
     def _show_document(self, row: int) -> None:
@@ -124,7 +124,7 @@ class BundleDialog(QDialog):
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
         dialog.setNameFilter(self.tr("Zip files (*.zip)"))
         dialog.setDefaultSuffix("zip")
-        dialog.selectFile(USUAL_NAME)
+        dialog.selectFile(DEFAULT_NAME)
         dialog.fileSelected.connect(self._save_chosen)
         dialog.open()
 
@@ -139,5 +139,5 @@ class BundleDialog(QDialog):
 
     @Slot(object)
     def _fail(self, error: UploaderError) -> None:
-        self._said.setText(texts.plain(f"{error.message} {error.hint}".strip()))
-        self._names.setEnabled(True)
+        self._message.setText(texts.plain(f"{error.message} {error.hint}".strip()))
+        self._include_names.setEnabled(True)

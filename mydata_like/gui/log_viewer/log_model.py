@@ -15,7 +15,7 @@ LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 
 class Follower(Protocol):
-    """What reads a log as it grows."""
+    """Reads a log as it grows."""
 
     def read(self) -> list[LogLine]: ...
 
@@ -30,18 +30,18 @@ class BundleText(NamedTuple):
 class LogFilter(NamedTuple):
     """The filter of the lines: a minimum level and a text."""
 
-    level: int = 0  # the place in LEVELS
+    level: int = 0  # an index in LEVELS
     text: str = ""
 
     def passes(self, line: LogLine) -> bool:
-        """Return whether a line is wanted."""
+        """Return whether a line passes the filter."""
         if self.level and LEVELS.index(line.level) < self.level:
             return False
         return not self.text or self.text in line.text.lower() or self.text in line.origin.lower()
 
 
 class NewLines(NamedTuple):
-    """What has come of a log, and what reads on from there."""
+    """New lines of a log, and the follower that reads the next ones."""
 
     name: str
     follower: Follower
@@ -49,28 +49,28 @@ class NewLines(NamedTuple):
 
 
 class FilteredLines(NamedTuple):
-    """Lines, and which of them are wanted."""
+    """Lines, and those of them that pass a filter."""
 
     lines: Sequence[LogLine]
-    sieve: LogFilter
-    wanted: Sequence[LogLine]
+    line_filter: LogFilter
+    passing: Sequence[LogLine]
 
 
 def read(config: Path | None, name: str, most: int, follower: Follower | None) -> NewLines:
-    """Return what has come of a log: all of it where nothing follows it yet."""
+    """Return the new lines of a log; without a follower, its last `most` lines."""
     from mydata_like.app import logging_setup
 
     follower = follower or logging_setup.follow_log(config, name, most)
     return NewLines(name, follower, follower.read())
 
 
-def sift(lines: Sequence[LogLine], sieve: LogFilter) -> FilteredLines:
-    """Return which lines are wanted."""
-    return FilteredLines(lines, sieve, [line for line in lines if sieve.passes(line)])
+def filter_lines(lines: Sequence[LogLine], line_filter: LogFilter) -> FilteredLines:
+    """Return the lines that pass a filter."""
+    return FilteredLines(lines, line_filter, [line for line in lines if line_filter.passes(line)])
 
 
 def join(lines: Sequence[LogLine]) -> str:
-    """Return lines as the log has them."""
+    """Return lines as text, in the format of the log."""
     return "\n".join(" ".join(filter(None, line)) if line.at else line.text for line in lines)
 
 
@@ -82,7 +82,7 @@ def find_folder(config: Path | None) -> Path:
 
 
 def collect(config: Path | None, *, names: bool) -> list[BundleText]:
-    """Return all that goes into the support bundle."""
+    """Return the files of the support bundle."""
     from mydata_like.app import support_bundle
 
     return [
@@ -100,11 +100,11 @@ def write(file: Path, documents: Sequence[BundleText]) -> None:
 
 
 Index = QModelIndex | QPersistentModelIndex
-NOWHERE = QModelIndex()
+NO_PARENT = QModelIndex()
 
-MOST = 200_000  # lines that are kept in memory
+MAX_LINES = 200_000  # in memory
 AT, LEVEL, TEXT, ORIGIN = range(4)
-_PICTURES: dict[str, tuple[str, Status]] = {
+_ICONS: dict[str, tuple[str, Status]] = {
     "DEBUG": ("info", "skipped"),
     "INFO": ("info", "skipped"),
     "WARNING": ("warning", "waiting"),
@@ -114,56 +114,56 @@ _PICTURES: dict[str, tuple[str, Status]] = {
 
 
 class LogModel(QAbstractTableModel):
-    """The lines that pass a sieve, the latest last; the oldest go when there are too many."""
+    """The lines that pass a filter, the latest last; surplus old lines are dropped."""
 
-    def __init__(self, parent: QObject | None = None, most: int = MOST) -> None:
+    def __init__(self, parent: QObject | None = None, most: int = MAX_LINES) -> None:
         super().__init__(parent)
-        self.sieve = LogFilter()
+        self.line_filter = LogFilter()
         self._most = most
         self._lines: list[LogLine] = []
         self._shown: list[LogLine] = []
 
     @property
     def lines(self) -> Sequence[LogLine]:
-        """All lines, those as well that the sieve keeps back."""
+        """All lines, including those that do not pass the filter."""
         return self._lines
 
     def shown(self, first: int, last: int) -> Sequence[LogLine]:
-        """Return lines that are shown, from one row to another."""
+        """Return the displayed lines from the first to the last row."""
         return self._shown[first : last + 1]
 
-    def show(self, sifted: FilteredLines) -> None:
-        """Show other lines, by another sieve."""
+    def show(self, filtered: FilteredLines) -> None:
+        """Replace the lines and the filter."""
         self.beginResetModel()
-        self.sieve = sifted.sieve
-        self._lines, self._shown = list(sifted.lines), list(sifted.wanted)
+        self.line_filter = filtered.line_filter
+        self._lines, self._shown = list(filtered.lines), list(filtered.passing)
         self.endResetModel()
 
     def append(self, lines: Sequence[LogLine]) -> None:
         """Add lines at the end."""
         self._lines += lines
-        fresh = sift(lines, self.sieve).wanted
-        if fresh:
+        new = filter_lines(lines, self.line_filter).passing
+        if new:
             first = len(self._shown)
-            self.beginInsertRows(NOWHERE, first, first + len(fresh) - 1)
-            self._shown += fresh
+            self.beginInsertRows(NO_PARENT, first, first + len(new) - 1)
+            self._shown += new
             self.endInsertRows()
-        surplus = len(self._lines) - self._most
-        if surplus > 0:
-            self._drop(surplus)
+        excess = len(self._lines) - self._most
+        if excess > 0:
+            self._drop(excess)
 
     def _drop(self, count: int) -> None:
-        gone = len(sift(self._lines[:count], self.sieve).wanted)
+        removed = len(filter_lines(self._lines[:count], self.line_filter).passing)
         del self._lines[:count]
-        if gone:
-            self.beginRemoveRows(NOWHERE, 0, gone - 1)
-            del self._shown[:gone]
+        if removed:
+            self.beginRemoveRows(NO_PARENT, 0, removed - 1)
+            del self._shown[:removed]
             self.endRemoveRows()
 
-    def rowCount(self, parent: Index = NOWHERE) -> int:
+    def rowCount(self, parent: Index = NO_PARENT) -> int:
         return 0 if parent.isValid() else len(self._shown)
 
-    def columnCount(self, parent: Index = NOWHERE) -> int:
+    def columnCount(self, parent: Index = NO_PARENT) -> int:
         return 0 if parent.isValid() else 4
 
     def headerData(
@@ -171,7 +171,7 @@ class LogModel(QAbstractTableModel):
     ) -> Any:
         if orientation is Qt.Orientation.Vertical or role != Qt.ItemDataRole.DisplayRole:
             return None
-        titles = (self.tr("Time"), self.tr("Level"), self.tr("Message"), self.tr("Written by"))
+        titles = (self.tr("Time"), self.tr("Level"), self.tr("Message"), self.tr("Source"))
         return titles[section]
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
@@ -179,19 +179,19 @@ class LogModel(QAbstractTableModel):
             return None
         line, column = self._shown[index.row()], index.column()
         if role == Qt.ItemDataRole.DisplayRole:
-            return self._tell(line, column)
+            return self._cell_text(line, column)
         if role == Qt.ItemDataRole.DecorationRole and column == LEVEL and line.at:
-            return icon(*_PICTURES[line.level])
+            return icon(*_ICONS[line.level])
         return None
 
-    def _tell(self, line: LogLine, column: int) -> str:
+    def _cell_text(self, line: LogLine, column: int) -> str:
         if column == TEXT:
             return texts.plain(line.text)
         if not line.at:
             return ""
-        return (line.at, self._tell_level(line.level), "", line.origin)[column]
+        return (line.at, self._level_text(line.level), "", line.origin)[column]
 
-    def _tell_level(self, level: str) -> str:
+    def _level_text(self, level: str) -> str:
         return {
             "DEBUG": self.tr("Detail"),
             "INFO": self.tr("Information"),

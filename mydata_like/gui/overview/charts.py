@@ -19,7 +19,7 @@ from mydata_like.gui.theme.widgets import LARGE, SMALL, IconLabel, PlainLabel, i
 
 
 class StatusCounts(NamedTuple):
-    """The conservation law: found = verified + open + waiting + skipped + failed."""
+    """Numbers of files by outcome: found = verified + open + waiting + skipped + failed."""
 
     found: int
     verified: int
@@ -37,20 +37,20 @@ class StageCount(NamedTuple):
     queue: int
 
 
-def parts_of_progress(sums: RunProgressed) -> StatusCounts:
+def count_active_run(sums: RunProgressed) -> StatusCounts:
     """Return the parts of an active run."""
-    settled = sums.verified + sums.waiting + sums.skipped + sums.failed
+    finished = sums.verified + sums.waiting + sums.skipped + sums.failed
     return StatusCounts(
         sums.found,
         sums.verified,
-        max(0, sums.found - settled),
+        max(0, sums.found - finished),
         sums.waiting,
         sums.skipped,
         sums.failed,
     )
 
 
-def parts_of_past(past: PastRunState, at_risk: int = 0) -> StatusCounts:
+def count_past_run(past: PastRunState, at_risk: int = 0) -> StatusCounts:
     """Return the parts of a run that has ended or was cut off; unfinished files count as waiting.
 
     A run that was cut off may have counted fewer files than the ledger has as `at_risk`.
@@ -61,22 +61,22 @@ def parts_of_past(past: PastRunState, at_risk: int = 0) -> StatusCounts:
     return StatusCounts(past.found, past.verified, 0, waiting, past.skipped, past.failed)
 
 
-def stages_of(sums: RunProgressed) -> list[StageCount]:
+def count_stages(sums: RunProgressed) -> list[StageCount]:
     """Return the stages in order."""
-    known = max(0, sums.checked - sums.wanted - sums.waiting - sums.skipped)
-    proven = max(0, sums.verified - known)
-    registered = max(sums.registered, proven)  # the HTTP fallback registers as it sends
+    already_stored = max(0, sums.checked - sums.wanted - sums.waiting - sums.skipped)
+    verified = max(0, sums.verified - already_stored)
+    registered = max(sums.registered, verified)  # the HTTP fallback registers as it sends
     sent = max(sums.sent, registered)
     return [
         StageCount("scan", sums.found, 0),
         StageCount("check", sums.checked, max(0, sums.found - sums.checked)),
         StageCount("send", sent, max(0, sums.wanted - sent)),
         StageCount("register", registered, sent - registered),
-        StageCount("verify", proven, registered - proven),
+        StageCount("verify", verified, registered - verified),
     ]
 
 
-NARROWEST = 12.0  # minimum width in pixels of a part that is not empty
+MIN_WIDTH = 12.0  # minimum width in pixels of a part that is not empty
 
 
 class _Kind(NamedTuple):
@@ -118,7 +118,7 @@ class StatusBreakdownBar(QWidget):
         for kind in KINDS:
             number = getattr(parts, kind.name)
             button = self._buttons[kind.name]
-            button.setText(self._name_part(kind.name).replace("%1", texts.count(number)))
+            button.setText(self._part_text(kind.name).replace("%1", texts.count(number)))
             button.setEnabled(number > 0)
 
     def _make_button(self, kind: _Kind) -> QToolButton:
@@ -133,7 +133,7 @@ class StatusBreakdownBar(QWidget):
     def _choose(self) -> None:
         self.chosen.emit(self.sender().objectName())
 
-    def _name_part(self, name: str) -> str:
+    def _part_text(self, name: str) -> str:
         return {
             "verified": self.tr("%1 verified"),
             "open": self.tr("%1 under way"),
@@ -178,16 +178,16 @@ class _Bar(QWidget):
         total = sum(numbers)
         if not total:
             return [0.0] * len(numbers)
-        widths = [max(NARROWEST, whole * number / total) if number else 0.0 for number in numbers]
+        widths = [max(MIN_WIDTH, whole * number / total) if number else 0.0 for number in numbers]
         return [width * whole / sum(widths) for width in widths]
 
 
-SHOWN = 120.0  # seconds
-SHORTEST = 30.0  # seconds
+MAX_SPAN = 120.0  # seconds
+MIN_SPAN = 30.0  # seconds
 TICK = 10  # seconds
-MOST_BANDS = 8  # further channels share the last one
+MAX_BANDS = 8  # further channels share the last one
 MEGABYTE = 1e6
-_LINES = 5  # at most, across the chart
+_MAX_LINES = 5  # at most, across the chart
 _MARGIN = 6.0  # pixels between a label and its neighbour
 
 
@@ -208,27 +208,27 @@ class Stack(NamedTuple):
 def stack_samples(samples: Sequence[ChannelRates]) -> Stack:
     """Return the stack to draw for these samples; the latest sample is now."""
     if not samples:
-        return Stack(SHORTEST, [], [])
+        return Stack(MIN_SPAN, [], [])
     now = samples[-1].at
-    recent = [sample for sample in samples if now - sample.at <= SHOWN]
-    numbers = sorted({number for sample in recent for number in sample.rates})[:MOST_BANDS]
+    recent = [sample for sample in samples if now - sample.at <= MAX_SPAN]
+    numbers = sorted({number for sample in recent for number in sample.rates})[:MAX_BANDS]
     heights = [0.0] * len(recent)
     layers = []
     for number in numbers:
-        last = number == numbers[-1] and len(numbers) == MOST_BANDS
+        last = number == numbers[-1] and len(numbers) == MAX_BANDS
         heights = [
             height + _rate(sample, number, onwards=last) / MEGABYTE
             for height, sample in zip(heights, recent, strict=True)
         ]
         layers.append(heights)
-    span = min(SHOWN, max(SHORTEST, now - samples[0].at))
+    span = min(MAX_SPAN, max(MIN_SPAN, now - samples[0].at))
     return Stack(span, [now - sample.at for sample in recent], layers)
 
 
 def choose_step(top: float) -> float:
     """Return a round distance between grid lines that keeps them few enough to read."""
-    power: float = 10.0 ** floor(log10(top / _LINES))
-    return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= top / _LINES)
+    power: float = 10.0 ** floor(log10(top / _MAX_LINES))
+    return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= top / _MAX_LINES)
 
 
 class ThroughputChart(QWidget):
@@ -281,9 +281,9 @@ class ThroughputChart(QWidget):
             painter.setPen(quiet())
             x = area.left() - _MARGIN - metrics.horizontalAdvance(label)
             painter.drawText(QPointF(x, y + metrics.ascent() / 2), label)
-        for ago in range(0, int(self._stack.span) + 1, TICK):
-            label = texts.count(ago)
-            x = area.right() - ago / self._stack.span * area.width()
+        for age in range(0, int(self._stack.span) + 1, TICK):
+            label = texts.count(age)
+            x = area.right() - age / self._stack.span * area.width()
             left = x - metrics.horizontalAdvance(label) / 2
             painter.drawText(QPointF(left, area.bottom() + metrics.ascent() + _MARGIN), label)
 
@@ -339,22 +339,22 @@ class PipelineStrip(QWidget):
             "register": StageCard(self.tr("Register"), "dataset", self),
             "verify": StageCard(self.tr("Verify"), "check", self),
         }
-        self._said = PlainLabel("", self)
+        self._limit_label = PlainLabel("", self)
         row = QHBoxLayout()
         for card in self._cards.values():
             row.addWidget(card, 1)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addLayout(row)
-        layout.addWidget(self._said)
+        layout.addWidget(self._limit_label)
 
     def show_sums(self, sums: RunProgressed, measured: StagesMeasured | None) -> None:
         """Show the progress of a run and its bottleneck."""
         limit = measured.stage if measured else ""
-        for stage in stages_of(sums):
+        for stage in count_stages(sums):
             self._cards[stage.name].show_stage(stage, limit=stage.name == limit)
         # A label that appears and disappears would move the page.
-        self._said.setText(limit_sentence(measured) or " ")
+        self._limit_label.setText(limit_sentence(measured) or " ")
 
 
 class StageCard(QFrame):
@@ -363,18 +363,18 @@ class StageCard(QFrame):
     def __init__(self, title: str, icon_name: str, parent: QWidget) -> None:
         super().__init__(parent)
         self._is_limit = False
-        self._past: deque[tuple[float, int]] = deque()
-        self._picture = IconLabel(1.0, self)
-        self._picture.show_icon(icon(icon_name))
-        self._heading = PlainLabel(title, self)
+        self._samples: deque[tuple[float, int]] = deque()
+        self._icon = IconLabel(1.0, self)
+        self._icon.show_icon(icon(icon_name))
+        self._title = PlainLabel(title, self)
         self._count = PlainLabel("", self)
         self._count.scale(LARGE, bold=True)
         self._rate = PlainLabel("", self)
         self._queue = PlainLabel("", self)
         self._queue.scale(SMALL)
         top = QHBoxLayout()
-        top.addWidget(self._picture)
-        top.addWidget(self._heading, 1)
+        top.addWidget(self._icon)
+        top.addWidget(self._title, 1)
         layout = QVBoxLayout(self)
         layout.addLayout(top)
         for label in (self._count, self._rate, self._queue):
@@ -383,7 +383,7 @@ class StageCard(QFrame):
     def show_stage(self, stage: StageCount, *, limit: bool) -> None:
         """Show these numbers; a word and a frame mark the bottleneck."""
         self._count.setText(texts.count(stage.done))
-        rate = self._follow(stage.done)
+        rate = self._measure_rate(stage.done)
         self._rate.setText(self.tr("%1 files/s").replace("%1", texts.count(round(rate))))
         queue = self.tr("%Ln waiting", None, stage.queue) if stage.queue else " "
         if limit:
@@ -406,13 +406,13 @@ class StageCard(QFrame):
         painter.setBrush(palette.base())
         painter.drawRoundedRect(self.rect().adjusted(1, 1, -2, -2), 6, 6)
 
-    def _follow(self, done: int) -> float:
+    def _measure_rate(self, done: int) -> float:
         """Return the recent rate in files per second."""
         now = monotonic()
-        if self._past and done < self._past[-1][1]:
-            self._past.clear()  # another run
-        self._past.append((now, done))
-        while now - self._past[0][0] > RECENT:
-            self._past.popleft()
-        passed = now - self._past[0][0]
-        return (done - self._past[0][1]) / passed if passed > 0 else 0.0
+        if self._samples and done < self._samples[-1][1]:
+            self._samples.clear()  # another run
+        self._samples.append((now, done))
+        while now - self._samples[0][0] > RECENT:
+            self._samples.popleft()
+        elapsed = now - self._samples[0][0]
+        return (done - self._samples[0][1]) / elapsed if elapsed > 0 else 0.0

@@ -26,8 +26,8 @@ from mydata_like.gui.overview.charts import (
     StatusBreakdownBar,
     StatusCounts,
     ThroughputChart,
-    parts_of_past,
-    parts_of_progress,
+    count_active_run,
+    count_past_run,
 )
 from mydata_like.gui.overview.summary_cards import RemoveQuestion, SummaryRow, UnfinishedList
 from mydata_like.gui.run_state import LiveView, PastRunState, Phase, RunState
@@ -48,7 +48,7 @@ class EmptyState(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._begin = QPushButton(self.tr("Set &up…"), self)
-        self._met = False
+        self._was_shown = False
         picture = QLabel(self)
         side = self.fontMetrics().height() * 6
         picture.setPixmap(app_icon().pixmap(side, side))
@@ -63,8 +63,10 @@ class EmptyState(QWidget):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        if not self._met:  # later it would take the focus from a user who changes pages by keyboard
-            self._met = True
+        if (
+            not self._was_shown
+        ):  # only once, to keep the focus of a user who changes pages by keyboard
+            self._was_shown = True
             self._begin.setFocus()
 
     def _make_title(self) -> PlainLabel:
@@ -75,7 +77,7 @@ class EmptyState(QWidget):
     def _make_text(self) -> QHBoxLayout:
         text = PlainLabel(
             self.tr(
-                "This program uploads the files of an instrument to a MyTardis server and proves "
+                "This program uploads the files of an instrument to a MyTardis server and verifies "
                 "that every byte arrived. The set-up takes five short steps."
             ),
             self,
@@ -126,19 +128,19 @@ class DropHint(QWidget):
         painter.drawText(below, Qt.AlignmentFlag.AlignCenter, self._text)
 
 
-LONGEST = 200  # characters of a value
+MAX_VALUE = 200  # characters
 
 look_up = QCoreApplication.translate  # for the schema's texts: see settings/schema.py
 
 
 class SetByServer(QFrame):
-    """A list of the settings that the server decides; hidden if there are none."""
+    """A list of the settings that the server sets; hidden if there are none."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
         self._decisions: Sequence[ServerDecision] = ()
-        title = PlainLabel(self.tr("The server decides some settings"), self)
+        title = PlainLabel(self.tr("The server sets some settings"), self)
         title.scale(1, bold=True)
         self._lines = PlainLabel("", self)
         advice = PlainLabel(
@@ -156,7 +158,7 @@ class SetByServer(QFrame):
         self.hide()
 
     def show_state(self, state: RunState) -> None:
-        """Show the settings that the server decides."""
+        """Show the settings that the server sets."""
         if state.set_by_server != self._decisions:
             self._decisions = state.set_by_server
             self._lines.setText("\n".join(map(self._describe, self._decisions)))
@@ -177,7 +179,7 @@ class SetByServer(QFrame):
 
     def _shorten(self, text: str) -> str:
         shown = texts.plain(text) or self.tr("(empty)")
-        return shown if len(shown) <= LONGEST else shown[:LONGEST] + "…"
+        return shown if len(shown) <= MAX_VALUE else shown[:MAX_VALUE] + "…"
 
 
 PAGE_OF_PART = {
@@ -195,25 +197,25 @@ class OverviewPage(Page):
     def __init__(self, desk: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._controller = desk.controller
-        self._welcome = EmptyState(self)
-        self._standing = _OverviewContent(desk, self)
+        self._empty_state = EmptyState(self)
+        self._content = _OverviewContent(desk, self)
         self._scroll = QScrollArea(self)
         self._scroll.setFrameShape(QFrame.Shape.NoFrame)
         self._scroll.setWidgetResizable(True)
         self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self._scroll.setWidget(self._standing)
+        self._scroll.setWidget(self._content)
         self._layers = QStackedLayout(self)
         self._layers.addWidget(self._scroll)
-        self._layers.addWidget(self._welcome)
+        self._layers.addWidget(self._empty_state)
         self._connect()
         self._show_state(self._controller.state)
 
     def _connect(self) -> None:
         self._controller.run_changed.connect(self._show_state)
-        self._controller.live_changed.connect(self._standing.show_live)
-        self._welcome.set_up.connect(self._set_up)
-        self._welcome.demo.connect(self._try_demo)
-        self._standing.wanted.connect(self.wanted)
+        self._controller.live_changed.connect(self._content.show_live)
+        self._empty_state.set_up.connect(self._set_up)
+        self._empty_state.demo.connect(self._try_demo)
+        self._content.wanted.connect(self.wanted)
 
     @Slot()
     def _set_up(self) -> None:
@@ -226,8 +228,8 @@ class OverviewPage(Page):
     @Slot(object)
     def _show_state(self, state: RunState) -> None:
         unset = state.phase is Phase.UNSET
-        self._layers.setCurrentWidget(self._welcome if unset else self._scroll)
-        self._standing.show_state(state)
+        self._layers.setCurrentWidget(self._empty_state if unset else self._scroll)
+        self._content.show_state(state)
 
 
 class _OverviewContent(QWidget):
@@ -238,36 +240,36 @@ class _OverviewContent(QWidget):
     def __init__(self, desk: AppContext, parent: QWidget) -> None:
         super().__init__(parent)
         self._controller = desk.controller
-        self._picture = IconLabel(3.0, self)
+        self._icon = IconLabel(3.0, self)
         self._sentence = PlainLabel("", self)
         self._sentence.setWordWrap(True)
         self._sentence.scale(LARGE, bold=True)
         self._more = PlainLabel("", self)
         self._more.setWordWrap(True)
-        self._act = QPushButton(self)
+        self._action = QPushButton(self)
         self._bar = StatusBreakdownBar(self)
-        self._facts = SummaryRow(self)
+        self._summary = SummaryRow(self)
         self._set_by_server = SetByServer(self)
         self._unfinished = UnfinishedList(self)
         self._strip = PipelineStrip(self)
         self._chart = ThroughputChart(self)
         self._hint = DropHint(self)
         self._lay_out()
-        self._act.clicked.connect(self._go_on)
+        self._action.clicked.connect(self._run_action)
         self._bar.chosen.connect(self._choose)
         self._unfinished.continue_wanted.connect(self._continue_source)
         self._unfinished.remove_wanted.connect(self._ask_to_remove)
 
     def show_state(self, state: RunState) -> None:
         """Show the current state."""
-        self._picture.show_icon(icon(*_picture_of(state)))
+        self._icon.show_icon(icon(*_icon_of(state)))
         self._sentence.setText(overview_sentence(state))
         self._more.setText(self._explain(state))
         self._more.setVisible(bool(self._more.text()))
-        self._act.setText(self._name_act(state))
-        self._act.setVisible(bool(self._act.text()))
+        self._action.setText(self._action_text(state))
+        self._action.setVisible(bool(self._action.text()))
         self._bar.show_parts(_parts_of(state))
-        self._facts.show_state(state)
+        self._summary.show_state(state)
         self._set_by_server.show_state(state)
         self._unfinished.show_state(state)
         self._strip.setVisible(state.at_work)
@@ -283,21 +285,21 @@ class _OverviewContent(QWidget):
 
     def _lay_out(self) -> None:
         side = self.fontMetrics().height()
-        said = QVBoxLayout()
-        said.addWidget(self._sentence)
-        said.addWidget(self._more)
+        sentences = QVBoxLayout()
+        sentences.addWidget(self._sentence)
+        sentences.addWidget(self._more)
         top = QHBoxLayout()
         top.setSpacing(side)
-        top.addWidget(self._picture, 0, Qt.AlignmentFlag.AlignTop)
-        top.addLayout(said, 1)
-        top.addWidget(self._act, 0, Qt.AlignmentFlag.AlignVCenter)
+        top.addWidget(self._icon, 0, Qt.AlignmentFlag.AlignTop)
+        top.addLayout(sentences, 1)
+        top.addWidget(self._action, 0, Qt.AlignmentFlag.AlignVCenter)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(side, side, side, side)
         layout.setSpacing(side)
         layout.addLayout(top)
         layout.addWidget(self._bar)
         layout.addWidget(self._strip)
-        layout.addWidget(self._facts)
+        layout.addWidget(self._summary)
         layout.addWidget(self._set_by_server)
         layout.addWidget(self._unfinished)
         layout.addWidget(self._chart, 1)
@@ -308,29 +310,29 @@ class _OverviewContent(QWidget):
         if state.phase is Phase.ELSEWHERE:
             return self.tr("Another program or the service executes this run.")
         if state.phase is Phase.IDLE:
-            return self._explain_rest(state)
+            return self._explain_idle(state)
         return texts.plain(state.problem.hint) if state.problem is not None else ""
 
-    def _explain_rest(self, state: RunState) -> str:
+    def _explain_idle(self, state: RunState) -> str:
         last = state.last
         problem = state.data_problem or state.awaited
         if problem is not None:
             return texts.plain(problem.hint)
         if state.interrupted is not None:
-            return self._tell_oldest(state)
+            return self._describe_oldest(state)
         if last is not None and last.problem is not None:
             return texts.plain(last.problem.hint)
-        return self._tell_others(last)
+        return self._describe_others(last)
 
-    def _tell_oldest(self, state: RunState) -> str:
+    def _describe_oldest(self, state: RunState) -> str:
         """Return the age of the oldest file that a cut-off run left only here, and what to do."""
-        on = self.tr("Start continues where it stopped.")
+        advice = self.tr("Start continues where it stopped.")
         if state.at_risk.oldest is None:
-            return on
-        oldest = self.tr("The oldest of them was made %1.")
-        return f"{oldest.replace('%1', texts.moment(state.at_risk.oldest))} {on}"
+            return advice
+        oldest = self.tr("The oldest of them is from %1.")
+        return f"{oldest.replace('%1', texts.moment(state.at_risk.oldest))} {advice}"
 
-    def _tell_others(self, last: PastRunState | None) -> str:
+    def _describe_others(self, last: PastRunState | None) -> str:
         """Return what happened to the files that the first sentence does not cover."""
         if last is None or last.failed:
             return ""
@@ -340,19 +342,19 @@ class _OverviewContent(QWidget):
             return self.tr("%Ln file(s) were left out on purpose.", None, last.skipped)
         return ""
 
-    def _name_act(self, state: RunState) -> str:
+    def _action_text(self, state: RunState) -> str:
         """Return the text of the button; empty if there is nothing to do."""
         if state.phase in (Phase.BROKEN, Phase.PAUSED):
-            return self.tr("&Go on")
-        return self.tr("Show pro&blems") if _worst_part(state) else ""
+            return self.tr("&Continue")
+        return self.tr("Show pro&blems") if _find_worst_part(state) else ""
 
     @Slot()
-    def _go_on(self) -> None:
-        acts = {Phase.BROKEN: self._controller.start, Phase.PAUSED: self._controller.resume}
-        acts.get(self._controller.state.phase, self._show_problems)()
+    def _run_action(self) -> None:
+        actions = {Phase.BROKEN: self._controller.start, Phase.PAUSED: self._controller.resume}
+        actions.get(self._controller.state.phase, self._show_problems)()
 
     def _show_problems(self) -> None:
-        part = _worst_part(self._controller.state)
+        part = _find_worst_part(self._controller.state)
         self.wanted.emit(PAGE_OF_PART[part or "failed"])
 
     @Slot(object)
@@ -373,14 +375,14 @@ class _OverviewContent(QWidget):
 def _parts_of(state: RunState) -> StatusCounts:
     """Return the parts of the active run, or else of the newest one."""
     if state.at_work:
-        return parts_of_progress(state.sums)
+        return count_active_run(state.sums)
     newest = state.interrupted or state.last
     if newest is None:
-        return parts_of_progress(state.sums)
-    return parts_of_past(newest, state.at_risk.files)
+        return count_active_run(state.sums)
+    return count_past_run(newest, state.at_risk.files)
 
 
-def _worst_part(state: RunState) -> str:
+def _find_worst_part(state: RunState) -> str:
     """Return the part of the last run that needs the user's attention; empty if there is none."""
     last = state.last
     if state.at_work:
@@ -392,7 +394,7 @@ def _worst_part(state: RunState) -> str:
     return "failed" if last.failed else "skipped" if last.left_behind else ""
 
 
-def _picture_of(state: RunState) -> tuple[str, Status]:
+def _icon_of(state: RunState) -> tuple[str, Status]:
     """Return the icon and the status that represent the state."""
     if state.phase is Phase.BROKEN:
         return "error", "problem"
@@ -400,10 +402,10 @@ def _picture_of(state: RunState) -> tuple[str, Status]:
         return "pause", "waiting"
     if state.at_work or state.phase is Phase.TESTING:
         return "working", "working"
-    return _picture_of_rest(state)
+    return _icon_of_idle(state)
 
 
-def _picture_of_rest(state: RunState) -> tuple[str, Status]:
+def _icon_of_idle(state: RunState) -> tuple[str, Status]:
     last = state.last
     if state.data_problem is None and state.awaited is not None:
         return "waiting", "waiting"

@@ -69,22 +69,22 @@ class SummaryRow(QWidget):
 
     def show_state(self, state: RunState) -> None:
         """Show the current state."""
-        self._risk.show_fact(*self._tell_risk(state))
-        self._last.show_fact(*self._tell_last(state))
-        self._next.show_fact(*self._tell_next(state))
+        self._risk.show_fact(*self._describe_risk(state))
+        self._last.show_fact(*self._describe_last(state))
+        self._next.show_fact(*self._describe_next(state))
 
-    def _tell_risk(self, state: RunState) -> tuple[str, str]:
-        """Return what exists only here; "nothing" only if that is certain."""
-        if state.at_work and (under_way := self._tell_open(state)):
+    def _describe_risk(self, state: RunState) -> tuple[str, str]:
+        """Return which files are only on this computer; "nothing" only if that is certain."""
+        if state.at_work and (under_way := self._describe_open(state)):
             return under_way
         if state.data_problem is not None:
             more = texts.plain(state.data_problem.message)
             return self.tr("Cannot be read"), more
         if state.at_risk.files:
-            return self._tell_files(state.at_risk)
-        return self._tell_left(state) or self._tell_nothing(state)
+            return self._describe_files(state.at_risk)
+        return self._describe_left_out(state) or self._describe_nothing(state)
 
-    def _tell_open(self, state: RunState) -> tuple[str, str] | None:
+    def _describe_open(self, state: RunState) -> tuple[str, str] | None:
         """Return the unverified files of the active run; None if the ledger has more."""
         left = max(0, state.sums.found - state.sums.verified - state.sums.skipped)
         if not left or left < state.at_risk.files:
@@ -92,16 +92,16 @@ class SummaryRow(QWidget):
         size = max(0, state.sums.found_bytes - state.sums.verified_bytes)
         return self.tr("%Ln file(s)", None, left), texts.size(size)
 
-    def _tell_files(self, at_risk: AtRisk) -> tuple[str, str]:
+    def _describe_files(self, at_risk: AtRisk) -> tuple[str, str]:
         fact = self.tr("%Ln file(s)", None, at_risk.files)
         size = texts.size(at_risk.bytes)
         if at_risk.oldest is None:
             return fact, size
-        more = self.tr("%1; the oldest was made %2").replace("%1", size)
+        more = self.tr("%1; the oldest is from %2").replace("%1", size)
         return fact, more.replace("%2", texts.moment(at_risk.oldest))
 
-    def _tell_left(self, state: RunState) -> tuple[str, str] | None:
-        """Return what the newest run left behind although the ledger has no such file."""
+    def _describe_left_out(self, state: RunState) -> tuple[str, str] | None:
+        """Return what the newest run left out, for the case that the ledger has no unsafe file."""
         last = state.interrupted or state.last
         if last is not None and last.left_behind:
             fact = self.tr("%Ln left out", None, last.left_behind)
@@ -113,7 +113,7 @@ class SummaryRow(QWidget):
             return self.tr("%Ln file(s)", None, last.unsafe), ""
         return None
 
-    def _tell_nothing(self, state: RunState) -> tuple[str, str]:
+    def _describe_nothing(self, state: RunState) -> tuple[str, str]:
         """Return the text for the case that no file is known to exist only here."""
         whole = state.newest_whole
         if state.last is None:
@@ -128,22 +128,22 @@ class SummaryRow(QWidget):
             more = self.tr("Every file that was found is on the server.")
         return self.tr("Nothing"), more
 
-    def _tell_last(self, state: RunState) -> tuple[str, str]:
-        last, cut_off = state.last, state.interrupted
-        if cut_off is not None and (last is None or cut_off.started > last.started):
+    def _describe_last(self, state: RunState) -> tuple[str, str]:
+        last, interrupted = state.last, state.interrupted
+        if interrupted is not None and (last is None or interrupted.started > last.started):
             more = self.tr(
-                "It was cut off; %Ln of its file(s) are verified.", None, cut_off.verified
+                "It was cut off; %Ln of its file(s) are verified.", None, interrupted.verified
             )
-            return texts.moment(cut_off.started), more
+            return texts.moment(interrupted.started), more
         if last is None or last.finished is None:
             return self.tr("None yet"), ""
         if not last.sent:
-            return texts.moment(last.finished), self._tell_nothing_sent(last)
+            return texts.moment(last.finished), self._explain_nothing_sent(last)
         more = self.tr("%Ln file(s), %1 in %2", None, last.sent)
         more = more.replace("%1", texts.size(last.bytes)).replace("%2", texts.span(last.seconds))
         return texts.moment(last.finished), more
 
-    def _tell_nothing_sent(self, last: PastRunState) -> str:
+    def _explain_nothing_sent(self, last: PastRunState) -> str:
         """Return why a run sent nothing."""
         if last.problem is not None:
             return self.tr("It ended early and sent nothing.")
@@ -151,17 +151,17 @@ class SummaryRow(QWidget):
             return self.tr("It sent nothing, and not all files are safe.")
         return self.tr("Nothing had to be sent.")
 
-    def _tell_next(self, state: RunState) -> tuple[str, str]:
+    def _describe_next(self, state: RunState) -> tuple[str, str]:
         if state.next_start is not None:
             return texts.moment(state.next_start), ""
         if state.schedule == "watch":
-            return self.tr("With new files"), self.tr("A run starts when they have settled.")
-        more = self.tr("A run begins with Start, or by a schedule in the settings.")
+            return self.tr("With new files"), self.tr("A run starts when they no longer change.")
+        more = self.tr("Press Start, or set a schedule in the settings.")
         return self.tr("Not planned"), more
 
 
 ICON_SCALE = 1.4  # times the icons of buttons
-MOST = 20  # rows; Start continues with all
+MAX_ROWS = 20  # rows; Start continues with all
 
 
 class UnfinishedList(QFrame):
@@ -206,7 +206,7 @@ class UnfinishedList(QFrame):
             self._lines.removeWidget(row)
             row.hide()
             row.deleteLater()
-        self.rows = [UnfinishedRow(source, self) for source in self._sources[:MOST]]
+        self.rows = [UnfinishedRow(source, self) for source in self._sources[:MAX_ROWS]]
         for row in self.rows:
             row.continue_wanted.connect(self.continue_wanted)
             row.remove_wanted.connect(self.remove_wanted)
@@ -264,10 +264,10 @@ class UnfinishedRow(QWidget):
 
     def _describe(self, source: KnownSource) -> str:
         names = " / ".join(filter(None, source.destination))
-        becomes = self.tr("becomes %1").replace("%1", texts.plain(names))
-        return f"{becomes} · {self._tell_open(source)}"
+        target = self.tr("uploaded as %1").replace("%1", texts.plain(names))
+        return f"{target} · {self._describe_open(source)}"
 
-    def _tell_open(self, source: KnownSource) -> str:
+    def _describe_open(self, source: KnownSource) -> str:
         if source.open_files is None:
             return self.tr("not scanned yet")
         if not source.open_files:
@@ -285,7 +285,7 @@ class UnfinishedRow(QWidget):
 
 
 class RemoveQuestion(QMessageBox):
-    """A question whether to forget a folder; emits it as `confirmed`."""
+    """Asks whether to remove a folder from the list; `confirmed` reports the folder."""
 
     confirmed = Signal(object)  # a KnownSource
 

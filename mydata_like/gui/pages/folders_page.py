@@ -25,15 +25,15 @@ from mydata_like.gui.pages.transfers_page import FOLDER
 from mydata_like.gui.run_state import Phase, RunState
 from mydata_like.gui.tables import table_panel
 from mydata_like.gui.tables.columns import BarDelegate
-from mydata_like.gui.tables.folder_tree import PROGRESS, TOP, FolderPace, FolderTree, Parents
+from mydata_like.gui.tables.folder_tree import PROGRESS, TOP, FolderTree, Parents, RunPhase
 from mydata_like.gui.tables.table_panel import action_bar, dataset_address, path_of
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.widgets import PlainLabel, icon
 from mydata_like.gui.window_state import KeptColumns
 
-FEW = 20  # owners whose experiments are shown at once
-RENEW_AFTER = 2000  # minimum milliseconds between two refreshes of the open branches,
-RENEW_SHARE = 10  # and this many times the duration of the last refresh
+MAX_EXPANDED = 20  # owners whose experiments are shown at once
+REFRESH_AFTER = 2000  # minimum milliseconds between two refreshes of the open branches,
+REFRESH_FACTOR = 10  # and this many times the duration of the last refresh
 
 
 class FoldersPage(Page):
@@ -43,12 +43,14 @@ class FoldersPage(Page):
         super().__init__(parent)
         self._desk = desk
         self._controller = desk.controller
-        self._active = self._stale = self._asking = False
-        self._asked_at = 0.0
-        self._opened = False  # owners, once: a branch that the user closes stays closed
+        self._active = self._stale = self._loading = False
+        self._started_at = 0.0
+        self._expanded = (
+            False  # owners are expanded once, so a branch that the user closes stays closed
+        )
         self._model = FolderTree(self)
         self._tree = QTreeView(self)
-        self._words = PlainLabel("", self)
+        self._message = PlainLabel("", self)
         self._stack = QStackedWidget(self)
         self._files = QAction(icon("transfers"), self.tr("Show files"), self)
         self._open = QAction(icon("folder"), self.tr("Open folder"), self)
@@ -56,19 +58,22 @@ class FoldersPage(Page):
         self._copy = QAction(icon("copy"), self.tr("Copy path"), self)
         self._only = QAction(icon("start"), self.tr("Only this one now"), self)
         self._leave = QAction(icon("cancel"), self.tr("Leave for next run"), self)
-        self._again = QAction(icon("retry"), self.tr("Send after all"), self)
-        self._moves = (self._leave, self._again)  # for files queued in a run of this window
-        self._looks = (self._files, self._open, self._web, self._copy)
-        self._actions = (self._only, *self._moves, *self._looks)
-        self._timer = QTimer(self, singleShot=True, interval=RENEW_AFTER)
+        self._send_again = QAction(icon("retry"), self.tr("Send after all"), self)
+        self._queue_actions = (
+            self._leave,
+            self._send_again,
+        )  # for files queued in a run of this window
+        self._view_actions = (self._files, self._open, self._web, self._copy)
+        self._actions = (self._only, *self._queue_actions, *self._view_actions)
+        self._timer = QTimer(self, singleShot=True, interval=REFRESH_AFTER)
         self._set_up()
         self._lay_out()
         self._connect()
-        self._follow_run(self._controller.state)
+        self._on_run_changed(self._controller.state)
 
     def show_page(self) -> None:
         self._active = True
-        self._ask()
+        self._refresh()
 
     def hide_page(self) -> None:
         self._active = False
@@ -94,116 +99,117 @@ class FoldersPage(Page):
             tree.setColumnWidth(number, width * characters)
         KeptColumns("folders", tree.header(), self._desk.memory).restore()
         self._leave.setToolTip(self.tr("Send no more files of this folder in this run"))
-        self._again.setToolTip(self.tr("Send files that were left or failed in this run after all"))
-        self._words.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self._words.setWordWrap(True)
+        self._send_again.setToolTip(
+            self.tr("Send files of this folder that were left out or failed in this run")
+        )
+        self._message.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._message.setWordWrap(True)
 
     def _lay_out(self) -> None:
         self._stack.addWidget(self._tree)
-        self._stack.addWidget(self._words)
+        self._stack.addWidget(self._message)
         layout = QVBoxLayout(self)
         layout.addWidget(self._stack, 1)
         layout.addWidget(action_bar(self._actions, self))
 
     def _connect(self) -> None:
-        self._controller.ledger_changed.connect(self._follow)
-        self._controller.settings_changed.connect(self._follow)
-        self._timer.timeout.connect(self._ask_if_stale)
-        self._model.wanted.connect(self._ask_below)
-        self._tree.selectionModel().currentChanged.connect(self._choose)
+        self._controller.ledger_changed.connect(self._on_ledger_changed)
+        self._controller.settings_changed.connect(self._on_ledger_changed)
+        self._timer.timeout.connect(self._refresh_if_stale)
+        self._model.wanted.connect(self._load_children)
+        self._tree.selectionModel().currentChanged.connect(self._update_actions)
         self._tree.customContextMenuRequested.connect(self._show_menu)
-        self._controller.run_changed.connect(self._follow_run)
+        self._controller.run_changed.connect(self._on_run_changed)
         self._only.triggered.connect(self._start_only)
         self._leave.triggered.connect(self._leave_folder)
-        self._again.triggered.connect(self._take_up_again)
+        self._send_again.triggered.connect(self._send_folder_again)
         self._files.triggered.connect(self._show_files)
         self._open.triggered.connect(self._open_folder)
         self._web.triggered.connect(self._open_on_server)
         self._copy.triggered.connect(self._copy_path)
 
     @Slot(object)
-    def _follow_run(self, state: RunState) -> None:
-        pace = FolderPace.AT_REST
+    def _on_run_changed(self, state: RunState) -> None:
+        phase = RunPhase.AT_REST
         if state.at_work:
-            pace = FolderPace.AT_WORK
+            phase = RunPhase.AT_WORK
         elif state.interrupted is not None or (state.last and state.last.problem):
-            pace = FolderPace.CUT_OFF
-        self._model.follow(pace)
-        self._choose()
+            phase = RunPhase.CUT_OFF
+        self._model.set_phase(phase)
+        self._update_actions()
 
     @Slot()
-    def _follow(self) -> None:
+    def _on_ledger_changed(self) -> None:
         self._stale = True
         if self._active and not self._timer.isActive():
-            self._ask()
+            self._refresh()
 
     @Slot()
-    def _ask_if_stale(self) -> None:
+    def _refresh_if_stale(self) -> None:
         if self._stale and self._active:
-            self._ask()
+            self._refresh()
 
-    def _ask(self) -> None:
+    def _refresh(self) -> None:
         """Refresh all open branches."""
-        if self._asking or self._controller.loaded is None:
+        if self._loading or self._controller.loaded is None:
             return
-        self._asking, self._stale = True, False
-        self._asked_at = monotonic()
+        self._loading, self._stale = True, False
+        self._started_at = monotonic()
         opened = [parents for parents in self._model.opened() if parents != TOP]
         self._run([TOP, *opened], self._take_all)
 
     @Slot(object)
-    def _ask_below(self, parents: Parents) -> None:
+    def _load_children(self, parents: Parents) -> None:
         if self._controller.loaded is not None:
             self._run([parents], self._take)
 
     def _run(self, wanted: list[Parents], done: Callable[[Any], None]) -> None:
         settings, config = self._controller.settings, self._controller.config
-        ask = partial(table_panel.list_levels, settings, config, wanted)
-        self._desk.tasks.run(ask, done, self._fail)
+        load = partial(table_panel.list_levels, settings, config, wanted)
+        self._desk.tasks.run(load, done, self._fail)
 
     @Slot(object)
     def _take_all(self, levels: dict[Parents, list[FolderGroup]]) -> None:
-        took = monotonic() - self._asked_at
-        self._rest(max(RENEW_AFTER, round(RENEW_SHARE * took * 1000)))
+        duration = monotonic() - self._started_at
+        self._start_pause(max(REFRESH_AFTER, round(REFRESH_FACTOR * duration * 1000)))
         self._take(levels)
 
     @Slot(object)
     def _take(self, levels: dict[Parents, list[FolderGroup]]) -> None:
         for parents, groups in levels.items():
             self._model.show(parents, groups)
-            if parents == TOP and groups and not self._opened:
-                self._opened = True
-                if len(groups) <= FEW:
+            if parents == TOP and groups and not self._expanded:
+                self._expanded = True
+                if len(groups) <= MAX_EXPANDED:
                     self._tree.expandToDepth(0)
-        self._tell(self.tr("The folders appear here after the first run."))
+        self._show_tree(self.tr("The folders appear here after the first run."))
 
     @Slot(object)
     def _fail(self, error: UploaderError) -> None:
         self._model.clear()
-        self._opened, self._stale = False, True  # it is loaded again, and shown as at first
-        self._rest(RENEW_AFTER)
-        self._tell(texts.told(error))
+        self._expanded, self._stale = False, True  # load and expand it again
+        self._start_pause(REFRESH_AFTER)
+        self._show_tree(texts.error_text(error))
 
-    def _rest(self, milliseconds: int) -> None:
+    def _start_pause(self, milliseconds: int) -> None:
         """Pause the refresh of the open branches for this long."""
-        self._asking = False
+        self._loading = False
         self._timer.start(milliseconds)
 
-    def _tell(self, otherwise: str) -> None:
+    def _show_tree(self, empty_text: str) -> None:
         """Show the tree, or this text if it is empty."""
-        self._words.setText(otherwise)
+        self._message.setText(empty_text)
         self._stack.setCurrentIndex(0 if self._model.rowCount() else 1)
-        self._choose()
+        self._update_actions()
 
     @Slot()
-    def _choose(self) -> None:
-        for action in self._looks:
+    def _update_actions(self) -> None:
+        for action in self._view_actions:
             action.setEnabled(self._group is not None)
-        obeys = self._controller.state.phase in (Phase.RUNNING, Phase.PAUSED)
-        for action in self._moves:
-            action.setEnabled(self._group is not None and obeys)
-        # Extra sources have runs of their own, not a run over one folder;
-        # a run always covers a whole dataset.
+        accepts_commands = self._controller.state.phase in (Phase.RUNNING, Phase.PAUSED)
+        for action in self._queue_actions:
+            action.setEnabled(self._group is not None and accepts_commands)
+        # Extra sources have separate runs, and a run always covers a whole dataset.
         whole = self._group is not None and self._group.dataset is not None
         inside = whole and not Path(os.fsdecode(self._path)).is_absolute()
         can_start = self._controller.state.phase in (Phase.IDLE, Phase.BROKEN)
@@ -231,7 +237,7 @@ class FoldersPage(Page):
         self._controller.cancel(self._path)
 
     @Slot()
-    def _take_up_again(self) -> None:
+    def _send_folder_again(self) -> None:
         self._controller.retry(self._path)
 
     @Slot()

@@ -17,7 +17,7 @@ from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.widgets import PlainLabel, icon
 from mydata_like.gui.window_state import KeptHalves
 
-SAID_FOR = 15_000  # milliseconds
+MESSAGE_DURATION = 15_000  # milliseconds
 
 
 class HistoryPage(Page):
@@ -30,21 +30,21 @@ class HistoryPage(Page):
         self._runs = TablePanel(desk, "history", run_columns(self._is_under_way), self)
         self._files = TablePanel(desk, "history-files", file_columns(), self)
         self._title = PlainLabel("", self)
-        self._said = PlainLabel("", self)
+        self._message = PlainLabel("", self)
         self._actions = RowActions(desk.controller, self)
         self._export = QAction(icon("export"), self.tr("Export…"), self)
-        self._timer = QTimer(self, singleShot=True, interval=SAID_FOR)
+        self._timer = QTimer(self, singleShot=True, interval=MESSAGE_DURATION)
         self._set_up()
         self._lay_out()
         self._connect()
 
     def show_page(self) -> None:
-        self._runs.begin()
-        self._files.begin()
+        self._runs.activate()
+        self._files.activate()
 
     def hide_page(self) -> None:
-        self._runs.rest()
-        self._files.rest()
+        self._runs.deactivate()
+        self._files.deactivate()
 
     def export(self, path: Path) -> None:
         """Write all runs to a file, in the displayed order."""
@@ -56,51 +56,51 @@ class HistoryPage(Page):
             table_panel.opener(self._controller),
             self._runs.model.view,
         )
-        self._desk.tasks.run(write, self._tell_written, self._tell_failed, writes=True)
+        self._desk.tasks.run(write, self._on_written, self._on_failed, writes=True)
 
     def _is_under_way(self, run: str) -> bool:
         return self._controller.state.is_under_way(run)
 
     def _set_up(self) -> None:
         self._runs.table.setAccessibleName(self.tr("Runs"))
-        self._runs.nothing = self.tr("There are no runs yet.")
+        self._runs.empty_text = self.tr("There are no runs yet.")
         self._runs.field.hide()  # runs have no names
         self._runs.show_view(View(table=Table.RUNS))
         self._files.table.setAccessibleName(self.tr("Files of the run"))
-        self._files.nothing = self.tr("This run did not change the status of any file.")
+        self._files.empty_text = self.tr("This run did not change the status of any file.")
 
     def _lay_out(self) -> None:
         export = action_button(self._export, self)
-        self._runs.add_beside_count(self._said, export)
+        self._runs.add_top_widgets(self._message, export)
         self.setTabOrder(export, self._runs.table)
-        self._lower = QWidget(self)
-        below = QVBoxLayout(self._lower)
+        self._file_area = QWidget(self)
+        below = QVBoxLayout(self._file_area)
         below.setContentsMargins(0, self.fontMetrics().height() // 2, 0, 0)
         below.addWidget(self._title)
         below.addWidget(self._files, 1)
-        below.addWidget(self._actions.make_buttons(self._lower))
-        self._lower.setVisible(False)
-        halves = QSplitter(Qt.Orientation.Vertical, self)
-        halves.setChildrenCollapsible(False)
-        halves.addWidget(self._runs)
-        halves.addWidget(self._lower)
-        KeptHalves("history", halves, self._desk.memory)
-        QVBoxLayout(self).addWidget(halves)
+        below.addWidget(self._actions.make_buttons(self._file_area))
+        self._file_area.setVisible(False)
+        splitter = QSplitter(Qt.Orientation.Vertical, self)
+        splitter.setChildrenCollapsible(False)
+        splitter.addWidget(self._runs)
+        splitter.addWidget(self._file_area)
+        KeptHalves("history", splitter, self._desk.memory)
+        QVBoxLayout(self).addWidget(splitter)
 
     def _connect(self) -> None:
         self._runs.selected.connect(self._open_run)
         self._files.selected.connect(self._choose_files)
-        self._files.table.menu_wanted.connect(self._actions.fill)
+        self._files.table.menu_wanted.connect(self._actions.add_to_menu)
         self._files.table.chosen.connect(self._actions.choose)
         self._actions.wanted.connect(self.wanted)
-        self._export.triggered.connect(self._ask_where_to)
-        self._timer.timeout.connect(self._said.clear)
+        self._export.triggered.connect(self._choose_file)
+        self._timer.timeout.connect(self._message.clear)
 
     @Slot()
     def _open_run(self) -> None:
         """Show the files that changed during the selected run."""
         runs = [row for row in self._runs.table.rows() if isinstance(row, RunRow)]
-        self._lower.setVisible(len(runs) == 1)
+        self._file_area.setVisible(len(runs) == 1)
         run = runs[0] if len(runs) == 1 else None
         if run is None or run.started is None:
             return
@@ -109,14 +109,14 @@ class HistoryPage(Page):
         self._title.setText(
             self.tr("Files of the run of %1").replace("%1", texts.moment(run.started))
         )
-        self._files.show_only(View(since=started, until=until))
+        self._files.switch_view(View(since=started, until=until))
 
     @Slot()
     def _choose_files(self) -> None:
         self._actions.show_rows(self._files.table.rows())
 
     @Slot()
-    def _ask_where_to(self) -> None:
+    def _choose_file(self) -> None:
         dialog = QFileDialog(self, self.tr("Export runs"))
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
@@ -125,12 +125,12 @@ class HistoryPage(Page):
         )
         dialog.setDefaultSuffix("csv")
         dialog.selectFile("runs.csv")
-        dialog.filterSelected.connect(self._follow_filter)
+        dialog.filterSelected.connect(self._set_suffix)
         dialog.fileSelected.connect(self._export_to)
         dialog.open()
 
     @Slot(str)
-    def _follow_filter(self, chosen: str) -> None:
+    def _set_suffix(self, chosen: str) -> None:
         dialog = self.sender()
         if isinstance(dialog, QFileDialog):
             dialog.setDefaultSuffix(chosen.rpartition("*.")[2].rstrip(")"))
@@ -140,13 +140,13 @@ class HistoryPage(Page):
         self.export(Path(name))
 
     @Slot(object)
-    def _tell_written(self, path: Path) -> None:
-        self._say(self.tr("Written to %1").replace("%1", texts.plain(str(path))))
+    def _on_written(self, path: Path) -> None:
+        self._show_message(self.tr("Written to %1").replace("%1", texts.plain(str(path))))
 
     @Slot(object)
-    def _tell_failed(self, error: UploaderError) -> None:
-        self._say(texts.plain(f"{error.message} {error.hint}".strip()))
+    def _on_failed(self, error: UploaderError) -> None:
+        self._show_message(texts.plain(f"{error.message} {error.hint}".strip()))
 
-    def _say(self, text: str) -> None:
-        self._said.setText(text)
+    def _show_message(self, text: str) -> None:
+        self._message.setText(text)
         self._timer.start()

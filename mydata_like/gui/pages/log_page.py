@@ -25,7 +25,7 @@ from mydata_like.gui.log_viewer.bundle_dialog import BundleDialog
 from mydata_like.gui.log_viewer.log_model import (
     AT,
     LEVEL,
-    MOST,
+    MAX_LINES,
     ORIGIN,
     TEXT,
     FilteredLines,
@@ -34,17 +34,17 @@ from mydata_like.gui.log_viewer.log_model import (
     LogModel,
     NewLines,
 )
-from mydata_like.gui.tables.table_view import set_looks
+from mydata_like.gui.tables.table_view import style_table
 from mydata_like.gui.tasks import BackgroundTask
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.widgets import PathLineEdit, PlainLabel, icon
 from mydata_like.gui.window_state import KeptColumns
 
-LOOK_AFTER = 1000  # milliseconds between two reads of the file
-TYPED_AFTER = 250  # milliseconds after the last key
+READ_INTERVAL = 1000  # milliseconds between two reads of the file
+FILTER_DELAY = 250  # milliseconds after the last key
 ENGINE, WINDOW = "mydata-like", "mydata-like-window"
-SHORTEST = 9  # characters of a choice that are always visible
-STARTS = (0, 1, 2, 3)  # of the offered levels: indexes in `source.LEVELS`
+MIN_CHARACTERS = 9  # of a choice that are always visible
+MIN_LEVELS = (0, 1, 2, 3)  # of the choices: indexes in `log_model.LEVELS`
 
 
 class LogPage(Page):
@@ -55,7 +55,7 @@ class LogPage(Page):
         self._desk = desk
         self._follower: Follower | None = None
         self._reading = BackgroundTask()
-        self._settled = True  # the user chose the scroll position
+        self._user_scrolls = True  # the next change of the scroll position is by the user
         self._which = QComboBox(self)
         self._level = QComboBox(self)
         self._text = PathLineEdit(self)
@@ -69,25 +69,25 @@ class LogPage(Page):
         self._find = QAction(self.tr("Find"), self)
         self._folder = QPushButton(icon("folder"), self.tr("Open folder"), self)
         self._bundle = QPushButton(icon("export"), self.tr("Support bundle…"), self)
-        self._look_timer = QTimer(self, interval=LOOK_AFTER)
-        self._type_timer = QTimer(self, singleShot=True, interval=TYPED_AFTER)
-        self._dress()
+        self._read_timer = QTimer(self, interval=READ_INTERVAL)
+        self._filter_timer = QTimer(self, singleShot=True, interval=FILTER_DELAY)
+        self._set_up()
         self._lay_out()
         self._connect()
 
     def show_page(self) -> None:
-        self._look_timer.start()
-        self._look()
+        self._read_timer.start()
+        self._read()
 
     def hide_page(self) -> None:
-        self._look_timer.stop()
+        self._read_timer.stop()
 
     def look_for(self, what: str) -> None:
         """Show the lines that contain a text."""
         self._text.setText(what)
-        self._sift()
+        self._filter()
 
-    def _dress(self) -> None:
+    def _set_up(self) -> None:
         self._which.addItem(self.tr("Uploads"), ENGINE)
         self._which.addItem(self.tr("This window"), WINDOW)
         self._which.setAccessibleName(self.tr("Which log"))
@@ -97,25 +97,25 @@ class LogPage(Page):
             self.tr("Warnings and errors"),
             self.tr("Errors only"),
         )
-        for start, level in zip(STARTS, levels, strict=True):
-            self._level.addItem(level, start)
+        for minimum, level in zip(MIN_LEVELS, levels, strict=True):
+            self._level.addItem(level, minimum)
         self._level.setAccessibleName(self.tr("Level"))
         for choice in (self._which, self._level):
             choice.setSizeAdjustPolicy(
                 QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
             )
-            choice.setMinimumContentsLength(SHORTEST)
+            choice.setMinimumContentsLength(MIN_CHARACTERS)
         self._text.setPlaceholderText(self.tr("Only lines with this text"))
         self._text.setAccessibleName(self.tr("Text in the line"))
         self._find.setShortcut(QKeySequence.StandardKey.Find)
         self.addAction(self._find)
         self._follow.setChecked(True)
         self._empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self._dress_table()
+        self._set_up_table()
 
-    def _dress_table(self) -> None:
+    def _set_up_table(self) -> None:
         table, width = self._table, self.fontMetrics().averageCharWidth()
-        set_looks(table)
+        style_table(table)
         table.setModel(self._model)
         table.setAccessibleName(self.tr("Lines of the log"))
         table.setTextElideMode(Qt.TextElideMode.ElideRight)
@@ -152,15 +152,15 @@ class LogPage(Page):
         layout.addLayout(foot)
 
     def _connect(self) -> None:
-        self._look_timer.timeout.connect(self._look)
-        self._type_timer.timeout.connect(self._sift)
-        self._text.textEdited.connect(self._wait_for_more)
-        self._level.currentIndexChanged.connect(self._sift)
+        self._read_timer.timeout.connect(self._read)
+        self._filter_timer.timeout.connect(self._filter)
+        self._text.textEdited.connect(self._delay_filter)
+        self._level.currentIndexChanged.connect(self._filter)
         self._which.currentIndexChanged.connect(self._change_log)
-        self._follow.toggled.connect(self._go_down)
-        self._table.verticalScrollBar().valueChanged.connect(self._notice_scroll)
+        self._follow.toggled.connect(self._scroll_to_end)
+        self._table.verticalScrollBar().valueChanged.connect(self._on_scroll)
         self._copy.triggered.connect(self._copy_lines)
-        self._find.triggered.connect(self._look_for_field)
+        self._find.triggered.connect(self._focus_filter)
         self._copy_button.clicked.connect(self._copy_lines)
         self._folder.clicked.connect(self._open_folder)
         self._bundle.clicked.connect(self._save_bundle)
@@ -168,25 +168,25 @@ class LogPage(Page):
     @Slot()
     def _change_log(self) -> None:
         self._follower = None
-        self._model.show(FilteredLines((), self._sieve(), ()))
-        self._look()
+        self._model.show(FilteredLines((), self._line_filter(), ()))
+        self._read()
 
     @Slot()
-    def _look(self) -> None:
+    def _read(self) -> None:
         """Read new lines, unless a read is in progress."""
         if not self._reading.running:
             config, name = self._desk.controller.config, self._which.currentData()
-            read = partial(log_model.read, config, name, MOST, self._follower)
+            read = partial(log_model.read, config, name, MAX_LINES, self._follower)
             self._reading = self._desk.tasks.run(read, self._take, self._fail)
 
     @Slot(object)
-    def _take(self, come: NewLines) -> None:
-        if come.name != self._which.currentData():
-            self._look()  # the other log was chosen in the meantime
+    def _take(self, new: NewLines) -> None:
+        if new.name != self._which.currentData():
+            self._read()  # the user has chosen the other log in the meantime
             return
-        self._follower = come.follower
-        if come.lines:
-            self._model.append(come.lines)
+        self._follower = new.follower
+        if new.lines:
+            self._model.append(new.lines)
             self._show_lines()
 
     @Slot(object)
@@ -194,51 +194,51 @@ class LogPage(Page):
         self._empty.setText(texts.plain(error.message))
 
     @Slot()
-    def _wait_for_more(self) -> None:
-        self._type_timer.start()
+    def _delay_filter(self) -> None:
+        self._filter_timer.start()
 
     @Slot()
-    def _sift(self) -> None:
+    def _filter(self) -> None:
         """Filter the lines; many lines are filtered in the background."""
-        sift = partial(log_model.sift, list(self._model.lines), self._sieve())
-        self._desk.tasks.run(sift, self._take_sifted, latest=True)
+        filter_lines = partial(log_model.filter_lines, list(self._model.lines), self._line_filter())
+        self._desk.tasks.run(filter_lines, self._take_filtered, latest=True)
 
     @Slot(object)
-    def _take_sifted(self, sifted: FilteredLines) -> None:
+    def _take_filtered(self, filtered: FilteredLines) -> None:
         lines = self._model.lines
-        if sifted.sieve != self._sieve():
+        if filtered.line_filter != self._line_filter():
             return  # the filter has changed since
-        if sifted.lines[:1] != lines[:1]:
-            self._sift()  # the oldest lines have been dropped since
+        if filtered.lines[:1] != lines[:1]:
+            self._filter()  # the oldest lines have been dropped since
             return
-        come = lines[len(sifted.lines) :]
-        self._settled = False
-        self._model.show(sifted)
-        self._model.append(come)
+        new = lines[len(filtered.lines) :]
+        self._user_scrolls = False
+        self._model.show(filtered)
+        self._model.append(new)
         self._show_lines()
 
-    def _sieve(self) -> LogFilter:
+    def _line_filter(self) -> LogFilter:
         return LogFilter(self._level.currentData(), self._text.text().strip().lower())
 
     def _show_lines(self) -> None:
-        there = self._model.rowCount() > 0
-        self._stack.setCurrentIndex(1 if there else 0)
-        nothing = self.tr("No lines match.")
+        has_lines = self._model.rowCount() > 0
+        self._stack.setCurrentIndex(1 if has_lines else 0)
+        no_match = self.tr("No lines match.")
         self._empty.setText(
-            nothing if self._model.lines else self.tr("Nothing has been written yet.")
+            no_match if self._model.lines else self.tr("Nothing has been written yet.")
         )
-        self._go_down()
-        self._settled = True
+        self._scroll_to_end()
+        self._user_scrolls = True
 
     @Slot()
-    def _go_down(self) -> None:
+    def _scroll_to_end(self) -> None:
         if self._follow.isChecked():
             self._table.scrollToBottom()
 
     @Slot(int)
-    def _notice_scroll(self, value: int) -> None:
+    def _on_scroll(self, value: int) -> None:
         """Follow the log only while the last line is visible."""
-        if self._settled:
+        if self._user_scrolls:
             self._follow.setChecked(value >= self._table.verticalScrollBar().maximum())
 
     @Slot()
@@ -249,14 +249,14 @@ class LogPage(Page):
         spans = sorted((span.top(), span.bottom()) for span in ranges)
         spans = spans or [(0, self._model.rowCount() - 1)]
         lines = list(chain.from_iterable(self._model.shown(*span) for span in spans))
-        self._desk.tasks.run(partial(log_model.join, lines), self._put_lines, latest=True)
+        self._desk.tasks.run(partial(log_model.join, lines), self._copy_text, latest=True)
 
     @Slot(object)
-    def _put_lines(self, text: str) -> None:
+    def _copy_text(self, text: str) -> None:
         QGuiApplication.clipboard().setText(text)
 
     @Slot()
-    def _look_for_field(self) -> None:
+    def _focus_filter(self) -> None:
         self._text.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self._text.selectAll()
 

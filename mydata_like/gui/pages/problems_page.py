@@ -27,11 +27,11 @@ from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.widgets import PlainLabel, RowIcon, Toast, icon
 from mydata_like.gui.window_state import KeptHalves
 
-MOST_RETRIED = 1000  # files of a kind that are retried one by one
-LEAST_LINES = 22  # of text, in the height of what shows one kind
+MAX_RETRIED = 1000  # files of a kind that are retried one by one
+MIN_LINES = 22  # of text in the height of the selected kind
 CUT_OFF = "run.cut-off"
 UNSENT = "found"  # the kind of files that no run has sent yet
-AT_ONCE = 3000  # minimum milliseconds between two reads of the totals
+REFRESH_AFTER = 3000  # minimum milliseconds between two reads of the totals
 
 
 class ProblemsPage(Page):
@@ -41,7 +41,7 @@ class ProblemsPage(Page):
         super().__init__(parent)
         self._desk = desk
         self._controller = desk.controller
-        self._asking = self._stale = self._active = False
+        self._loading = self._stale = self._active = False
         self._at_work = False
         self._run = ProblemCard(self)
         self._kinds = ProblemFilter(desk.memory, self)
@@ -50,10 +50,10 @@ class ProblemsPage(Page):
         self._files = TablePanel(desk, "problems", problem_columns(), self)
         self._actions = RowActions(desk.controller, self)
         self._toast = Toast(self)
-        self._well = PlainLabel("", self)
-        self._trouble = ""  # with the ledger
+        self._no_problems = PlainLabel("", self)
+        self._ledger_error = ""
         self._stack = QStackedWidget(self)
-        self._timer = QTimer(self, singleShot=True, interval=AT_ONCE)
+        self._timer = QTimer(self, singleShot=True, interval=REFRESH_AFTER)
         self._lay_out()
         self._connect()
         self._show_state(desk.controller.state)
@@ -61,22 +61,22 @@ class ProblemsPage(Page):
 
     def show_page(self) -> None:
         self._active = True
-        self._files.begin()
-        self._ask()
+        self._files.activate()
+        self._refresh()
 
     def hide_page(self) -> None:
         self._active = False
-        self._files.rest()
+        self._files.deactivate()
 
     def look_for(self, what: str) -> None:
         """Show the first kind with this outcome."""
         self._kinds.look_for(what)
 
     def _lay_out(self) -> None:
-        self._well.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self._well.setWordWrap(True)
-        self._stack.addWidget(self._make_halves())
-        self._stack.addWidget(self._well)
+        self._no_problems.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._no_problems.setWordWrap(True)
+        self._stack.addWidget(self._make_splitter())
+        self._stack.addWidget(self._no_problems)
         content = QWidget(self)
         layout = QVBoxLayout(content)
         layout.addWidget(self._run)
@@ -92,26 +92,26 @@ class ProblemsPage(Page):
         whole.setContentsMargins(0, 0, 0, 0)
         whole.addWidget(scroll)
 
-    def _make_halves(self) -> QSplitter:
+    def _make_splitter(self) -> QSplitter:
         """Return the kinds, with the selected one next to them."""
         width = self.fontMetrics().averageCharWidth()
-        halves = QSplitter(self)
-        halves.setChildrenCollapsible(False)
-        halves.addWidget(self._kinds)
-        halves.addWidget(self._make_right_side())
-        halves.setStretchFactor(0, 1)
-        halves.setStretchFactor(1, 2)
-        halves.setSizes([width * 36, width * 72])
-        halves.setMinimumHeight(self.fontMetrics().height() * LEAST_LINES)
-        KeptHalves("problems", halves, self._desk.memory)
-        return halves
+        splitter = QSplitter(self)
+        splitter.setChildrenCollapsible(False)
+        splitter.addWidget(self._kinds)
+        splitter.addWidget(self._make_right_side())
+        splitter.setStretchFactor(0, 1)
+        splitter.setStretchFactor(1, 2)
+        splitter.setSizes([width * 36, width * 72])
+        splitter.setMinimumHeight(self.fontMetrics().height() * MIN_LINES)
+        KeptHalves("problems", splitter, self._desk.memory)
+        return splitter
 
     def _make_right_side(self) -> QWidget:
         """Return the widget that shows the selected kind."""
         self._files.table.setAccessibleName(self.tr("Files of this kind"))
         right = QWidget(self)
         hide = action_button(self._hide, right)
-        self._files.add_beside_count(hide)
+        self._files.add_top_widgets(hide)
         self.setTabOrder(hide, self._files.table)
         layout = QVBoxLayout(right)
         layout.setContentsMargins(self.fontMetrics().height() // 2, 0, 0, 0)
@@ -122,65 +122,65 @@ class ProblemsPage(Page):
 
     def _connect(self) -> None:
         self._controller.run_changed.connect(self._show_state)
-        self._controller.ledger_changed.connect(self._follow)
-        self._controller.settings_changed.connect(self._follow)
-        self._timer.timeout.connect(self._ask_if_stale)
+        self._controller.ledger_changed.connect(self._on_ledger_changed)
+        self._controller.settings_changed.connect(self._on_ledger_changed)
+        self._timer.timeout.connect(self._refresh_if_stale)
         self._kinds.chosen.connect(self._show_group)
-        self._run.acted.connect(self._mend_run)
-        self._card.acted.connect(self._mend_group)
+        self._run.acted.connect(self._fix_run)
+        self._card.acted.connect(self._fix_group)
         self._hide.triggered.connect(self._hide_group)
         self._toast.undone.connect(self._kinds.unhide)
         self._files.selected.connect(self._choose_files)
-        self._files.table.menu_wanted.connect(self._actions.fill)
+        self._files.table.menu_wanted.connect(self._actions.add_to_menu)
         self._files.table.chosen.connect(self._actions.choose)
         self._actions.wanted.connect(self.wanted)
 
     @Slot()
-    def _follow(self) -> None:
+    def _on_ledger_changed(self) -> None:
         self._stale = True
         if self._active and not self._timer.isActive():
-            self._ask()
+            self._refresh()
 
     @Slot()
-    def _ask_if_stale(self) -> None:
+    def _refresh_if_stale(self) -> None:
         if self._stale and self._active:
-            self._ask()
+            self._refresh()
 
-    def _ask(self) -> None:
-        if self._asking or self._controller.loaded is None:
+    def _refresh(self) -> None:
+        if self._loading or self._controller.loaded is None:
             return
-        self._asking, self._stale = True, False
-        ask = partial(
+        self._loading, self._stale = True, False
+        load = partial(
             table_panel.group_problems, self._controller.settings, self._controller.config
         )
-        self._desk.tasks.run(ask, self._take, self._fail)
+        self._desk.tasks.run(load, self._take, self._fail)
 
     @Slot(object)
     def _take(self, groups: list[ProblemGroup]) -> None:
-        self._trouble = ""
+        self._ledger_error = ""
         at_work = self._controller.state.at_work  # then unsent files are in progress
         self._show_kinds([one for one in groups if not (at_work and one.kind == UNSENT)])
 
     @Slot(object)
     def _fail(self, error: UploaderError) -> None:
-        self._trouble = texts.told(error)
+        self._ledger_error = texts.error_text(error)
         self._show_kinds([])
 
     def _show_kinds(self, groups: list[ProblemGroup]) -> None:
-        self._asking = False
+        self._loading = False
         self._timer.start()
         self._kinds.show_groups(groups)
-        self._tell_well()
+        self._show_no_problems()
         self._stack.setCurrentIndex(1 if self._kinds.empty else 0)
 
-    def _tell_well(self) -> None:
+    def _show_no_problems(self) -> None:
         """Show that no file has a problem."""
-        alone = self._run.isHidden()  # the run has none either
-        well = self.tr("Nothing else is wrong.")
-        if alone:
+        no_run_problem = self._run.isHidden()
+        text = self.tr("Nothing else is wrong.")
+        if no_run_problem:
             safe = self._controller.state.safety is Safety.SAFE
-            well = self.tr("Nothing is wrong.") if safe else self.tr("No problems are known.")
-        self._well.setText(self._trouble or well)
+            text = self.tr("Nothing is wrong.") if safe else self.tr("No problems are known.")
+        self._no_problems.setText(self._ledger_error or text)
 
     @Slot()
     def _show_group(self) -> None:
@@ -195,7 +195,7 @@ class ProblemsPage(Page):
         hidden = self._kinds.is_hidden(group)
         self._hide.setText(self.tr("Show this kind") if hidden else self.tr("Hide this kind"))
         kinds = frozenset({group.kind})
-        self._files.show_only(View(table=Table.PROBLEMS, states=kinds, code=group.problem.code))
+        self._files.switch_view(View(table=Table.PROBLEMS, states=kinds, code=group.problem.code))
 
     @Slot(object)
     def _show_state(self, state: RunState) -> None:
@@ -203,10 +203,10 @@ class ProblemsPage(Page):
         for card in (self._run, self._card):
             card.allow_retry(allowed=self._controller.can_retry)
         self._run.setVisible(problem is not None)
-        self._tell_well()
+        self._show_no_problems()
         if self._at_work is not state.at_work:
             self._at_work = state.at_work
-            self._follow()
+            self._on_ledger_changed()
         if problem is not None:
             self._run.show_problem(problem, *self._describe(state, problem))
 
@@ -238,7 +238,7 @@ class ProblemsPage(Page):
         return state.last.problem if state.last is not None else None
 
     @Slot(object)
-    def _mend_run(self, info: ProblemInfo) -> None:
+    def _fix_run(self, info: ProblemInfo) -> None:
         match info.action:
             case Action.TRY_AGAIN if self._controller.state.ours:
                 self._controller.resume()
@@ -247,16 +247,16 @@ class ProblemsPage(Page):
             case Action.OPEN_FOLDER:
                 self._controller.open_path(path_of(self._controller, b""))
             case _:
-                self._want_dialog(info)
+                self._open_dialog(info)
 
     @Slot(object)
-    def _mend_group(self, info: ProblemInfo) -> None:
+    def _fix_group(self, info: ProblemInfo) -> None:
         group = self._kinds.group
         if group is None:
             return
         match info.action:
             case Action.TRY_AGAIN:
-                self._try_again()
+                self._retry_group()
             case Action.START_RUN:
                 self._controller.start()
             case Action.OPEN_FOLDER:
@@ -264,21 +264,21 @@ class ProblemsPage(Page):
                 is_folder = group.kind.startswith("folder-")
                 self._controller.open_path(path if is_folder else path.parent)
             case _:
-                self._want_dialog(info)
+                self._open_dialog(info)
 
-    def _want_dialog(self, info: ProblemInfo) -> None:
+    def _open_dialog(self, info: ProblemInfo) -> None:
         name = "settings" if info.action is Action.OPEN_SETTINGS else "set-up"
         self.wanted.emit(NavigationRequest(name, info.setting))
 
-    def _try_again(self) -> None:
+    def _retry_group(self) -> None:
         if self._controller.state.ours:
-            rows = range(min(MOST_RETRIED, self._files.model.rowCount()))
-            self._files.model.read_rows([rows], self._retry)
+            rows = range(min(MAX_RETRIED, self._files.model.rowCount()))
+            self._files.model.read_rows([rows], self._retry_rows)
         else:
             self._controller.start()
 
     @Slot(object)
-    def _retry(self, rows: list[FileRow]) -> None:
+    def _retry_rows(self, rows: list[FileRow]) -> None:
         for row in rows:
             self._controller.retry(row.key)
 
@@ -289,7 +289,7 @@ class ProblemsPage(Page):
             hiding = not self._kinds.is_hidden(group)
             self._kinds.hide_chosen()
             if hiding:
-                self._toast.say(self.tr("This kind of problem is hidden."))
+                self._toast.show_message(self.tr("This kind of problem is hidden."))
 
     @Slot()
     def _choose_files(self) -> None:

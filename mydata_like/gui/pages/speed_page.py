@@ -32,10 +32,10 @@ from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.widgets import LARGE, IconLabel, PlainLabel, icon
 
 # Problems that the user may override.
-SPARING = ("limits.quiet-hours", "limits.acquisition", "limits.bandwidth")
+OVERRIDABLE = ("limits.quiet-hours", "limits.acquisition", "limits.bandwidth")
 SECOND = 1000  # milliseconds
-FULL_SECONDS, QUICK_SECONDS = 60, 20  # at most
-EMPTY, COMING, RESULT = range(3)  # what is in the middle
+FULL_SECONDS, QUICK_SECONDS = 60, 20  # maximum durations
+EMPTY, RUNNING, RESULT = range(3)  # the pages of the main area
 
 
 class SpeedPage(Page):
@@ -45,9 +45,9 @@ class SpeedPage(Page):
         super().__init__(parent)
         self._desk = desk
         self._controller = desk.controller
-        self._examiner = SpeedTestProcess(desk.controller, self)
-        self._insist = self._begin  # the problem to override
-        self._began = 0.0
+        self._process = SpeedTestProcess(desk.controller, self)
+        self._override = self._test_fully  # starts the test despite the problem
+        self._started_at = 0.0
         self._problem: Problem | None = None  # why the last test failed
         self._sentence = PlainLabel("", self)
         self._sentence.setWordWrap(True)
@@ -56,13 +56,13 @@ class SpeedPage(Page):
         self._test_quickly = QPushButton(self.tr("&Quick test"), self)
         self._cancel = QPushButton(icon("cancel"), self.tr("Ca&ncel"), self)
         self._progress = QProgressBar(self)
-        self._said = PlainLabel("", self)
+        self._status = PlainLabel("", self)
         self._notice = _Notice(self)
         self._result = ResultView(self)
-        self._coming = ResultsTable(self)
-        self._empty = _Invitation(self)
+        self._partial = ResultsTable(self)
+        self._empty = _EmptyState(self)
         self._middle = QStackedWidget(self)
-        self._clock = QTimer(self, interval=SECOND)
+        self._progress_timer = QTimer(self, interval=SECOND)
         self._lay_out()
         self._connect()
         self._show_state(desk.controller.state)
@@ -82,9 +82,9 @@ class SpeedPage(Page):
         scroll = QScrollArea(self)
         scroll.setWidgetResizable(True)
         scroll.setFrameShape(QFrame.Shape.NoFrame)
-        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # it follows what is in it
+        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # its content takes the focus
         scroll.setWidget(self._result)
-        for widget in (self._empty, self._coming, scroll):
+        for widget in (self._empty, self._partial, scroll):
             self._middle.addWidget(widget)
         side = self.fontMetrics().height()
         layout = QVBoxLayout(self)
@@ -93,19 +93,19 @@ class SpeedPage(Page):
         layout.addWidget(self._sentence)
         layout.addLayout(buttons)
         layout.addWidget(self._progress)
-        layout.addWidget(self._said)
+        layout.addWidget(self._status)
         layout.addWidget(self._notice)
         layout.addWidget(self._middle, 1)
 
     def _connect(self) -> None:
-        self._test.clicked.connect(self._begin)
-        self._empty.test.clicked.connect(self._begin)
-        self._test_quickly.clicked.connect(self._begin_quickly)
-        self._notice.anyway.clicked.connect(self._begin_anyway)
-        self._cancel.clicked.connect(self._end)
-        self._clock.timeout.connect(self._show_progress)
-        self._examiner.measured.connect(self._take_figure)
-        self._examiner.ended.connect(self._take_end)
+        self._test.clicked.connect(self._test_fully)
+        self._empty.test.clicked.connect(self._test_fully)
+        self._test_quickly.clicked.connect(self._run_quick_test)
+        self._notice.anyway.clicked.connect(self._override_problem)
+        self._cancel.clicked.connect(self._cancel_test)
+        self._progress_timer.timeout.connect(self._show_progress)
+        self._process.measured.connect(self._take_figure)
+        self._process.ended.connect(self._take_end)
         self._result.apply_wanted.connect(self._apply)
         self._result.undo_wanted.connect(self._undo)
         self._result.report_chosen.connect(self._show_sentence)
@@ -113,71 +113,71 @@ class SpeedPage(Page):
         self._controller.settings_changed.connect(self._show_settings)
 
     @Slot()
-    def _begin(self) -> None:
+    def _test_fully(self) -> None:
         self._start(quick=False)
 
     @Slot()
-    def _begin_quickly(self) -> None:
+    def _run_quick_test(self) -> None:
         self._start(quick=True)
 
     @Slot()
-    def _begin_anyway(self) -> None:
-        self._insist()
+    def _override_problem(self) -> None:
+        self._override()
 
     def _start(self, *, quick: bool, anyway: bool = False) -> None:
-        self._insist = partial(self._start, quick=quick, anyway=True)
-        self._coming.figures.show_figures(())
-        self._middle.setCurrentIndex(COMING)
+        self._override = partial(self._start, quick=quick, anyway=True)
+        self._partial.figures.show_figures(())
+        self._middle.setCurrentIndex(RUNNING)
         self._sentence.setText(self.tr("Measuring each stage of an upload…"))
-        self._examiner.test(quick=quick, anyway=anyway)
-        self._follow(QUICK_SECONDS if quick else FULL_SECONDS)
+        self._process.test(quick=quick, anyway=anyway)
+        self._show_running(QUICK_SECONDS if quick else FULL_SECONDS)
 
     @Slot(object)
     def _apply(self, report: SpeedTestReport) -> None:
-        self._prove(report)
+        self._measure_improvement(report)
 
-    def _prove(self, report: SpeedTestReport, *, anyway: bool = False) -> None:
-        self._insist = partial(self._prove, report, anyway=True)
+    def _measure_improvement(self, report: SpeedTestReport, *, anyway: bool = False) -> None:
+        self._override = partial(self._measure_improvement, report, anyway=True)
         self._sentence.setText(self.tr("Measuring the improvement by the recommended settings…"))
-        self._examiner.apply(quick=report.quick, anyway=anyway)
-        self._follow(0)
+        self._process.apply(quick=report.quick, anyway=anyway)
+        self._show_running(0)
 
     @Slot()
-    def _end(self) -> None:
+    def _cancel_test(self) -> None:
         self._cancel.setEnabled(False)
-        self._said.setText(self.tr("Ending the test, and removing what it wrote on the server…"))
-        self._clock.stop()
-        self._examiner.cancel()
+        self._status.setText(self.tr("Ending the test, and removing what it wrote on the server…"))
+        self._progress_timer.stop()
+        self._process.cancel()
 
-    def _follow(self, seconds: int) -> None:
+    def _show_running(self, seconds: int) -> None:
         """Show that a test is in progress; its maximum duration is 0 if unknown."""
-        self._began = monotonic()
+        self._started_at = monotonic()
         self._problem = None
         self._progress.setRange(0, seconds)
         self._cancel.setEnabled(True)
-        self._clock.start()
+        self._progress_timer.start()
         self._show_progress()
         self._show_state(self._controller.state)
 
     @Slot()
     def _show_progress(self) -> None:
-        passed = monotonic() - self._began
-        self._progress.setValue(min(int(passed), self._progress.maximum()))
-        figures = self._coming.figures.rowCount()
+        elapsed = monotonic() - self._started_at
+        self._progress.setValue(min(int(elapsed), self._progress.maximum()))
+        figures = self._partial.figures.rowCount()
         if self._progress.maximum():
             text = self.tr("%1 of at most %2; %Ln figure(s) so far", None, figures)
             text = text.replace("%2", texts.span(self._progress.maximum()))
         else:
             text = self.tr("%1 so far: first with the old settings, then with the recommended ones")
-        self._said.setText(text.replace("%1", texts.span(passed)))
+        self._status.setText(text.replace("%1", texts.span(elapsed)))
 
     @Slot(object)
     def _take_figure(self, record: Record) -> None:
-        self._coming.figures.add(read_figure(record))
+        self._partial.figures.add(read_figure(record))
 
     @Slot(object)
     def _take_end(self, problem: Problem | None) -> None:
-        self._clock.stop()
+        self._progress_timer.stop()
         self._problem = problem
         self._controller.reload_settings()
         self._load()
@@ -188,12 +188,12 @@ class SpeedPage(Page):
         load = partial(
             speedtest_process.load_reports, self._controller.settings, self._controller.config
         )
-        self._desk.tasks.run(load, self._show_reports, self._tell_failure)
+        self._desk.tasks.run(load, self._show_reports, self._show_failure)
 
     @Slot(object)
     def _show_reports(self, reports: list[SpeedTestReport]) -> None:
-        if self._examiner.at_work:
-            return  # they are read again when it has ended
+        if self._process.at_work:
+            return  # they are read again at the end of the test
         self._result.show_reports(reports)
         self._middle.setCurrentIndex(RESULT if reports else EMPTY)
         self._show_sentence()
@@ -201,7 +201,7 @@ class SpeedPage(Page):
 
     @Slot()
     def _show_sentence(self) -> None:
-        if not self._examiner.at_work:
+        if not self._process.at_work:
             report = self._result.report
             self._sentence.setText(speedtest_texts.limit_sentence(report) if report else "")
 
@@ -211,37 +211,37 @@ class SpeedPage(Page):
         self._result.show_settings(self._controller.settings, loaded.locked_by if loaded else {})
 
     @Slot(object)
-    def _undo(self, proof: AppliedGain) -> None:
-        restore = partial(speedtest_process.restore, self._controller.config, proof.replaced)
-        self._desk.tasks.run(restore, self._take_undone, self._tell_failure, writes=True)
+    def _undo(self, gain: AppliedGain) -> None:
+        restore = partial(speedtest_process.restore, self._controller.config, gain.replaced)
+        self._desk.tasks.run(restore, self._take_undone, self._show_failure, writes=True)
 
     @Slot(object)
     def _take_undone(self, _: None) -> None:
         self._controller.reload_settings()
 
     @Slot(object)
-    def _tell_failure(self, error: UploaderError) -> None:
+    def _show_failure(self, error: UploaderError) -> None:
         self._problem = error.problem
         self._show_state(self._controller.state)
 
     @Slot(object)
     def _show_state(self, state: RunState) -> None:
         """Enable the available actions, or show why there are none."""
-        busy, obstacle = self._examiner.at_work, self._tell_obstacle(state)
+        busy, obstacle = self._process.at_work, self._find_obstacle(state)
         can_test = not busy and not obstacle and state.phase is not Phase.LOADING
         for button in (self._test, self._test_quickly, self._empty.test, self._notice.anyway):
             button.setEnabled(can_test)
         self._result.rest(resting=can_test)
-        for widget in (self._cancel, self._progress, self._said):
+        for widget in (self._cancel, self._progress, self._status):
             widget.setVisible(busy)
         for button in (self._test, self._test_quickly):
             button.setVisible(not busy and self._middle.currentIndex() == RESULT)
         if obstacle or busy or self._problem is None:
-            self._notice.say(obstacle)
+            self._notice.show_text(obstacle)
         else:
-            self._notice.say_problem(self._problem)
+            self._notice.show_problem(self._problem)
 
-    def _tell_obstacle(self, state: RunState) -> str:
+    def _find_obstacle(self, state: RunState) -> str:
         if state.phase is Phase.UNSET:
             return self.tr("Set up the program before you run a speed test.")
         if state.at_work:
@@ -251,7 +251,7 @@ class SpeedPage(Page):
         return ""
 
 
-class _Invitation(QWidget):
+class _EmptyState(QWidget):
     """The introduction before the first test, with a button."""
 
     def __init__(self, parent: QWidget) -> None:
@@ -280,11 +280,11 @@ class _Notice(QFrame):
         self.anyway = QPushButton(self.tr("Test an&yway"), self)
         self._text = PlainLabel("", self)
         self._text.setWordWrap(True)
-        picture = IconLabel(1.0, self)
-        picture.show_icon(icon("info"))
+        icon_label = IconLabel(1.0, self)
+        icon_label.show_icon(icon("info"))
         self.setFrameShape(QFrame.Shape.StyledPanel)
         row = QHBoxLayout(self)
-        row.addWidget(picture, 0, Qt.AlignmentFlag.AlignTop)
+        row.addWidget(icon_label, 0, Qt.AlignmentFlag.AlignTop)
         row.addWidget(self._text, 1)
         row.addWidget(self.anyway, 0, Qt.AlignmentFlag.AlignTop)
 
@@ -292,15 +292,15 @@ class _Notice(QFrame):
     def text(self) -> str:
         return self._text.text()
 
-    def say(self, text: str) -> None:
+    def show_text(self, text: str) -> None:
         """Show this text; an empty text hides the notice."""
         self._text.setText(text)
         self.anyway.hide()
         self.setVisible(bool(text))
 
-    def say_problem(self, problem: Problem) -> None:
+    def show_problem(self, problem: Problem) -> None:
         """Show the problem; a button replaces the hint for the command line."""
-        sparing = problem.code in SPARING
-        hint = "" if sparing else problem.hint
-        self.say(" ".join(interpret(text) for text in (problem.message, hint) if text))
-        self.anyway.setVisible(sparing)
+        overridable = problem.code in OVERRIDABLE
+        hint = "" if overridable else problem.hint
+        self.show_text(" ".join(interpret(text) for text in (problem.message, hint) if text))
+        self.anyway.setVisible(overridable)

@@ -28,13 +28,13 @@ from mydata_like.gui.base import AppContext, Page
 from mydata_like.gui.run_state import LiveView, Phase, RunState
 from mydata_like.gui.tables.columns import FRACTION, STATUS, BarDelegate, file_columns
 from mydata_like.gui.tables.table_panel import RowActions, TablePanel, action_button
-from mydata_like.gui.tables.table_view import set_looks
+from mydata_like.gui.tables.table_view import style_table
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.widgets import PlainLabel, icon
 from mydata_like.gui.window_state import KeptColumns, KeptHalves
 
 Index = QModelIndex | QPersistentModelIndex
-NOWHERE = QModelIndex()
+NO_PARENT = QModelIndex()
 PROGRESS = 1  # the number of the column with the bar
 
 
@@ -56,26 +56,26 @@ class TransfersModel(QAbstractTableModel):
 
     def show(self, transfers: tuple[ActiveTransfer, ...]) -> None:
         """Show these transfers, which are in the order of their numbers."""
-        coming = {transfer.number: transfer for transfer in transfers}
+        by_number = {transfer.number: transfer for transfer in transfers}
         for at in reversed(range(len(self.transfers))):
-            if self.transfers[at].number not in coming:
+            if self.transfers[at].number not in by_number:
                 self.beginRemoveRows(QModelIndex(), at, at)
                 del self.transfers[at]
                 self.endRemoveRows()
-        self.transfers[:] = [coming.pop(transfer.number) for transfer in self.transfers]
+        self.transfers[:] = [by_number.pop(transfer.number) for transfer in self.transfers]
         if self.transfers:
             last = self.index(len(self.transfers) - 1, len(self._columns) - 1)
             self.dataChanged.emit(self.index(0, 0), last)
-        if coming:
+        if by_number:
             count = len(self.transfers)
-            self.beginInsertRows(QModelIndex(), count, count + len(coming) - 1)
-            self.transfers.extend(coming.values())
+            self.beginInsertRows(QModelIndex(), count, count + len(by_number) - 1)
+            self.transfers.extend(by_number.values())
             self.endInsertRows()
 
-    def rowCount(self, parent: Index = NOWHERE) -> int:
+    def rowCount(self, parent: Index = NO_PARENT) -> int:
         return 0 if parent.isValid() else len(self.transfers)
 
-    def columnCount(self, parent: Index = NOWHERE) -> int:
+    def columnCount(self, parent: Index = NO_PARENT) -> int:
         return 0 if parent.isValid() else len(self._columns)
 
     def headerData(
@@ -126,10 +126,10 @@ class TransfersPage(Page):
         super().__init__(parent)
         self._controller = desk.controller
         self._memory = desk.memory
-        self._travelling = TransfersModel(self)
-        self._upper = QWidget(self)
+        self._transfers = TransfersModel(self)
+        self._live_area = QWidget(self)
         self._live = QTableView(self)
-        self._said = PlainLabel("", self)
+        self._message = PlainLabel("", self)
         self._pause = QAction(icon("pause"), self.tr("Pause all"), self)
         self._resume = QAction(icon("start"), self.tr("Resume"), self)
         self._cancel = QAction(icon("cancel"), self.tr("Cancel"), self)
@@ -145,31 +145,31 @@ class TransfersPage(Page):
         self._choose_transfer()
 
     def show_page(self) -> None:
-        self._files.begin()
+        self._files.activate()
 
     def hide_page(self) -> None:
-        self._files.rest()
+        self._files.deactivate()
 
     def look_for(self, what: str) -> None:
         """Show the files with a state, or those of a folder."""
         if what.startswith(FOLDER):
-            self._files.choose_states(frozenset())
+            self._files.select_states(frozenset())
             self._show_folder(os.fsencode(what.removeprefix(FOLDER)))
         else:
-            self._files.choose_states(frozenset({what} if what else ()))
+            self._files.select_states(frozenset({what} if what else ()))
 
     def _set_up(self) -> None:
-        set_live_looks(self._live, self._travelling)
+        style_live_table(self._live, self._transfers)
         KeptColumns("travelling", self._live.horizontalHeader(), self._memory).restore()
-        self._live.setAccessibleName(self.tr("Travelling now"))
+        self._live.setAccessibleName(self.tr("Active transfers"))
         self._files.table.setAccessibleName(self.tr("Files"))
-        self._files.nothing = self.tr("No file has been sent yet.")
+        self._files.empty_text = self.tr("No file has been sent yet.")
         self._cancel.setToolTip(self.tr("Skip the selected files until the next run"))
-        on_the_way = frozenset({"staged", "registered", "repaired"})
-        self._files.offer_states(
+        in_progress = frozenset({"staged", "registered", "repaired"})
+        self._files.add_state_filters(
             [
                 (self.tr("All files"), frozenset()),
-                (self.tr("On their way"), on_the_way),
+                (self.tr("In progress"), in_progress),
                 (self.tr("Verified"), frozenset({"verified"})),
                 (self.tr("Waiting"), frozenset({"waiting"})),
                 (self.tr("Failed"), frozenset({"failed"})),
@@ -179,10 +179,10 @@ class TransfersPage(Page):
 
     def _lay_out(self) -> None:
         head = QHBoxLayout()
-        head.addWidget(self._said, 1)
+        head.addWidget(self._message, 1)
         for button in (self._cancel_button, self._pause_button, self._resume_button):
             head.addWidget(button)
-        above = QVBoxLayout(self._upper)
+        above = QVBoxLayout(self._live_area)
         above.setContentsMargins(0, 0, 0, 0)
         above.addLayout(head)
         above.addWidget(self._live, 1)
@@ -193,14 +193,14 @@ class TransfersPage(Page):
         below.setContentsMargins(0, self.fontMetrics().height() // 2, 0, 0)
         below.addWidget(self._files, 1)
         below.addWidget(self._actions.make_buttons(lower))
-        halves = QSplitter(Qt.Orientation.Vertical, self)
-        halves.setChildrenCollapsible(False)
-        halves.addWidget(self._upper)
-        halves.addWidget(lower)
-        halves.setStretchFactor(0, LIVE_SHARE)
-        halves.setStretchFactor(1, FILES_SHARE)
-        KeptHalves("transfers", halves, self._memory)
-        QVBoxLayout(self).addWidget(halves)
+        splitter = QSplitter(Qt.Orientation.Vertical, self)
+        splitter.setChildrenCollapsible(False)
+        splitter.addWidget(self._live_area)
+        splitter.addWidget(lower)
+        splitter.setStretchFactor(0, LIVE_SHARE)
+        splitter.setStretchFactor(1, FILES_SHARE)
+        KeptHalves("transfers", splitter, self._memory)
+        QVBoxLayout(self).addWidget(splitter)
 
     def _connect(self) -> None:
         controller = self._controller
@@ -211,7 +211,7 @@ class TransfersPage(Page):
         self._cancel.triggered.connect(self._cancel_transfers)
         self._live.selectionModel().selectionChanged.connect(self._choose_transfer)
         self._files.selected.connect(self._choose_files)
-        self._files.table.menu_wanted.connect(self._actions.fill)
+        self._files.table.menu_wanted.connect(self._actions.add_to_menu)
         self._files.table.chosen.connect(self._actions.choose)
         self._actions.wanted.connect(self.wanted)
 
@@ -222,23 +222,23 @@ class TransfersPage(Page):
     @Slot(object)
     def _show_live(self, live: LiveView) -> None:
         if self.isVisible():
-            self._travelling.show(live.transfers)
+            self._transfers.show(live.transfers)
             self._choose_transfer()
 
     @Slot(object)
     def _show_state(self, state: RunState) -> None:
-        self._said.setText(self._say(state))
+        self._message.setText(self._describe_state(state))
         self._pause_button.setVisible(state.ours and state.phase is not Phase.PAUSED)
         self._pause.setEnabled(state.phase is Phase.RUNNING)
         self._resume_button.setVisible(state.phase is Phase.PAUSED)
         self._live.setVisible(state.ours)
         policy = QSizePolicy.Policy.Preferred if state.ours else QSizePolicy.Policy.Maximum
-        self._upper.setSizePolicy(QSizePolicy.Policy.Preferred, policy)
+        self._live_area.setSizePolicy(QSizePolicy.Policy.Preferred, policy)
         self._cancel_button.setVisible(state.ours)
         if not state.ours:
-            self._travelling.show(())
+            self._transfers.show(())
 
-    def _say(self, state: RunState) -> str:
+    def _describe_state(self, state: RunState) -> str:
         if not state.at_work:
             return self.tr("No active transfers.")
         if not state.ours:
@@ -253,7 +253,7 @@ class TransfersPage(Page):
     @Slot()
     def _cancel_transfers(self) -> None:
         for index in self._live.selectionModel().selectedRows():
-            number = self._travelling.transfers[index.row()].number
+            number = self._transfers.transfers[index.row()].number
             self._controller.cancel_transfer(number)
 
     @Slot()
@@ -261,9 +261,9 @@ class TransfersPage(Page):
         self._actions.show_rows(self._files.table.rows())
 
 
-def set_live_looks(table: QTableView, model: TransfersModel) -> None:
+def style_live_table(table: QTableView, model: TransfersModel) -> None:
     """Style the small table of active transfers."""
-    set_looks(table)
+    style_table(table)
     table.setModel(model)
     bars = BarDelegate(table)
     table.setItemDelegateForColumn(PROGRESS, bars)

@@ -34,10 +34,10 @@ from mydata_like.gui.where.status_poller import (
     LedgerRef,
     StatusAnswer,
 )
-from mydata_like.gui.where.status_view import StatusText, StatusView, tell_checked
+from mydata_like.gui.where.status_view import StatusText, StatusView, describe_check
 from mydata_like.gui.window_state import KeptHalves
 
-TYPED_AFTER = 200  # milliseconds after the last key
+SEARCH_DELAY = 200  # milliseconds after the last key
 
 
 class WherePage(Page):
@@ -53,17 +53,17 @@ class WherePage(Page):
         self._suggestions = SuggestionsModel(self)
         self._list = QListView(self)
         self._view = StatusView(self)
-        self._said = PlainLabel("", self)
+        self._message = PlainLabel("", self)
         self._stack = QStackedWidget(self)
-        self._timer = QTimer(self, singleShot=True, interval=TYPED_AFTER)
+        self._timer = QTimer(self, singleShot=True, interval=SEARCH_DELAY)
         self._poller = FileStatusPoller(desk, self)
         self._check_task = BackgroundTask()
-        self._meant = ""  # the text behind the field, which displays hidden characters as words
+        self._query = ""  # the text of the field, which shows hidden characters as escapes
         self._search_task = BackgroundTask()
-        self._superseded = False  # by a file that was chosen during the search
+        self._superseded = False  # the user has chosen a file during the search
         self._lay_out()
         self._connect()
-        self._say(self.tr("Type part of a name, or drop a file or folder here."))
+        self._show_message(self.tr("Type part of a name, or drop a file or folder here."))
 
     def show_page(self) -> None:
         self._text.setFocus()
@@ -75,8 +75,8 @@ class WherePage(Page):
     @Slot(str)
     def look_for(self, what: str) -> None:
         """Find a file or folder by its path or a part of it."""
-        self._meant = what.strip()
-        self._text.setText(texts.plain(self._meant))
+        self._query = what.strip()
+        self._text.setText(texts.plain(self._query))
         self._search()
 
     @property
@@ -96,25 +96,25 @@ class WherePage(Page):
 
     def _lay_out(self) -> None:
         self.setAcceptDrops(True)
-        self._dress()
+        self._set_up()
         head = QHBoxLayout()
         head.addWidget(self._text, 1)
         head.addWidget(self._file)
         head.addWidget(self._folder)
-        halves = QSplitter(self)
-        halves.setChildrenCollapsible(False)
-        halves.addWidget(self._list)
-        halves.addWidget(self._make_right_side())
-        halves.setStretchFactor(1, 1)
+        splitter = QSplitter(self)
+        splitter.setChildrenCollapsible(False)
+        splitter.addWidget(self._list)
+        splitter.addWidget(self._make_right_side())
+        splitter.setStretchFactor(1, 1)
         width = self.fontMetrics().averageCharWidth()
-        halves.setSizes([width * 38, width * 80])
-        KeptHalves("where", halves, self._desk.memory)
+        splitter.setSizes([width * 38, width * 80])
+        KeptHalves("where", splitter, self._desk.memory)
         layout = QVBoxLayout(self)
         layout.addLayout(head)
-        layout.addWidget(halves, 1)
+        layout.addWidget(splitter, 1)
         self._list.hide()
 
-    def _dress(self) -> None:
+    def _set_up(self) -> None:
         self._text.setPlaceholderText(self.tr("Part of a name, or a whole path"))
         self._text.setAccessibleName(self.tr("Name or path"))
         self._list.setAccessibleName(self.tr("Files and folders of this name"))
@@ -125,8 +125,8 @@ class WherePage(Page):
         self._list.setIconSize(QSize(side, side))
         self._list.setSpacing(side // 6)
         self._list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self._said.setWordWrap(True)
-        self._said.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._message.setWordWrap(True)
+        self._message.setAlignment(Qt.AlignmentFlag.AlignCenter)
 
     def _make_right_side(self) -> QWidget:
         area = QScrollArea(self)
@@ -134,12 +134,12 @@ class WherePage(Page):
         area.setWidgetResizable(True)
         area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         area.setWidget(self._view)
-        self._stack.addWidget(self._said)
+        self._stack.addWidget(self._message)
         self._stack.addWidget(area)
         return self._stack
 
     def _connect(self) -> None:
-        self._text.textEdited.connect(self._wait_for_more)
+        self._text.textEdited.connect(self._delay_search)
         self._text.returnPressed.connect(self._search)
         self._timer.timeout.connect(self._search)
         self._file.clicked.connect(self._choose_file)
@@ -150,52 +150,52 @@ class WherePage(Page):
         self._view.folder_wanted.connect(self._open_folder)
         self._view.page_wanted.connect(self._open_page)
         self._poller.found.connect(self._show_status)
-        self._poller.failed.connect(self._say)
+        self._poller.failed.connect(self._show_message)
 
     @Slot()
-    def _wait_for_more(self) -> None:
-        self._meant = self._text.text().strip()
+    def _delay_search(self) -> None:
+        self._query = self._text.text().strip()
         self._timer.start()
 
     @Slot()
     def _search(self) -> None:
         self._timer.stop()
         self._superseded = False
-        if not self._meant:
+        if not self._query:
             self._show_suggestions(())
-            self._say(self.tr("Type part of a name, or drop a file or folder here."))
+            self._show_message(self.tr("Type part of a name, or drop a file or folder here."))
         elif not self._search_task.running and self._controller.loaded is not None:
-            find = partial(status_poller.find, self._place(), self._meant)
-            failed = partial(self._fail_search, self._meant)
-            self._search_task = self._desk.tasks.run(find, self._take_answer, failed)
+            find = partial(status_poller.find, self._ledger(), self._query)
+            failed = partial(self._fail_search, self._query)
+            self._search_task = self._desk.tasks.run(find, self._show_result, failed)
 
     @Slot(object)
-    def _take_answer(self, answer: StatusAnswer) -> None:
-        if not self._is_wanted(answer.text):
+    def _show_result(self, result: StatusAnswer) -> None:
+        if not self._is_current(result.text):
             return
-        self._show_suggestions(answer.suggestions)
-        if answer.status is not None:
+        self._show_suggestions(result.suggestions)
+        if result.status is not None:
             self._forget_check()
-            self._poller.keep(answer.status)
-            self._show_status(answer.status)
-        elif len(answer.suggestions) == 1:
-            self._show_path(answer.suggestions[0].key)
-        elif answer.suggestions:
-            self._say(self.tr("Several paths contain this text. Choose one."))
+            self._poller.follow(result.status)
+            self._show_status(result.status)
+        elif len(result.suggestions) == 1:
+            self._show_path(result.suggestions[0].key)
+        elif result.suggestions:
+            self._show_message(self.tr("Several paths contain this text. Choose one."))
         else:
-            self._say(self.tr("No run has found a file with this name."))
+            self._show_message(self.tr("No run has found a file with this name."))
 
     def _fail_search(self, text: str, error: UploaderError) -> None:
-        if self._is_wanted(text):
-            self._say(texts.told(error))
+        if self._is_current(text):
+            self._show_message(texts.error_text(error))
 
-    def _is_wanted(self, text: str) -> bool:
-        """Return whether the answer is still wanted; otherwise search for the current text."""
+    def _is_current(self, text: str) -> bool:
+        """Return whether a result is for the current text; otherwise search for that text."""
         if self._superseded:
             return False
-        if text != self._meant:
+        if text != self._query:
             self._search()
-        return text == self._meant
+        return text == self._query
 
     def _show_suggestions(self, suggestions: Sequence[Suggestion]) -> None:
         self._suggestions.show(suggestions)
@@ -230,18 +230,20 @@ class WherePage(Page):
         status = self._view.status
         if status is None:
             return
-        asking = self.tr("Asking the server")
-        self._view.card.show_verdict(StatusText("working", "working", asking))
+        text = self.tr("Checking the server")
+        self._view.card.show_verdict(StatusText("working", "working", text))
         self._view.card.allow(check=False)
-        check = partial(status_poller.look_into, self._place(), [status.path], CleanupProgress())
+        check = partial(
+            status_poller.check_deletable, self._ledger(), [status.path], CleanupProgress()
+        )
         self._check_task.cancel()
         self._check_task = self._desk.tasks.run(
             check, self._take_checked, self._fail_check, cancel=True
         )
 
     @Slot(object)
-    def _take_checked(self, fates: CleanupResults) -> None:
-        self._show_checked(tell_checked(fates))
+    def _take_checked(self, results: CleanupResults) -> None:
+        self._show_checked(describe_check(results))
 
     @Slot(object)
     def _fail_check(self, error: UploaderError) -> None:
@@ -285,12 +287,12 @@ class WherePage(Page):
     def _start(self) -> str:
         return str(self._controller.settings.data.directory or "")
 
-    def _place(self) -> LedgerRef:
+    def _ledger(self) -> LedgerRef:
         return LedgerRef(self._controller.settings, self._controller.config)
 
     @Slot(object)
-    def _say(self, text: str) -> None:
+    def _show_message(self, text: str) -> None:
         """Show this text in place of a file's status."""
-        self._poller.keep(None)
-        self._said.setText(text)
+        self._poller.follow(None)
+        self._message.setText(text)
         self._stack.setCurrentIndex(0)

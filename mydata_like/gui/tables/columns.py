@@ -26,10 +26,10 @@ ROLES = frozenset(
 
 
 class Column(NamedTuple):
-    """One column: its internal name, its title, and its value for a row.
+    """One column: its internal name, its title, and a function that returns its text for a row.
 
-    `order` is the name of the order by this column in a view, empty for none. `width` is in
-    characters. `tip` is the full text if it does not fit, else empty.
+    `order` is the name of the sort order in a view, empty if the column cannot be sorted. `width`
+    is in characters. `tip` returns the tool tip.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Column(NamedTuple):
         side = Qt.AlignmentFlag.AlignRight if self.number else Qt.AlignmentFlag.AlignLeft
         return side | Qt.AlignmentFlag.AlignVCenter
 
-    def tell(self, row: object, role: int) -> Any:
+    def data(self, row: object, role: int) -> Any:
         """Return the value of a cell for this role."""
         if role == Qt.ItemDataRole.DisplayRole:
             return self.text(row)
@@ -60,7 +60,7 @@ class Column(NamedTuple):
 
 
 FRACTION = Qt.ItemDataRole.UserRole + 1  # from 0 to 1; None for no bar
-STATUS = Qt.ItemDataRole.UserRole + 2  # the colour's name, as of `look.palette`
+STATUS = Qt.ItemDataRole.UserRole + 2  # a `Status` of `gui.theme.colours`
 
 
 class BarDelegate(QStyledItemDelegate):
@@ -76,11 +76,11 @@ class BarDelegate(QStyledItemDelegate):
         fraction = index.data(FRACTION)
         if fraction is None:
             return
-        thick = max(2.0, option.fontMetrics.height() / 6)
-        place = QRectF(option.rect)
-        side = thick * 2
+        thickness = max(2.0, option.fontMetrics.height() / 6)
+        cell = QRectF(option.rect)
+        side = thickness * 2
         bar = QRectF(
-            place.left() + side, place.bottom() - thick * 1.5, place.width() - 2 * side, thick
+            cell.left() + side, cell.bottom() - thickness * 1.5, cell.width() - 2 * side, thickness
         )
         self._draw(painter, option, bar, fraction, index.data(STATUS) or "working")
 
@@ -130,13 +130,15 @@ def run_columns(is_under_way: Callable[[str], bool]) -> list[Column]:
 
     return [
         Column("at", translate("runs", "When"), _when, "at", 22),
-        Column("reason", translate("runs", "Why"), _why, "reason", 24),
+        Column("reason", translate("runs", "Reason"), _reason, "reason", 24),
         Column("files", translate("runs", "Files sent"), _files, "files", 12, number=True),
         Column("size", translate("runs", "Size"), _size, "size", 12, number=True),
         Column("speed", translate("runs", "Speed"), _speed, width=13, number=True),
-        Column("span", translate("runs", "Duration"), _span, "span", 14, number=True),
-        Column("limit", translate("runs", "Limit"), _limit, width=17, tip=_tell_limit),
-        Column("outcome", translate("runs", "Outcome"), outcome, width=30, mark=mark, tip=_tip),
+        Column("span", translate("runs", "Duration"), _duration, "span", 14, number=True),
+        Column("limit", translate("runs", "Limit"), _limit, width=17, tip=_limit_tip),
+        Column(
+            "outcome", translate("runs", "Outcome"), outcome, width=30, mark=mark, tip=_problem_tip
+        ),
     ]
 
 
@@ -160,11 +162,11 @@ def _when(row: RunRow) -> str:
     return texts.moment(row.started) if row.started else ""
 
 
-def _why(row: RunRow) -> str:
+def _reason(row: RunRow) -> str:
     reason = str(row.summary.get("reason", "person"))
     known = {
         "person": translate("runs", "Started by a user"),
-        "startup": translate("runs", "At the start"),
+        "startup": translate("runs", "At program start"),
         "saved": translate("runs", "Settings were saved"),
         "once": translate("runs", "Schedule: once"),
         "daily": translate("runs", "Schedule: daily"),
@@ -172,7 +174,7 @@ def _why(row: RunRow) -> str:
         "interval": translate("runs", "Schedule: every few minutes"),
         "settled": translate("runs", "New files had settled"),
         "folder": translate("runs", "One folder only"),
-        "retry": translate("runs", "Second try"),
+        "retry": translate("runs", "Second attempt"),
         "source": translate("runs", "Folders were added"),
     }
     return known.get(reason, texts.plain(reason))
@@ -194,7 +196,7 @@ def _mark_cut_off(row: RunRow) -> RowIcon:
     left = int(number(row, "found") - number(row, "verified") - number(row, "skipped"))
     word = translate("runs", "Cut off")
     if left > 0:
-        word = translate("runs", "Cut off, %Ln file(s) open", None, left)
+        word = translate("runs", "Cut off, %Ln file(s) unfinished", None, left)
     return RowIcon(word, "warning", "waiting")
 
 
@@ -219,7 +221,7 @@ def _mark_of_verified(row: RunRow) -> RowIcon:
     return RowIcon(translate("runs", "No files found"), "skipped", "skipped")
 
 
-def _tip(row: RunRow) -> str:
+def _problem_tip(row: RunRow) -> str:
     problem = _problem(row)
     return texts.plain(f"{problem.get('message', '')} {problem.get('hint', '')}".strip())
 
@@ -233,7 +235,7 @@ def _size(row: RunRow) -> str:
 
 
 def _bytes(row: RunRow) -> float:
-    # The totals of an active run use another name for it.
+    # The totals of an active run use the name `sent_bytes`.
     return number(row, "bytes") or number(row, "sent_bytes")
 
 
@@ -247,11 +249,11 @@ def _limit(row: RunRow) -> str:
     return limit_word(str(row.summary.get("limit", ""))) if _bytes(row) else ""
 
 
-def _tell_limit(row: RunRow) -> str:
+def _limit_tip(row: RunRow) -> str:
     return limit_name(str(row.summary.get("limit", "")))
 
 
-def _span(row: RunRow) -> str:
+def _duration(row: RunRow) -> str:
     return texts.span(number(row, "seconds"))
 
 
@@ -263,7 +265,9 @@ def file_columns() -> list[Column]:
         Column("size", translate("files", "Size"), _file_size, "size", 11, number=True),
         Column("at", translate("files", "When"), _file_time, "at", 18),
         Column("folder", translate("files", "Folder"), _folder, "name", 34, tip=_path),
-        Column("message", translate("files", "What happened"), _message, width=34, tip=_whole),
+        Column(
+            "message", translate("files", "What happened"), _message, width=34, tip=_message_tip
+        ),
         Column("verified", translate("files", "Verified"), _verified, width=18, hidden=True),
         Column("archive", translate("files", "In archive"), _archive, width=24, hidden=True),
     ]
@@ -322,5 +326,5 @@ def _message(row: FileRow) -> str:
     return texts.plain(row.message)
 
 
-def _whole(row: FileRow) -> str:
+def _message_tip(row: FileRow) -> str:
     return texts.plain(f"{row.message} {row.hint}".strip())

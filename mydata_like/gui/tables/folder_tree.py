@@ -23,13 +23,13 @@ from mydata_like.gui.theme.widgets import RowIcon, icon, list_marks
 translate = QCoreApplication.translate
 
 Index = QModelIndex | QPersistentModelIndex
-NOWHERE = QModelIndex()
+NO_PARENT = QModelIndex()
 ICONS = ("person", "experiment", "dataset", "folder")  # of owners and so on, downwards
 STATE, PROGRESS = 1, 2  # the numbers of columns
 
 
 class Parents(NamedTuple):
-    """The query for the lines below one line, which also identifies that line.
+    """A query for the children of a line, which also identifies that line.
 
     `names` are the owner, the group and the experiment's title, as far as known; `folder` is the
     path of a folder, whose subfolders are below it.
@@ -54,7 +54,7 @@ class Node:
 
     @property
     def parents(self) -> Parents:
-        """The query for the lines below this one."""
+        """The query for the children of this line."""
         if self.group is None:
             return TOP
         names = (self.group.owner, self.group.group, self.group.title)
@@ -67,7 +67,7 @@ class Node:
 
 
 class FolderTree(QAbstractItemModel):
-    """The model of the tree; `wanted` reports which branches were opened."""
+    """The model of the tree; `wanted` reports the branches that the user opens."""
 
     wanted = Signal(object)  # the `Parents` of a line whose children are needed
 
@@ -75,16 +75,16 @@ class FolderTree(QAbstractItemModel):
         super().__init__(parent)
         self._root = Node(0, None, None)
         self._nodes = {0: self._root}
-        self._asked: set[Parents] = set()
+        self._requested: set[Parents] = set()
         self._next = 1
-        self._pace = FolderPace.AT_REST
+        self._phase = RunPhase.AT_REST
         self._columns: list[tuple[str, Callable[[FolderGroup], str]]] = [
             (self.tr("Folder"), self._name),
-            (self.tr("State"), lambda group: mark_of_folder(group, self._pace).word),
+            (self.tr("State"), lambda group: mark_of_folder(group, self._phase).word),
             (self.tr("Verified"), self._progress),
             (self.tr("Files"), lambda group: texts.count(group.found)),
             (self.tr("Size"), lambda group: texts.size(group.found_bytes)),
-            (self.tr("Not well"), self._not_well),
+            (self.tr("Not verified"), self._unverified),
         ]
 
     def opened(self) -> list[Parents]:
@@ -93,19 +93,19 @@ class FolderTree(QAbstractItemModel):
         return [node.parents for node in nodes if node.children is not None]
 
     def show(self, parents: Parents, groups: Iterable[FolderGroup]) -> None:
-        """Show the lines below a line; existing lines keep their places."""
+        """Show the children of a line; existing children keep their places."""
         node = self._find(parents)
-        self._asked.discard(parents)
+        self._requested.discard(parents)
         if node is None:
             return
-        coming = {_key(group): group for group in groups}
-        self._drop_gone(node, coming)
+        groups_by_key = {_key(group): group for group in groups}
+        self._drop_gone(node, groups_by_key)
         if not node.children:
-            self._fill(node, list(coming.values()))
+            self._fill(node, list(groups_by_key.values()))
             return
-        for row, (key, group) in enumerate(coming.items()):
-            there = node.children[row].group if row < len(node.children) else None
-            if there is not None and _key(there) == key:
+        for row, (key, group) in enumerate(groups_by_key.items()):
+            existing = node.children[row].group if row < len(node.children) else None
+            if existing is not None and _key(existing) == key:
                 node.children[row].group = group
             else:
                 self.beginInsertRows(self._index(node), row, row)
@@ -115,22 +115,22 @@ class FolderTree(QAbstractItemModel):
         corner = self.createIndex(len(node.children) - 1, len(self._columns) - 1, last.number)
         self.dataChanged.emit(self.createIndex(0, 0, top.number), corner)
 
-    def follow(self, pace: "FolderPace") -> None:
-        """Show unfinished files as under way, as cut off or as left."""
-        if pace is not self._pace:
-            self._pace = pace
+    def set_phase(self, phase: "RunPhase") -> None:
+        """Show unfinished files as in progress, interrupted or not sent."""
+        if phase is not self._phase:
+            self._phase = phase
             self.layoutChanged.emit()  # every line may look different
 
     def clear(self) -> None:
         """Remove all lines."""
         self.show(TOP, ())
-        self._asked.clear()
+        self._requested.clear()
 
     def group(self, index: Index) -> FolderGroup | None:
         """Return the group of a line."""
         return self._nodes[index.internalId()].group if index.isValid() else None
 
-    def index(self, row: int, column: int, parent: Index = NOWHERE) -> QModelIndex:
+    def index(self, row: int, column: int, parent: Index = NO_PARENT) -> QModelIndex:
         children = self._node(parent).children or ()
         if not (0 <= row < len(children) and 0 <= column < len(self._columns)):
             return QModelIndex()
@@ -138,19 +138,19 @@ class FolderTree(QAbstractItemModel):
             return QModelIndex()
         return self.createIndex(row, column, children[row].number)
 
-    def parent(self, index: Index = NOWHERE) -> Any:
+    def parent(self, index: Index = NO_PARENT) -> Any:
         node = self._node(index).parent if index.isValid() else None
         return self._index(node) if node is not None else QModelIndex()
 
-    def rowCount(self, parent: Index = NOWHERE) -> int:
+    def rowCount(self, parent: Index = NO_PARENT) -> int:
         if parent.isValid() and parent.column() != 0:
             return 0
         return len(self._node(parent).children or ())
 
-    def columnCount(self, parent: Index = NOWHERE) -> int:
+    def columnCount(self, parent: Index = NO_PARENT) -> int:
         return len(self._columns)
 
-    def hasChildren(self, parent: Index = NOWHERE) -> bool:
+    def hasChildren(self, parent: Index = NO_PARENT) -> bool:
         node = self._node(parent)
         if node.children is not None or _is_rest(node):
             return bool(node.children)
@@ -159,11 +159,11 @@ class FolderTree(QAbstractItemModel):
     def canFetchMore(self, parent: Index) -> bool:
         node = self._node(parent)
         unknown = node.children is None and not _is_rest(node)
-        return unknown and node.parents not in self._asked
+        return unknown and node.parents not in self._requested
 
     def fetchMore(self, parent: Index) -> None:
         parents = self._node(parent).parents
-        self._asked.add(parents)
+        self._requested.add(parents)
         self.wanted.emit(parents)
 
     def headerData(
@@ -184,14 +184,14 @@ class FolderTree(QAbstractItemModel):
             return self._icon(index, group)
         if column == PROGRESS and role in (FRACTION, STATUS):
             return (
-                _fraction(group) if role == FRACTION else mark_of_folder(group, self._pace).status
+                _fraction(group) if role == FRACTION else mark_of_folder(group, self._phase).status
             )
         return None
 
     def _icon(self, index: Index, group: FolderGroup) -> QIcon | None:
         if index.column() == 0:
             return icon(ICONS[min(self._node(index).depth, len(ICONS)) - 1])
-        return mark_of_folder(group, self._pace).icon if index.column() == STATE else None
+        return mark_of_folder(group, self._phase).icon if index.column() == STATE else None
 
     def _fill(self, node: Node, groups: list[FolderGroup]) -> None:
         """Add children to a line that has none."""
@@ -210,14 +210,14 @@ class FolderTree(QAbstractItemModel):
         self._next += 1
         return node
 
-    def _drop_gone(self, node: Node, coming: dict[object, FolderGroup]) -> None:
+    def _drop_gone(self, node: Node, groups_by_key: dict[object, FolderGroup]) -> None:
         children = node.children or []
         for row in reversed(range(len(children))):
             group = children[row].group
-            if group is not None and _key(group) not in coming:
+            if group is not None and _key(group) not in groups_by_key:
                 self.beginRemoveRows(self._index(node), row, row)
-                for lost in _descend(children.pop(row)):
-                    del self._nodes[lost.number]
+                for removed in _descend(children.pop(row)):
+                    del self._nodes[removed.number]
                 self.endRemoveRows()
 
     def _node(self, index: Index) -> Node:
@@ -234,7 +234,7 @@ class FolderTree(QAbstractItemModel):
 
     def _name(self, group: FolderGroup) -> str:
         if group.rest:
-            return self.tr("All that follows")
+            return self.tr("All further entries")
         if group.dataset is not None:
             return texts.plain(group.dataset)
         if group.path is not None:
@@ -244,13 +244,13 @@ class FolderTree(QAbstractItemModel):
         return texts.plain(group.group or group.owner) or self.tr("Your account")
 
     def _progress(self, group: FolderGroup) -> str:
-        text = self.tr("%1 of %2", "so many files of so many")
+        text = self.tr("%1 of %2", "number of files of a total")
         wanted = group.found - group.skipped
         if wanted <= 0:
             return ""
         return text.replace("%1", texts.count(group.verified)).replace("%2", texts.count(wanted))
 
-    def _not_well(self, group: FolderGroup) -> str:
+    def _unverified(self, group: FolderGroup) -> str:
         parts = (
             (group.failed, self.tr("%Ln failed", "", group.failed)),
             (group.waiting, self.tr("%Ln waiting", "", group.waiting)),
@@ -259,23 +259,23 @@ class FolderTree(QAbstractItemModel):
         return ", ".join(text for count, text in parts if count)
 
 
-class FolderPace(Enum):
-    """Whether the counts of folders are final."""
+class RunPhase(Enum):
+    """Whether a run may still change the counts of folders."""
 
     AT_REST = "the last run has ended"
     AT_WORK = "a run is at work"
     CUT_OFF = "the last run was cut off"
 
 
-def mark_of_folder(group: FolderGroup, pace: FolderPace = FolderPace.AT_REST) -> RowIcon:
-    """Return the combined state of a folder's files, never better than the worst of them."""
+def mark_of_folder(group: FolderGroup, phase: RunPhase = RunPhase.AT_REST) -> RowIcon:
+    """Return the state of a folder: that of its worst file."""
     wanted = group.found - group.skipped
     if group.failed:
         return list_marks()["failed"]
     if wanted > group.verified + group.waiting or (
-        not group.found and pace is not FolderPace.AT_REST
+        not group.found and phase is not RunPhase.AT_REST
     ):
-        return _mark_unfinished(group, pace)
+        return _mark_unfinished(group, phase)
     if wanted > group.verified:
         return list_marks()["waiting"]
     if group.left_behind:
@@ -283,8 +283,8 @@ def mark_of_folder(group: FolderGroup, pace: FolderPace = FolderPace.AT_REST) ->
     return list_marks()["verified"] if wanted > 0 else _mark_empty(group)
 
 
-def _mark_unfinished(group: FolderGroup, pace: FolderPace) -> RowIcon:
-    if pace is FolderPace.AT_WORK:
+def _mark_unfinished(group: FolderGroup, phase: RunPhase) -> RowIcon:
+    if phase is RunPhase.AT_WORK:
         return RowIcon(translate("tree", "Unfinished"), "working", "working")
     if group.verified:
         return RowIcon(translate("tree", "Unfinished"), "waiting", "waiting")

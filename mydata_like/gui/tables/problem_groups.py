@@ -34,10 +34,10 @@ from mydata_like.gui.theme.widgets import IconLabel, PlainLabel, RowIcon, icon, 
 from mydata_like.gui.window_state import WindowState
 
 Index = QModelIndex | QPersistentModelIndex
-NOWHERE = QModelIndex()
+NO_PARENT = QModelIndex()
 WORST_FIRST = ("failed", "folder-failed", "found", "waiting", "skipped", "folder-skipped")
 
-_WAITS = {"found": "waiting"}
+_KIND_ALIASES = {"found": "waiting"}
 
 
 class ProblemGroupsModel(QAbstractListModel):
@@ -49,14 +49,14 @@ class ProblemGroupsModel(QAbstractListModel):
 
     def show(self, groups: Sequence[ProblemGroup]) -> None:
         """Show these groups, sorted by severity."""
-        coming = sorted(groups, key=_badness)
-        if [_key(group) for group in coming] == [_key(group) for group in self.groups]:
-            self.groups = coming
-            if coming:
-                self.dataChanged.emit(self.index(0), self.index(len(coming) - 1))
+        sorted_groups = sorted(groups, key=_severity)
+        if [_key(group) for group in sorted_groups] == [_key(group) for group in self.groups]:
+            self.groups = sorted_groups
+            if sorted_groups:
+                self.dataChanged.emit(self.index(0), self.index(len(sorted_groups) - 1))
             return
         self.beginResetModel()
-        self.groups = coming
+        self.groups = sorted_groups
         self.endResetModel()
 
     def find(self, kind: str, code: str = "") -> QModelIndex:
@@ -65,12 +65,12 @@ class ProblemGroupsModel(QAbstractListModel):
         Files that were found and not sent count as waiting.
         """
         for number, group in enumerate(self.groups):
-            kinds = (group.kind, group.kind.removeprefix("folder-"), _WAITS.get(group.kind))
+            kinds = (group.kind, group.kind.removeprefix("folder-"), _KIND_ALIASES.get(group.kind))
             if kind in kinds and (not code or group.problem.code == code):
                 return self.index(number)
         return QModelIndex()
 
-    def rowCount(self, parent: Index = NOWHERE) -> int:
+    def rowCount(self, parent: Index = NO_PARENT) -> int:
         return 0 if parent.isValid() else len(self.groups)
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
@@ -98,7 +98,7 @@ def mark_of_group(group: ProblemGroup) -> RowIcon:
     return mark_of(group.kind) or RowIcon(texts.plain(group.kind), "error", "problem")
 
 
-def _badness(group: ProblemGroup) -> tuple[bool, int, int, str]:
+def _severity(group: ProblemGroup) -> tuple[bool, int, int, str]:
     known = group.kind in WORST_FIRST
     rank = WORST_FIRST.index(group.kind) if known else len(WORST_FIRST)
     return group.problem.code in INTENDED, rank, -group.files, group.problem.code
@@ -108,22 +108,22 @@ def _key(group: ProblemGroup) -> tuple[str, str]:
     return group.kind, group.problem.code
 
 
-HIDDEN = "problems/hidden"  # the names of hidden kinds in the memory
+HIDDEN = "problems/hidden"  # the key of the hidden kinds in the window state
 
 
 class ProblemFilter(QWidget):
     """A list of kinds with a single selection."""
 
-    chosen = Signal()  # another kind, or the same kind with other content
+    chosen = Signal()  # another kind is selected, or the selected kind has changed
 
     def __init__(self, memory: WindowState, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._memory = memory
         self._all: Sequence[ProblemGroup] = ()
-        self._hidden = set(_texts(memory.value(HIDDEN)))
-        self._last = ""  # the name of the kind that was hidden last
-        self._kept: tuple[str, str] | None = None  # the kind and code that were chosen
-        self._wish = ""
+        self._hidden = set(_as_list(memory.value(HIDDEN)))
+        self._last_hidden = ""  # the name of a kind
+        self._selected: tuple[str, str] | None = None  # kind and code
+        self._requested = ""
         self.model = ProblemGroupsModel(self)
         self._list = QListView(self)
         self._show_hidden = QCheckBox(self)
@@ -144,12 +144,12 @@ class ProblemFilter(QWidget):
     def show_groups(self, groups: Sequence[ProblemGroup]) -> None:
         """Show these kinds, except hidden ones."""
         self._all = groups
-        self._apply()
+        self._show_filtered()
 
     def look_for(self, kind: str) -> None:
         """Select the first kind with this outcome, now or once there is one."""
-        self._wish = kind
-        self._choose()
+        self._requested = kind
+        self._select()
 
     def is_hidden(self, group: ProblemGroup) -> bool:
         """Return whether a kind is shown only because the user shows hidden kinds."""
@@ -158,13 +158,13 @@ class ProblemFilter(QWidget):
     def hide_chosen(self) -> None:
         """Hide the selected kind, or unhide it if it was hidden."""
         if self.group is not None:
-            self._last = _name(self.group)
-            self._remember(self._hidden ^ {self._last})
+            self._last_hidden = _name(self.group)
+            self._set_hidden(self._hidden ^ {self._last_hidden})
 
     @Slot()
     def unhide(self) -> None:
         """Undo the last hiding."""
-        self._remember(self._hidden - {self._last})
+        self._set_hidden(self._hidden - {self._last_hidden})
 
     def _set_up(self) -> None:
         self._list.setModel(self.model)
@@ -182,50 +182,54 @@ class ProblemFilter(QWidget):
         layout.addWidget(self._show_hidden)
 
     def _connect(self) -> None:
-        self._list.selectionModel().currentChanged.connect(self._keep)
+        self._list.selectionModel().currentChanged.connect(self._save_selection)
         self.model.dataChanged.connect(self.chosen)
-        self.model.modelReset.connect(self._choose)
-        self._show_hidden.toggled.connect(self._apply)
+        self.model.modelReset.connect(self._select)
+        self._show_hidden.toggled.connect(self._show_filtered)
 
     @Slot()
-    def _apply(self) -> None:
+    def _show_filtered(self) -> None:
         hidden = [group for group in self._all if self.is_hidden(group)]
-        everything = self._show_hidden.isChecked()
+        show_all = self._show_hidden.isChecked()
         self._show_hidden.setText(self.tr("Show %Ln hidden kind(s)", "", len(hidden)))
         self._show_hidden.setVisible(bool(hidden))
-        self.model.show([group for group in self._all if everything or group not in hidden])
+        self.model.show([group for group in self._all if show_all or group not in hidden])
 
     @Slot()
-    def _choose(self) -> None:
-        """Select the requested kind, else the previous one, else the first."""
-        wished = self.model.find(self._wish) if self._wish else self.model.index(-1)
-        kept = self.model.find(*self._kept) if self._kept else self.model.index(-1)
-        places = [place for place in (wished, kept, self.model.index(0)) if place.isValid()]
-        if wished.isValid():
-            self._wish = ""
-        if places:
+    def _select(self) -> None:
+        """Select the requested kind, the previous one or the first, in this order of preference."""
+        requested = self.model.find(self._requested) if self._requested else self.model.index(-1)
+        previous = self.model.find(*self._selected) if self._selected else self.model.index(-1)
+        candidates = [
+            candidate
+            for candidate in (requested, previous, self.model.index(0))
+            if candidate.isValid()
+        ]
+        if requested.isValid():
+            self._requested = ""
+        if candidates:
             flag = QItemSelectionModel.SelectionFlag.ClearAndSelect
-            self._list.selectionModel().setCurrentIndex(places[0], flag)
+            self._list.selectionModel().setCurrentIndex(candidates[0], flag)
         self.chosen.emit()
 
     @Slot()
-    def _keep(self) -> None:
+    def _save_selection(self) -> None:
         if self.group is not None:
-            self._kept = self.group.kind, self.group.problem.code
+            self._selected = self.group.kind, self.group.problem.code
         self.chosen.emit()
 
-    def _remember(self, names: set[str]) -> None:
+    def _set_hidden(self, names: set[str]) -> None:
         self._hidden = names
         self._memory.setValue(HIDDEN, sorted(names))
-        self._apply()
+        self._show_filtered()
 
 
 def _name(group: ProblemGroup) -> str:
     return f"{group.kind}:{group.problem.code}"
 
 
-def _texts(value: object) -> list[str]:
-    """Return a stored value as a list: the store returns a list of one text as a text."""
+def _as_list(value: object) -> list[str]:
+    """Return a stored value as a list; `QSettings` returns a list of one text as a text."""
     if isinstance(value, str):
         return [value]
     return [text for text in value if isinstance(text, str)] if isinstance(value, list) else []
@@ -244,10 +248,10 @@ class ProblemCard(QFrame):
         self._problem: Problem | None = None
         self._about = ""
         self._retry_allowed = True
-        self._shape = IconLabel(ICON_SCALE, self)
-        self._what = PlainLabel("", self)
+        self._icon = IconLabel(ICON_SCALE, self)
+        self._message = PlainLabel("", self)
         self._hint = PlainLabel("", self)
-        self._who = PlainLabel("", self)
+        self._footer = PlainLabel("", self)
         self._button = QPushButton(self)
         self._copy = QPushButton(icon("copy"), self.tr("Copy as text"), self)
         self._buttons = QHBoxLayout()
@@ -263,14 +267,14 @@ class ProblemCard(QFrame):
         """Show a problem; `about` describes what it affects."""
         self._problem, self._about = problem, about
         info = find_problem_info(problem.code)
-        self._shape.show_icon(mark.icon)
-        self._shape.setAccessibleName(mark.word)
-        self._what.setText(with_labels(texts.plain(problem.message)))
+        self._icon.show_icon(mark.icon)
+        self._icon.setAccessibleName(mark.word)
+        self._message.setText(with_labels(texts.plain(problem.message)))
         self._hint.setText(with_labels(texts.plain(problem.hint)))
         self._hint.setVisible(bool(problem.hint))
-        self._who.setText(" · ".join(filter(None, (about, self._say_who(info.fixer)))))
+        self._footer.setText(" · ".join(filter(None, (about, self._fixer_text(info.fixer)))))
         self._button.setVisible(info.action is not Action.NOTHING)
-        self._button.setText(self._say_act(info.action))
+        self._button.setText(self._action_text(info.action))
         self._enable()
 
     def allow_retry(self, *, allowed: bool) -> None:
@@ -283,40 +287,47 @@ class ProblemCard(QFrame):
         if self._problem is None:
             return ""
         code = f"({self._problem.code})"
-        lines = (self._about, f"{self._what.text()} {code}", self._hint.text(), self._who.text())
+        lines = (
+            self._about,
+            f"{self._message.text()} {code}",
+            self._hint.text(),
+            self._footer.text(),
+        )
         return "\n".join(filter(None, lines))
 
     def _enable(self) -> None:
-        runs = (Action.TRY_AGAIN, Action.START_RUN)
-        again = self._problem is not None and find_problem_info(self._problem.code).action in runs
-        self._button.setEnabled(self._retry_allowed or not again)
+        retries = (Action.TRY_AGAIN, Action.START_RUN)
+        is_retry = (
+            self._problem is not None and find_problem_info(self._problem.code).action in retries
+        )
+        self._button.setEnabled(self._retry_allowed or not is_retry)
 
     def _lay_out(self) -> None:
         self.setFrameShape(QFrame.Shape.StyledPanel)
         self.setAutoFillBackground(True)
         self.setBackgroundRole(self.palette().ColorRole.Base)
-        self._what.scale(1.1, bold=True)
-        for label in (self._what, self._hint, self._who):
+        self._message.scale(1.1, bold=True)
+        for label in (self._message, self._hint, self._footer):
             label.setWordWrap(True)
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self._who.setForegroundRole(self.palette().ColorRole.PlaceholderText)
+        self._footer.setForegroundRole(self.palette().ColorRole.PlaceholderText)
         self._buttons.addWidget(self._button)
         self._buttons.addWidget(self._copy)
         self._buttons.addStretch(1)
         layout = QGridLayout(self)
-        layout.addWidget(self._shape, 0, 0, 2, 1, Qt.AlignmentFlag.AlignTop)
-        layout.addWidget(self._what, 0, 1)
+        layout.addWidget(self._icon, 0, 0, 2, 1, Qt.AlignmentFlag.AlignTop)
+        layout.addWidget(self._message, 0, 1)
         layout.addWidget(self._hint, 1, 1)
-        layout.addWidget(self._who, 2, 1)
+        layout.addWidget(self._footer, 2, 1)
         layout.addLayout(self._buttons, 3, 1)
         layout.setColumnStretch(1, 1)
         layout.setHorizontalSpacing(self.fontMetrics().height())
 
     def _connect(self) -> None:
-        self._button.clicked.connect(self._act)
+        self._button.clicked.connect(self._emit_acted)
         self._copy.clicked.connect(self._copy_text)
 
-    def _say_who(self, fixer: Fixer) -> str:
+    def _fixer_text(self, fixer: Fixer) -> str:
         match fixer:
             case Fixer.USER:
                 return self.tr("You can fix this.")
@@ -327,18 +338,18 @@ class ProblemCard(QFrame):
             case Fixer.NOBODY:
                 return self.tr("Nothing needs to be fixed.")
 
-    def _say_act(self, action: Action) -> str:
-        said = {
+    def _action_text(self, action: Action) -> str:
+        labels = {
             Action.TRY_AGAIN: self.tr("Try again"),
             Action.START_RUN: self.tr("Start"),
             Action.OPEN_FOLDER: self.tr("Open folder"),
             Action.OPEN_SETTINGS: self.tr("Open settings…"),
             Action.SET_UP: self.tr("Check key and approval…"),
         }
-        return said.get(action, "")
+        return labels.get(action, "")
 
     @Slot()
-    def _act(self) -> None:
+    def _emit_acted(self) -> None:
         if self._problem is not None:
             self.acted.emit(find_problem_info(self._problem.code))
 

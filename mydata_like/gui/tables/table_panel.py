@@ -47,11 +47,11 @@ if TYPE_CHECKING:
     from mydata_like.app.ledger_status import LedgerSummary
 
 
-TYPING_ENDS = 120  # milliseconds after the last key when the filter is applied
+FILTER_DELAY = 120  # milliseconds after the last key when the filter is applied
 
 
 class TablePanel(QWidget):
-    """A filtered table, inactive before `begin` and after `rest`."""
+    """A filtered table, inactive before `activate` and after `deactivate`."""
 
     selected = Signal()  # other rows are selected, or the selected rows have changed
 
@@ -60,9 +60,9 @@ class TablePanel(QWidget):
     ) -> None:
         super().__init__(parent)
         self._desk = desk
-        self._base = View()
-        self._working = False
-        self.nothing = self.tr("There is nothing here yet.")  # the text of a table without rows
+        self._page_view = View()
+        self._active = False
+        self.empty_text = self.tr("There is nothing here yet.")  # shown in a table without rows
         self.model = WindowedModel(columns, desk.tasks, self)
         self.table = TableView(name, self.model, desk.memory, self)
         self.field = PathLineEdit(self)
@@ -75,53 +75,53 @@ class TablePanel(QWidget):
         self._top = QHBoxLayout()
         self._stack = QStackedWidget(self)
         self._find = QAction(self.tr("Filter"), self)
-        self._typing = QTimer(self, singleShot=True, interval=TYPING_ENDS)
+        self._typing = QTimer(self, singleShot=True, interval=FILTER_DELAY)
         self._set_up()
         self._lay_out()
         self._connect()
 
-    def offer_states(self, choices: Sequence[tuple[str, frozenset[str]]]) -> None:
+    def add_state_filters(self, choices: Sequence[tuple[str, frozenset[str]]]) -> None:
         """Offer groups of states as a filter; the first group is selected."""
         for word, states in choices:
             self.states.addItem(word, states)
         self.states.setVisible(True)
         self._states_label.setVisible(True)
 
-    def add_beside_count(self, *widgets: QWidget) -> None:
+    def add_top_widgets(self, *widgets: QWidget) -> None:
         """Add widgets next to the number of rows."""
         for widget in widgets:
             self._top.addWidget(widget)
 
-    def begin(self) -> None:
-        """Show the rows, and follow the ledger."""
-        if not self._working:
-            self._working = True
+    def activate(self) -> None:
+        """Show the rows, and update them when the ledger changes."""
+        if not self._active:
+            self._active = True
             self._apply()
 
-    def rest(self) -> None:
-        """Stop following; the displayed rows stay."""
-        self._working = False
+    def deactivate(self) -> None:
+        """Stop the updates; the displayed rows stay."""
+        self._active = False
 
     def show_view(self, view: View, only: str = "") -> None:
         """Show the rows of this view that pass the user's own filters.
 
         `only` describes a restriction of the view that the user may remove.
         """
-        self._base = view
+        self._page_view = view
         self._only.setText(only.replace("&", "&&"))  # a single & would mark a shortcut key
         self._only.setVisible(bool(only))
         self._apply()
 
-    def show_only(self, view: View) -> None:
+    def switch_view(self, view: View) -> None:
         """Show this view, unless it is already displayed."""
-        if view != self._base:
+        if view != self._page_view:
             self.show_view(view)
 
-    def choose_states(self, states: frozenset[str]) -> None:
-        """Show the first group that has these states."""
+    def select_states(self, states: frozenset[str]) -> None:
+        """Select the first group of states that includes these states."""
         groups = [self.states.itemData(number) for number in range(self.states.count())]
-        fitting = [number for number, group in enumerate(groups) if states <= group]
-        self.states.setCurrentIndex(fitting[0] if states and fitting else 0)
+        matching = [number for number, group in enumerate(groups) if states <= group]
+        self.states.setCurrentIndex(matching[0] if states and matching else 0)
 
     def _set_up(self) -> None:
         self.field.setPlaceholderText(self.tr("Filter by name"))
@@ -148,14 +148,14 @@ class TablePanel(QWidget):
         self._top.addWidget(self._only)
         self._top.addStretch(1)
         self._top.addWidget(self._count)
-        words_only = QWidget(self._stack)
-        middle = QVBoxLayout(words_only)
+        empty_page = QWidget(self._stack)
+        middle = QVBoxLayout(empty_page)
         middle.addStretch(1)
         middle.addWidget(self._empty)
         middle.addWidget(self._all, 0, Qt.AlignmentFlag.AlignHCenter)
         middle.addStretch(2)
         self._stack.addWidget(self.table)
-        self._stack.addWidget(words_only)
+        self._stack.addWidget(empty_page)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addLayout(self._top)
@@ -165,64 +165,64 @@ class TablePanel(QWidget):
 
     def _connect(self) -> None:
         controller = self._desk.controller
-        controller.ledger_changed.connect(self._follow)
+        controller.ledger_changed.connect(self._on_ledger_changed)
         controller.settings_changed.connect(self._apply)
         self.field.textChanged.connect(self._typing.start)
         self._typing.timeout.connect(self._apply)
         self.states.currentIndexChanged.connect(self._apply)
-        self.model.told.connect(self._tell)
+        self.model.status_changed.connect(self._show_status)
         self.model.dataChanged.connect(self.selected)
         self.table.selectionModel().selectionChanged.connect(self.selected)
-        self._find.triggered.connect(self._look_for_field)
+        self._find.triggered.connect(self._focus_filter)
         self._all.clicked.connect(self._show_all)
-        self._only.clicked.connect(self._lift)
+        self._only.clicked.connect(self._remove_restriction)
 
     @Slot()
     def _apply(self) -> None:
         """Apply the filters of the page and the user."""
-        if not self._working:
+        if not self._active:
             return
         self._typing.stop()
         shown = self.model.view  # the user, not the page, sets the order
         view = replace(
-            self._base,
+            self._page_view,
             text=self.field.text().strip(),
-            states=self._base.states or self.states.currentData() or frozenset(),
+            states=self._page_view.states or self.states.currentData() or frozenset(),
         )
         view = view.ordered(shown.order, descending=shown.descending)
         self.model.show(opener(self._desk.controller), view)
 
     @Slot()
-    def _follow(self) -> None:
-        if self._working and self.isVisible():
-            self.model.renew()
+    def _on_ledger_changed(self) -> None:
+        if self._active and self.isVisible():
+            self.model.refresh()
 
     @Slot()
-    def _tell(self) -> None:
+    def _show_status(self) -> None:
         rows = self.model.rowCount()
-        said = self.tr("%Ln row(s)", "", rows) if self.model.complete else self.tr("counting…")
-        self._count.setText(said if rows else "")
+        text = self.tr("%Ln row(s)", "", rows) if self.model.complete else self.tr("counting…")
+        self._count.setText(text if rows else "")
         self._count.setMinimumWidth(self._count.sizeHint().width())
         self._stack.setCurrentIndex(0 if rows else 1)
-        self._empty.setText(self._say_why_empty())
-        self._all.setVisible(self.model.problem is None and self._narrowed())
+        self._empty.setText(self._explain_empty())
+        self._all.setVisible(self.model.problem is None and self._is_filtered())
         self.selected.emit()
 
-    def _narrowed(self) -> bool:
+    def _is_filtered(self) -> bool:
         """Whether the user has hidden rows by a filter."""
-        chosen = self.states.currentData() or frozenset()
-        return bool(self.field.text().strip() or chosen or self._only.text())
+        states = self.states.currentData() or frozenset()
+        return bool(self.field.text().strip() or states or self._only.text())
 
-    def _say_why_empty(self) -> str:
+    def _explain_empty(self) -> str:
         problem, view = self.model.problem, self.model.view
         if problem is not None:
-            return texts.told(problem)
+            return texts.error_text(problem)
         if view.text:
-            return self.tr("No name here contains “%1”.").replace("%1", texts.plain(view.text))
-        return self.tr("No matching rows.") if self._narrowed() else self.nothing
+            return self.tr("No name contains “%1”.").replace("%1", texts.plain(view.text))
+        return self.tr("No matching rows.") if self._is_filtered() else self.empty_text
 
     @Slot()
-    def _look_for_field(self) -> None:
+    def _focus_filter(self) -> None:
         self.field.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.field.selectAll()
 
@@ -230,17 +230,17 @@ class TablePanel(QWidget):
     def _show_all(self) -> None:
         self.field.clear()
         self.states.setCurrentIndex(0)
-        self._lift()
+        self._remove_restriction()
 
     @Slot()
-    def _lift(self) -> None:
+    def _remove_restriction(self) -> None:
         """Remove the restriction of the page."""
         if self._only.text():
-            self.show_view(View(table=self._base.table))
+            self.show_view(View(table=self._page_view.table))
 
 
-AT_ONCE = 1000  # rows in memory
-FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # prefixes that a spreadsheet would take for a formula
+ROWS_PER_PAGE = 1000  # rows in memory
+FORMULA_PREFIXES = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet would evaluate the cell
 STYLE = """
 body { font-family: system-ui, sans-serif; margin: 2em; color-scheme: light dark }
 table { border-collapse: collapse } caption { text-align: left; padding: .5em 0 }
@@ -259,7 +259,7 @@ def export_rows(
     try:
         if listing is not None:
             count = listing.build()
-            pages = (listing.rows(start, AT_ONCE) for start in range(0, count, AT_ONCE))
+            pages = (listing.rows(start, ROWS_PER_PAGE) for start in range(0, count, ROWS_PER_PAGE))
             rows = (row for page in pages for row in page)
         _write(path, _format(path.suffix.lower(), title, columns, rows))
     finally:
@@ -292,39 +292,39 @@ def _format(
 ) -> Iterator[str]:
     match ending:
         case ".json":
-            return _as_json(rows)
+            return _format_json(rows)
         case ".html" | ".htm":
-            return _as_html(title, columns, rows)
+            return _format_html(title, columns, rows)
         case _:
-            return _as_csv(columns, rows)
+            return _format_csv(columns, rows)
 
 
-def _as_csv(columns: Sequence[Column], rows: Iterable[Row]) -> Iterator[str]:
+def _format_csv(columns: Sequence[Column], rows: Iterable[Row]) -> Iterator[str]:
     yield "\ufeff"  # marks the file as UTF-8 for spreadsheets
-    yield _line([column.title for column in columns])
+    yield _csv_line([column.title for column in columns])
     for row in rows:
-        yield _line([column.text(row) for column in columns])
+        yield _csv_line([column.text(row) for column in columns])
 
 
-def _line(cells: Iterable[str]) -> str:
+def _csv_line(cells: Iterable[str]) -> str:
     line = StringIO()
-    csv.writer(line).writerow(_harmless(cell) for cell in cells)
+    csv.writer(line).writerow(_neutralize_formula(cell) for cell in cells)
     return line.getvalue()
 
 
-def _harmless(cell: str) -> str:
-    return f"'{cell}" if cell.startswith(FORMULAS) else cell
+def _neutralize_formula(cell: str) -> str:
+    return f"'{cell}" if cell.startswith(FORMULA_PREFIXES) else cell
 
 
-def _as_json(rows: Iterable[Row]) -> Iterator[str]:
+def _format_json(rows: Iterable[Row]) -> Iterator[str]:
     yield "["
     for number, row in enumerate(rows):
         yield ",\n" if number else "\n"
-        yield json.dumps(row._asdict(), default=_plain, ensure_ascii=False)
+        yield json.dumps(row._asdict(), default=_json_value, ensure_ascii=False)
     yield "\n]\n"
 
 
-def _plain(value: object) -> object:
+def _json_value(value: object) -> object:
     match value:
         case bytes():
             return format_path(value)
@@ -334,7 +334,7 @@ def _plain(value: object) -> object:
             return dict(value)  # type: ignore[call-overload]  # a mapping
 
 
-def _as_html(title: str, columns: Sequence[Column], rows: Iterable[Row]) -> Iterator[str]:
+def _format_html(title: str, columns: Sequence[Column], rows: Iterable[Row]) -> Iterator[str]:
     heads = "".join(f"<th scope='col'>{escape(column.title)}</th>" for column in columns)
     yield f"<!doctype html>\n<meta charset='utf-8'>\n<title>{escape(title)}</title>\n"
     yield f"<style>{STYLE}</style>\n<h1>{escape(title)}</h1>\n"
@@ -349,7 +349,7 @@ def _cell(column: Column, row: Row) -> str:
     return f"<td{kind}>{escape(column.text(row))}</td>"
 
 
-AGAIN = ("failed", "waiting", "folder-failed")  # states in which a retry may make sense
+RETRYABLE = ("failed", "waiting", "folder-failed")  # states
 FOLDER_STATES = ("folder-failed", "folder-skipped")
 
 
@@ -372,7 +372,7 @@ class RowActions(QObject):
         self.show_rows(())
 
     def show_rows(self, selected: Sequence[Row]) -> None:
-        """Set the rows for the actions."""
+        """Set the rows that the actions apply to."""
         self._rows = rows = [row for row in selected if isinstance(row, FileRow)]
         one = len(rows) == 1
         self._enable_retry()
@@ -383,16 +383,16 @@ class RowActions(QObject):
 
     @Slot()
     def _enable_retry(self) -> None:
-        left = any(row.state in AGAIN for row in self._rows)
-        self._retry.setEnabled(left and self._controller.can_retry)
+        retryable = any(row.state in RETRYABLE for row in self._rows)
+        self._retry.setEnabled(retryable and self._controller.can_retry)
 
     @Slot(object)
     def choose(self, row: Row) -> None:
-        """Show the status of a row that was double-clicked, or chosen by Enter."""
+        """Show the status of a row that was double-clicked, or selected with Enter."""
         if isinstance(row, FileRow):
             self.wanted.emit(NavigationRequest("where", os.fsdecode(row.key)))
 
-    def fill(self, menu: QMenu) -> None:
+    def add_to_menu(self, menu: QMenu) -> None:
         """Add the actions to a menu."""
         menu.addActions(self._actions)
 
@@ -405,13 +405,13 @@ class RowActions(QObject):
         self._retry.triggered.connect(self._try_again)
         self._open.triggered.connect(self._open_folder)
         self._web.triggered.connect(self._open_on_server)
-        self._where.triggered.connect(self._ask_where)
+        self._where.triggered.connect(self._show_status)
         self._copy.triggered.connect(self._copy_paths)
 
     @Slot()
     def _try_again(self) -> None:
         for row in self._rows:
-            if row.state in AGAIN:
+            if row.state in RETRYABLE:
                 self._controller.retry(row.key)
 
     @Slot()
@@ -425,7 +425,7 @@ class RowActions(QObject):
         self._controller.open_address(dataset_address(self._controller, self._rows[0].dataset))
 
     @Slot()
-    def _ask_where(self) -> None:
+    def _show_status(self) -> None:
         self.choose(self._rows[0])
 
     @Slot()
@@ -435,13 +435,13 @@ class RowActions(QObject):
 
 
 def action_bar(actions: Sequence[QAction], parent: QWidget) -> QToolBar:
-    """Return a row of buttons for actions; those that do not fit move to its menu."""
+    """Return a row of buttons for actions; a menu has those that do not fit."""
     bar = QToolBar(parent)
     side = bar.style().pixelMetric(QStyle.PixelMetric.PM_SmallIconSize)
     bar.setIconSize(QSize(side, side))
     bar.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
     bar.addActions(actions)
-    for button in bar.findChildren(QToolButton):  # otherwise no key would reach them
+    for button in bar.findChildren(QToolButton):  # otherwise the keyboard cannot reach them
         button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
     return bar
 
@@ -472,7 +472,7 @@ def opener(controller: WindowController) -> Open:
 
 
 def open_listing(settings: Settings, config: Path | None, view: View) -> Listing | None:
-    """Open the rows of a view; raises as `app.reading.open_listing`."""
+    """Open the rows of a view; raises the errors of `app.row_queries.open_listing`."""
     from mydata_like.app import ledger_status
 
     return ledger_status.open_listing(settings, config, view)

@@ -11,7 +11,7 @@ from mydata_like.core.queries import Row, View
 
 
 class Listing(Protocol):
-    """The rows of a view, as `app.reading` opens them."""
+    """The rows of a view, as `app.row_queries` opens them."""
 
     def first(self, count: int) -> Sequence[Row]: ...
 
@@ -30,19 +30,19 @@ Open = Callable[[View], Listing | None]
 
 
 class QueryResult(NamedTuple):
-    """The result of one step."""
+    """The result of one query step."""
 
     absent: bool = False  # there is no ledger yet
-    rows: Sequence[Row] = ()  # the first
-    length: int = 0  # all rows
-    found: Mapping[object, int] = MappingProxyType({})  # where the anchors are
+    rows: Sequence[Row] = ()  # the first rows
+    length: int = 0  # the number of all rows
+    found: Mapping[object, int] = MappingProxyType({})  # the row numbers of the anchors
     pages: Mapping[int, Sequence[Row]] = MappingProxyType({})
 
 
 class TableQuery:
-    """Sorts and reads the rows of a view; all methods except `end` are for background tasks.
+    """Sorts and reads the rows of a view; all methods except `interrupt` are for background tasks.
 
-    They run one at a time, and raise `UploaderError`, or `Cancelled` if `end` interrupts them.
+    They run one at a time, and raise `UploaderError`, or `Cancelled` if they are interrupted.
     """
 
     def __init__(self, open_listing: Open, view: View) -> None:
@@ -50,19 +50,19 @@ class TableQuery:
         self._view = view
         self._listing: Listing | None = None
         self._lock = Lock()
-        self._ended = False
+        self._interrupted = False
 
     def read_first(self, count: int) -> QueryResult:
-        """Find the first rows."""
+        """Return the first rows."""
         with self._opened() as listing:
             return QueryResult(rows=listing.first(count)) if listing else QueryResult(absent=True)
 
     def order(self) -> QueryResult:
-        """Sort all rows."""
+        """Sort all rows, and return their number."""
         with self._opened() as listing:
             return QueryResult(length=listing.build()) if listing else QueryResult(absent=True)
 
-    def renew(self, anchors: Sequence[object], pages: Sequence[int], size: int) -> QueryResult:
+    def refresh(self, anchors: Sequence[object], pages: Sequence[int], size: int) -> QueryResult:
         """Sort all rows, find the anchors again, and read these pages of this many rows."""
         with self._opened() as listing:
             if listing is None:
@@ -79,9 +79,9 @@ class TableQuery:
         """Return the current content of these rows."""
         return [row for rows in ranges for row in self._read(rows.start, len(rows))]
 
-    def end(self) -> None:
+    def interrupt(self) -> None:
         """Interrupt the active step; callable from any thread."""
-        self._ended = True
+        self._interrupted = True
         if self._listing is not None:
             self._listing.interrupt()
 
@@ -103,9 +103,9 @@ class TableQuery:
         """Open the ledger if there is one, and close it on any error."""
         with self._lock:
             try:
-                if self._listing is None and not self._ended:
+                if self._listing is None and not self._interrupted:
                     self._listing = self._open_listing(self._view)
-                yield None if self._ended else self._listing
+                yield None if self._interrupted else self._listing
             except (Cancelled, UploaderError):
                 self._close()
                 raise

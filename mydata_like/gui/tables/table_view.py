@@ -30,27 +30,27 @@ from mydata_like.gui.tasks import BackgroundTask, Tasks
 from mydata_like.gui.window_state import KeptColumns, WindowState
 
 Index = QModelIndex | QPersistentModelIndex
-NOWHERE = QModelIndex()
+NO_PARENT = QModelIndex()
 
 PAGE = 100  # rows that are read at once
-FIRST = 200  # rows that are shown before all rows are sorted
-PAGES_KEPT = 60
-PAGES_WANTED = 4  # pages requested at once; pages scrolled past are no longer needed
-RENEW_AFTER = 1.0  # minimum seconds between two reads of the whole ledger,
-RENEW_SHARE = 10  # and this many times the duration of the last read
-DOTS = "…"
+FIRST_ROWS = 200  # rows that are shown before all rows are sorted
+MAX_CACHED_PAGES = 60
+MAX_REQUESTED_PAGES = 4  # older requests are for pages that the user has scrolled past
+REFRESH_AFTER = 1.0  # minimum seconds between two reads of the whole ledger,
+REFRESH_FACTOR = 10  # and this many times the duration of the last read
+ELLIPSIS = "…"
 
 
 class WindowedModel(QAbstractTableModel):
-    """A model of rows of the ledger; rows that have not been read yet show dots.
+    """A model of rows of the ledger; a row that has not been read yet shows an ellipsis.
 
-    Rows keep their places until `renew` has read the ledger again. `relocated` then reports the
+    Rows keep their places until `refresh` has read the ledger again. `relocated` then reports the
     new rows of the keys in `anchors()`, before anything is painted.
     """
 
-    ordered = Signal()  # all rows have their places
-    told = Signal()  # `problem`, `absent` or the number of rows has changed
-    relocating = Signal()  # rows will have other places
+    ordered = Signal()  # all rows are sorted
+    status_changed = Signal()  # `problem`, `absent` or the number of rows has changed
+    relocating = Signal()  # rows are about to move
     relocated = Signal(object)  # the new rows of the anchors, by their keys
 
     def __init__(
@@ -61,47 +61,51 @@ class WindowedModel(QAbstractTableModel):
         self.view = View()
         self.problem: Problem | None = None
         self.absent = False
-        self.complete = False  # all rows have their places
+        self.complete = False  # all rows are sorted
         self.anchors: Callable[[], Sequence[object]] = tuple
         self._tasks = tasks
         self._open: Open | None = None
-        self._shown: TableQuery | None = None  # the query of the displayed rows
-        self._coming: TableQuery | None = None  # the query of the next rows
-        self._step = BackgroundTask()  # the active step of `_coming`
-        self._begun = 0.0
+        self._query: TableQuery | None = None  # the query of the displayed rows
+        self._next_query: TableQuery | None = None  # the query of the next rows
+        self._step = BackgroundTask()  # the active step of `_next_query`
+        self._started_at = 0.0
         self._pages: OrderedDict[int, Sequence[Row]] = OrderedDict()
-        self._wanted: OrderedDict[int, None] = OrderedDict()
+        self._requested: OrderedDict[int, None] = OrderedDict()
         self._reading = False
-        self._stale = False  # the ledger has changed since
+        self._stale = False  # the ledger has changed since the last read
         self._count = 0
-        self._renew_timer = QTimer(self, singleShot=True)
+        self._refresh_timer = QTimer(self, singleShot=True)
         self._read_timer = QTimer(self, singleShot=True, interval=0)
-        self._renew_timer.timeout.connect(self._renew)
+        self._refresh_timer.timeout.connect(self._refresh)
         self._read_timer.timeout.connect(self._read)
 
     def show(self, open_listing: Open, view: View) -> None:
-        """Show these rows: the first at once, the rest when all are sorted."""
+        """Show the rows of a view: the first ones immediately, the rest when all are sorted."""
         self._open, self.view = open_listing, view
-        self._give_up()
-        self._renew_timer.stop()
+        self._cancel_pending()
+        self._refresh_timer.stop()
         self._stale = False
-        self._coming = TableQuery(open_listing, view)
-        read = partial(self._coming.read_first, FIRST)
+        self._next_query = TableQuery(open_listing, view)
+        read = partial(self._next_query.read_first, FIRST_ROWS)
         self._run(read, self._take_first, self._fail_first)
 
-    def renew(self) -> None:
-        """Read the ledger again, as soon as that takes at most a tenth of the time."""
+    def refresh(self) -> None:
+        """Read the ledger again, but spend at most a tenth of the time on it."""
         self._stale = True
-        if self._coming is None and self._open is not None and not self._renew_timer.isActive():
-            self._renew()
+        if (
+            self._next_query is None
+            and self._open is not None
+            and not self._refresh_timer.isActive()
+        ):
+            self._refresh()
 
     def close(self) -> None:
         """Close the ledger."""
-        self._give_up()
-        self._renew_timer.stop()
+        self._cancel_pending()
+        self._refresh_timer.stop()
         self._read_timer.stop()
-        self._leave(self._shown)
-        self._shown = None
+        self._close_in_background(self._query)
+        self._query = None
 
     def row(self, number: int) -> Row | None:
         """Return a row if it has been read."""
@@ -111,20 +115,20 @@ class WindowedModel(QAbstractTableModel):
         return page[number % PAGE]
 
     def read_rows(self, ranges: Iterable[range], done: Callable[[Any], object]) -> None:
-        """Read any number of rows, and pass them all to `done`."""
-        shown, wanted = self._shown, list(ranges)
+        """Read any number of rows in the background, and pass them to `done`."""
+        shown, requested = self._query, list(ranges)
         if shown is not None:
-            self._tasks.run(partial(shown.read_ranges, wanted), done)
+            self._tasks.run(partial(shown.read_ranges, requested), done)
 
     @property
     def busy(self) -> bool:
         """Whether rows are still being read."""
-        return self._coming is not None or self._reading
+        return self._next_query is not None or self._reading
 
-    def rowCount(self, parent: Index = NOWHERE) -> int:
+    def rowCount(self, parent: Index = NO_PARENT) -> int:
         return 0 if parent.isValid() else self._count
 
-    def columnCount(self, parent: Index = NOWHERE) -> int:
+    def columnCount(self, parent: Index = NO_PARENT) -> int:
         return 0 if parent.isValid() else len(self.columns)
 
     def headerData(
@@ -146,10 +150,10 @@ class WindowedModel(QAbstractTableModel):
             return column.alignment
         row = self.row(index.row())
         if row is None:
-            self._want(index.row() // PAGE)
-            return DOTS if role == Qt.ItemDataRole.DisplayRole and not index.column() else None
+            self._request(index.row() // PAGE)
+            return ELLIPSIS if role == Qt.ItemDataRole.DisplayRole and not index.column() else None
         self._pages.move_to_end(index.row() // PAGE)
-        return column.tell(row, role)
+        return column.data(row, role)
 
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
         """Sort the rows by another column, in the ledger."""
@@ -159,30 +163,30 @@ class WindowedModel(QAbstractTableModel):
         if self._open is not None and view != self.view:
             self.show(self._open, view)
 
-    def _want(self, page: int) -> None:
-        self._wanted[page] = None
-        self._wanted.move_to_end(page)
-        while len(self._wanted) > PAGES_WANTED:
-            self._wanted.popitem(last=False)
+    def _request(self, page: int) -> None:
+        self._requested[page] = None
+        self._requested.move_to_end(page)
+        while len(self._requested) > MAX_REQUESTED_PAGES:
+            self._requested.popitem(last=False)
         if not self._read_timer.isActive():
             self._read_timer.start()
 
     @Slot()
     def _read(self) -> None:
         """Read the requested rows, one request at a time."""
-        if self._reading or self._shown is None or not self.complete or not self._wanted:
+        if self._reading or self._query is None or not self.complete or not self._requested:
             return
-        pages = list(reversed(self._wanted))
-        self._wanted.clear()
+        pages = list(reversed(self._requested))
+        self._requested.clear()
         self._reading = True
-        take = partial(self._take_pages, self._shown)
-        self._tasks.run(partial(self._shown.read_pages, pages, PAGE), take)
+        take = partial(self._take_pages, self._query)
+        self._tasks.run(partial(self._query.read_pages, pages, PAGE), take)
 
     def _take_pages(self, query: TableQuery, pages: dict[int, Sequence[Row]]) -> None:
         self._reading = False
-        if query is self._shown:
-            self._keep(pages)
-            self._tell_changed(pages)
+        if query is self._query:
+            self._cache(pages)
+            self._emit_changed(pages)
         self._read()
 
     def _run(
@@ -191,7 +195,7 @@ class WindowedModel(QAbstractTableModel):
         done: Callable[[QueryResult], None],
         failed: Callable[[UploaderError], None],
     ) -> None:
-        self._begun = monotonic()
+        self._started_at = monotonic()
         self._step = self._tasks.run(step, done, failed)
 
     @Slot(object)
@@ -203,30 +207,30 @@ class WindowedModel(QAbstractTableModel):
         self._show_first(QueryResult(), error.problem)
 
     def _show_first(self, result: QueryResult, problem: Problem | None) -> None:
-        assert self._coming is not None
+        assert self._next_query is not None
         self.beginResetModel()
-        self._leave(self._shown)
-        self._shown = self._coming
+        self._close_in_background(self._query)
+        self._query = self._next_query
         self._pages.clear()
-        self._wanted.clear()
+        self._requested.clear()
         rows = result.rows
-        self._keep({at // PAGE: rows[at : at + PAGE] for at in range(0, len(rows), PAGE)})
+        self._cache({at // PAGE: rows[at : at + PAGE] for at in range(0, len(rows), PAGE)})
         self._count = len(rows)
         self.problem, self.absent = problem, result.absent
-        self.complete = len(rows) < FIRST
+        self.complete = len(rows) < FIRST_ROWS
         self.endResetModel()
-        self.told.emit()
+        self.status_changed.emit()
         if self.complete:
-            self._arrive()
+            self._finish_query()
         else:
-            self._run(self._shown.order, self._take_order, self._fail_order)
+            self._run(self._query.order, self._take_order, self._fail_order)
 
     @Slot(object)
     def _take_order(self, result: QueryResult) -> None:
         self.problem, self.absent, self.complete = None, result.absent, True
         self._resize(result.length)
-        self.told.emit()
-        self._arrive()
+        self.status_changed.emit()
+        self._finish_query()
         self._read()
 
     @Slot(object)
@@ -235,41 +239,41 @@ class WindowedModel(QAbstractTableModel):
         self._fail(error)
 
     @Slot()
-    def _renew(self) -> None:
-        if not self._stale or self._coming is not None or self._open is None:
+    def _refresh(self) -> None:
+        if not self._stale or self._next_query is not None or self._open is None:
             return
         self._stale = False
-        self._coming = TableQuery(self._open, self.view)
-        pages = list(reversed(self._pages))[:PAGES_WANTED]
-        step = partial(self._coming.renew, list(self.anchors()), pages, PAGE)
-        self._run(step, self._take_renewed, self._fail)
+        self._next_query = TableQuery(self._open, self.view)
+        pages = list(reversed(self._pages))[:MAX_REQUESTED_PAGES]
+        step = partial(self._next_query.refresh, list(self.anchors()), pages, PAGE)
+        self._run(step, self._take_refreshed, self._fail)
 
     @Slot(object)
-    def _take_renewed(self, result: QueryResult) -> None:
+    def _take_refreshed(self, result: QueryResult) -> None:
         self.problem, self.absent = None, result.absent
         self.relocating.emit()
-        self._leave(self._shown)
-        self._shown, self.complete = self._coming, True
+        self._close_in_background(self._query)
+        self._query, self.complete = self._next_query, True
         self._resize(result.length)
         self._pages.clear()
-        self._keep(result.pages)
-        self._tell_changed(range(self._count // PAGE + 1))
+        self._cache(result.pages)
+        self._emit_changed(range(self._count // PAGE + 1))
         self.relocated.emit(result.found)
-        self.told.emit()
-        self._arrive()
+        self.status_changed.emit()
+        self._finish_query()
 
     @Slot(object)
     def _fail(self, error: UploaderError) -> None:
         """Report the problem; the displayed rows stay."""
         self.problem, self.absent = error.problem, False
-        self.told.emit()
-        self._arrive()
+        self.status_changed.emit()
+        self._finish_query()
 
-    def _arrive(self) -> None:
+    def _finish_query(self) -> None:
         """Delay the next read of the whole ledger in proportion to the duration of the last."""
-        self._coming = None
-        rest = max(RENEW_AFTER, RENEW_SHARE * (monotonic() - self._begun))
-        self._renew_timer.start(round(rest * 1000))
+        self._next_query = None
+        delay = max(REFRESH_AFTER, REFRESH_FACTOR * (monotonic() - self._started_at))
+        self._refresh_timer.start(round(delay * 1000))
         self.ordered.emit()
 
     def _resize(self, count: int) -> None:
@@ -283,41 +287,41 @@ class WindowedModel(QAbstractTableModel):
             self._count = count
             self.endRemoveRows()
 
-    def _keep(self, pages: Mapping[int, Sequence[Row]]) -> None:
+    def _cache(self, pages: Mapping[int, Sequence[Row]]) -> None:
         self._pages.update(pages)
-        while len(self._pages) > PAGES_KEPT:
+        while len(self._pages) > MAX_CACHED_PAGES:
             self._pages.popitem(last=False)
 
-    def _tell_changed(self, pages: Iterable[int]) -> None:
+    def _emit_changed(self, pages: Iterable[int]) -> None:
         numbers = list(pages)
         if numbers and self._count:
             top = self.index(min(numbers) * PAGE, 0)
             last = min(max(numbers) * PAGE + PAGE, self._count) - 1
             self.dataChanged.emit(top, self.index(last, len(self.columns) - 1))
 
-    def _give_up(self) -> None:
+    def _cancel_pending(self) -> None:
         """Cancel pending queries; the displayed rows stay until newer ones arrive."""
         self._step.cancel()
-        if self._coming is not None:
-            self._coming.end()
-            self._leave(self._coming)
-            self._coming = None
+        if self._next_query is not None:
+            self._next_query.interrupt()
+            self._close_in_background(self._next_query)
+            self._next_query = None
 
-    def _leave(self, query: TableQuery | None) -> None:
+    def _close_in_background(self, query: TableQuery | None) -> None:
         """Close a query in the background."""
         if query is not None:
             self._tasks.run(query.close)
 
 
-MOST_ANCHORS = 1000  # selected rows that are found again after the rows have moved
-MOST_COPIED = 100_000  # rows
+MAX_ANCHORS = 1000  # selected rows that are found again after the rows have moved
+MAX_COPIED = 100_000  # rows
 ASCENDING, DESCENDING = Qt.SortOrder.AscendingOrder, Qt.SortOrder.DescendingOrder
 
 
 class TableView(QTableView):
-    """A table over the ledger that remembers the user's columns and order."""
+    """A table of the ledger that saves the user's columns and sort order."""
 
-    chosen = Signal(object)  # the row that was double-clicked, or chosen by Enter
+    chosen = Signal(object)  # the row that was double-clicked, or selected with Enter
     menu_wanted = Signal(object)  # the QMenu, to which actions on `rows()` may be added
 
     def __init__(
@@ -329,7 +333,7 @@ class TableView(QTableView):
         self._memory = memory
         self._places = _ColumnPlaces((), None, None)
         self.setModel(model)
-        set_looks(self)
+        style_table(self)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self._set_header()
         self._kept = KeptColumns(name, self.horizontalHeader(), memory)
@@ -343,12 +347,12 @@ class TableView(QTableView):
 
     def rows(self) -> list[Row]:
         """Return the selected rows that have been read."""
-        numbers = sorted({number for rows in self._ranges() for number in rows[:MOST_ANCHORS]})
+        numbers = sorted({number for rows in self._ranges() for number in rows[:MAX_ANCHORS]})
         return [row for number in numbers if (row := self._model.row(number)) is not None]
 
     def copy_rows(self) -> None:
         """Copy the selected rows, one per line, with tabs between the visible columns."""
-        left, ranges = MOST_COPIED, []
+        left, ranges = MAX_COPIED, []
         for rows in self._ranges():
             ranges.append(rows[:left])
             left -= len(ranges[-1])
@@ -356,7 +360,7 @@ class TableView(QTableView):
 
     def selectAll(self) -> None:
         """Select as many rows as can be copied."""
-        last = min(self._model.rowCount(), MOST_COPIED) - 1
+        last = min(self._model.rowCount(), MAX_COPIED) - 1
         if last >= 0:
             everything = QItemSelection(self._model.index(0, 0), self._model.index(last, 0))
             self.selectionModel().select(everything, _ROWS)
@@ -372,15 +376,15 @@ class TableView(QTableView):
     def _connect(self) -> None:
         header = self.horizontalHeader()
         self.setSortingEnabled(True)
-        header.sortIndicatorChanged.connect(self._keep_order)
+        header.sortIndicatorChanged.connect(self._save_order)
         header.customContextMenuRequested.connect(self._choose_columns)
         self.customContextMenuRequested.connect(self._show_menu)
         self.activated.connect(self._choose)
         self._copy.triggered.connect(self.copy_rows)
-        self._model.relocating.connect(self._keep_places)
+        self._model.relocating.connect(self._save_places)
         self._model.relocated.connect(self._relocate)
 
-    def _arrange(self) -> None:
+    def _set_default_widths(self) -> None:
         """Set the default widths of the columns."""
         width = self.fontMetrics().averageCharWidth()
         for number, column in enumerate(self._model.columns):
@@ -388,17 +392,17 @@ class TableView(QTableView):
             self.setColumnHidden(number, column.hidden)
 
     def _restore(self) -> None:
-        """Restore the columns and the order of the rows as the user left them."""
+        """Restore the columns and the sort order of the last session."""
         if not self._kept.restore():
-            self._arrange()
+            self._set_default_widths()
         model = self._model
-        self._order = number, way = self._recall_order()
+        self._order = number, direction = self._load_order()
         if number >= 0:
             order = model.columns[number].order
-            model.view = model.view.ordered(order, descending=way == DESCENDING)
-        self.horizontalHeader().setSortIndicator(number, way)
+            model.view = model.view.ordered(order, descending=direction == DESCENDING)
+        self.horizontalHeader().setSortIndicator(number, direction)
 
-    def _recall_order(self) -> tuple[int, Qt.SortOrder]:
+    def _load_order(self) -> tuple[int, Qt.SortOrder]:
         """Return the sort column, -1 for none, and the sort direction."""
         kept = str(self._memory.value(f"{self._name}/order", ""))
         descending, view = kept.startswith("-"), self._model.view
@@ -410,14 +414,14 @@ class TableView(QTableView):
         return next(iter(chosen), -1), DESCENDING if descending else ASCENDING
 
     @Slot(int, Qt.SortOrder)
-    def _keep_order(self, number: int, way: Qt.SortOrder) -> None:
-        """Remember the order; a column without an order gets no sort indicator."""
+    def _save_order(self, number: int, direction: Qt.SortOrder) -> None:
+        """Save the sort order; a column that cannot be sorted gets no sort indicator."""
         column = self._model.columns[number]
         if not column.order:
             self.horizontalHeader().setSortIndicator(*self._order)
             return
-        self._order = number, way
-        sign = "-" if way == DESCENDING else ""
+        self._order = number, direction
+        sign = "-" if direction == DESCENDING else ""
         self._memory.setValue(f"{self._name}/order", f"{sign}{column.name}")
 
     @Slot(QPoint)
@@ -463,13 +467,13 @@ class TableView(QTableView):
         ranges = [range(part.top(), part.bottom() + 1) for part in parts]
         return sorted(ranges, key=lambda rows: rows.start)
 
-    def _look_at_places(self) -> "_ColumnPlaces":
-        """Return the places that should follow their rows."""
+    def _find_places(self) -> "_ColumnPlaces":
+        """Return the keys of the selected, the current and the top row."""
         top = self.verticalScrollBar().value()
         return _ColumnPlaces(
-            tuple(row.key for row in self.rows()[:MOST_ANCHORS]),
+            tuple(row.key for row in self.rows()[:MAX_ANCHORS]),
             self._key(self.currentIndex().row()),
-            self._key(top) if top else None,  # a view at the top stays at the top
+            self._key(top) if top else None,  # a view that is scrolled to the top stays there
         )
 
     def _key(self, number: int) -> object:
@@ -478,18 +482,18 @@ class TableView(QTableView):
 
     def _anchors(self) -> Sequence[object]:
         """Return the keys of the rows to find again."""
-        places = self._look_at_places()
+        places = self._find_places()
         return [*places.selected, *filter(None, (places.current, places.top))]
 
     @Slot()
-    def _keep_places(self) -> None:
-        self._places = self._look_at_places()
+    def _save_places(self) -> None:
+        self._places = self._find_places()
 
     @Slot(object)
     def _relocate(self, found: dict[object, int]) -> None:
         """Move the selection and the scroll position to the new rows."""
         places, model, selection = self._places, self._model, self.selectionModel()
-        if sum(map(len, self._ranges())) <= MOST_ANCHORS:
+        if sum(map(len, self._ranges())) <= MAX_ANCHORS:
             rows = QItemSelection()
             for number in sorted({found[key] for key in places.selected if key in found}):
                 rows.select(model.index(number, 0), model.index(number, 0))
@@ -515,7 +519,7 @@ class TableView(QTableView):
 _ROWS = QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
 
 
-def set_looks(table: QTableView) -> None:
+def style_table(table: QTableView) -> None:
     """Style a table: rows of equal height, selected as a whole."""
     table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
     table.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)

@@ -42,7 +42,7 @@ class Shades:
 
     @property
     def skipped(self) -> str:
-        """The colour of skipped files, which is unobtrusive."""
+        """The unobtrusive colour of skipped files."""
         return self.quiet
 
 
@@ -114,7 +114,7 @@ STRONG_DARK = replace(
 ALL = (LIGHT, DARK, STRONG_LIGHT, STRONG_DARK)
 
 
-LEAST = 24  # minimum height of a target in pixels at a scale of 1: WCAG 2.2, 2.5.8
+MIN_HEIGHT = 24  # minimum height of a target in pixels at a scale of 1: WCAG 2.2, 2.5.8
 
 _TARGETS = frozenset(
     {
@@ -147,7 +147,7 @@ class Style(QProxyStyle):
     ) -> QSize:
         wanted = super().sizeFromContents(kind, option, size, widget)  # type: ignore[arg-type]
         if kind in _TARGETS and not _is_separator(option):
-            wanted.setHeight(max(wanted.height(), LEAST))
+            wanted.setHeight(max(wanted.height(), MIN_HEIGHT))
         return wanted
 
 
@@ -166,8 +166,8 @@ _SHADES_BY_WINDOW = {shades.window + shades.base + shades.text: shades for shade
 
 def apply(app: QApplication, theme: Theme) -> None:
     """Apply the colours now, and again whenever the system changes its own."""
-    follower = app.findChild(_Follower) or _Follower(app)
-    follower.follow(theme)
+    controller = app.findChild(_ThemeController) or _ThemeController(app)
+    controller.set_theme(theme)
 
 
 def current_shades() -> Shades:
@@ -186,7 +186,7 @@ def status_colour(status: Status) -> QColor:
 
 
 def accent() -> QColor:
-    """Return the accent colour, which highlights."""
+    """Return the accent colour for highlights."""
     return QColor(current_shades().accent)
 
 
@@ -196,11 +196,11 @@ def quiet() -> QColor:
 
 
 def build_palette(shades: Shades) -> QPalette:
-    """Return a Qt palette of these colours that sets every role and so hides system colours."""
+    """Return a Qt palette of these colours that overrides every system colour."""
     palette = QPalette()
     for role, colour in _roles(shades).items():
         palette.setColor(role, QColor(colour))
-    for role in _WRITING:
+    for role in _TEXT_ROLES:
         palette.setColor(QPalette.ColorGroup.Disabled, role, QColor(shades.disabled))
     muted = QPalette.ColorGroup.Disabled
     palette.setColor(muted, QPalette.ColorRole.Base, QColor(shades.window))
@@ -209,7 +209,7 @@ def build_palette(shades: Shades) -> QPalette:
     return palette
 
 
-_WRITING = (
+_TEXT_ROLES = (
     QPalette.ColorRole.WindowText,
     QPalette.ColorRole.Text,
     QPalette.ColorRole.ButtonText,
@@ -247,8 +247,8 @@ def _roles(shades: Shades) -> dict[QPalette.ColorRole, str]:
     }
 
 
-class _Follower(QObject):
-    """Follows the chosen theme and the system's settings for light, dark and contrast."""
+class _ThemeController(QObject):
+    """Applies the chosen theme and the system's settings for light, dark and contrast."""
 
     def __init__(self, app: QApplication) -> None:
         super().__init__(app)
@@ -256,10 +256,10 @@ class _Follower(QObject):
         self._theme: Theme = "system"
         app.setStyle(Style())
         self._hints = app.styleHints()
-        self._hints.colorSchemeChanged.connect(self.repaint)
-        self._hints.accessibility().contrastPreferenceChanged.connect(self.repaint)
+        self._hints.colorSchemeChanged.connect(self.update_palette)
+        self._hints.accessibility().contrastPreferenceChanged.connect(self.update_palette)
 
-    def follow(self, theme: Theme) -> None:
+    def set_theme(self, theme: Theme) -> None:
         """Use this theme, also for the system's own parts (title bars, file dialogs)."""
         self._theme = theme
         if theme == "system":
@@ -268,19 +268,19 @@ class _Follower(QObject):
             self._hints.setColorScheme(
                 Qt.ColorScheme.Dark if theme == "dark" else Qt.ColorScheme.Light
             )
-        self.repaint()
+        self.update_palette()
 
     @Slot()
-    def repaint(self) -> None:
+    def update_palette(self) -> None:
         """Set the colours if they have changed."""
-        palette = build_palette(self._choose())
+        palette = build_palette(self._select_shades())
         if palette != self._app.palette():
             self._app.setPalette(palette)
             QToolTip.setPalette(palette)
 
-    def _choose(self) -> Shades:
-        wishes = self._hints.accessibility().contrastPreference()
-        strong = wishes == Qt.ContrastPreference.HighContrast
+    def _select_shades(self) -> Shades:
+        contrast = self._hints.accessibility().contrastPreference()
+        strong = contrast == Qt.ContrastPreference.HighContrast
         if self._is_dark():
             return STRONG_DARK if strong else DARK
         return STRONG_LIGHT if strong else LIGHT

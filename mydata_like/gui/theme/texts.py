@@ -1,4 +1,4 @@
-"""Numbers, sizes, times and foreign texts, formatted in the language of the window."""
+"""Numbers, sizes, times and external texts, formatted in the language of the window."""
 
 from datetime import datetime
 from html import escape
@@ -6,9 +6,10 @@ from html import escape
 from PySide6.QtCore import QCoreApplication, QDateTime, QLocale
 
 from mydata_like.core.errors import Problem, UploaderError
-from mydata_like.core.formatting import format_path, format_text
+from mydata_like.core.formatting import LIMITS, format_path, format_text
 
 translate = QCoreApplication.translate
+look_up = QCoreApplication.translate  # for texts that are defined outside the window
 
 LONGEST = 2000  # maximum characters of an external text that are shown
 
@@ -75,7 +76,7 @@ def plain(text: str | bytes) -> str:
     return shown if len(shown) <= LONGEST else shown[:LONGEST] + "…"
 
 
-def told(error: UploaderError | Problem) -> str:
+def error_text(error: UploaderError | Problem) -> str:
     """Return the message of an error and, on a separate line, its hint."""
     return "\n".join(plain(part) for part in (error.message, error.hint) if part)
 
@@ -85,29 +86,23 @@ def tip(text: str) -> str:
     return f"<qt style='white-space: pre-wrap'>{escape(text)}</qt>" if text else ""
 
 
+LIMITS_CONTEXT = "limits"  # of the translations of `LIMITS`
+
+
 def limit_name(name: str) -> str:
-    """Return the displayed name of a limit of the engine; empty for none."""
-    return {
-        "source": translate("limits", "the disk of this computer"),
-        "processor": translate("limits", "the processors of this computer"),
-        "line": translate("limits", "the network, or a server too busy to read"),
-        "channels": translate("limits", "the long way to the server"),
-        "server": translate("limits", "the server that stores the files"),
-        "bandwidth": translate("limits", "the bandwidth that is set"),
-        "API": translate("limits", "the server's answers to requests"),
-        "verification": translate("limits", "the server's verification"),
-    }.get(name, "")
+    """Return the displayed name of a bottleneck of the engine; empty for none."""
+    return look_up(LIMITS_CONTEXT, LIMITS[name]) if name in LIMITS else ""
 
 
 def limit_word(name: str) -> str:
-    """Return a short name of a limit for a table column."""
+    """Return a short name of a bottleneck for a table column."""
     return {
-        "source": translate("limits", "disk here"),
-        "processor": translate("limits", "processors here"),
+        "source": translate("limits", "local disk"),
+        "processor": translate("limits", "local processors"),
         "line": translate("limits", "network or server"),
-        "channels": translate("limits", "long way"),
-        "server": translate("limits", "server's storage"),
-        "bandwidth": translate("limits", "set bandwidth"),
-        "API": translate("limits", "server's answers"),
+        "channels": translate("limits", "latency"),
+        "server": translate("limits", "server storage"),
+        "bandwidth": translate("limits", "bandwidth limit"),
+        "API": translate("limits", "server responses"),
         "verification": translate("limits", "verification"),
     }.get(name, "")

@@ -74,7 +74,7 @@ def app_icon() -> QIcon:
     return QIcon(str(find_resources() / "icons" / "app.svg"))
 
 
-def size_beside_text(widget: QWidget) -> QSize:
+def text_icon_size(widget: QWidget) -> QSize:
     """Return the size of icons next to the text of a widget."""
     side = round(widget.fontMetrics().height() * 1.3)
     return QSize(side, side)
@@ -170,7 +170,9 @@ def list_marks() -> dict[str, RowIcon]:
         "registered": RowIcon(translate("marks", "Registered"), "server", "working"),
         "repaired": RowIcon(translate("marks", "Being replaced"), "server", "working"),
         "verified": RowIcon(translate("marks", "Verified"), "check", "good"),
-        "changed": RowIcon(translate("marks", "Changed here, not there"), "waiting", "waiting"),
+        "changed": RowIcon(
+            translate("marks", "Changed on this computer only"), "waiting", "waiting"
+        ),
         "waiting": RowIcon(translate("marks", "Waiting"), "waiting", "waiting"),
         "failed": failed,
         "folder-failed": failed,
@@ -206,18 +208,18 @@ class ElidedLabel(PlainLabel):
 
     def __init__(self, text: str = "", parent: QWidget | None = None) -> None:
         super().__init__("", parent)
-        self._whole = ""
+        self._full_text = ""
         self.setMinimumWidth(self.fontMetrics().averageCharWidth() * 8)
-        self.set_whole(text)
+        self.set_full_text(text)
 
     @property
-    def whole(self) -> str:
+    def full_text(self) -> str:
         """The full text."""
-        return self._whole
+        return self._full_text
 
-    def set_whole(self, text: str) -> None:
+    def set_full_text(self, text: str) -> None:
         """Show this text, elided if necessary."""
-        self._whole = text
+        self._full_text = text
         self.setAccessibleName(text)
         self._elide()
 
@@ -227,13 +229,13 @@ class ElidedLabel(PlainLabel):
 
     def _elide(self) -> None:
         mode = Qt.TextElideMode.ElideMiddle
-        shown = self.fontMetrics().elidedText(self._whole, mode, max(1, self.width()))
+        shown = self.fontMetrics().elidedText(self._full_text, mode, max(1, self.width()))
         self.setText(shown)
-        self.setToolTip("" if shown == self._whole else texts.tip(self._whole))
+        self.setToolTip("" if shown == self._full_text else texts.tip(self._full_text))
 
 
 class IconLabel(QWidget):
-    """A label with an icon, scaled relative to the text, that follows light and dark.
+    """A label with an icon, scaled relative to the text, in light or dark colours.
 
     It needs an accessible name if it adds information to the text next to it.
     """
@@ -250,14 +252,14 @@ class IconLabel(QWidget):
         self.update()
 
     def sizeHint(self) -> QSize:
-        return size_beside_text(self) * self._scale
+        return text_icon_size(self) * self._scale
 
     def paintEvent(self, event: QPaintEvent) -> None:
         mode = QIcon.Mode.Normal if self.isEnabled() else QIcon.Mode.Disabled
         self._icon.paint(QPainter(self), self.rect(), mode=mode)
 
 
-SHOWN = 10_000  # milliseconds
+TOAST_DURATION = 10_000  # milliseconds
 
 
 class Toast(QFrame):
@@ -267,25 +269,25 @@ class Toast(QFrame):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._said = PlainLabel("", self)
+        self._message = PlainLabel("", self)
         self._undo = QPushButton(icon("undo"), self.tr("Undo"), self)
-        self._timer = QTimer(self, singleShot=True, interval=SHOWN)
+        self._timer = QTimer(self, singleShot=True, interval=TOAST_DURATION)
         self.setFrameShape(QFrame.Shape.StyledPanel)
         layout = QHBoxLayout(self)
-        layout.addWidget(self._said, 1, Qt.AlignmentFlag.AlignVCenter)
+        layout.addWidget(self._message, 1, Qt.AlignmentFlag.AlignVCenter)
         layout.addWidget(self._undo)
-        self._undo.clicked.connect(self._take_back)
+        self._undo.clicked.connect(self._on_undo)
         self._timer.timeout.connect(self.hide)
         self.hide()
 
-    def say(self, text: str) -> None:
+    def show_message(self, text: str) -> None:
         """Show what was done, and start the time in which it can be undone."""
-        self._said.setText(text)
+        self._message.setText(text)
         self.show()
         self._timer.start()
 
     @Slot()
-    def _take_back(self) -> None:
+    def _on_undo(self) -> None:
         self._timer.stop()
         self.hide()
         self.undone.emit()
@@ -311,18 +313,18 @@ class DropZone(QObject):
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         match event.type():
             case QEvent.Type.DragEnter | QEvent.Type.DragMove:
-                return self._weigh(cast("QDropEvent", event))
+                return self._accept_drag(cast("QDropEvent", event))
             case QEvent.Type.DragLeave:
                 self._frame.hide()
             case QEvent.Type.Drop:
-                return self._take(cast("QDropEvent", event))
+                return self._accept_drop(cast("QDropEvent", event))
             case QEvent.Type.Resize:
                 self._frame.fit()
             case _:
                 pass
         return super().eventFilter(watched, event)
 
-    def _weigh(self, event: QDropEvent) -> bool:
+    def _accept_drag(self, event: QDropEvent) -> bool:
         if not local_paths(event.mimeData()):
             return False
         event.setDropAction(Qt.DropAction.CopyAction)
@@ -332,7 +334,7 @@ class DropZone(QObject):
         self._frame.raise_()
         return True
 
-    def _take(self, event: QDropEvent) -> bool:
+    def _accept_drop(self, event: QDropEvent) -> bool:
         self._frame.hide()
         paths = local_paths(event.mimeData())
         if not paths:
@@ -340,11 +342,11 @@ class DropZone(QObject):
         event.setDropAction(Qt.DropAction.CopyAction)
         event.accept()
         self._paths = paths
-        QTimer.singleShot(0, self._tell)  # the source program waits until this returns
+        QTimer.singleShot(0, self._emit_dropped)  # the source program waits until this returns
         return True
 
     @Slot()
-    def _tell(self) -> None:
+    def _emit_dropped(self) -> None:
         self.dropped.emit(self._paths)
 
 
@@ -355,20 +357,20 @@ class DropFrame(QWidget):
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self._below = parent
+        self._target = parent
         self.hide()
 
     def fit(self) -> None:
         """Cover the whole widget."""
-        self.setGeometry(self._below.rect())
+        self.setGeometry(self._target.rect())
 
     def paintEvent(self, event: QPaintEvent) -> None:
         step = self.fontMetrics().height() / 2
-        veil = QColor(self.palette().window().color())
-        veil.setAlphaF(0.85)
+        background = QColor(self.palette().window().color())
+        background.setAlphaF(0.85)
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.fillRect(self.rect(), veil)
+        painter.fillRect(self.rect(), background)
         painter.setPen(QPen(colours.accent(), step / 3, Qt.PenStyle.DashLine))
         inner = QRectF(self.rect()).adjusted(step, step, -step, -step)
         painter.drawRoundedRect(inner, step, step)
@@ -390,32 +392,37 @@ class PathLineEdit(QLineEdit):
             super().dragEnterEvent(event)
 
 
-Told = Callable[[str], object]
+PathCallback = Callable[[str], object]
 
 
 def choose_file(
-    parent: QWidget, title: str, told: Told, *, start: str = "", kinds: Sequence[str] = ()
+    parent: QWidget,
+    title: str,
+    on_chosen: PathCallback,
+    *,
+    start: str = "",
+    kinds: Sequence[str] = (),
 ) -> None:
     """Open a dialog for an existing file, and report its path if one is chosen."""
-    dialog = _make(parent, title, told, start)
+    dialog = _make(parent, title, on_chosen, start)
     dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
     if kinds:
         dialog.setNameFilters(kinds)
     dialog.open()
 
 
-def choose_folder(parent: QWidget, title: str, told: Told, *, start: str = "") -> None:
+def choose_folder(parent: QWidget, title: str, on_chosen: PathCallback, *, start: str = "") -> None:
     """Open a dialog for an existing folder, and report its path if one is chosen."""
-    dialog = _make(parent, title, told, start)
+    dialog = _make(parent, title, on_chosen, start)
     dialog.setFileMode(QFileDialog.FileMode.Directory)
     dialog.setOption(QFileDialog.Option.ShowDirsOnly)
     dialog.open()
 
 
-def _make(parent: QWidget, title: str, told: Told, start: str) -> QFileDialog:
+def _make(parent: QWidget, title: str, on_chosen: PathCallback, start: str) -> QFileDialog:
     dialog = QFileDialog(parent, title)
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     if start:
         dialog.setDirectory(start)
-    dialog.fileSelected.connect(told)
+    dialog.fileSelected.connect(on_chosen)
     return dialog

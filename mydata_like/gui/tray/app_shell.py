@@ -27,63 +27,67 @@ from mydata_like.gui.tray.tray_menu import Tray
 from mydata_like.gui.window import MainWindow
 from mydata_like.gui.window_state import WindowState
 
-PATIENCE: Final = 3000  # milliseconds that an upload which is to stop gets
-# Where it has been said already that closing the window does not end the program.
+STOP_TIMEOUT: Final = 3000  # milliseconds that a run has to stop
+# The window state keys of the notices that closing the window does not end the program.
 IN_TRAY: Final = "said/closing_goes_on"
-SMALL: Final = "said/closing_makes_small"
-_SIGNALS: Final = ("SIGINT", "SIGTERM", "SIGHUP")  # as far as the system has them
+MINIMIZED: Final = "said/closing_makes_small"
+_SIGNALS: Final = ("SIGINT", "SIGTERM", "SIGHUP")  # if the system has them
 
 
 class ShutdownController(QObject):
-    """Decides what closing the window means, and ends the program within five seconds.
+    """Handles closing and quitting, and ends the program within five seconds.
 
-    Nothing is asked unless an upload of this window goes on, nor at the end of a session.
+    The user is only asked if this window has an active upload, and never at the end of a session.
     """
 
-    said = Signal(object)  # a sentence that is shown to the user once
-    left = Signal()  # the program is to end now
+    notice_raised = Signal(object)  # a sentence to show to the user once
+    quit_requested = Signal()  # the program must end now
 
     def __init__(
-        self, controller: WindowController, window: MainWindow, tray: Tray, memory: WindowState
+        self,
+        controller: WindowController,
+        window: MainWindow,
+        tray: Tray,
+        window_state: WindowState,
     ) -> None:
         super().__init__(window)
         self._controller = controller
         self._window = window
         self._tray = tray
-        self._memory = memory
-        self._ending = False
-        self._question: QuitPrompt | None = None
-        self._deadline = QTimer(self, interval=PATIENCE, singleShot=True)
+        self._window_state = window_state
+        self._quitting = False
+        self._prompt: QuitPrompt | None = None
+        self._deadline = QTimer(self, interval=STOP_TIMEOUT, singleShot=True)
         self._connect()
 
     @Slot()
     def quit(self) -> None:
-        """End the program; where an upload goes on, ask what is to become of it."""
-        if self._ending or not self._controller.state.ours:
+        """End the program; if an upload is active, ask the user whether it continues."""
+        if self._quitting or not self._controller.state.ours:
             self.end()
-        elif self._question is None:
-            self._window.raise_up()  # a question belongs to something that is seen
-            self._question = QuitPrompt(self._window)
-            self._question.answered.connect(self._follow)
-            self._question.open()
+        elif self._prompt is None:
+            self._window.raise_up()  # the prompt needs a visible parent
+            self._prompt = QuitPrompt(self._window)
+            self._prompt.answered.connect(self._on_answer)
+            self._prompt.open()
 
     @Slot()
     def end(self) -> None:
-        """End the program now; an upload that goes on does so without the window."""
-        self._ending = True
+        """End the program now; an active upload continues without the window."""
+        self._quitting = True
         self._deadline.stop()
-        self.left.emit()
+        self.quit_requested.emit()
 
-    def obey_signals(self) -> None:
-        """Let the system's signals end the program: no questions, the upload stops."""
+    def handle_signals(self) -> None:
+        """Stop the upload and end the program, without a prompt, on the system's signals."""
         for name in _SIGNALS:
             if number := getattr(signal, name, None):
-                signal.signal(number, self._take_signal)
+                signal.signal(number, self._on_signal)
 
     def _connect(self) -> None:
         self._window.closing.connect(self._close)
         self._tray.quit_wanted.connect(self.quit)
-        self._controller.run_changed.connect(self._look_whether_stopped)
+        self._controller.run_changed.connect(self._on_state)
         self._deadline.timeout.connect(self.end)
         application = QCoreApplication.instance()
         if isinstance(application, QGuiApplication):
@@ -91,44 +95,46 @@ class ShutdownController(QObject):
 
     @Slot(object)
     def _close(self, event: QCloseEvent) -> None:
-        """Do what the window's cross stands for."""
-        if self._ending:
+        """Hide, minimize or quit, as the settings say, when the user closes the window."""
+        if self._quitting:
             return
         event.ignore()
         if not self._controller.settings.window.close_to_tray:
             self.quit()
         elif self._tray.available:
             self._window.hide()
-            said = self.tr("The program goes on in the tray. Quit is in its menu there.")
-            self._say_once(IN_TRAY, said)
+            text = self.tr("The program keeps running in the tray. Use Quit in its menu to end it.")
+            self._notify_once(IN_TRAY, text)
         else:
             self._window.showMinimized()
-            said = self.tr("The program goes on as a small window, since there is no tray here.")
-            self._say_once(SMALL, said)
+            text = self.tr(
+                "The program keeps running in a minimized window, since there is no tray."
+            )
+            self._notify_once(MINIMIZED, text)
 
-    def _say_once(self, key: str, sentence: str) -> None:
-        if not self._memory.contains(key):
-            self._memory.setValue(key, "yes")
-            self.said.emit(sentence)
+    def _notify_once(self, key: str, sentence: str) -> None:
+        if not self._window_state.contains(key):
+            self._window_state.setValue(key, "yes")
+            self.notice_raised.emit(sentence)
 
     @Slot(object)
-    def _follow(self, answer: "QuitAnswer") -> None:
-        self._question = None
+    def _on_answer(self, answer: "QuitAnswer") -> None:
+        self._prompt = None
         match answer:
-            case QuitAnswer.LEAVE:
+            case QuitAnswer.KEEP_RUNNING:
                 self.end()
             case QuitAnswer.STOP:
                 self._stop()
-            case QuitAnswer.STAY:
+            case QuitAnswer.CANCEL:
                 pass
 
     def _stop(self) -> None:
-        self._ending = True
+        self._quitting = True
         self._deadline.start()
         self._controller.stop()
 
     @Slot(object)
-    def _look_whether_stopped(self, state: RunState) -> None:
+    def _on_state(self, state: RunState) -> None:
         if self._deadline.isActive() and not state.ours:
             self.end()
 
@@ -137,11 +143,11 @@ class ShutdownController(QObject):
         """Let the session end; Qt closes the windows and quits automatically."""
         # The start at a login is a setting of ours: sessions must not start us as well.
         session.setRestartHint(QSessionManager.RestartHint.RestartNever)
-        self._ending = True
+        self._quitting = True
         if self._controller.state.ours:
             self._controller.stop()
 
-    def _take_signal(self, _number: int, _frame: FrameType | None) -> None:
+    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
         if self._controller.state.ours:
             self._stop()
         else:
@@ -149,15 +155,15 @@ class ShutdownController(QObject):
 
 
 class QuitAnswer(Enum):
-    """What is to become of an upload when the program is left."""
+    """What happens to an active upload when the program quits."""
 
-    LEAVE = auto()
+    KEEP_RUNNING = auto()
     STOP = auto()
-    STAY = auto()
+    CANCEL = auto()
 
 
 class QuitPrompt(QMessageBox):
-    """Asks what is to become of the upload; each button says what it does."""
+    """Asks what happens to the active upload."""
 
     answered = Signal(object)
 
@@ -165,35 +171,41 @@ class QuitPrompt(QMessageBox):
         super().__init__(parent)
         self.setIcon(QMessageBox.Icon.Question)
         self.setWindowTitle(self.tr("Quit"))
-        self.setText(self.tr("An upload goes on."))
+        self.setText(self.tr("An upload is active."))
         self.setInformativeText(
-            self.tr("It can continue without the window. If it is stopped, the next run continues.")
+            self.tr("It can continue without the window. If you stop it, the next run continues.")
         )
         role = QMessageBox.ButtonRole
-        leave = self.addButton(self.tr("Quit and &leave the upload running"), role.AcceptRole)
+        keep_running = self.addButton(
+            self.tr("Quit and &leave the upload running"), role.AcceptRole
+        )
         stop = self.addButton(self.tr("Stop the &upload and quit"), role.DestructiveRole)
-        stay = self.addButton(self.tr("&Stay"), role.RejectRole)
-        self._answers = {leave: QuitAnswer.LEAVE, stop: QuitAnswer.STOP, stay: QuitAnswer.STAY}
-        # One below the other: side by side they are too wide for large text.
+        cancel = self.addButton(self.tr("&Cancel"), role.RejectRole)
+        self._answers = {
+            keep_running: QuitAnswer.KEEP_RUNNING,
+            stop: QuitAnswer.STOP,
+            cancel: QuitAnswer.CANCEL,
+        }
+        # A row of buttons would be too wide for large text.
         for buttons in self.findChildren(QDialogButtonBox):
             buttons.setOrientation(Qt.Orientation.Vertical)
-        self.setDefaultButton(leave)
-        self.setEscapeButton(stay)
+        self.setDefaultButton(keep_running)
+        self.setEscapeButton(cancel)
         self.buttonClicked.connect(self._answer)
 
     @Slot(QAbstractButton)
     def _answer(self, button: QAbstractButton) -> None:
-        self.answered.emit(self._answers.get(button, QuitAnswer.STAY))  # type: ignore[call-overload]
+        self.answered.emit(self._answers.get(button, QuitAnswer.CANCEL))  # type: ignore[call-overload]
         self.deleteLater()
 
 
-SETTINGS = "settings"  # is a dialog and no page
+SETTINGS = "settings"  # a dialog, not a page
 
 
 class AppShell(QObject):
-    """Shows the window when it is wanted, and speaks up while nobody looks at it."""
+    """Shows and hides the window, and shows notifications in the tray or the banner."""
 
-    paths_given = Signal(object)  # a tuple of paths, which the start or a later one brought
+    paths_given = Signal(object)  # a tuple of paths of this start or of a second instance
 
     def __init__(
         self, desk: AppContext, window: MainWindow, start: LaunchOptions, tray: Tray | None = None
@@ -202,26 +214,26 @@ class AppShell(QObject):
         self._controller = desk.controller
         self._window = window
         self._start = start
-        self._herald = NotificationPolicy(self._is_wanted)
+        self._policy = NotificationPolicy(self._is_enabled)
         self._opened = False
         self._last: PastRunState | None = None
         self.tray = tray or Tray(desk.controller, self)
         self.banner = Banner(window)
-        self.leaving = ShutdownController(desk.controller, window, self.tray, desk.memory)
+        self.shutdown = ShutdownController(desk.controller, window, self.tray, desk.memory)
         self._connect()
 
     @Slot(object)
-    def answer(self, call: LaunchRequest) -> None:
-        """Do what a second start wants."""
-        if call.show or call.paths:
-            use_token(call.token)
+    def handle_request(self, request: LaunchRequest) -> None:
+        """Handle the request of a second instance."""
+        if request.show or request.paths:
+            use_token(request.token)
             self._window.raise_up()
-        if call.paths:
-            self.paths_given.emit(tuple(map(Path, call.paths)))
+        if request.paths:
+            self.paths_given.emit(tuple(map(Path, request.paths)))
 
     @Slot(object)
     def show_page(self, page: str) -> None:
-        """Bring the window to the front, and there a page or the settings."""
+        """Bring the window to the front, and show a page or the settings."""
         self._window.raise_up()
         if page == SETTINGS:
             self._window.settings_wanted.emit("")
@@ -233,14 +245,14 @@ class AppShell(QObject):
         self.tray.page_wanted.connect(self.show_page)
         self.tray.appeared.connect(self._move_to_tray)
         self.banner.page_wanted.connect(self.show_page)
-        self.leaving.said.connect(self._say)
-        self._controller.run_changed.connect(self._hear_state)
-        self._controller.problem_raised.connect(self._hear_problem)
+        self.shutdown.notice_raised.connect(self._show_notice)
+        self._controller.run_changed.connect(self._on_state)
+        self._controller.problem_raised.connect(self._on_problem)
         self._controller.settings_changed.connect(self._open)
 
     @Slot()
     def _open(self) -> None:
-        """Show the window for the first time, as the start and the settings have it."""
+        """Show the window for the first time, according to the launch options and the settings."""
         if self._opened:
             return
         self._opened = True
@@ -256,36 +268,39 @@ class AppShell(QObject):
 
     @Slot()
     def _move_to_tray(self) -> None:
-        """Go into a tray that came late, if the window waits for one."""
+        """Hide the window if it was only minimized because no tray was available yet."""
         if self._start.hidden and self._window.isMinimized():
             self._window.hide()
 
     @Slot(object)
-    def _hear_state(self, state: RunState) -> None:
+    def _on_state(self, state: RunState) -> None:
         if state.phase is Phase.BROKEN:
-            self._open()  # settings that cannot be read open the window, too
+            self._open()  # also if the settings cannot be read
         if state.last and state.last != self._last and state.last.safe:
-            self.banner.withdraw_problem()
+            self.banner.hide_problem()
         self._last = state.last
-        self._tell(self._herald.hear_state(state, monotonic()))
+        self._notify(self._policy.on_state(state, monotonic()))
 
     @Slot(object)
-    def _hear_problem(self, problem: Problem) -> None:
-        self._tell(self._herald.hear_problem(problem, monotonic()))
+    def _on_problem(self, problem: Problem) -> None:
+        self._notify(self._policy.on_problem(problem, monotonic()))
 
     @Slot(object)
-    def _say(self, sentence: str) -> None:
-        self._tell(Notification(None, self.tr("mydata-like goes on"), sentence, ""))
+    def _show_notice(self, sentence: str) -> None:
+        self._notify(Notification(None, self.tr("mydata-like is still running"), sentence, ""))
 
-    def _tell(self, message: Notification | None) -> None:
-        """Show a message where the person looks; that all went well is seen in the window."""
-        looked_at = self._window.isActiveWindow()
-        if message is None or (looked_at and message.kind is NotificationKind.FINISHED):
+    def _notify(self, message: Notification | None) -> None:
+        """Show a notification in the active window, otherwise in the tray.
+
+        A finished run is not announced in the active window, which shows it anyway.
+        """
+        window_active = self._window.isActiveWindow()
+        if message is None or (window_active and message.kind is NotificationKind.FINISHED):
             return
-        if looked_at or not self.tray.available:
-            self.banner.tell(message)
+        if window_active or not self.tray.available:
+            self.banner.show_notification(message)
         else:
-            self.tray.tell(message)
+            self.tray.show_notification(message)
 
-    def _is_wanted(self, kind: NotificationKind) -> bool:
+    def _is_enabled(self, kind: NotificationKind) -> bool:
         return bool(getattr(self._controller.settings.window, kind.value))

@@ -12,16 +12,16 @@ from mydata_like.core.errors import Problem
 from mydata_like.gui.run_state import PastRunState, Phase, RunState
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.widgets import ElidedLabel, IconLabel, PlainLabel, icon
-from mydata_like.gui.tray.tray_icon import needs_somebody
+from mydata_like.gui.tray.tray_icon import needs_user
 
 translate = QCoreApplication.translate
 
-QUIET: Final = 600.0  # seconds between two messages of one kind
+MIN_INTERVAL: Final = 600.0  # seconds between two notifications of one kind
 SILENCE: Final = "monitor.silence"
 
 
 class NotificationKind(Enum):
-    """What a message is about; the value is the setting that switches it off."""
+    """What a notification is about; the value is the setting that disables it."""
 
     FINISHED = "notify_finished"
     PROBLEM = "notify_problem"
@@ -30,9 +30,9 @@ class NotificationKind(Enum):
 
 
 class Notification(NamedTuple):
-    """A short text for the user, and the page with details (or none).
+    """A short text for the user, and the page with details (empty for none).
 
-    What belongs to no kind cannot be switched off.
+    A notification without a kind cannot be disabled.
     """
 
     kind: NotificationKind | None
@@ -44,95 +44,100 @@ class Notification(NamedTuple):
 class NotificationPolicy:
     """Decides from changes of the state which notifications are shown; never the same one twice.
 
-    `is_wanted` tells whether a kind is switched on. Times are seconds of any clock that only
-    goes forward.
+    `is_enabled` returns whether a kind is enabled. Times are seconds of any monotonic clock.
     """
 
-    def __init__(self, is_wanted: Callable[[NotificationKind], bool]) -> None:
-        self._is_wanted = is_wanted
+    def __init__(self, is_enabled: Callable[[NotificationKind], bool]) -> None:
+        self._is_enabled = is_enabled
         self._before = RunState()
-        self._silent_until: dict[tuple[NotificationKind | None, str], float] = {}
-        self._known: set[Problem] = set()  # problems that were told since all was well
+        self._muted_until: dict[tuple[NotificationKind | None, str], float] = {}
+        self._shown_problems: set[Problem] = set()  # shown since the last successful run
 
-    def hear_state(self, state: RunState, now: float) -> Notification | None:
-        """Return what to say now that things stand like this."""
+    def on_state(self, state: RunState, now: float) -> Notification | None:
+        """Return the notification of a change of the state, if there is one to show."""
         before, self._before = self._before, state
         if before.at_work and not state.at_work and state.last not in (None, before.last):
             assert state.last is not None
-            return self._tell_end(state, state.last, now)
+            return self._notify_end(state, state.last, now)
         if (state.awaited is None) != (before.awaited is None):
-            return self._tell_approval(state, now)
+            return self._notify_approval(state, now)
         if state.phase is Phase.PAUSED and state.problem not in (None, before.problem):
             assert state.problem is not None
-            return self.hear_problem(state.problem, now)
+            return self.on_problem(state.problem, now)
         return None
 
-    def hear_problem(self, problem: Problem, now: float) -> Notification | None:
+    def on_problem(self, problem: Problem, now: float) -> Notification | None:
         """Return the notification of a problem; none if it cannot be fixed or was shown."""
         if problem.code == SILENCE:
-            title = translate("herald", "Nothing is uploaded")
-            return self._say(
-                Notification(NotificationKind.SILENCE, title, _tell(problem), "log"), now
+            title = translate("notifications", "Nothing is being uploaded")
+            return self._limit_rate(
+                Notification(NotificationKind.SILENCE, title, _problem_text(problem), "log"), now
             )
-        if not needs_somebody(problem) or problem in self._known:
+        if not needs_user(problem) or problem in self._shown_problems:
             return None
-        title = translate("herald", "Something needs you")
-        message = self._say(
-            Notification(NotificationKind.PROBLEM, title, _tell(problem), "problems"), now
+        title = translate("notifications", "Action required")
+        message = self._limit_rate(
+            Notification(NotificationKind.PROBLEM, title, _problem_text(problem), "problems"), now
         )
         if message:
-            self._known.add(problem)
+            self._shown_problems.add(problem)
         return message
 
-    def _tell_end(self, state: RunState, run: PastRunState, now: float) -> Notification | None:
+    def _notify_end(self, state: RunState, run: PastRunState, now: float) -> Notification | None:
         if run.safe and not run.partial:
-            self._known.clear()
+            self._shown_problems.clear()
         if run.problem is not None:
-            return None  # told as a problem
+            return None  # shown as a problem
         if run.failed:
-            text = translate("herald", "%n file(s) could not be uploaded.", None, run.failed)
-            return self.hear_problem(Problem("file.failed", text), now)
+            text = translate("notifications", "%n file(s) could not be uploaded.", None, run.failed)
+            return self.on_problem(Problem("file.failed", text), now)
         if not run.sent:
             return None
-        text = translate("herald", "%n file(s) were sent.", None, run.sent)
+        text = translate("notifications", "%n file(s) were sent.", None, run.sent)
         if run.left_behind:
-            more = translate(
-                "herald", "%n file(s) or folder(s) were left out.", None, run.left_behind
+            details = translate(
+                "notifications", "%n file(s) or folder(s) were left out.", None, run.left_behind
             )
         elif run.waiting:
-            more = translate("herald", "%n file(s) wait for the next run.", None, run.waiting)
+            details = translate(
+                "notifications", "%n file(s) wait for the next run.", None, run.waiting
+            )
         elif run.partial or state.safety is not Safety.SAFE:
-            more = translate("herald", "They are safe on the server.")
+            details = translate("notifications", "They are safe on the server.")
         else:
-            more = translate("herald", "All files are safe on the server.")
-        title = translate("herald", "Upload finished")
-        return self._say(
-            Notification(NotificationKind.FINISHED, title, f"{text} {more}", "overview"), now
+            details = translate("notifications", "All files are safe on the server.")
+        title = translate("notifications", "Upload finished")
+        return self._limit_rate(
+            Notification(NotificationKind.FINISHED, title, f"{text} {details}", "overview"), now
         )
 
-    def _tell_approval(self, state: RunState, now: float) -> Notification | None:
+    def _notify_approval(self, state: RunState, now: float) -> Notification | None:
         if state.awaited is not None:
-            title = translate("herald", "Waiting for approval")
-            text = _tell(state.awaited)
+            title = translate("notifications", "Waiting for approval")
+            text = _problem_text(state.awaited)
         else:
-            title = translate("herald", "Approved")
-            text = translate("herald", "The server accepts this computer. Uploads can begin.")
-        return self._say(Notification(NotificationKind.APPROVAL, title, text, "overview"), now)
+            title = translate("notifications", "Approved")
+            text = translate(
+                "notifications", "The server accepts this computer. Uploads can begin."
+            )
+        return self._limit_rate(
+            Notification(NotificationKind.APPROVAL, title, text, "overview"), now
+        )
 
-    def _say(self, message: Notification, now: float) -> Notification | None:
-        """Return the message, unless its kind is switched off or was told a moment ago.
+    def _limit_rate(self, message: Notification, now: float) -> Notification | None:
+        """Return the notification, unless its kind is disabled or was shown recently.
 
-        The approval is always shown, however short the wait was.
+        An approval is shown even right after the request for it.
         """
         kind = message.kind
         subject = (kind, message.title if kind is NotificationKind.APPROVAL else "")
-        if (kind and not self._is_wanted(kind)) or now < self._silent_until.get(subject, now):
+        if (kind and not self._is_enabled(kind)) or now < self._muted_until.get(subject, now):
             return None
-        self._silent_until[subject] = now + QUIET
+        self._muted_until[subject] = now + MIN_INTERVAL
         return message
 
 
-def _tell(problem: Problem) -> str:
+def _problem_text(problem: Problem) -> str:
     return texts.plain(f"{problem.message} {problem.hint}".strip())
 
 
@@ -140,7 +145,7 @@ _PROBLEMS = (NotificationKind.PROBLEM, NotificationKind.SILENCE)
 
 
 class Banner(QToolBar):
-    """Shows one message until somebody has read it; the next one takes its place."""
+    """Shows one notification until the user closes it or the next one replaces it."""
 
     page_wanted = Signal(object)  # the name of a page
 
@@ -151,8 +156,8 @@ class Banner(QToolBar):
         self.setMovable(False)
         self.toggleViewAction().setVisible(False)
         self._page = ""
-        self._bad = False
-        self._picture = IconLabel(1, self)
+        self._is_problem = False
+        self._icon = IconLabel(1, self)
         self._title = PlainLabel("", self)
         self._title.scale(1, bold=True)
         self._text = ElidedLabel("", self)
@@ -165,19 +170,19 @@ class Banner(QToolBar):
         self._close.clicked.connect(self.hide)
         self.hide()
 
-    def tell(self, message: Notification) -> None:
-        """Show a message."""
+    def show_notification(self, message: Notification) -> None:
+        """Show a notification."""
         self._page = message.page
-        self._bad = message.kind in _PROBLEMS
-        self._picture.show_icon(icon("warning", "problem") if self._bad else icon("info"))
+        self._is_problem = message.kind in _PROBLEMS
+        self._icon.show_icon(icon("warning", "problem") if self._is_problem else icon("info"))
         self._title.setText(message.title)
-        self._text.set_whole(message.text)
+        self._text.set_full_text(message.text)
         self._more.setVisible(bool(message.page))
         self.show()
 
-    def withdraw_problem(self) -> None:
-        """Say no more of a problem: there is none any longer."""
-        if self._bad:
+    def hide_problem(self) -> None:
+        """Hide the notification of a problem that has been fixed."""
+        if self._is_problem:
             self.hide()
 
     def _lay_out(self) -> None:
@@ -185,7 +190,7 @@ class Banner(QToolBar):
         layout = QHBoxLayout(strip)
         gap = self.fontMetrics().height() // 2
         layout.setContentsMargins(gap, 0, gap, 0)
-        layout.addWidget(self._picture)
+        layout.addWidget(self._icon)
         layout.addWidget(self._title)
         layout.addWidget(self._text, 1)
         layout.addWidget(self._more)

@@ -11,13 +11,13 @@ from mydata_like.gui.controller import WindowController
 from mydata_like.gui.run_state import Phase, RunState
 from mydata_like.gui.status_text import overview_sentence
 from mydata_like.gui.tray.notifications import Notification
-from mydata_like.gui.tray.tray_icon import TrayIcon, choose_emblem, draw_emblem
+from mydata_like.gui.tray.tray_icon import TrayIcon, choose_icon, draw_icon
 
-PACE: Final = 500  # milliseconds between two changes of the icon
-LOOK_AGAIN: Final = 30_000  # milliseconds after which it is looked again for a tray
-LOOKS: Final = 10  # so often: desktops show their tray some time after they start programs
+MIN_UPDATE_INTERVAL: Final = 500  # milliseconds between two changes of the icon
+SEARCH_INTERVAL: Final = 30_000  # milliseconds between two searches for a tray
+MAX_SEARCHES: Final = 10  # desktops may create their tray after they have started programs
 HOUR: Final = 3_600_000  # milliseconds
-SHOWN: Final = 10_000  # milliseconds that a message stays, where the system lets us choose
+MESSAGE_DURATION: Final = 10_000  # milliseconds, if the system lets us choose
 _CLICKS: Final = (
     QSystemTrayIcon.ActivationReason.Trigger,
     QSystemTrayIcon.ActivationReason.DoubleClick,
@@ -25,7 +25,7 @@ _CLICKS: Final = (
 
 
 class Tray(QObject):
-    """The icon, its menu and its messages; without a tray nothing is shown, until one appears."""
+    """The icon, its menu and its messages; hidden until a tray is available."""
 
     open_wanted = Signal()
     page_wanted = Signal(object)  # the name of a page
@@ -41,44 +41,47 @@ class Tray(QObject):
         super().__init__(parent)
         self._controller = controller
         self._is_available = is_available
-        self._looks = 0
-        self._emblem: TrayIcon | None = None
+        self._searches = 0
+        self._icon_spec: TrayIcon | None = None
         self._phase = controller.state.phase
-        self._page = ""  # that the last message leads to
+        self._page = ""  # of the last message
         self.icon = QSystemTrayIcon(self)
         self.menu = QMenu()
         self._make_actions()
         self.icon.setContextMenu(self.menu)
-        self._pace = QTimer(self, interval=PACE, singleShot=True)
-        self._hour = QTimer(self, interval=HOUR, singleShot=True)
-        self._search = QTimer(self, interval=LOOK_AGAIN)
+        self._update_timer = QTimer(self, interval=MIN_UPDATE_INTERVAL, singleShot=True)
+        self._hour_timer = QTimer(self, interval=HOUR, singleShot=True)
+        self._search_timer = QTimer(self, interval=SEARCH_INTERVAL)
         self._connect()
-        self._note(controller.state)
-        self.look()
+        self._on_state(controller.state)
+        self.find_tray()
 
     @property
     def available(self) -> bool:
-        """Whether there is a tray, and our icon in it."""
-        return self.icon.isVisible() and self._is_available()  # a panel may end while it is there
+        """Whether a tray shows our icon."""
+        return self.icon.isVisible() and self._is_available()  # the panel may have crashed
 
     @Slot()
-    def look(self) -> None:
-        """Take the tray if there is one; look for it again for some minutes if not."""
-        self._looks += 1
+    def find_tray(self) -> None:
+        """Show the icon if there is a tray; otherwise search again for some minutes."""
+        self._searches += 1
         if self._is_available():
-            self._search.stop()
+            self._search_timer.stop()
             self.icon.show()
             self.appeared.emit()
-        elif self._looks > LOOKS:
-            self._search.stop()
+        elif self._searches > MAX_SEARCHES:
+            self._search_timer.stop()
         else:
-            self._search.start()
+            self._search_timer.start()
 
-    def tell(self, message: Notification) -> None:
-        """Show a message; a click on it leads to its page."""
+    def show_notification(self, message: Notification) -> None:
+        """Show a notification; a click on it opens its page."""
         self._page = message.page
         self.icon.showMessage(
-            _without_markup(message.title), _without_markup(message.text), self.icon.icon(), SHOWN
+            _without_markup(message.title),
+            _without_markup(message.text),
+            self.icon.icon(),
+            MESSAGE_DURATION,
         )
 
     def _make_actions(self) -> None:
@@ -113,39 +116,39 @@ class Tray(QObject):
         self.speed_test.triggered.connect(self._open_page)
         self.settings.triggered.connect(self._open_page)
         self.quit.triggered.connect(self.quit_wanted)
-        self.icon.activated.connect(self._follow_click)
-        self.icon.messageClicked.connect(self._follow_message)
-        self._controller.run_changed.connect(self._note)
-        self._pace.timeout.connect(self._show)
-        self._hour.timeout.connect(self._controller.resume)
-        self._search.timeout.connect(self.look)
+        self.icon.activated.connect(self._on_click)
+        self.icon.messageClicked.connect(self._on_message_clicked)
+        self._controller.run_changed.connect(self._on_state)
+        self._update_timer.timeout.connect(self._show)
+        self._hour_timer.timeout.connect(self._controller.resume)
+        self._search_timer.timeout.connect(self.find_tray)
 
     @Slot(object)
-    def _note(self, state: RunState) -> None:
+    def _on_state(self, state: RunState) -> None:
         if self._phase is Phase.PAUSED and state.phase is not Phase.PAUSED:
-            self._hour.stop()  # somebody was faster
+            self._hour_timer.stop()  # the user resumed before the hour was over
         self._phase = state.phase
-        self._offer(state)
-        if not self._pace.isActive():
+        self._update_actions(state)
+        if not self._update_timer.isActive():
             self._show()
 
     @Slot()
     def _show(self) -> None:
-        """Show how things stand now, and no sooner again than after a moment."""
+        """Show the current state, at most once per interval."""
         state = self._controller.state
-        sentence, emblem = overview_sentence(state), choose_emblem(state)
+        sentence, icon_spec = overview_sentence(state), choose_icon(state)
         tip = _without_markup(sentence)
-        if (tip, emblem) == (self.icon.toolTip(), self._emblem):
+        if (tip, icon_spec) == (self.icon.toolTip(), self._icon_spec):
             return
-        if emblem != self._emblem:
-            self.icon.setIcon(draw_emblem(emblem))
-        self._emblem = emblem
-        self.sentence.setText(sentence.replace("&", "&&"))  # else & underlines what follows
+        if icon_spec != self._icon_spec:
+            self.icon.setIcon(draw_icon(icon_spec))
+        self._icon_spec = icon_spec
+        self.sentence.setText(sentence.replace("&", "&&"))  # a single & would mark a shortcut key
         self.icon.setToolTip(tip)
-        self._pace.start()
+        self._update_timer.start()
 
-    def _offer(self, state: RunState) -> None:
-        """Offer what can be done now."""
+    def _update_actions(self, state: RunState) -> None:
+        """Show the actions that are possible now."""
         paused = state.phase is Phase.PAUSED
         running = state.phase in (Phase.STARTING, Phase.RUNNING)
         self.start.setVisible(not state.at_work)
@@ -158,7 +161,7 @@ class Tray(QObject):
     @Slot()
     def _pause_for_an_hour(self) -> None:
         self._controller.pause()
-        self._hour.start()
+        self._hour_timer.start()
 
     @Slot()
     def _open_page(self) -> None:
@@ -167,17 +170,17 @@ class Tray(QObject):
         self.page_wanted.emit(action.data())
 
     @Slot(QSystemTrayIcon.ActivationReason)
-    def _follow_click(self, reason: QSystemTrayIcon.ActivationReason) -> None:
+    def _on_click(self, reason: QSystemTrayIcon.ActivationReason) -> None:
         if reason in _CLICKS:
             self.open_wanted.emit()
 
     @Slot()
-    def _follow_message(self) -> None:
+    def _on_message_clicked(self) -> None:
         self.page_wanted.emit(self._page)
 
 
 def _without_markup(text: str) -> str:
-    """Return a text in which no desktop finds markup; some look for it, and others do not."""
+    """Return a text without markup characters, since some desktops interpret markup."""
     return text.replace("<", "\N{SINGLE LEFT-POINTING ANGLE QUOTATION MARK}").replace(
         ">", "\N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK}"
     )

@@ -32,20 +32,20 @@ from mydata_like.core.deletion import DeletedFile, KeptFile
 from mydata_like.core.errors import UploaderError
 from mydata_like.core.file_status import Suggestion
 from mydata_like.gui.base import AppContext
-from mydata_like.gui.tables.table_view import set_looks
+from mydata_like.gui.tables.table_view import style_table
 from mydata_like.gui.tasks import BackgroundTask
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.colours import Status
 from mydata_like.gui.theme.widgets import PlainLabel, icon
 from mydata_like.gui.where import status_poller
 from mydata_like.gui.where.status_poller import CleanupProgress, CleanupResults, LedgerRef
-from mydata_like.gui.where.status_view import tell_fate
+from mydata_like.gui.where.status_view import keep_reason
 
 Index = QModelIndex | QPersistentModelIndex
-NOWHERE = QModelIndex()
-NAME, SIZE, WHY = range(3)
+NO_PARENT = QModelIndex()
+NAME, SIZE, REASON = range(3)
 
-_PICTURES: dict[str, tuple[str, Status]] = {
+_ICONS: dict[str, tuple[str, Status]] = {
     "verified": ("check", "good"),
     "failed": ("error", "problem"),
     "skipped": ("skipped", "skipped"),
@@ -53,19 +53,19 @@ _PICTURES: dict[str, tuple[str, Status]] = {
 
 
 class SuggestionsModel(QAbstractListModel):
-    """Files and folders whose names have what was typed, with how they stand."""
+    """The files and folders whose paths contain the search text, with their states."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.suggestions: Sequence[Suggestion] = ()
 
     def show(self, suggestions: Sequence[Suggestion]) -> None:
-        """Show these in place of those before."""
+        """Replace the displayed suggestions."""
         self.beginResetModel()
         self.suggestions = suggestions
         self.endResetModel()
 
-    def rowCount(self, parent: Index = NOWHERE) -> int:
+    def rowCount(self, parent: Index = NO_PARENT) -> int:
         return 0 if parent.isValid() else len(self.suggestions)
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
@@ -76,52 +76,52 @@ class SuggestionsModel(QAbstractListModel):
             folder, _, name = found.key.rpartition(b"/")
             return f"{texts.plain(name)}  ·  {texts.plain(folder)}" if folder else texts.plain(name)
         if role == Qt.ItemDataRole.DecorationRole:
-            return _picture_of(found)
+            return _icon_of(found)
         path = texts.plain(found.key)
-        told: dict[int, str] = {
+        texts_by_role: dict[int, str] = {
             Qt.ItemDataRole.AccessibleTextRole: path,
             Qt.ItemDataRole.ToolTipRole: f"{path}, {texts.size(found.size)}",
         }
-        if role not in told:
+        if role not in texts_by_role:
             return None
-        text = f"{told[role]}, {self._tell_state(found)}"
+        text = f"{texts_by_role[role]}, {self._describe_state(found)}"
         return texts.tip(text) if role == Qt.ItemDataRole.ToolTipRole else text
 
-    def _tell_state(self, found: Suggestion) -> str:
+    def _describe_state(self, found: Suggestion) -> str:
         if found.folder:
             return self.tr("folder")
-        told = {
+        words = {
             "verified": self.tr("safe"),
             "failed": self.tr("failed"),
             "skipped": self.tr("left out"),
         }
-        return told.get(found.state, self.tr("not safe yet"))
+        return words.get(found.state, self.tr("not safe yet"))
 
 
-def _picture_of(found: Suggestion) -> object:
+def _icon_of(found: Suggestion) -> object:
     if found.folder:
         return icon("folder")
-    return icon(*_PICTURES.get(found.state, ("waiting", "waiting")))
+    return icon(*_ICONS.get(found.state, ("waiting", "waiting")))
 
 
 class CleanupResultsModel(QAbstractTableModel):
-    """Files with their sizes; of those that stay, why."""
+    """Files with their sizes; for files that are kept, also the reason."""
 
     def __init__(self, *, reasons: bool, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._reasons = reasons
-        self._fates: Sequence[DeletedFile | KeptFile] = ()
+        self._results: Sequence[DeletedFile | KeptFile] = ()
 
-    def show(self, fates: Sequence[DeletedFile | KeptFile]) -> None:
-        """Show these in place of those before."""
+    def show(self, results: Sequence[DeletedFile | KeptFile]) -> None:
+        """Replace the displayed files."""
         self.beginResetModel()
-        self._fates = fates
+        self._results = results
         self.endResetModel()
 
-    def rowCount(self, parent: Index = NOWHERE) -> int:
-        return 0 if parent.isValid() else len(self._fates)
+    def rowCount(self, parent: Index = NO_PARENT) -> int:
+        return 0 if parent.isValid() else len(self._results)
 
-    def columnCount(self, parent: Index = NOWHERE) -> int:
+    def columnCount(self, parent: Index = NO_PARENT) -> int:
         return 0 if parent.isValid() else (3 if self._reasons else 2)
 
     def headerData(
@@ -129,34 +129,34 @@ class CleanupResultsModel(QAbstractTableModel):
     ) -> Any:
         if orientation is Qt.Orientation.Vertical or role != Qt.ItemDataRole.DisplayRole:
             return None
-        return (self.tr("File"), self.tr("Size"), self.tr("Why it stays"))[section]
+        return (self.tr("File"), self.tr("Size"), self.tr("Reason"))[section]
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         if not index.isValid():
             return None
-        fate = self._fates[index.row()]
+        result = self._results[index.row()]
         if role == Qt.ItemDataRole.DisplayRole:
-            return _tell(fate, index.column())
+            return _cell_text(result, index.column())
         if role == Qt.ItemDataRole.ToolTipRole and index.column() != SIZE:
-            return texts.tip(_tell(fate, index.column()))
+            return texts.tip(_cell_text(result, index.column()))
         right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
         aligned = role == Qt.ItemDataRole.TextAlignmentRole and index.column() == SIZE
         return right if aligned else None
 
 
-def _tell(fate: DeletedFile | KeptFile, column: int) -> str:
-    """Return what a column says of a file."""
+def _cell_text(result: DeletedFile | KeptFile, column: int) -> str:
+    """Return the text of a column for a file."""
     if column == NAME:
-        return texts.plain(fate.key)
-    return texts.size(fate.size) if column == SIZE else tell_fate(fate)
+        return texts.plain(result.key)
+    return texts.size(result.size) if column == SIZE else keep_reason(result)
 
 
 HEADLINE = 1.3
-LOOK_AFTER = 250  # milliseconds after which it is looked how far the work has come
+PROGRESS_INTERVAL = 250  # milliseconds between two updates of the progress
 
 
 class FreeDialog(QDialog):
-    """Asks the server about files, shows them all, and deletes them when told so."""
+    """Shows which files the server allows to delete, and deletes them if the user confirms."""
 
     freed = Signal()  # files were deleted
 
@@ -165,35 +165,35 @@ class FreeDialog(QDialog):
     ) -> None:
         super().__init__(parent)
         self._tasks = desk.tasks
-        self._place = LedgerRef(desk.controller.settings, desk.controller.config)
+        self._ledger = LedgerRef(desk.controller.settings, desk.controller.config)
         self._paths = paths
-        self._pace = CleanupProgress()
+        self._progress = CleanupProgress()
         self._task = BackgroundTask()
         self._total = 0
-        self._fates = CleanupResults((), ())
+        self._results = CleanupResults((), ())
         self._deleting = False
         self._headline = PlainLabel("", self)
-        self._text = PlainLabel("", self)
+        self._explanation = PlainLabel("", self)
         self._bar = QProgressBar(self)
-        self._going = CleanupResultsModel(reasons=False, parent=self)
-        self._staying = CleanupResultsModel(reasons=True, parent=self)
+        self._deletable = CleanupResultsModel(reasons=False, parent=self)
+        self._kept = CleanupResultsModel(reasons=True, parent=self)
         self._tabs = QTabWidget(self)
         self._delete = QPushButton(icon("delete"), "", self)
         self._close = QPushButton(self.tr("Cancel"), self)
-        self._timer = QTimer(self, interval=LOOK_AFTER)
+        self._timer = QTimer(self, interval=PROGRESS_INTERVAL)
         self._lay_out()
         self._connect()
-        self._look()
+        self._start_check()
 
     def _lay_out(self) -> None:
         self.setWindowTitle(self.tr("Free space"))
         self._headline.scale(HEADLINE, bold=True)
-        for label in (self._headline, self._text):
+        for label in (self._headline, self._explanation):
             label.setWordWrap(True)
         self._bar.setTextVisible(False)
         self._bar.setAccessibleName(self.tr("Progress"))
-        self._tabs.addTab(_make_table(self._going, self.tr("Files to delete")), "")
-        self._tabs.addTab(_make_table(self._staying, self.tr("Files that stay")), "")
+        self._tabs.addTab(_make_table(self._deletable, self.tr("Files to delete")), "")
+        self._tabs.addTab(_make_table(self._kept, self.tr("Files to keep")), "")
         self._tabs.hide()
         self._delete.hide()
         self._close.setDefault(True)
@@ -203,7 +203,7 @@ class FreeDialog(QDialog):
         buttons.addWidget(self._close)
         layout = QVBoxLayout(self)
         layout.setSpacing(self.fontMetrics().height() // 2)
-        for widget in (self._headline, self._text, self._bar):
+        for widget in (self._headline, self._explanation, self._bar):
             layout.addWidget(widget)
         layout.addWidget(self._tabs, 1)
         layout.addStretch(0)
@@ -214,36 +214,36 @@ class FreeDialog(QDialog):
     def _connect(self) -> None:
         self._delete.clicked.connect(self._start_deleting)
         self._close.clicked.connect(self.reject)
-        self._timer.timeout.connect(self._show_pace)
+        self._timer.timeout.connect(self._show_progress)
         self.finished.connect(self._stop)
 
-    def _look(self) -> None:
-        """Ask the server about everything; nothing is deleted."""
-        self._headline.setText(self.tr("Asking the server and reading the files once more"))
-        self._text.setText(self.tr("Nothing is deleted yet."))
-        ask = partial(status_poller.look_into, self._place, self._paths, self._pace)
-        self._work(ask, self._take_looked)
+    def _start_check(self) -> None:
+        """Find out what may be deleted; nothing is deleted yet."""
+        self._headline.setText(self.tr("Checking the server and reading the files again"))
+        self._explanation.setText(self.tr("Nothing is deleted yet."))
+        ask = partial(status_poller.check_deletable, self._ledger, self._paths, self._progress)
+        self._run(ask, self._show_checked)
 
     @Slot()
     def _start_deleting(self) -> None:
-        """Delete what is shown; this cannot be undone, which the button's text says."""
-        self._pace, self._total = CleanupProgress(), len(self._fates.freed)
+        """Delete the listed files. This cannot be undone; the text above the button says so."""
+        self._progress, self._total = CleanupProgress(), len(self._results.freed)
         self._deleting = True
         self._delete.hide()
         self._close.setText(self.tr("Stop"))
         self._headline.setText(self.tr("Deleting %Ln file(s)", "", self._total))
-        self._text.setText(
+        self._explanation.setText(
             self.tr(
-                "The server verifies its copies again, and each file is read once more, right "
-                "before it goes."
+                "The server verifies its copies again, and each file is read again, right before "
+                "it is deleted."
             )
         )
-        chosen = self._fates.freed
-        self._work(
-            partial(status_poller.delete, self._place, chosen, self._pace), self._take_deleted
+        chosen = self._results.freed
+        self._run(
+            partial(status_poller.delete, self._ledger, chosen, self._progress), self._show_deleted
         )
 
-    def _work(
+    def _run(
         self, function: partial[CleanupResults], done: Callable[[CleanupResults], object]
     ) -> None:
         self._bar.setRange(0, self._total)
@@ -252,79 +252,83 @@ class FreeDialog(QDialog):
         self._task = self._tasks.run(function, done, self._fail, cancel=True, writes=self._deleting)
 
     @Slot(object)
-    def _take_looked(self, fates: CleanupResults) -> None:
-        self._fates = fates
-        self._rest()
-        count = len(fates.freed)
-        self._show_fates(fates, self.tr("Can be deleted (%1)"))
+    def _show_checked(self, results: CleanupResults) -> None:
+        self._results = results
+        self._stop_progress()
+        count = len(results.freed)
+        self._show_results(results, self.tr("Can be deleted (%1)"))
         if not count:
             self._close.setText(self.tr("Close"))
             self._headline.setText(self.tr("Nothing here can be deleted"))
-            self._text.setText(self.tr("Why each file stays is listed below."))
+            self._explanation.setText(self.tr("The reason for each file is listed below."))
             return
         text = self.tr("%Ln file(s) can be deleted: %1", "", count)
-        self._headline.setText(text.replace("%1", texts.size(fates.bytes)))
-        self._text.setText(
+        self._headline.setText(text.replace("%1", texts.size(results.bytes)))
+        self._explanation.setText(
             self.tr(
-                "The server has a verified copy of each, with the same size and checksum. It is "
-                "asked to verify them again before anything is deleted. Folders stay. Deleted "
-                "files do not go to the wastebasket."
+                "The server has a verified copy of each, with the same size and checksum. It "
+                "verifies them again before anything is deleted. Folders are kept. Deleted files "
+                "are not moved to the trash."
             )
         )
         self._delete.setText(self.tr("Delete %Ln file(s)", "", count))
         self._delete.show()
 
     @Slot(object)
-    def _take_deleted(self, fates: CleanupResults) -> None:
-        self._rest()
+    def _show_deleted(self, results: CleanupResults) -> None:
+        self._stop_progress()
         self._close.setText(self.tr("Close"))
-        kept = [*self._fates.kept, *fates.kept]
-        self._fates = CleanupResults(fates.freed, kept)
-        self._show_fates(self._fates, self.tr("Deleted (%1)"))
-        text = self.tr("%Ln file(s) were deleted: %1", "", len(fates.freed))
-        done = text.replace("%1", texts.size(fates.bytes))
-        self._headline.setText(done if fates.freed else self.tr("Nothing was deleted"))
-        self._text.setText(self.tr("Every deletion is noted in freed.jsonl, in the state folder."))
+        kept = [*self._results.kept, *results.kept]
+        self._results = CleanupResults(results.freed, kept)
+        self._show_results(self._results, self.tr("Deleted (%1)"))
+        text = self.tr("%Ln file(s) were deleted: %1", "", len(results.freed))
+        done = text.replace("%1", texts.size(results.bytes))
+        self._headline.setText(done if results.freed else self.tr("Nothing was deleted"))
+        self._explanation.setText(
+            self.tr("Every deletion is recorded in freed.jsonl in the state folder.")
+        )
         self.freed.emit()
 
     @Slot(object)
     def _fail(self, error: UploaderError) -> None:
-        self._rest()
+        self._stop_progress()
         self._close.setText(self.tr("Close"))
         self._headline.setText(texts.plain(error.message))
-        self._text.setText(texts.plain(error.hint))
+        self._explanation.setText(texts.plain(error.hint))
         if self._deleting:
             self.freed.emit()
 
-    def _rest(self) -> None:
+    def _stop_progress(self) -> None:
         self._timer.stop()
         self._bar.hide()
 
-    def _show_fates(self, fates: CleanupResults, going: str) -> None:
-        self._going.show(fates.freed)
-        self._staying.show(fates.kept)
-        self._tabs.setTabText(0, going.replace("%1", texts.count(len(fates.freed))))
-        staying = self.tr("Stays (%1)").replace("%1", texts.count(len(fates.kept)))
-        self._tabs.setTabText(1, staying)
-        self._tabs.setCurrentIndex(0 if fates.freed else 1)
+    def _show_results(self, results: CleanupResults, deleted_title: str) -> None:
+        self._deletable.show(results.freed)
+        self._kept.show(results.kept)
+        self._tabs.setTabText(0, deleted_title.replace("%1", texts.count(len(results.freed))))
+        kept_title = self.tr("Kept (%1)").replace("%1", texts.count(len(results.kept)))
+        self._tabs.setTabText(1, kept_title)
+        self._tabs.setCurrentIndex(0 if results.freed else 1)
         self._tabs.show()
 
     @Slot()
-    def _show_pace(self) -> None:
-        self._bar.setValue(self._pace.files)
+    def _show_progress(self) -> None:
+        self._bar.setValue(self._progress.files)
         if not self._deleting:
-            text = self.tr("%Ln file(s) so far, %1. Nothing is deleted yet.", "", self._pace.files)
-            self._text.setText(text.replace("%1", texts.size(self._pace.bytes)))
+            text = self.tr(
+                "%Ln file(s) so far, %1. Nothing is deleted yet.", "", self._progress.files
+            )
+            self._explanation.setText(text.replace("%1", texts.size(self._progress.bytes)))
 
     @Slot()
     def _stop(self) -> None:
-        """What is being looked at is finished; no further file is."""
+        """Stop after the current file."""
         self._task.stop()
 
 
 def _make_table(model: CleanupResultsModel, name: str) -> QTableView:
     table = QTableView()
-    set_looks(table)
+    style_table(table)
     table.setModel(model)
     table.setAccessibleName(name)
     width = table.fontMetrics().averageCharWidth()
@@ -332,6 +336,6 @@ def _make_table(model: CleanupResultsModel, name: str) -> QTableView:
     header.setStretchLastSection(False)
     table.setColumnWidth(SIZE, width * 13)
     table.setColumnWidth(NAME, width * 46)
-    widest = WHY if model.columnCount() > WHY else NAME
+    widest = REASON if model.columnCount() > REASON else NAME
     header.setSectionResizeMode(widest, QHeaderView.ResizeMode.Stretch)
     return table

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from mydata_like.app.cleanup_service import CleanupService
 
 
-MOST = 200  # suggestions
+MAX_SUGGESTIONS = 200
 
 
 class StatusAnswer(NamedTuple):
-    """What was found for a text: the very path, and all whose paths have it."""
+    """The result of a search: the status of an exact path, and the paths that contain the text."""
 
     text: str
     status: PathStatus | None
@@ -35,18 +35,18 @@ class StatusAnswer(NamedTuple):
 
 
 class LedgerRef(NamedTuple):
-    """Whose files are asked about: the settings, and their file."""
+    """The ledger to read: the settings, and the file they were loaded from."""
 
     settings: Settings
     config: Path | None
 
 
 class CleanupResults(NamedTuple):
-    """What became of all files that were asked for, or would become."""
+    """The files that were or may be deleted, and those that are kept."""
 
     freed: Sequence[DeletedFile]
     kept: Sequence[KeptFile]
-    stopped: bool = False  # before all were looked at
+    stopped: bool = False  # before all files were checked
 
     @property
     def bytes(self) -> int:
@@ -55,48 +55,50 @@ class CleanupResults(NamedTuple):
 
 @dataclass
 class CleanupProgress:
-    """How far the work has come, for those who look from another thread."""
+    """The progress of a clean-up, readable from another thread."""
 
     files: int = 0
     bytes: int = 0
 
 
-def find(place: LedgerRef, text: str) -> StatusAnswer:
-    """Return what is known of a path or a part of one; raises `UploaderError`."""
+def find(ledger: LedgerRef, text: str) -> StatusAnswer:
+    """Return the status of a path, or the paths that contain a text; raises `UploaderError`."""
     from mydata_like.app.file_status_service import find_status, suggest
 
-    found = find_status(*place, Path(text))
+    found = find_status(*ledger, Path(text))
     gone = isinstance(found, FileStatus) and found.local is LocalState.GONE
-    suggestions = suggest(*place, text, MOST)
+    suggestions = suggest(*ledger, text, MAX_SUGGESTIONS)
     return StatusAnswer(text, None if gone and found.unknown else found, suggestions)
 
 
-def look_at(place: LedgerRef, path: Path) -> PathStatus:
-    """Return what is known of a path; raises `UploaderError`."""
+def load_status(ledger: LedgerRef, path: Path) -> PathStatus:
+    """Return the status of a path; raises `UploaderError`."""
     from mydata_like.app.file_status_service import find_status
 
-    return find_status(*place, path)
+    return find_status(*ledger, path)
 
 
-def look_into(
-    place: LedgerRef, paths: Sequence[Path], pace: CleanupProgress, cancel: CancelFlag
+def check_deletable(
+    ledger: LedgerRef, paths: Sequence[Path], progress: CleanupProgress, cancel: CancelFlag
 ) -> CleanupResults:
-    """Ask the server what of these files and folders may be deleted; nothing is."""
-    return _go_through(place, lambda freeing: freeing(paths), pace, cancel, delete=False)
+    """Return which files in these files and folders may be deleted, without deleting any."""
+    return _clean_up(ledger, lambda service: service(paths), progress, cancel, delete=False)
 
 
 def delete(
-    place: LedgerRef, chosen: Sequence[DeletedFile], pace: CleanupProgress, cancel: CancelFlag
+    ledger: LedgerRef, chosen: Sequence[DeletedFile], progress: CleanupProgress, cancel: CancelFlag
 ) -> CleanupResults:
-    """Delete exactly these files, as far as they may still be."""
+    """Delete exactly these files, except those that may no longer be deleted."""
     keys = [file.key for file in chosen]
-    return _go_through(place, lambda freeing: freeing.go_through(keys), pace, cancel, delete=True)
+    return _clean_up(
+        ledger, lambda service: service.go_through(keys), progress, cancel, delete=True
+    )
 
 
-def _go_through(
-    place: LedgerRef,
+def _clean_up(
+    ledger: LedgerRef,
     begin: Callable[["CleanupService"], Iterable[DeletedFile | KeptFile]],
-    pace: CleanupProgress,
+    progress: CleanupProgress,
     cancel: CancelFlag,
     *,
     delete: bool,
@@ -107,29 +109,29 @@ def _go_through(
     freed: list[DeletedFile] = []
     kept: list[KeptFile] = []
     observer = RunObserver(cancel=cancel)
-    # Who asks to stop may do so before the first file is looked at.
+    # The user may cancel before the first file is checked.
     with (
         suppress(Cancelled),
-        open_cleanup(*place, observer, delete=delete) as freeing,
+        open_cleanup(*ledger, observer, delete=delete) as service,
     ):
-        for fate in begin(freeing):
-            if isinstance(fate, DeletedFile):
-                freed.append(fate)
+        for result in begin(service):
+            if isinstance(result, DeletedFile):
+                freed.append(result)
             else:
-                kept.append(fate)
-            pace.files += 1
-            pace.bytes += fate.size
+                kept.append(result)
+            progress.files += 1
+            progress.bytes += result.size
     return CleanupResults(freed, kept, cancel.is_set())
 
 
-RENEW_AFTER = 2000  # milliseconds between two polls of what is shown, at least
+RENEW_AFTER = 2000  # minimum milliseconds between two polls
 
 
 class FileStatusPoller(QObject):
-    """Polls once at a time: polls that hang, at a dead mount, must not become many."""
+    """Polls one at a time, since polls that hang on a dead mount must not accumulate."""
 
     found = Signal(object)  # a PathStatus
-    failed = Signal(object)  # why the status could not be found even once, as text
+    failed = Signal(object)  # the message of an error before the first status
 
     def __init__(self, desk: AppContext, page: QWidget) -> None:
         super().__init__(page)
@@ -137,11 +139,11 @@ class FileStatusPoller(QObject):
         self._controller = desk.controller
         self._page = page
         self._path: Path | None = None
-        self._seen = False  # the status of this path is known
+        self._status_known = False  # the status of this path is known
         self._task = BackgroundTask()
         self._stale = False
         self._timer = QTimer(self, singleShot=True, interval=RENEW_AFTER)
-        self._controller.ledger_changed.connect(self._follow)
+        self._controller.ledger_changed.connect(self._on_ledger_changed)
         self._timer.timeout.connect(self._poll_if_stale)
 
     @property
@@ -150,13 +152,13 @@ class FileStatusPoller(QObject):
         return self._task.running
 
     def watch(self, path: Path) -> None:
-        """Poll this path now, or right after the poll that is under way."""
-        self._path, self._seen = path, False
+        """Poll this path now, or right after the active poll."""
+        self._path, self._status_known = path, False
         self.poll()
 
-    def keep(self, status: PathStatus | None) -> None:
-        """Follow a path whose status is known already, or none any more."""
-        self._path, self._seen = status and status.path, True
+    def follow(self, status: PathStatus | None) -> None:
+        """Follow the path of a known status, or no path at all."""
+        self._path, self._status_known = status and status.path, True
 
     @Slot()
     def poll(self) -> None:
@@ -165,12 +167,12 @@ class FileStatusPoller(QObject):
         if self.polling or self._path is None or self._controller.loaded is None:
             return
         self._stale = False
-        path, place = self._path, LedgerRef(self._controller.settings, self._controller.config)
+        path, ledger = self._path, LedgerRef(self._controller.settings, self._controller.config)
         done, failed = partial(self._take, path), partial(self._fail, path)
-        self._task = self._desk.tasks.run(partial(look_at, place, path), done, failed)
+        self._task = self._desk.tasks.run(partial(load_status, ledger, path), done, failed)
 
     @Slot()
-    def _follow(self) -> None:
+    def _on_ledger_changed(self) -> None:
         self._stale = True
         if not self._timer.isActive():
             self._poll_if_stale()
@@ -181,18 +183,18 @@ class FileStatusPoller(QObject):
             self.poll()
 
     def _take(self, path: Path, status: PathStatus) -> None:
-        if self._rest(path):
-            self.keep(status)
+        if self._is_current(path):
+            self.follow(status)
             self.found.emit(status)
 
     def _fail(self, path: Path, error: UploaderError) -> None:
-        # What was seen before stays as it was.
-        if self._rest(path) and not self._seen:
-            self.keep(None)
-            self.failed.emit(texts.told(error))
+        # An earlier status stays displayed.
+        if self._is_current(path) and not self._status_known:
+            self.follow(None)
+            self.failed.emit(texts.error_text(error))
 
-    def _rest(self, path: Path) -> bool:
-        """Return whether a poll was of the path that is still wanted; else poll that now."""
+    def _is_current(self, path: Path) -> bool:
+        """Return whether the poll was for the current path; otherwise poll that path now."""
         if path == self._path:
             self._timer.start()
             return True

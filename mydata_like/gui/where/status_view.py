@@ -36,7 +36,7 @@ from mydata_like.gui.where.status_poller import CleanupResults
 
 translate = QCoreApplication.translate
 
-_REACHED = {
+_COMPLETED_STEPS = {
     EntryState.FAILED: 1,
     EntryState.CHANGED: 1,
     EntryState.STAGED: 2,
@@ -47,7 +47,7 @@ _REACHED = {
 
 
 class TimelineStep(NamedTuple):
-    """One step of a file: a word, a picture of how it stands (none yet), and when or why."""
+    """One step of a file: its name, its icon (empty for a future step), and its time or reason."""
 
     word: str
     icon: str
@@ -65,53 +65,53 @@ class StatusText(NamedTuple):
 
 
 def list_steps(status: FileStatus) -> list[TimelineStep]:
-    """Return the steps of a file, those that it has not taken yet as well."""
-    reached, times = _count_reached(status), status.evidence.times
+    """Return all steps of a file, including future ones."""
+    completed, times = _count_completed(status), status.evidence.times
     modified = moment_of(status.modified_ns // 10**9)
     names = [
         (translate("where", "Changed here"), texts.moment(modified) if status.modified_ns else ""),
-        (translate("where", "Seen by a run"), _tell_seen(status)),
-        (translate("where", "Sent"), _tell_moment(times.staged)),
-        (translate("where", "Registered on the server"), _tell_moment(times.registered)),
-        (translate("where", "Verified by the server"), _tell_moment(times.verified)),
+        (translate("where", "Found by a run"), _found_note(status)),
+        (translate("where", "Sent"), _format_moment(times.staged)),
+        (translate("where", "Registered on the server"), _format_moment(times.registered)),
+        (translate("where", "Verified by the server"), _format_moment(times.verified)),
     ]
-    steps = [TimelineStep(word, "check", "good", note) for word, note in names[: reached + 1]]
-    coming = [TimelineStep(word, "", "skipped", "") for word, _ in names[reached + 1 :]]
-    if coming:
-        coming[0] = _tell_next(status, coming[0])
-    return steps + coming
+    steps = [TimelineStep(word, "check", "good", note) for word, note in names[: completed + 1]]
+    future = [TimelineStep(word, "", "skipped", "") for word, _ in names[completed + 1 :]]
+    if future:
+        future[0] = _explain_next(status, future[0])
+    return steps + future
 
 
-def _count_reached(status: FileStatus) -> int:
-    """Return how many steps the file has taken as it is now, after the first."""
+def _count_completed(status: FileStatus) -> int:
+    """Return how many steps after the first the current version of the file has completed."""
     entry, safety = status.entry, status.safety
     if safety is FileSafety.CHANGED or safety is FileSafety.UNKNOWN:
-        return 0  # what the ledger knows is about other bytes
+        return 0  # the ledger describes another version
     if entry is None or safety in (FileSafety.UNCERTAIN, FileSafety.UNSENT):
         return 1 if entry or status.outcome else 0
     if entry.state is EntryState.VERIFIED and not status.evidence.verified:
         return 1
-    return _REACHED[entry.state]
+    return _COMPLETED_STEPS[entry.state]
 
 
-def _tell_next(status: FileStatus, step: TimelineStep) -> TimelineStep:
-    """Say why the next step has not been taken."""
+def _explain_next(status: FileStatus, step: TimelineStep) -> TimelineStep:
+    """Add the reason why the next step has not been completed."""
     outcome = status.outcome
     if outcome is not None:
-        icon, look = _picture_of(outcome)
-        return TimelineStep(step.word, icon, look, _tell_problem(outcome))
+        icon, colour = _icon_of(outcome)
+        return TimelineStep(step.word, icon, colour, _problem_text(outcome))
     notes = {
-        FileSafety.CHANGED: translate("where", "not these bytes; the next run sends them"),
+        FileSafety.CHANGED: translate("where", "not in this version; the next run sends it"),
         FileSafety.UNCERTAIN: translate(
             "where", "it may have changed since; the next run checks it"
         ),
-        FileSafety.PENDING: translate("where", "not yet; the next run goes on here"),
+        FileSafety.PENDING: translate("where", "not yet; the next run continues here"),
     }
     note = notes.get(status.safety, translate("where", "not yet"))
     return TimelineStep(step.word, "waiting", "waiting", note)
 
 
-def _picture_of(outcome: KnownOutcome) -> tuple[str, Status]:
+def _icon_of(outcome: KnownOutcome) -> tuple[str, Status]:
     if outcome.kind in ("failed", "folder-failed"):
         return "error", "problem"
     if outcome.kind in ("found", "waiting"):
@@ -119,23 +119,23 @@ def _picture_of(outcome: KnownOutcome) -> tuple[str, Status]:
     return "skipped", "skipped"
 
 
-def _tell_problem(outcome: KnownOutcome) -> str:
+def _problem_text(outcome: KnownOutcome) -> str:
     return texts.plain(" ".join(filter(None, outcome.problem[1:])))
 
 
-def _tell_seen(status: FileStatus) -> str:
+def _found_note(status: FileStatus) -> str:
     if status.entry is not None and status.entry.archive:
-        text = translate("where", "kept together with others in the archive %1")
+        text = translate("where", "stored with other files in the archive %1")
         return text.replace("%1", texts.plain(status.entry.archive))
-    return _tell_moment(status.outcome.at or None) if status.outcome else ""
+    return _format_moment(status.outcome.at or None) if status.outcome else ""
 
 
-def _tell_moment(seconds: int | None) -> str:
+def _format_moment(seconds: int | None) -> str:
     return texts.moment(moment_of(seconds)) if seconds is not None else ""
 
 
-def judge(status: PathStatus) -> StatusText:
-    """Return whether a file or folder may be deleted, by what is known here; never a yes."""
+def judge_deletion(status: PathStatus) -> StatusText:
+    """Return whether a file or folder may be deleted, from local data alone; never a yes."""
     if isinstance(status, FolderStatus):
         return _judge_unknown(status) if status.unknown else _judge_folder(status)
     if status.safety is FileSafety.UNKNOWN:
@@ -148,16 +148,16 @@ def judge(status: PathStatus) -> StatusText:
 def _judge_unknown(status: PathStatus) -> StatusText:
     reasons = {
         UnknownReason.OUTSIDE: translate(
-            "where", "It is not in the data folder and was never dropped onto the window."
+            "where", "It is not in the data folder, and was never added in this window."
         ),
         UnknownReason.UNSEEN: translate(
-            "where", "No run has come across it. It may be new, or left out by the layout."
+            "where", "No run has found it. It may be new, or excluded by the layout."
         ),
         UnknownReason.ABSENT: translate(
-            "where", "Neither this computer nor the list of sent files has it."
+            "where", "It is neither on this computer nor in the list of sent files."
         ),
     }
-    headline = translate("where", "No: as far as is known, it exists only here")
+    headline = translate("where", "No: as far as is known, it exists only on this computer")
     if status.unknown is UnknownReason.ABSENT:
         headline = translate("where", "There is no such file")
     return StatusText("problem", "error", headline, reasons[status.unknown or UnknownReason.UNSEEN])
@@ -166,108 +166,111 @@ def _judge_unknown(status: PathStatus) -> StatusText:
 def _judge_gone(status: FileStatus) -> StatusText:
     headline = translate("where", "It is no longer on this computer")
     if status.safety is FileSafety.GONE_VERIFIED:
-        reason = translate("where", "The server had a verified copy when it was last asked.")
+        reason = translate("where", "The server had a verified copy when it was last checked.")
         return StatusText("good", "info", headline, reason)
     reason = translate("where", "As far as is known, the server has no verified copy.")
-    return StatusText("problem", "warning", headline, _tell_outcome(status) or reason)
+    return StatusText("problem", "warning", headline, _outcome_text(status) or reason)
 
 
 def _judge_file(status: FileStatus) -> StatusText:
     safety = status.safety
     if safety is FileSafety.VERIFIED:
-        headline = translate("where", "It was safe when the server was last asked")
-        reason = translate("where", "Only a fresh check tells whether you may delete it.")
+        headline = translate("where", "It was safe when the server was last checked")
+        reason = translate("where", "Use Check now to find out whether you may delete it.")
         return StatusText("waiting", "info", headline, reason)
     headlines = {
         FileSafety.CHANGED: translate("where", "No: it has changed since it was sent"),
         FileSafety.UNCERTAIN: translate("where", "No: it may have changed since it was verified"),
         FileSafety.PENDING: translate("where", "No: the server has not verified it yet"),
         FileSafety.UNSENT: translate("where", "No: it is not on the server"),
-        FileSafety.UNREADABLE: translate("where", "It cannot be looked at now"),
+        FileSafety.UNREADABLE: translate("where", "It cannot be read now"),
     }
     if status.entry and status.entry.state is EntryState.CHANGED:
         headlines[safety] = translate("where", "No: the server has an earlier version")
     reasons = {
-        FileSafety.CHANGED: translate("where", "The next run sends it as it is now."),
+        FileSafety.CHANGED: translate("where", "The next run sends the current version."),
         FileSafety.UNCERTAIN: translate(
-            "where", "The next run checks it, and sends it if it is another file now."
+            "where", "The next run checks it, and sends it if it has changed."
         ),
         FileSafety.UNREADABLE: translate(
             "where", "Check that its drive is connected, and that you may read it."
         ),
     }
-    reason = _tell_outcome(status) or reasons.get(safety, "")
+    reason = _outcome_text(status) or reasons.get(safety, "")
     return StatusText("problem", "error", headlines[safety], reason)
 
 
-def _tell_outcome(status: PathStatus) -> str:
-    return _tell_problem(status.outcome) if status.outcome else ""
+def _outcome_text(status: PathStatus) -> str:
+    return _problem_text(status.outcome) if status.outcome else ""
 
 
 def _judge_folder(status: FolderStatus) -> StatusText:
     left = status.known.files - status.verified.files
     if left:
-        headline = translate("where", "No: %Ln file(s) of it are not safe yet", None, left)
-        reason = translate("where", "Those that are can be freed; a check tells which.")
+        headline = translate("where", "No: %Ln file(s) in it are not safe yet", None, left)
+        reason = translate("where", "Use Check now to find out which of the others you may delete.")
         return StatusText("problem", "error", headline, reason)
     headline = translate(
-        "where", "All files that runs have found in it were safe when the server was last asked"
+        "where", "All files that runs found in it were safe when the server was last checked"
     )
-    reason = translate("where", "Only a fresh check tells whether you may delete it.")
+    reason = translate("where", "Use Check now to find out whether you may delete it.")
     return StatusText("waiting", "info", headline, reason)
 
 
-def tell_checked(fates: CleanupResults) -> StatusText:
-    """Return what a fresh check says: the only yes that there is."""
-    asked = texts.moment(datetime.now(tz=UTC))
-    if not fates.freed and not fates.kept:
+def describe_check(results: CleanupResults) -> StatusText:
+    """Return whether the files of a new check may be deleted; only this can be a yes."""
+    checked_at = texts.moment(datetime.now(tz=UTC))
+    if not results.freed and not results.kept:
         return StatusText("problem", "warning", translate("where", "There are no files in it"))
-    if fates.kept:
-        return _tell_kept(fates)
-    if len(fates.freed) == 1:
+    if results.kept:
+        return _describe_kept(results)
+    if len(results.freed) == 1:
         headline = translate("where", "Yes, you may delete it")
         reason = translate(
             "where",
             "The server has a verified copy with the same size and checksum, and the local file "
-            "was read once more (%1). Free space has the server verify its copy again before it "
+            "was read again (%1). Free space lets the server verify its copy again before it "
             "deletes.",
         )
     else:
-        count = len(fates.freed)
+        count = len(results.freed)
         headline = translate("where", "Yes, you may delete all %Ln file(s)", None, count)
         reason = translate(
             "where",
             "The server has a verified copy of each, with the same size and checksum, and the "
-            "local files were read once more (%1). Free space has the server verify its copies "
+            "local files were read again (%1). Free space lets the server verify its copies "
             "again before it deletes.",
         )
-    return StatusText("good", "check", headline, reason.replace("%1", asked))
+    return StatusText("good", "check", headline, reason.replace("%1", checked_at))
 
 
-def _tell_kept(fates: CleanupResults) -> StatusText:
-    first = fates.kept[0]
+def _describe_kept(results: CleanupResults) -> StatusText:
+    first = results.kept[0]
     why = texts.plain(" ".join(filter(None, first.problem[1:])))
-    if not fates.freed and len(fates.kept) == 1:
+    if not results.freed and len(results.kept) == 1:
         return StatusText("problem", "error", translate("where", "No: keep it"), why)
-    headline = translate("where", "No: %Ln file(s) have to stay", None, len(fates.kept))
+    headline = translate("where", "No: %Ln file(s) must be kept", None, len(results.kept))
     text = translate(
-        "where", "%Ln file(s) may go. The first that stays is %1: %2", None, len(fates.freed)
+        "where",
+        "%Ln file(s) can be deleted. The first one to keep is %1: %2",
+        None,
+        len(results.freed),
     )
     return StatusText(
         "problem", "error", headline, text.replace("%1", texts.plain(first.key)).replace("%2", why)
     )
 
 
-def tell_fate(fate: DeletedFile | KeptFile) -> str:
-    """Return why a file stays, or nothing."""
-    return texts.plain(fate.problem.message) if isinstance(fate, KeptFile) else ""
+def keep_reason(result: DeletedFile | KeptFile) -> str:
+    """Return why a file is kept; empty if it is not."""
+    return texts.plain(result.problem.message) if isinstance(result, KeptFile) else ""
 
 
-SIDE = 1.3  # the mark's height in lines of text
+MARK_SCALE = 1.3  # the mark's height in lines of text
 
 
 class Timeline(QWidget):
-    """Shows steps, the first on top."""
+    """A list of steps, the first on top."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -279,7 +282,7 @@ class Timeline(QWidget):
         self._grid.setColumnStretch(2, 1)
 
     def show_steps(self, steps: Sequence[TimelineStep]) -> None:
-        """Show these steps in place of those before."""
+        """Replace the displayed steps."""
         for widget in self._rows:
             self._grid.removeWidget(widget)
             widget.hide()
@@ -311,7 +314,7 @@ class Timeline(QWidget):
 
 
 class _Mark(QWidget):
-    """The mark of one step on the line that joins all of them."""
+    """The mark of one step on the line that connects all steps."""
 
     def __init__(self, step: TimelineStep, parent: QWidget) -> None:
         super().__init__(parent)
@@ -323,12 +326,12 @@ class _Mark(QWidget):
 
     def sizeHint(self) -> QSize:
         height = self.fontMetrics().height()
-        return QSize(round(height * SIDE), round(height * 2.2))
+        return QSize(round(height * MARK_SCALE), round(height * 2.2))
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        side = min(self.width(), round(self.fontMetrics().height() * SIDE))
+        side = min(self.width(), round(self.fontMetrics().height() * MARK_SCALE))
         middle = QPointF(self.width() / 2, self.height() / 2)
         if self.above is not None:
             self._draw_line(painter, QPointF(middle.x(), 0), middle - QPointF(0, side * 0.6))
@@ -357,7 +360,7 @@ TITLE = 1.4
 
 
 class StatusCard(QFrame):
-    """Says whether it may be deleted, with what to do about that."""
+    """Whether the file may be deleted, with the available actions."""
 
     check_wanted = Signal()
     free_wanted = Signal()
@@ -365,7 +368,7 @@ class StatusCard(QFrame):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._question = PlainLabel(self.tr("May I delete it?"), self)
-        self._shape = IconLabel(ICON_SCALE, self)
+        self._icon = IconLabel(ICON_SCALE, self)
         self._headline = PlainLabel("", self)
         self._reason = PlainLabel("", self)
         self._check = QPushButton(icon("server"), self.tr("Check now"), self)
@@ -377,19 +380,19 @@ class StatusCard(QFrame):
 
     @property
     def verdict(self) -> StatusText:
-        """What is said."""
+        """The displayed verdict."""
         return self._verdict
 
     def show_verdict(self, verdict: StatusText) -> None:
-        """Say this."""
+        """Show this verdict."""
         self._verdict = verdict
-        self._shape.show_icon(icon(verdict.icon, verdict.status))
+        self._icon.show_icon(icon(verdict.icon, verdict.status))
         self._headline.setText(verdict.headline)
         self._reason.setText(verdict.reason)
         self._reason.setVisible(bool(verdict.reason))
 
     def allow(self, *, check: bool) -> None:
-        """Enable querying the server if there is something to query."""
+        """Enable or disable the actions, which query the server."""
         self._check.setEnabled(check)
         self._free.setEnabled(check)
 
@@ -411,7 +414,7 @@ class StatusCard(QFrame):
         layout.setHorizontalSpacing(self.fontMetrics().height())
         layout.setVerticalSpacing(self.fontMetrics().height() // 2)
         layout.addWidget(self._question, 0, 1)
-        layout.addWidget(self._shape, 1, 0, 2, 1, Qt.AlignmentFlag.AlignTop)
+        layout.addWidget(self._icon, 1, 0, 2, 1, Qt.AlignmentFlag.AlignTop)
         layout.addWidget(self._headline, 1, 1)
         layout.addWidget(self._reason, 2, 1)
         layout.addLayout(buttons, 3, 1)
@@ -419,7 +422,7 @@ class StatusCard(QFrame):
 
 
 class StatusView(QWidget):
-    """Shows what is known of one file or folder."""
+    """Shows the status of one file or folder."""
 
     check_wanted = Signal()
     free_wanted = Signal()
@@ -430,10 +433,10 @@ class StatusView(QWidget):
         super().__init__(parent)
         self._status: PathStatus | None = None
         self._name = PlainLabel("", self)
-        self._place = PlainLabel("", self)
+        self._folder_label = PlainLabel("", self)
         self._steps = Timeline(self)
-        self._sums = PlainLabel("", self)
-        self._sum = PlainLabel("", self)
+        self._state_counts = PlainLabel("", self)
+        self._facts = PlainLabel("", self)
         self._page = QPushButton(icon("open"), self.tr("Open on the server"), self)
         self._folder = QPushButton(icon("folder"), self.tr("Open folder"), self)
         self._copy = QPushButton(icon("copy"), self.tr("Copy checksum"), self)
@@ -443,67 +446,67 @@ class StatusView(QWidget):
 
     @property
     def status(self) -> PathStatus | None:
-        """What is shown."""
+        """The displayed status."""
         return self._status
 
     def show_status(self, status: PathStatus) -> None:
-        """Show this in place of what was shown."""
+        """Replace the displayed status."""
         self._status = status
         self._name.setText(texts.plain(status.path.name or str(status.path)))
-        self._place.setText(texts.plain(os.fsencode(status.path.parent)))
+        self._folder_label.setText(texts.plain(os.fsencode(status.path.parent)))
         self._page.setVisible(bool(status.web))
         self._folder.setEnabled(status.path.parent.is_absolute())
         if isinstance(status, FileStatus):
             self._show_file(status)
         else:
             self._show_folder(status)
-        self.card.show_verdict(judge(status))
+        self.card.show_verdict(judge_deletion(status))
         self.card.allow(check=status.unknown is None and _is_here(status))
 
     def _show_file(self, status: FileStatus) -> None:
         entry = status.entry
         self._steps.show_steps(list_steps(status))
         self._steps.show()
-        # What was sent before has another checksum than the file that is shown.
+        # The checksum is that of an earlier version, not of the displayed file.
         other = status.safety in (FileSafety.CHANGED, FileSafety.UNCERTAIN)
         checksum = entry.checksum if entry and not other else ""
         facts = [texts.size(status.size)]
         facts += [self.tr("MD5 %1").replace("%1", checksum)] if checksum else []
-        self._sum.setText(" · ".join(facts))
+        self._facts.setText(" · ".join(facts))
         self._copy.setVisible(bool(checksum))
-        self._sums.hide()
+        self._state_counts.hide()
 
     def _show_folder(self, status: FolderStatus) -> None:
         self._steps.hide()
         self._copy.hide()
         known = status.known
-        self._sum.setText(
+        self._facts.setText(
             self.tr("%Ln file(s), %1", "", known.files).replace("%1", texts.size(known.bytes))
         )
-        told = {
+        words = {
             "verified": self.tr("verified by the server"),
             "staged": self.tr("sent"),
             "registered": self.tr("registered"),
             "repaired": self.tr("being replaced"),
             "found": self.tr("found, not sent yet"),
-            "changed": self.tr("changed here, not there"),
+            "changed": self.tr("changed on this computer only"),
             "waiting": self.tr("waiting"),
             "skipped": self.tr("left out"),
             "failed": self.tr("failed"),
         }
         lines = [
-            f"{texts.count(amount.files)} {told.get(state, state)} ({texts.size(amount.bytes)})"
+            f"{texts.count(amount.files)} {words.get(state, state)} ({texts.size(amount.bytes)})"
             for state, amount in status.states.items()
         ]
-        self._sums.setText("\n".join(lines))
-        self._sums.setVisible(bool(lines))
+        self._state_counts.setText("\n".join(lines))
+        self._state_counts.setVisible(bool(lines))
 
     def _lay_out(self) -> None:
         self._name.scale(TITLE, bold=True)
-        for label in (self._name, self._place, self._sum):
+        for label in (self._name, self._folder_label, self._facts):
             label.setWordWrap(True)
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self._place.setForegroundRole(self.palette().ColorRole.PlaceholderText)
+        self._folder_label.setForegroundRole(self.palette().ColorRole.PlaceholderText)
         buttons = QHBoxLayout()
         buttons.setSpacing(self.fontMetrics().height() // 2)
         for button in (self._page, self._folder, self._copy):
@@ -512,12 +515,12 @@ class StatusView(QWidget):
         gap = self.fontMetrics().height()
         layout = QVBoxLayout(self)
         layout.addWidget(self._name)
-        layout.addWidget(self._place)
+        layout.addWidget(self._folder_label)
         layout.addSpacing(gap // 2)
         layout.addWidget(self._steps)
         layout.addSpacing(gap // 2)
-        layout.addWidget(self._sum)
-        layout.addWidget(self._sums)
+        layout.addWidget(self._facts)
+        layout.addWidget(self._state_counts)
         layout.addSpacing(gap // 2)
         layout.addLayout(buttons)
         layout.addSpacing(gap)
