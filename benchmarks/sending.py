@@ -104,7 +104,7 @@ def _payloads(plan: dict[str, Any]) -> Iterator[Any]:
 
 
 def _look(root: str, path: str) -> Any:
-    from mydata_like.core.model import LocalFile
+    from mydata_like.core.local_files import LocalFile
 
     file = Path(root, path)
     found = file.stat()

@@ -4,7 +4,7 @@ import hashlib
 import os
 from pathlib import Path
 
-from mydata_like.core.model import ArchiveMember, LocalFile
+from mydata_like.core.local_files import ArchiveMember, LocalFile
 from mydata_like.transfer.archive_writer import ArchiveSource
 from tests.settled import settle
 

@@ -24,7 +24,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mydata_like.core.deletion import DeletedFile, KeptFile
-from mydata_like.core.model import DatafileId, DatasetId, LocalFile
+from mydata_like.core.local_files import LocalFile
+from mydata_like.core.model import DatafileId, DatasetId
 from mydata_like.demo.middleware import EMPTY_LIST, Cached, Fault
 from mydata_like.transfer.archive_writer import ArchiveMember
 from tests.archives import write

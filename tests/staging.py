@@ -4,7 +4,8 @@ import os
 from pathlib import Path
 
 from mydata_like.core.events import Event
-from mydata_like.core.model import Dataset, DatasetId, FileToSend, LocalFile, Payload, StagingArea
+from mydata_like.core.local_files import LocalFile
+from mydata_like.core.model import Dataset, DatasetId, FileToSend, Payload, StagingArea
 from mydata_like.demo.ssh_servers import PrivateSshd
 from mydata_like.settings.schema import Transfer
 from mydata_like.ssh.keys import create_key

@@ -9,6 +9,7 @@ import ast
 import io
 import re
 import sys
+import textwrap
 import tokenize
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
@@ -18,6 +19,7 @@ from pathlib import Path
 
 PACKAGE = "mydata_like"
 ROOT = Path(__file__).parents[1]
+LINE_LENGTH = 100
 LIST_BEGINS = "<!-- Made by `make pages` from the docstrings of all modules. -->\n"
 LIST_ENDS = "<!-- The end of what is made. -->\n"
 # What makes a comment's claim about a library or a standard checkable.
@@ -73,6 +75,14 @@ class Module:
         """Return the number of lines that import something."""
         return sum(
             (node.end_lineno or node.lineno) - node.lineno + 1
+            for node in ast.walk(self.tree)
+            if isinstance(node, ast.Import | ast.ImportFrom)
+        )
+
+    def count_wrapped_imports(self) -> int:
+        """Return the same number if the names of an import were wrapped, not one on each line."""
+        return sum(
+            len(textwrap.wrap(ast.unparse(node), LINE_LENGTH))
             for node in ast.walk(self.tree)
             if isinstance(node, ast.Import | ast.ImportFrom)
         )
@@ -157,13 +167,16 @@ class Structure:
         evidence = sum(
             bool(EVIDENCE.search(text)) for module in modules for text in module.comments()
         )
+        imports = sum(module.count_imports() for module in modules)
+        wrapped = sum(module.count_wrapped_imports() for module in modules)
+        written = sum(not module.is_package for module in modules)
         yield "modules", f"{len(modules)}"
+        yield "modules that are no package", f"{written}"
         yield "lines", f"{lines:,}"
+        yield "lines for each of these modules", f"{lines / written:.0f}"
         yield "lines of code", f"{sum(module.count_code() for module in modules):,}"
-        yield (
-            "lines that import",
-            f"{sum(module.count_imports() for module in modules) / lines:.1%}",
-        )
+        yield "lines that import", f"{imports / lines:.1%}"
+        yield "the same, names wrapped", f"{wrapped / (lines - imports + wrapped):.1%}"
         yield "import depth", f"{self.measure_depth()}"
         yield "circles of imports", f"{len(self.find_circles())}"
         yield "words of the vocabulary", f"{len(self.vocabulary)}"

@@ -14,7 +14,8 @@ from mydata_like.app.settings_service import find_places, find_state, prepare_pl
 from mydata_like.app.staging_service import list_endpoints, open_approval_request, open_transport
 from mydata_like.core.errors import AccessDeniedError, NotApprovedError, UploaderError
 from mydata_like.core.formatting import format_size
-from mydata_like.core.model import Dataset, DatasetId, FileToSend, LocalFile, Payload, StagingArea
+from mydata_like.core.local_files import LocalFile
+from mydata_like.core.model import Dataset, DatasetId, FileToSend, Payload, StagingArea
 from mydata_like.core.ports import CancelSignal, SentFile, Transport
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.settings.atomic_write import write_private

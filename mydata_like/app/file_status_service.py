@@ -36,7 +36,7 @@ from mydata_like.core.file_status import (
     choose_evidence,
     compare,
 )
-from mydata_like.core.model import bounded_ns
+from mydata_like.core.local_files import bounded_ns
 from mydata_like.core.openat import is_link
 from mydata_like.engine.data_root import Links, Root
 from mydata_like.hostos.lock import find_shards

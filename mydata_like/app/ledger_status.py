@@ -131,13 +131,13 @@ def read_ledger_state(settings: Settings, places: StatePaths, clock: Clock) -> L
     ledger = SqliteLedger.open_to_read(ledger_file(settings, places, root), root, clock)
     if ledger is None:
         return LedgerState(
-            running=is_locked(state, root, clock),
+            running=is_locked(state, root),
             at_risk=_add_risks([shard.at_risk for shard in shards]),
             data_problem=find_data_problem(root, state, None),
             shards=shards,
         )
     with ledger:
-        running, runs = _find_runs(ledger, state, root, clock)
+        running, runs = _find_runs(ledger, state, root)
         at_work = runs[:1] if running and runs and runs[0].finished is None else ()
         ended = runs[len(at_work) :]
         whole = next((past for past in ended if past.finished and not _is_partial(past)), None)
@@ -174,7 +174,7 @@ def find_data_problem(root: bytes, state: Path, ledger: SqliteLedger | None) -> 
 
 
 def _find_runs(
-    ledger: SqliteLedger, state: Path, root: bytes, clock: Clock
+    ledger: SqliteLedger, state: Path, root: bytes
 ) -> tuple[bool, tuple[PastRunRow, ...]]:
     """Return whether a run is in progress, and the latest runs.
 
@@ -182,7 +182,7 @@ def _find_runs(
     still has no end after the lock was found free.
     """
     runs = tuple(ledger.find_runs(RUNS_LOOKED_AT))
-    running = is_locked(state, root, clock)
+    running = is_locked(state, root)
     if running or not runs or runs[0].finished is not None:
         return running, runs
     first = runs[0].run
@@ -221,7 +221,7 @@ def _look_at_shards(settings: Settings, places: StatePaths, clock: Clock) -> Ite
             with ledger:
                 last = next(iter(ledger.find_runs(1)), None)
                 at_risk = ledger.measure_risk()
-            yield ShardState(str(shard), is_locked(state, root, clock, shard), last, at_risk)
+            yield ShardState(str(shard), is_locked(state, root, shard), last, at_risk)
 
 
 def _risks_since(whole: PastRunRow | None, shards: Sequence[ShardState]) -> list[AtRisk]:
@@ -292,7 +292,7 @@ def look_at_state(
     return StatusReport(
         **{field.name: getattr(found, field.name) for field in fields(found)},
         missing=missing,
-        watched=is_watched(find_state(settings, places), clock),
+        watched=is_watched(find_state(settings, places)),
         awaited=load_approval(approval_file(settings, places)).awaited,
         heartbeat=load_record(heartbeat_file(settings, places), Heartbeat),
         set_by_server=decisions,

@@ -27,7 +27,8 @@ from mydata_like.core.extra_sources import (
     lies_in,
 )
 from mydata_like.core.formatting import format_path
-from mydata_like.core.model import Entry, EntryState, FileGroup, LocalFile
+from mydata_like.core.local_files import LocalFile
+from mydata_like.core.model import Entry, EntryState, FileGroup
 from mydata_like.core.ports import CancelSignal
 from mydata_like.engine.scan import Scan
 from mydata_like.engine.source_store import check_source

@@ -5,16 +5,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol, Self
 
-from mydata_like.core.model import (
-    ArchiveMember,
-    DatafileId,
-    DatasetId,
-    Entry,
-    EntryState,
-    FileToSend,
-    LocalFile,
-    signed,
-)
+from mydata_like.core.local_files import ArchiveMember, LocalFile, signed
+from mydata_like.core.model import DatafileId, DatasetId, Entry, EntryState, FileToSend
 
 
 class Indexed(NamedTuple):

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple, Self, get_args
 
 from mydata_like.core.errors import Problem
 from mydata_like.core.formatting import format_path
-from mydata_like.core.model import LocalFile
+from mydata_like.core.local_files import LocalFile
 from mydata_like.core.parsing import parse_moment
 
 

@@ -17,6 +17,7 @@ from mydata_like.core.archives import ArchiveRecord
 from mydata_like.core.channel_time import TimeByCause
 from mydata_like.core.errors import Problem
 from mydata_like.core.events import Event
+from mydata_like.core.local_files import LocalFile, Reading
 from mydata_like.core.model import (
     Datafile,
     DatafileId,
@@ -31,11 +32,9 @@ from mydata_like.core.model import (
     FileToSend,
     Group,
     InstrumentRecord,
-    LocalFile,
     NewestDatafile,
     OpenFiles,
     Payload,
-    Reading,
     Registration,
     Replacement,
     User,

@@ -4,14 +4,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from mydata_like.core.archives import archive_name, archive_path, member_name
+from mydata_like.core.local_files import ArchiveMember, LocalFile
 from mydata_like.core.model import (
-    ArchiveMember,
     CheckedGroup,
     Dataset,
     DatasetFolder,
     DatasetId,
     FileToSend,
-    LocalFile,
     Registered,
     Staged,
 )

@@ -9,7 +9,8 @@ from typing import Final, Protocol
 
 from mydata_like.core.errors import SettingsError
 from mydata_like.core.formatting import format_path
-from mydata_like.core.model import FileGroup, LocalFile
+from mydata_like.core.local_files import LocalFile
+from mydata_like.core.model import FileGroup
 from mydata_like.core.parsing import parse_json
 from mydata_like.engine.data_root import status_of
 

@@ -15,8 +15,8 @@ from mydata_like.core.events import (
     FolderFailed,
     FolderSkipped,
 )
+from mydata_like.core.local_files import ArchiveMember, LocalFile
 from mydata_like.core.model import (
-    ArchiveMember,
     CheckedGroup,
     Comparison,
     Datafile,
@@ -25,7 +25,6 @@ from mydata_like.core.model import (
     EntryState,
     FileGroup,
     FileToSend,
-    LocalFile,
     Match,
     Registered,
     Staged,

@@ -5,13 +5,13 @@ from contextlib import contextmanager
 
 from mydata_like.core.errors import Cancelled, FileChangedError, Problem
 from mydata_like.core.events import FileFailed, FileVerified, FileWaiting, FileWanted
+from mydata_like.core.local_files import LocalFile
 from mydata_like.core.model import (
     CheckedGroup,
     Comparison,
     Entry,
     EntryState,
     FileToSend,
-    LocalFile,
     Registered,
 )
 from mydata_like.core.ports import Emit, FileChecksum, Ledger

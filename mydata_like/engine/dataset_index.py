@@ -17,6 +17,7 @@ from mydata_like.core.archives import (
 )
 from mydata_like.core.errors import ArchiveError, Problem, RejectedError
 from mydata_like.core.events import Notice
+from mydata_like.core.local_files import LocalFile
 from mydata_like.core.model import (
     LOST,
     Datafile,
@@ -24,7 +25,6 @@ from mydata_like.core.model import (
     DatasetId,
     Entry,
     EntryState,
-    LocalFile,
     NewestDatafile,
     Replica,
 )

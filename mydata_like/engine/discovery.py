@@ -6,12 +6,12 @@ from datetime import datetime
 from typing import Final, Protocol
 
 from mydata_like.core.errors import Cancelled, UploaderError
+from mydata_like.core.local_files import LocalFile
 from mydata_like.core.model import (
     CheckedGroup,
     FileGroup,
     FileToSend,
     FolderSums,
-    LocalFile,
     OpenFiles,
     Registered,
     Staged,

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, Protocol
 
 from mydata_like.core.events import RunScheduled
 from mydata_like.core.ports import CancelSignal, Clock, Emit
-from mydata_like.engine.pipeline import CancelFlag
+from mydata_like.engine.pipeline import CancelFlag, Lock
 from mydata_like.settings.schedule_section import WEEKDAYS, Schedule
 
 _DAY: Final = datetime.timedelta(days=1)
@@ -384,20 +384,23 @@ class RunRequests:
     def __init__(self, cancel: CancelFlag) -> None:
         self._cancel = cancel
         self._signal = cancel.part()
+        self._lock = Lock()
         self._start = ""
         self._only = ""  # the one folder of a requested run
         self._leaving = False
 
     def start(self, *, alone: bool = False) -> None:
         """Request a run now; with `alone`, a run over the added sources only."""
-        self._start = self._start or SOURCE if alone else "person"
+        with self._lock:
+            self._start = self._start or SOURCE if alone else "person"
         self._signal.set("run requested")
 
     def start_only(self, folder: str) -> None:
         """Request a run over one folder now; requests for two folders become one full run."""
-        another = self._start == FOLDER and self._only != folder
-        self._start = "person" if another or self._start == "person" else FOLDER
-        self._only = folder
+        with self._lock:
+            another = self._start == FOLDER and self._only != folder
+            self._start = "person" if another or self._start == "person" else FOLDER
+            self._only = folder
         self._signal.set("run requested")
 
     @property
@@ -414,7 +417,8 @@ class RunRequests:
         """Return the run that was requested since the last call; empty for none."""
         if self._signal.is_set() and not self._leaving:
             self._signal = self._cancel.part()  # before the request is read, so that none is lost
-        wished, self._start = self._start, ""
+        with self._lock:
+            wished, self._start = self._start, ""
         return wished
 
     def is_set(self) -> bool:

@@ -13,7 +13,8 @@ from mydata_like.core.events import (
     TransferRetried,
     TransferStarted,
 )
-from mydata_like.core.model import EntryState, FileToSend, LocalFile, Payload, Registered, Staged
+from mydata_like.core.local_files import LocalFile
+from mydata_like.core.model import EntryState, FileToSend, Payload, Registered, Staged
 from mydata_like.core.ports import Channel, SentFile, UnsentFile
 from mydata_like.engine.outcome_recorder import LedgerStep, record_staged
 from mydata_like.engine.pipeline import StageInput

@@ -7,7 +7,8 @@ from typing import NamedTuple
 from mydata_like.core.errors import Problem, TransientError
 from mydata_like.core.events import FileRetried
 from mydata_like.core.formatting import format_path
-from mydata_like.core.model import FileToSend, LocalFile, Payload
+from mydata_like.core.local_files import LocalFile
+from mydata_like.core.model import FileToSend, Payload
 from mydata_like.core.ports import Channel, Emit
 from mydata_like.engine.pipeline import Lock
 

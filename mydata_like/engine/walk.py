@@ -20,7 +20,8 @@ from mydata_like.core.events import (
     FolderSkipped,
 )
 from mydata_like.core.formatting import format_path
-from mydata_like.core.model import DatasetFolder, FileGroup, LocalFile, bounded_ns
+from mydata_like.core.local_files import LocalFile, bounded_ns
+from mydata_like.core.model import DatasetFolder, FileGroup
 from mydata_like.core.openat import OpenFolder, join, look
 from mydata_like.core.patterns import PathPatterns
 from mydata_like.core.ports import CancelSignal, Clock, Emit

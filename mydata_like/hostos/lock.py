@@ -15,7 +15,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, NamedTuple, Self
@@ -321,7 +321,7 @@ LOCAL: Final = frozenset(
         *("apfs", "hfs", "ufs"),
     )
 )
-PROBE_TIMEOUT = 1.0  # seconds; other processes may be testing the same lock
+TEST_TIMEOUT = 0.5  # seconds; another process may be testing the same lock
 
 
 def is_local(directory: bytes) -> bool:
@@ -356,7 +356,7 @@ def lock_data_directory(
     with _hold(_of(note, shard), _describe_run(name, shard), clock):
         # Ours is held before we check: of two concurrent runs, at least one sees the other.
         for other in _find_overlapping(note, shard):
-            with _hold(_of(note, other), _describe_run(name, other), clock, PROBE_TIMEOUT):
+            with _hold(_of(note, other), _describe_run(name, other), clock):
                 pass
         lease = Lease(data_directory, shard, LockHolder.here(clock))
         with _directory_locked(data_directory, shard, lease) as locked:
@@ -451,24 +451,14 @@ def find_shards(state: Path) -> list[Shard]:
     return sorted(shards, key=lambda shard: (shard.total, shard.number))
 
 
-def is_locked(state: Path, data_directory: bytes, clock: Clock, shard: Shard = WHOLE) -> bool:
+def is_locked(state: Path, data_directory: bytes, shard: Shard = WHOLE) -> bool:
     """Return whether a run is in progress on the data directory or a shard, without blocking it."""
-    note = _of(_note_file(state, data_directory), shard)
-    return note.exists() and _is_held(_hold(note, "", clock))
+    return _is_held(_of(_note_file(state, data_directory), shard))
 
 
-def is_watched(state: Path, clock: Clock) -> bool:
+def is_watched(state: Path) -> bool:
     """Return whether a watch is running, without blocking it."""
-    return (state / WATCH_NOTE).exists() and _is_held(lock_watch(state, clock))
-
-
-def _is_held(lock: AbstractContextManager[None]) -> bool:
-    """Return whether a lock is held; its note alone may be from a killed holder."""
-    try:
-        with lock:
-            return False
-    except AlreadyRunningError:
-        return True
+    return _is_held(state / WATCH_NOTE)
 
 
 @contextmanager
@@ -485,29 +475,56 @@ def _note_file(state: Path, data_directory: bytes) -> Path:
 
 
 @contextmanager
-def _hold(note: Path, what: str, clock: Clock, timeout: float = 0.0) -> Iterator[None]:
-    state = note.parent
-    file = note.with_suffix(".lock")
-    lock = FileLock(file, timeout=timeout, mode=PRIVATE_FILE)
-    for one in (file, note):
-        require_plain(one)
+def _hold(note: Path, what: str, clock: Clock) -> Iterator[None]:
+    """Hold a lock; the note exists while it is held, and after its holder was killed."""
     try:
-        ensure_folder(state)
-        lock.acquire()
+        lock = _acquire(note, TEST_TIMEOUT)
     except Timeout:
         raise _already_running(f"{what}{_describe_holder(note)}") from None
-    except (OSError, NotImplementedError) as error:
-        raise RunError(
-            f"No lock can be created in {state}: {error}.",
-            hint="Choose a folder on a local disk in advanced.state_directory.",
-            code="lock.failed",
-        ) from error
     try:
         _write_note(note, clock)
         yield
-        note.unlink(missing_ok=True)
     finally:
-        lock.release()
+        _release(lock, note)
+
+
+def _is_held(note: Path) -> bool:
+    """Return whether a lock is held; its note alone may be from a killed holder."""
+    if not note.exists():
+        return False
+    try:
+        lock = _acquire(note, timeout=0.0)
+    except Timeout:
+        return True
+    _release(lock, note)
+    return False
+
+
+def _acquire(note: Path, timeout: float) -> FileLock:
+    """Acquire the lock next to a note; raises `Timeout`, or `RunError` if it cannot exist."""
+    file = note.with_suffix(".lock")
+    for one in (file, note):
+        require_plain(one)
+    lock = FileLock(file, timeout=timeout, mode=PRIVATE_FILE)
+    try:
+        ensure_folder(note.parent)
+        lock.acquire(poll_interval=0.01)
+    except Timeout:
+        raise
+    except (OSError, NotImplementedError) as error:
+        raise RunError(
+            f"No lock can be created in {note.parent}: {error}.",
+            hint="Choose a folder on a local disk in advanced.state_directory.",
+            code="lock.failed",
+        ) from error
+    return lock
+
+
+def _release(lock: FileLock, note: Path) -> None:
+    """Release a lock; without a note, no one needs to test it."""
+    with suppress(OSError):
+        note.unlink()
+    lock.release()
 
 
 def _write_note(note: Path, clock: Clock) -> None:

@@ -20,7 +20,8 @@ from typing import Final, NamedTuple, Self
 from mydata_like.core.deletion import CleanupCandidate
 from mydata_like.core.errors import Cancelled, FileChangedError, Problem, RunError, SettingsError
 from mydata_like.core.formatting import format_path
-from mydata_like.core.model import Entry, bounded_ns
+from mydata_like.core.local_files import bounded_ns
+from mydata_like.core.model import Entry
 from mydata_like.core.openat import FOLDER, NO_LINK, open_at
 from mydata_like.core.ports import CancelSignal
 

@@ -16,6 +16,7 @@ from typing import Any, Self
 from mydata_like.core.archives import ArchiveRecord
 from mydata_like.core.errors import Problem
 from mydata_like.core.extra_sources import Destination, ExtraSource, KnownSource
+from mydata_like.core.local_files import LocalFile, signed
 from mydata_like.core.model import (
     NO_RISK,
     UNSENT,
@@ -26,12 +27,10 @@ from mydata_like.core.model import (
     Entry,
     EntryState,
     FolderSums,
-    LocalFile,
     NewestDatafile,
     OpenFiles,
     Outcome,
     Replacement,
-    signed,
 )
 from mydata_like.core.ports import Clock
 from mydata_like.ledger import ledger_file, sql

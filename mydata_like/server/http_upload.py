@@ -25,7 +25,8 @@ from mydata_like.core.errors import (
 )
 from mydata_like.core.events import ChannelChanged
 from mydata_like.core.formatting import format_path
-from mydata_like.core.model import Datafile, DatasetId, FileToSend, Payload, Reading, Replacement
+from mydata_like.core.local_files import Reading
+from mydata_like.core.model import Datafile, DatasetId, FileToSend, Payload, Replacement
 from mydata_like.core.ports import Emit, Progress, SentFile, UnsentFile
 from mydata_like.core.token_bucket import TokenBucket
 from mydata_like.server.client import ApiClient, Query

@@ -14,7 +14,8 @@ from tempfile import mkdtemp
 from typing import Final, NamedTuple
 
 from mydata_like.core.errors import TransientError, UploaderError
-from mydata_like.core.model import Dataset, DatasetId, FileToSend, LocalFile, Payload
+from mydata_like.core.local_files import LocalFile
+from mydata_like.core.model import Dataset, DatasetId, FileToSend, Payload
 from mydata_like.core.ports import Channel, SentFile, Transport, UnsentFile
 from mydata_like.settings.transfer_sections import Transfer
 from mydata_like.speedtest.flood_worker import FloodProgress

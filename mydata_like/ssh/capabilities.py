@@ -7,6 +7,7 @@ written below the staging area's location on it; what was written is removed aga
 import hashlib
 import io
 import os
+import re
 from contextlib import suppress
 from typing import Final, NamedTuple
 
@@ -22,6 +23,8 @@ _SAMPLE_NAME: Final = ".mydata-probe"
 _ANSWER: Final = 64 * 1024  # bytes of what a probe tells that are looked at
 _SAYING: Final = 200  # characters of what a host said that are passed on
 _MODE: Final = 0o2770
+LINE_END: Final = rb"(?:%b)[ \t\v\f]*(?:[\r\n]|\Z)"  # a pattern for words that end a line
+_FULL: Final = re.compile(LINE_END % b"No space left on device|Disk quota exceeded").search
 
 # What every login shell understands; all that varies comes through its input.
 _WAITING: Final = b"""exec sh -c 'IFS= read -r s && eval "$s"'"""
@@ -56,6 +59,21 @@ def quote(word: bytes) -> bytes:
     if b"\0" in word:
         raise ValueError("a remote word cannot hold NUL")
     return b"'" + word.replace(b"'", b"'\"'\"'") + b"'"
+
+
+def says_full(text: bytes) -> bool:
+    """Return whether a remote command reported that no space is left."""
+    return _FULL(text) is not None
+
+
+def check_space(text: bytes) -> None:
+    """Raise `StagingError` if a remote command reported that no space is left."""
+    if says_full(text):
+        raise StagingError(
+            "The staging area is full.",
+            hint="Sending resumes automatically when the server has space again.",
+            code="staging.full",
+        )
 
 
 def build_scp(location: bytes) -> bytes:
@@ -122,7 +140,9 @@ def _script(location: bytes, token: bytes, nonce: bytes) -> bytes:
         b'cd -- "$w" 2>/dev/null || { mkdir -p -m 2770 -- "$w" && cd -- "$w" || exit %d; }'
         % _NO_GROUND,
         b"d=./.mydata-probe-%b" % token,
-        b'mkdir -m 700 -- "$d" && printf x > "$d/x" || { rm -rf -- "$d"; exit %d; }' % _NO_FILES,
+        # The shell's own printf may not report why it failed: dash 0.5.12 prints "I/O error".
+        b'mkdir -m 700 -- "$d" && env printf x > "$d/x" || { rm -rf -- "$d"; exit %d; }'
+        % _NO_FILES,
         b'(cd "$d" && tar -x -o -f -) >/dev/null 2>&1',
         b'[ -f "$d/s" ] && set -- $(ls -ln "$d/s") && echo "extracted $5"',
         b'rm -rf -- "$d"',
@@ -215,7 +235,7 @@ def _probe_sftp(session: SshSession, location: bytes) -> HostCapabilities:
     except RejectedError as error:
         with suppress(RejectedError, TransientError):
             sftp.remove(part)  # its name is never used again
-        raise _no_files(location, error.message.encode()) from error
+        raise _no_files(location, error.message.rstrip(".").encode()) from error
     if size != len(_SAMPLE):
         raise _no_files(location, b"what was written is not there")
     return HostCapabilities("sftp", "SFTP takes files")
@@ -233,6 +253,8 @@ def _saying(finished: CommandResult, before: bytes = b"") -> str:
 
 
 def _no_files(location: bytes, said: bytes) -> StagingError:
+    """Return why a location takes no files; raise `StagingError` if it is full."""
+    check_space(said[:_ANSWER])
     words = b" ".join(said[:_ANSWER].split())
     reason = format_path(words)[:_SAYING].rstrip(".") or "no reason given"
     return StagingError(

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, Final, NamedTuple, Protocol, Self
 from mydata_like.core.archives import Indexed
 from mydata_like.core.errors import ArchiveError
 from mydata_like.core.formatting import format_path
-from mydata_like.core.model import ArchiveMember
+from mydata_like.core.local_files import ArchiveMember
 from mydata_like.core.parsing import parse_json
 from mydata_like.transfer.archive_writer import (
     INDEX_ENDING,

@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Final, NamedTuple, Self
 
 from mydata_like.core.errors import FileChangedError, Problem
-from mydata_like.core.model import ArchiveMember, LocalFile, Reading
+from mydata_like.core.local_files import ArchiveMember, LocalFile, Reading
 from mydata_like.core.openat import FolderCache
 from mydata_like.transfer import file_source, tar
 from mydata_like.transfer.file_source import (

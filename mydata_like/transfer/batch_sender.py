@@ -14,7 +14,13 @@ from typing import Final, NamedTuple
 from mydata_like.core.errors import FileChangedError, Problem, StagingError, TransientError
 from mydata_like.core.formatting import format_path
 from mydata_like.core.openat import FolderCache
-from mydata_like.ssh.capabilities import HostCapabilities, quote
+from mydata_like.ssh.capabilities import (
+    LINE_END,
+    HostCapabilities,
+    check_space,
+    quote,
+    says_full,
+)
 from mydata_like.ssh.dialing import MOST_OUTPUT
 from mydata_like.ssh.session import Stream
 from mydata_like.transfer import tar
@@ -42,7 +48,6 @@ _IN_ONE_GO: Final = {"gnu": b"-b 128"}
 # Ends well only where the marker was there to be removed; removes it whatever comes of tar.
 _TAKE_MARKER: Final = b" && exec rm -- %b 2>/dev/null; s=$?; rm -f -- %b; exit $s"
 
-_FULL: Final = (b"No space left on device", b"Disk quota exceeded")
 _DENIED: Final = (
     b"Permission denied",
     b"Operation not permitted",
@@ -52,9 +57,7 @@ _DENIED: Final = (
     b"Not a directory",
     b"Is a directory",
 )
-_ENDING: Final = rb"(?:%b)[ \t\v\f]*(?:[\r\n]|\Z)"  # of a line
-_SAYS_FULL: Final = re.compile(_ENDING % b"|".join(_FULL)).search
-_SAYS_DENIED: Final = re.compile(_ENDING % b"|".join(_DENIED)).search
+_SAYS_DENIED: Final = re.compile(LINE_END % b"|".join(_DENIED)).search
 # Beyond the names; a member that is named later is not proven, and sent again.
 _MOST_LINES: Final = 100_000
 _MOST_SAID: Final = 50  # lines of complaint about one member that are kept
@@ -106,7 +109,7 @@ def judge(names: Sequence[bytes], output: bytes, status: int | None, tar: str) -
         return all_proven(names)  # told at once
     named: list[int] = []
     said: dict[int, list[bytes]] = {}
-    may_be_full = _SAYS_FULL(output) is not None  # or a member has such a name
+    may_be_full = says_full(output)  # or a member has such a name
     for place, line in _sort(names, islice(_lines(output), len(names) + _MOST_LINES)):
         if line:
             if may_be_full:
@@ -151,16 +154,6 @@ def _sort(names: Sequence[bytes], lines: Iterable[bytes]) -> Iterator[tuple[int,
 def printed(name: bytes) -> bytes:
     """Return a name as GNU tar and bsdtar print it in the C locale."""
     return b"".join(map(_PRINTED.__getitem__, name))
-
-
-def check_space(text: bytes) -> None:
-    """Raise `StagingError` when the remote text says that there is no room left."""
-    if _SAYS_FULL(text):
-        raise StagingError(
-            "The staging area is full.",
-            hint="Sending resumes automatically when the server has space again.",
-            code="staging.full",
-        )
 
 
 def is_denied(text: bytes) -> bool:

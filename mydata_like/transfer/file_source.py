@@ -18,7 +18,7 @@ from typing import Final, Self
 
 from mydata_like.core.errors import FileChangedError
 from mydata_like.core.formatting import format_path
-from mydata_like.core.model import LocalFile, Reading, bounded_ns
+from mydata_like.core.local_files import LocalFile, Reading, bounded_ns
 from mydata_like.core.openat import NO_LINK, FolderCache
 from mydata_like.transfer.sparse import Extent, find_extents, zeros
 from mydata_like.transfer.worker_messages import Member

@@ -15,10 +15,10 @@ from contextlib import suppress
 from typing import Final
 
 from mydata_like.core.errors import FileChangedError, StagingError, TransientError
-from mydata_like.ssh.capabilities import build_scp
+from mydata_like.ssh.capabilities import build_scp, check_space
 from mydata_like.ssh.session import SshSession, Stream
 from mydata_like.transfer.archive_writer import ArchiveSource, open_content
-from mydata_like.transfer.batch_sender import check_space, describe
+from mydata_like.transfer.batch_sender import describe
 from mydata_like.transfer.file_replacement import missing
 from mydata_like.transfer.file_source import FileSource
 from mydata_like.transfer.sparse import zeros

@@ -10,9 +10,10 @@ from typing import Final
 
 from mydata_like.core.errors import FileChangedError, RejectedError, TransientError, UploaderError
 from mydata_like.core.openat import FolderCache
+from mydata_like.ssh.capabilities import check_space
 from mydata_like.ssh.session import SftpSession, SmallFile, SshSession
 from mydata_like.transfer.archive_writer import TINY, IndexLine, open_content, read_tiny
-from mydata_like.transfer.batch_sender import check_space, describe
+from mydata_like.transfer.batch_sender import describe
 from mydata_like.transfer.file_replacement import missing
 from mydata_like.transfer.multi_stream import BLOCK, LARGE, StreamLimit, StripedWriter
 from mydata_like.transfer.remote_shell import hold_back, part_name

@@ -24,11 +24,11 @@ from mydata_like.core.errors import (
     UploaderError,
 )
 from mydata_like.core.parsing import parse_count
-from mydata_like.ssh.capabilities import HostCapabilities, quote
+from mydata_like.ssh.capabilities import HostCapabilities, check_space, quote
 from mydata_like.ssh.session import CommandResult, Stream
 from mydata_like.transfer import tar
 from mydata_like.transfer.archive_writer import ArchiveSource, IndexLine, open_content
-from mydata_like.transfer.batch_sender import check_space, describe
+from mydata_like.transfer.batch_sender import describe
 from mydata_like.transfer.compression import NOT_UNPACKED, CompressedWriter, choose, excuse, unpack
 from mydata_like.transfer.file_source import FileSource, open_source
 from mydata_like.transfer.multi_stream import FAR, LARGE, StreamLimit, StripedWriter

@@ -22,7 +22,7 @@ from mydata_like.core.errors import (
     TransientError,
     UploaderError,
 )
-from mydata_like.core.model import ArchiveMember, Reading
+from mydata_like.core.local_files import ArchiveMember, Reading
 from mydata_like.ssh.capabilities import HostCapabilities
 from mydata_like.ssh.session import Endpoint
 

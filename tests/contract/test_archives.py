@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mydata_like.core.model import FileToSend, LocalFile, Payload
+from mydata_like.core.local_files import LocalFile
+from mydata_like.core.model import FileToSend, Payload
 from mydata_like.core.ports import SentFile
 from mydata_like.transfer.archive_writer import measure_archive
 from tests.archives import NAME, members_of

@@ -42,7 +42,7 @@ def test_files_arrive_by_sftp(endpoint, tmp_path):
     assert (tmp_path / "file").read_bytes() == content
 
 
-def test_it_lets_in_whom_it_was_told_to(sshd, endpoint):
+def test_it_lets_in_the_configured_account(sshd, endpoint):
     assert fetch_host_key(endpoint) == sshd.host_key
     sshd.forbid_all()
     with pytest.raises(AccessDeniedError):

@@ -66,7 +66,7 @@ def test_lifting_the_limit_frees_a_payload_that_would_take_an_hour(place, channe
 
 
 @pytest.mark.parametrize("staging", ["shell"], indirect=True)
-def test_waiting_for_longer_than_the_stall_timeout_is_no_stall(place, channel):
+def test_waiting_longer_than_the_stall_timeout_is_not_a_stall(place, channel):
     member = place.write("a/slow", 16_000)
     place.settle(member)
     channel.limit(8000)  # two seconds, where silence is borne for one

@@ -34,7 +34,7 @@ class Host(Staging):
 
     @property
     def used(self) -> int:
-        """How often zstd was used beside the probe."""
+        """How often zstd was used, not counting the probe."""
         return len(self.log.read_text().split()) - 1 if self.log.exists() else 0
 
 

@@ -65,7 +65,7 @@ def test_a_server_that_adds_a_type_of_key_does_not_alarm(endpoint, host_rsa):
     assert fetch_host_key(endpoint) == host_rsa.public
 
 
-def test_learning_a_host_key_tells_nobody_who_we_are(sshd, endpoint):
+def test_learning_a_host_key_sends_no_identity(sshd, endpoint):
     fetch_host_key(endpoint)
     assert f"for {sshd.username}" not in sshd.log
 
@@ -114,7 +114,7 @@ def test_a_key_that_others_can_read_is_not_used(endpoint):
         connect(endpoint)
 
 
-def test_nobodys_ssh_configuration_is_read(endpoint, tmp_path):
+def test_no_ssh_configuration_is_read(endpoint, tmp_path):
     home = tmp_path / "home"
     (home / ".ssh").mkdir(parents=True)
     trap = tmp_path / "trapped"
@@ -140,7 +140,7 @@ def test_nobodys_ssh_configuration_is_read(endpoint, tmp_path):
 
 
 @pytest.mark.parametrize("old", ["Ciphers aes128-cbc", "KexAlgorithms diffie-hellman-group14-sha1"])
-def test_a_host_that_only_speaks_what_is_broken_is_told_as_that(tmp_path, stack, old):
+def test_a_host_with_only_broken_algorithms_is_reported_as_such(tmp_path, stack, old):
     (tmp_path / "keys").mkdir()
     with sshd_with(tmp_path, old) as sshd:
         endpoint = endpoint_of(sshd, tmp_path / "keys", stack=stack)

@@ -18,7 +18,7 @@ TRIES = 8  # in which even a busy machine answers once within a millisecond
 
 @pytest.fixture
 def fills_window(sshd, proxy, tmp_path):
-    """Return what tells whether a new session sends all that the server's window has room for."""
+    """Return a function that checks whether a new session fills the window of the server."""
     endpoint = endpoint_of(sshd, tmp_path, stack="libssh", port=proxy.port)
     gate = tmp_path / "gate"
     os.mkfifo(gate)

@@ -113,7 +113,7 @@ def test_times_are_kept_naive_in_the_servers_zone(api, sent, kept):
     assert api.datafile(1)["modification_time"] == kept
 
 
-def test_an_unknown_dataset_and_none_are_told_apart(api):
+def test_an_unknown_dataset_and_none_are_distinguished(api):
     unknown = api.post("mydata_dataset_file/", json=record(dataset="/api/v1/dataset/99/"))
     none = api.post("mydata_dataset_file/", json=record(dataset=...))
 

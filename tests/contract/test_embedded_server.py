@@ -78,7 +78,7 @@ def test_a_wrong_key_is_an_empty_401(server, header):
 
 
 @pytest.mark.parametrize("resource", ["user", "facility", "dataset", "mydata_dataset_file"])
-def test_nobody_gets_empty_lists(server, resource):
+def test_no_value_is_an_empty_list(server, resource):
     with Api(server, None) as nobody:
         reply = nobody.get(f"{resource}/?format=json")
 

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from mydata_like.core.archives import ArchiveRecord
+from mydata_like.core.local_files import LocalFile
 from mydata_like.core.model import (
     DatafileId,
     DatasetId,
     EarlierWrite,
     Entry,
     EntryState,
-    LocalFile,
     NewestDatafile,
     Replacement,
 )
@@ -141,7 +141,7 @@ def test_what_is_not_verified_is_open(ledger: Ledger, state: EntryState) -> None
     assert ledger.find_open([local(b"a"), local(b"b")]).keys == {b"a"}
 
 
-def test_the_datasets_of_files_that_are_not_open_are_told(ledger: Ledger) -> None:
+def test_the_datasets_of_files_that_are_not_open_are_reported(ledger: Ledger) -> None:
     ledger.record([seen(b"a"), seen(b"b", 2, dataset=THERE)])
 
     assert ledger.find_open([local(b"a"), local(b"b")]) == (frozenset(), {HERE, THERE})
@@ -245,7 +245,7 @@ def test_members_come_as_far_as_their_archive(ledger: Ledger) -> None:
     assert ledger.find_entries([b"other"])[b"other"].state is EntryState.STAGED
 
 
-def test_an_archive_that_is_made_anew_forgets_its_former_members(ledger: Ledger) -> None:
+def test_an_archive_that_is_made_again_forgets_its_former_members(ledger: Ledger) -> None:
     ledger.record_archive(archive(), [inside(b"a", archive()), inside(b"gone", archive())])
 
     ledger.record_archive(archive(), [inside(b"a", archive())])

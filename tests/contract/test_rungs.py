@@ -88,7 +88,7 @@ def test_bsdtar_is_known(tmp_path, stack):
     assert (found.rung, found.tar, found.checksum) == ("shell", "bsd", b"openssl md5 -r")
 
 
-def test_only_scp_is_found_out_and_told(tmp_path, stack):
+def test_only_scp_is_found_out_and_reported(tmp_path, stack):
     (tmp_path / "staging").mkdir()
     (tmp_path / "keys").mkdir()
     with sshd_with(tmp_path, *scp_only(tmp_path)) as sshd:
@@ -118,7 +118,7 @@ def test_sessions_that_probe_at_once_do_not_disturb_each_other(tmp_path, stack):
     assert list((tmp_path / "staging").iterdir()) == []
 
 
-def test_no_rung_at_all_is_told_with_the_hosts_own_words(tmp_path, stack):
+def test_no_rung_at_all_is_reported_with_the_hosts_own_words(tmp_path, stack):
     with pytest.raises(StagingError) as raised:
         probe_with(tmp_path, stack, *no_login(tmp_path))
     assert "This account is not available" in raised.value.message

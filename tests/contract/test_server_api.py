@@ -12,7 +12,8 @@ from mydata_like.core.errors import (
     RejectedError,
     TransientError,
 )
-from mydata_like.core.model import Dataset, DatasetId, FileToSend, LocalFile, Payload, Registration
+from mydata_like.core.local_files import LocalFile
+from mydata_like.core.model import Dataset, DatasetId, FileToSend, Payload, Registration
 from mydata_like.core.ports import ExperimentDraft, SentFile
 from mydata_like.core.token_bucket import TokenBucket
 from mydata_like.demo.demo_server import EmbeddedServer
@@ -111,7 +112,7 @@ def registration(dataset, name="a.tif", content=b"abc", **more):
     return record._replace(**more)
 
 
-def test_the_resources_tell_what_the_server_can_do(api):
+def test_the_resources_show_what_the_server_can_do(api):
     assert {"mydata_uploader", "mydata_dataset_stats"} <= api.fetch_resources()
 
 
@@ -122,7 +123,7 @@ def test_people_are_found_by_name_and_by_address(api):
     assert api.find_user_by_email("alice@example.org") == by_name
 
 
-def test_nobody_is_found_who_is_not_there(api):
+def test_a_missing_user_is_not_found(api):
     assert api.find_user("nobody") is None
     assert api.find_user_by_email("nobody@example.org") is None
     assert api.find_group("no group") is None
@@ -410,7 +411,7 @@ def test_a_broken_chunked_upload_goes_on_where_it_ended(client, embedded, tmp_pa
     assert embedded.check_invariants({("Day 1", "", "big.bin"): tmp_path / "big.bin"}) == []
 
 
-def test_a_dataset_of_strangers_is_no_empty_dataset(client, embedded):
+def test_a_dataset_of_others_is_not_an_empty_dataset(client, embedded):
     dataset = make_dataset(HttpServer(client))
     settings = Server(url=embedded.url, username="visitor")
     clock = FakeClock()
@@ -422,6 +423,6 @@ def test_a_dataset_of_strangers_is_no_empty_dataset(client, embedded):
     stranger.close()
 
 
-def test_a_dataset_that_does_not_exist_is_no_empty_dataset(client):
+def test_a_missing_dataset_is_not_an_empty_dataset(client):
     with pytest.raises(RejectedError):
         list(HttpServer(client).list_datafiles(Dataset(DatasetId(999), "x").id))

@@ -80,7 +80,7 @@ def test_many_commands_follow_one_another_in_one_session(session):
         )
 
 
-def test_a_command_that_ends_early_still_tells_how(session):
+def test_a_command_that_ends_early_still_reports_its_status(session):
     stream = session.start(b"head -c 10; echo enough >&2; exit 3")
     for _ in range(80):
         stream.write(bytes(256 * 1024))
@@ -130,7 +130,7 @@ def test_the_wished_cipher_is_used(endpoint):
         assert session.run(b"echo fine").output == b"fine\n"
 
 
-def test_closing_twice_is_no_error(endpoint):
+def test_closing_twice_is_not_an_error(endpoint):
     session = connect(endpoint)
     session.close()
     session.close()
@@ -194,7 +194,7 @@ def test_a_stream_that_waits_does_not_keep_others_waiting(session):
     waiting.finish()
 
 
-def test_a_host_that_asks_whether_we_live_is_answered_while_nobody_listens(tmp_path):
+def test_a_keepalive_of_the_host_is_answered_while_nothing_is_read(tmp_path):
     (tmp_path / "keys").mkdir()
     options = "ClientAliveInterval 1", "ClientAliveCountMax 2"
     with sshd_with(tmp_path, *options) as sshd, ExitStack() as open_ones:

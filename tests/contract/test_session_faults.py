@@ -63,7 +63,7 @@ def write_for_ever(stream):
         stream.write(CHUNK)
 
 
-def test_a_host_that_never_speaks_is_given_up(sshd, stack, tmp_path):
+def test_a_host_that_sends_no_banner_is_given_up(sshd, stack, tmp_path):
     with SilentServer() as server:
         endpoint = endpoint_of(sshd, tmp_path, stack=stack, port=server.port, stall_timeout=STALL)
         timed_failure(lambda: connect(endpoint), "link.stalled")
@@ -91,7 +91,7 @@ def test_nothing_that_listens_is_said_plainly(sshd, stack, tmp_path):
     assert raised.value.problem_code == "link.refused"
 
 
-def test_a_name_that_nobody_knows_is_said_plainly(sshd, stack, tmp_path):
+def test_an_unknown_name_is_reported_plainly(sshd, stack, tmp_path):
     endpoint = endpoint_of(sshd, tmp_path, stack=stack, host="host..invalid")
     with pytest.raises(TransientError, match="its name is not known"):
         connect(endpoint)
@@ -212,7 +212,7 @@ def test_a_session_killed_while_we_wait_is_lost(sshd, stack, tmp_path):
         expect_failure(stream.finish, "link.lost", 2)
 
 
-def test_closing_from_another_thread_wakes_who_waits(endpoint):
+def test_closing_from_another_thread_wakes_waiting_threads(endpoint):
     session = connect(endpoint._replace(stall_timeout=60.0))
     stream = session.start(b"sleep 60")
     closer = threading.Timer(0.2, session.close)
@@ -293,7 +293,7 @@ def test_keys_renewed_in_mid_stream_are_not_noticed(stack, tmp_path):
             assert stream.finish().output[:32] == md5(CHUNK * 60).hexdigest().encode()
 
 
-def test_a_changed_host_key_stops_before_we_say_who_we_are(stack, tmp_path):
+def test_a_changed_host_key_stops_before_authentication(stack, tmp_path):
     (tmp_path / "keys").mkdir()
     with sshd_with(tmp_path, "LogLevel VERBOSE") as sshd:
         endpoint = endpoint_of(sshd, tmp_path / "keys", stack=stack)

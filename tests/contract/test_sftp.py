@@ -102,7 +102,7 @@ def test_what_was_written_is_read(sftp, place, size):
     assert sftp.read_file(bytes(place / "file")) == content
 
 
-def test_where_there_is_no_file_nothing_is_read(sftp, place):
+def test_without_a_file_nothing_is_read(sftp, place):
     assert sftp.read_file(bytes(place / "nothing")) == b""
 
 
@@ -146,7 +146,7 @@ def test_what_is_missing_has_no_size_and_need_not_be_removed(sftp, place):
     sftp.remove(bytes(place / "nothing"))
 
 
-def test_refusals_are_told_in_the_servers_words(sftp, place):
+def test_refusals_are_reported_in_the_servers_words(sftp, place):
     with pytest.raises(RejectedError, match="No such file"):
         sftp.open_file(bytes(place / "nowhere/file"))
     write(sftp, place / "file", b"x")
@@ -155,7 +155,7 @@ def test_refusals_are_told_in_the_servers_words(sftp, place):
     write(sftp, place / "other", b"still usable")
 
 
-def test_a_full_disk_is_told_at_the_latest_on_closing(sftp):
+def test_a_full_disk_is_reported_at_the_latest_on_closing(sftp):
     file = sftp.open_file(b"/dev/full")
     with pytest.raises(RejectedError):
         write_much(file)

@@ -91,7 +91,7 @@ def test_what_a_slow_host_has_of_a_large_file_is_not_sent_again(place, proxy, ru
 
 
 @pytest.mark.parametrize(("rung", "rest"), [(BY_ONE, MIB), (BY_SEVERAL, multi_stream.LARGE)])
-def test_a_host_does_not_hash_on_for_somebody_who_has_gone(place, proxy, hashed, rung, rest):
+def test_a_host_stops_hashing_when_the_client_has_gone(place, proxy, hashed, rung, rest):
     def cut(_: int) -> None:
         raise TransientError("It is not wanted any more.")
 

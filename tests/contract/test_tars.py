@@ -45,7 +45,7 @@ class Host(Staging):
 
     @property
     def asked(self) -> list[str]:
-        """What tar was asked for, beside the probe."""
+        """The options that tar got, not counting the probe."""
         return self._log.read_text().splitlines()[1:]
 
 
@@ -74,7 +74,7 @@ def test_a_marker_proves_a_batch_and_is_gone(place, host):
     assert [" -v " in words for words in host.asked] == [False]
 
 
-def test_one_file_that_is_refused_is_told_from_the_others(place, host):
+def test_one_file_that_is_refused_is_distinguished_from_the_others(place, host):
     place.location.mkdir()
     (place.location / "blocked").write_text("a file where a folder should be")
     names = ["a/0", "a/1", "blocked/2", "c/3", "c/4"]
@@ -91,7 +91,7 @@ def test_one_file_that_is_refused_is_told_from_the_others(place, host):
     assert list_files(place) <= {b"blocked", *(member.remote for member in members)}
 
 
-def test_a_full_disk_is_told_at_the_first_attempt(place, host):
+def test_a_full_disk_is_reported_at_the_first_attempt(place, host):
     place.location.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place.location)]
     if os.geteuid() or subprocess.run(command, check=False).returncode:

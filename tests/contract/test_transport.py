@@ -42,7 +42,7 @@ def batch(members, number=1) -> Payload:
     return Payload(number, tuple(map(wanted, members)), batched=True)
 
 
-def test_the_rung_the_stack_and_the_cipher_are_told(staging, transport, request):
+def test_the_rung_the_stack_and_the_cipher_are_reported(staging, transport, request):
     staging.events.clear()
     transport.open_channel()
     (event,) = [event for event in staging.events if isinstance(event, ChannelChanged)]
@@ -252,7 +252,7 @@ def test_what_is_not_there_is_missing_and_replaces_nothing(place, staging, trans
     assert {place.there(member).read_bytes() for member in changed[:2]} == {b"verified"}
 
 
-def test_a_folder_in_the_place_of_a_file_is_told(place, staging, transport, changed):
+def test_a_folder_in_the_place_of_a_file_is_reported(place, staging, transport, changed):
     channel = transport.open_channel()
     replacements, files = lay_aside(channel, changed[:2])
     place.there(changed[0]).unlink()

@@ -42,7 +42,7 @@ def test_no_view_claims_more_than_the_server_has_when(interruption, tmp_path):
     assert not wrongs, "\n".join(wrongs)
 
 
-def test_every_view_agrees_after_a_run_and_a_false_row_of_the_ledger_is_told_after_the_next(
+def test_every_view_agrees_after_a_run_and_a_false_row_of_the_ledger_is_reported_after_the_next(
     tmp_path,
 ):
     """A lost record is not seen without a look at the server; the next run has to see it."""
@@ -120,7 +120,7 @@ def test_a_claim_is_false_that_is_more_than_the_truth(claim, true):
     assert (find_false_claims([claim], TRUTH) == []) is true
 
 
-def test_finds_of_the_last_second_may_be_unknown_to_who_says_that_the_run_was_cut_off():
+def test_finds_of_the_last_second_may_be_missing_in_the_report_of_an_interrupted_run():
     few = [Claim("overview card", AT_RISK, ALL, 1), Claim("overview", CUT_OFF)]
     silent = few[:1]
 
@@ -130,12 +130,12 @@ def test_finds_of_the_last_second_may_be_unknown_to_who_says_that_the_run_was_cu
     assert find_false_claims([*few, Claim("overview icon", SAFE)], TRUTH, unseen=True)
 
 
-def test_who_says_that_it_is_not_known_claims_no_number():
+def test_an_unknown_number_is_not_shown_as_a_number():
     assert find_false_claims([Claim("a", AT_RISK, ALL, 0), Claim("a", UNKNOWN)], TRUTH) == []
     assert find_false_claims([Claim("a", AT_RISK, ALL, 0), Claim("b", UNKNOWN)], TRUTH)
 
 
-def test_after_a_run_that_ended_well_silence_is_no_agreement():
+def test_after_a_successful_run_silence_is_not_agreement():
     safe = replace(TRUTH, files=TRUTH.files[:1])
 
     wrong = find_disagreements([Claim("status --json", AT_RISK, ALL, 1)], safe)
@@ -177,7 +177,7 @@ def a_look(**pages):
         a_look(
             transfers=a_page(name="Files", rows=[a_row(Name="lost", Folder="a/x", State="Sent")])
         ),
-        a_look(where={"/data/a/x/lost": a_page("It was safe when the server was last asked")}),
+        a_look(where={"/data/a/x/lost": a_page("It was safe when the server was last checked")}),
     ],
     ids=[
         "the sentence",

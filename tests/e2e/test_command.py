@@ -81,7 +81,7 @@ def test_every_event_is_one_line_of_json_with_its_fields(site):
     assert verified == ended.sums["verified"] == ended.sums["found"]
 
 
-def test_scan_tells_what_would_be_sent_and_changes_nothing(site):
+def test_scan_reports_what_would_be_sent_and_changes_nothing(site):
     ended = site.command("scan", "--events")
 
     assert ended.code == 0
@@ -135,7 +135,7 @@ def uploaded(tmp_path_factory):
         yield site
 
 
-def test_what_is_no_regular_file_is_skipped_with_its_reason(site):
+def test_a_special_file_is_skipped_with_the_reason(site):
     folder = site.data / "alice" / "Tomogram 7"
     os.mkfifo(folder / "pipe")
     (folder / "broken").symlink_to("nowhere")
@@ -245,7 +245,7 @@ def test_a_demonstration_ends_with_proof(tmp_path):
     assert not [path for path in Path.home().rglob("*mydata-like*") if path.is_dir()]
 
 
-def test_the_version_is_told_without_the_window():
+def test_the_version_is_printed_without_loading_the_window():
     ended = _carry_out("--version", options=("-X", "importtime"))
 
     assert ended.stdout == f"mydata-like {__version__}\n"
@@ -288,7 +288,7 @@ def _overwrite_middle(ledger: Path) -> None:
 
 
 def test_a_run_and_its_channel_workers_import_nothing_that_they_do_not_need(site, monkeypatch):
-    monkeypatch.setenv("PYTHONPROFILEIMPORTTIME", "1")  # the interpreter tells what it imports
+    monkeypatch.setenv("PYTHONPROFILEIMPORTTIME", "1")  # the interpreter reports what it imports
 
     ended = site.run()
 
@@ -299,7 +299,7 @@ def test_a_run_and_its_channel_workers_import_nothing_that_they_do_not_need(site
 
 
 def test_a_run_that_finds_nothing_new_starts_no_channel_worker(site, monkeypatch):
-    monkeypatch.setenv("PYTHONPROFILEIMPORTTIME", "1")  # the interpreter tells what it imports
+    monkeypatch.setenv("PYTHONPROFILEIMPORTTIME", "1")  # the interpreter reports what it imports
 
     first, second = site.run().complaints, site.run().complaints
 

@@ -13,7 +13,7 @@ from tests.sshd_fixture import needs_sshd
 pytestmark = [pytest.mark.e2e, needs_sshd]
 
 LARGE = "alice/Tomogram 7/volume.raw"
-SLOW = "limits.bandwidth=0.1"  # a minute for what is there; nothing ends by itself in a test
+SLOW = "limits.bandwidth=0.1"  # a minute for what is there; nothing ends on its own in a test
 
 
 class Commanded:
@@ -180,7 +180,7 @@ def test_a_request_to_stop_later_lets_what_is_under_way_be_finished(site):
     check_complete(site, site.run())
 
 
-def test_a_run_goes_on_when_whoever_gave_commands_is_gone(site):
+def test_a_run_continues_when_the_source_of_commands_is_gone(site):
     run = Commanded(site)
 
     run.write('{"command": "set_channels", "channels": 1}')

@@ -43,7 +43,7 @@ def copied(carried):
     return [problem for problem in told if problem.code == "uploader.copied"]
 
 
-def test_the_computer_is_noted_once_beside_the_administrators_settings(site):
+def test_the_computer_is_stored_once_next_to_the_administrators_settings(site):
     site.server.site.store.insert("uploader_setting", uploader=1, key="locked", value="True")
     before = len(site.server.requests)
 
@@ -54,7 +54,7 @@ def test_the_computer_is_noted_once_beside_the_administrators_settings(site):
     assert not [change for change in site.changes(before) if "mydata_uploader" in change]
 
 
-def test_a_copy_is_told_of_and_uploads_all_the_same(site):
+def test_a_copy_is_reported_and_uploads_all_the_same(site):
     move_to_another_computer(site)
 
     carried = site.carry()

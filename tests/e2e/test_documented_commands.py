@@ -31,7 +31,7 @@ FIRST = ROOT / "README.md"  # sets up what the others need
 TEXTS = sorted((ROOT / "docs").rglob("*.md"))
 PAGES = [page for page in TEXTS if "```sh\n" in page.read_text(encoding="utf-8")]
 SET_KEY = 'printf "%s\\n" "$KEY" | mydata-like settings set-key --stdin --store file'
-# What asks a person, opens a window, never ends by itself, changes the computer or takes minutes.
+# What asks the user, opens a window, never ends on its own, changes the computer or takes minutes.
 INSTEAD = {
     "mydata-like": "mydata-like gui --help",  # tests/gui opens it
     "mydata-like doctor": "mydata-like doctor --quick",
@@ -58,7 +58,7 @@ def shown(page: Path) -> list[str]:
 
 
 class Reader:
-    """Somebody who types what the pages show, on a computer of their own, beside a server."""
+    """A user who types the commands of the pages, on a computer of their own, with a server."""
 
     def __init__(self, folder: Path, server: EmbeddedServer, sshd: PrivateSshd) -> None:
         self.folder = folder
@@ -190,7 +190,7 @@ def server(tmp_path_factory) -> Iterator[tuple[EmbeddedServer, PrivateSshd]]:
 
 @pytest.fixture(scope="module")
 def readied(server, tmp_path_factory) -> tuple[Reader, Path]:
-    """Somebody who has done all that the first page shows, and a copy of the program's folder."""
+    """Someone who has done all that the first page shows, and a copy of the program's folder."""
     reader = Reader(tmp_path_factory.mktemp("reader"), *server)
     reader.home.mkdir()
     reader.read(FIRST)

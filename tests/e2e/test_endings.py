@@ -95,7 +95,7 @@ def test_a_wrong_api_key_is_refused_before_anything_is_made(site):
     assert "server.denied" in log.read_text()
 
 
-def test_a_server_that_is_away_is_told_as_such(site):
+def test_a_server_that_is_away_is_reported_as_such(site):
     site.server.stop()
 
     ended = site.run("advanced.pause_patience=0")
@@ -103,7 +103,7 @@ def test_a_server_that_is_away_is_told_as_such(site):
     assert (ended.code, ended.problem) == (4, "server.unreachable")
 
 
-def test_a_staging_host_that_is_away_is_told_as_such(site):
+def test_a_staging_host_that_is_away_is_reported_as_such(site):
     site.sshd.stop()
 
     ended = site.run("advanced.pause_patience=0", "transfer.connect_timeout=2")

@@ -1,4 +1,4 @@
-"""First contact with a staging host: nobody vouches for it but the person in front."""
+"""First contact with a staging host: only the user can confirm its key."""
 
 import os
 import subprocess
@@ -53,7 +53,7 @@ def test_a_demonstration_trusts_its_own_host_where_others_are_pinned(tmp_path):
     assert ended.returncode == 0
 
 
-def test_an_unknown_host_gets_nothing_and_its_fingerprint_is_told(stranger):
+def test_an_unknown_host_gets_nothing_and_its_fingerprint_is_reported(stranger):
     ended = stranger.run()
 
     assert (ended.code, ended.problem) == (3, "host-key.unknown")

@@ -90,7 +90,7 @@ def test_both_programs_start_from_the_wheel(installed):
     assert "Open the window" in window.stdout
 
 
-def test_an_installed_program_tells_that_all_its_parts_work(installed, tmp_path):
+def test_an_installed_program_reports_that_all_its_parts_work(installed, tmp_path):
     ended = ask(installed / "mydata-like", "--self-test", home=tmp_path)
 
     told = [line.split()[:2] for line in ended.stdout.splitlines()]
@@ -99,7 +99,7 @@ def test_an_installed_program_tells_that_all_its_parts_work(installed, tmp_path)
     assert ended.returncode == 0
 
 
-def test_a_part_that_is_broken_is_told_with_the_reason(installed, tmp_path):
+def test_a_part_that_is_broken_is_reported_with_the_reason(installed, tmp_path):
     icons = next(installed.parent.rglob("mydata_like/resources/icons"))
     away = icons.rename(icons.with_name("away"))
 

@@ -1,4 +1,4 @@
-"""What the environment tells the program alone, which no process that it starts inherits."""
+"""Secrets from the environment, which no child process inherits."""
 
 import json
 import os

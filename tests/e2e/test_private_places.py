@@ -92,7 +92,7 @@ def test_all_that_is_made_is_private_whatever_the_umask(open_home, umask):
     assert home.site.find_wrongs() == []
 
 
-def test_what_others_could_use_is_corrected_and_told_once(open_home):
+def test_what_others_could_use_is_corrected_and_reported_once(open_home):
     home = open_home("077")
     install(home)
     secrets = (home.places.key_file, home.places.secrets_file)

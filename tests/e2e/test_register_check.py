@@ -98,7 +98,7 @@ def test_a_key_that_the_server_refuses_ends_the_check_at_once(site):
     assert steps["server"]["code"] == "server.denied"
 
 
-def test_a_person_reads_a_line_for_each_step(site):
+def test_the_user_reads_a_line_for_each_step(site):
     said = site.command("register", "--check")
 
     assert said.code == 0

@@ -1,4 +1,4 @@
-"""A run beside an instrument that is at work: the real command, real programs."""
+"""A run while an instrument is in use: the real command, real programs."""
 
 import os
 import shutil

@@ -58,7 +58,7 @@ def test_shards_at_once_miss_nothing_and_make_nothing_twice(site):
     shown = Api(site.server).get("experiment/?format=json&limit=0").json()["objects"]
     assert Counter(one["title"] for one in shown) == {f"Exp {n}": 1 for n in range(EXPERIMENTS)}
 
-    # Split in another way, all of it is asked for anew, and nothing is sent.
+    # Split in another way, all of it is asked for again, and nothing is sent.
     asked = len(site.server.requests)
     second = run_shards(site, 3)
 

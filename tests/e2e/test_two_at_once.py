@@ -20,7 +20,7 @@ def other_of(site) -> str:
     return f"advanced.state_directory={site.place.folder / 'other state'}"
 
 
-def test_a_run_of_another_account_is_refused_and_told_who_is_at_work(site):
+def test_a_run_of_another_account_is_refused_and_names_the_running_one(site):
     before, folder = Picture.take(site.data), site.data.stat().st_mtime_ns
     site.server.hold_verification()
     process = site.start("run", "--events")
@@ -41,7 +41,7 @@ def test_a_run_of_another_account_is_refused_and_told_who_is_at_work(site):
     assert site.data.stat().st_mtime_ns == folder
 
 
-def test_a_killed_run_blocks_nobody_and_leaves_nothing(site):
+def test_a_killed_run_blocks_nothing_and_leaves_nothing(site):
     before = Picture.take(site.data)
     process = site.start("run", "--events")
     wait_for(process, "folder_found")

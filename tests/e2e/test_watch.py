@@ -106,13 +106,13 @@ class TestService:
         keys = f"{account.pw_dir}/.local/share/mydata-like/ssh"
         assert shlex.split(writable) == [f"-{own}", f"-{own}/log", f"-{keys}", "-/srv"]
 
-    def test_an_account_that_there_is_not_is_told(self, home):
+    def test_a_missing_account_is_reported(self, home):
         refused = command(home, "watch", "--print", "--system", "--user", "no-such-account")
 
         assert refused.returncode == 2
         assert "no account named no-such-account" in refused.stderr
 
-    def test_where_the_system_refuses_the_commands_are_told(self, home):
+    def test_refused_system_commands_are_reported(self, home):
         give_systemctl(home, 'echo "no bus" >&2; exit 1')
         installed = command(home, "watch", "--install")
 
@@ -121,7 +121,7 @@ class TestService:
         assert "systemctl --user enable --now mydata-like.service" in installed.stdout
         assert unit(home).exists()
 
-    def test_a_service_of_somebody_else_is_left_alone(self, home):
+    def test_a_service_of_another_owner_is_left_alone(self, home):
         unit(home).parent.mkdir(parents=True)
         unit(home).write_text("[Unit]\n")
 
@@ -138,7 +138,7 @@ class TestService:
         assert '"watch" "--set" "schedule.kind=watch"' in printed.stdout
         assert not unit(home).exists()
 
-    def test_removing_what_is_not_there_is_no_failure(self, home):
+    def test_removing_something_missing_is_not_a_failure(self, home):
         removed = command(home, "watch", "--uninstall")
 
         assert removed.returncode == 0
@@ -199,7 +199,7 @@ def test_a_watch_lives_until_it_is_stopped_and_a_second_one_says_so(site):
 
 
 @needs_sshd
-def test_a_good_run_tells_the_dead_mans_switch(site, tmp_path):
+def test_a_good_run_signals_the_dead_mans_switch(site, tmp_path):
     signal = tmp_path / "signal.json"
     choices = ["schedule.kind=startup", f"monitor.signal_file={signal}"]
     watch = site.start("watch", "--events", settings=choices)
@@ -212,7 +212,7 @@ def test_a_good_run_tells_the_dead_mans_switch(site, tmp_path):
 
 
 @needs_sshd
-def test_a_single_run_tells_the_dead_mans_switch_too(site, tmp_path):
+def test_a_single_run_signals_the_dead_mans_switch_too(site, tmp_path):
     signal = tmp_path / "signal.json"
     ended = site.run(f"monitor.signal_file={signal}")
 
@@ -238,7 +238,7 @@ def test_signs_come_from_the_folder_that_the_settings_name_now(site, tmp_path):
 
 
 @needs_sshd
-def test_settings_that_are_changed_count_at_once_and_wrong_ones_are_told(site):
+def test_settings_that_are_changed_count_at_once_and_wrong_ones_are_reported(site):
     watch = site.start("watch", "--events", settings=["schedule.minutes=7"])
     assert next_event(watch, "run_scheduled")["kind"] == "manual"
     right = site.config.read_text()

@@ -131,7 +131,7 @@ def _too_many() -> TransientError:
 
 
 def _first(marker: Path) -> bool:
-    """Return whether nobody has asked this before."""
+    """Return whether no one has asked this before."""
     try:
         marker.touch(exist_ok=False)
     except FileExistsError:

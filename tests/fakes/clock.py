@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 
 class FakeClock:
-    """A clock for tests; whoever waits on one of its cancel flags moves it."""
+    """A clock for tests; a wait on one of its cancel flags moves it."""
 
     def __init__(self, start: datetime = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)) -> None:
         self._start = start
@@ -25,7 +25,7 @@ class FakeClock:
 
 
 class FakeCancel:
-    """A request to stop; `waits` are the waits that nobody interrupted, in seconds."""
+    """A request to stop; `waits` are the uninterrupted waits, in seconds."""
 
     def __init__(self, clock: FakeClock) -> None:
         self._clock = clock

@@ -6,6 +6,7 @@ from math import ceil
 from typing import Any, Self
 
 from mydata_like.core.archives import ArchiveRecord
+from mydata_like.core.local_files import LocalFile
 from mydata_like.core.model import (
     AtRisk,
     DatasetId,
@@ -13,7 +14,6 @@ from mydata_like.core.model import (
     EarlierWrite,
     Entry,
     EntryState,
-    LocalFile,
     NewestDatafile,
     OpenFiles,
     Replacement,

@@ -33,7 +33,7 @@ FIRST_LOOK = datetime(2026, 1, 5, 20, 0)  # noqa: DTZ001 - the server's times te
 
 
 class ScriptedServer:
-    """Keeps what it is told; `faults[name]` is a list of errors to raise, one a call.
+    """Keeps what it receives; `faults[name]` is a list of errors to raise, one a call.
 
     An error in `late_faults` is raised after the call has done its work: the lost reply.
     Verification happens when `verify()` is called; files named in `bad` never verify, and
@@ -192,7 +192,7 @@ class ScriptedServer:
             self.records[record.id] = record._replace(replicas=looked)
 
     def add(self, dataset: DatasetId, record: Datafile) -> Datafile:
-        """Put a record there as if somebody else had made it."""
+        """Put a record there as if someone else had made it."""
         made = record._replace(id=DatafileId(next(self._ids)), dataset=dataset)
         self.records[made.id] = made
         return made

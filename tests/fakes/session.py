@@ -118,7 +118,7 @@ class SlowToAnswer:
 
 
 class LocalSession:
-    """Runs commands here, as whoever runs the tests; after `limit` bytes the line breaks.
+    """Runs commands here, as the account of the tests; after `limit` bytes the line breaks.
 
     `path` is where its commands are found, when that is not where ours are.
     """

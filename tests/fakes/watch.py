@@ -90,7 +90,7 @@ class Life:
     ends: list = field(default_factory=list)  # how the next runs end; complete by default
     memory: Memory = field(default_factory=Memory)
     signs: Signs = field(default_factory=Signs)
-    wish: str = ""  # why a person wants a run
+    wish: str = ""  # why a user wants a run
     runs: list = field(default_factory=list)  # (what the clock showed, reason)
     events: list = field(default_factory=list)
 

@@ -1,4 +1,4 @@
-"""A web server on a real socket that says what a test tells it to say."""
+"""A web server on a real socket with the answers of a test."""
 
 import json
 import os

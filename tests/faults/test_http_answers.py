@@ -117,7 +117,7 @@ def test_a_request_to_stop_ends_a_rest(web, server, clock, cancel):
     assert clock.monotonic() == 10
 
 
-def test_nobody_at_the_address_makes_the_server_unavailable(clock, cancel):
+def test_an_unreachable_address_makes_the_server_unavailable(clock, cancel):
     with (
         http_server("http://127.0.0.1:1", clock, cancel) as server,
         pytest.raises(ServerUnavailableError),
@@ -170,7 +170,7 @@ def test_a_reply_that_never_comes_ends_at_the_read_timeout(web, cancel):
 
 
 def short_of_patience(url, **seconds):
-    """Return settings with times shorter than a person may choose."""
+    """Return settings with times shorter than a user may choose."""
     return Server().changed(url=url, username="facility", connect_timeout=2.0, **seconds)
 
 
@@ -215,7 +215,7 @@ def test_a_reply_that_is_always_truncated_is_a_transient_error(web, server, faul
         server.find_group("lab")
 
 
-def test_a_web_page_with_status_200_is_told_as_such(web, server):
+def test_a_web_page_with_status_200_is_reported_as_such(web, server):
     web.on("GET", "group/", HTML)
 
     with pytest.raises(ServerUnavailableError) as caught:
@@ -225,7 +225,7 @@ def test_a_web_page_with_status_200_is_told_as_such(web, server):
     assert web.count("GET", "group/") == 1
 
 
-def test_a_web_page_instead_of_a_created_record_is_told_as_such(web, server):
+def test_a_web_page_instead_of_a_created_record_is_reported_as_such(web, server):
     web.on("GET", "instrument/", page())
     web.on("POST", "instrument/", HTML)
 
@@ -270,7 +270,7 @@ def test_an_answer_that_unpacks_to_too_much_is_refused(web, server):
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_a_redirect_is_told_and_never_followed(web, server, status):
+def test_a_redirect_is_reported_and_never_followed(web, server, status):
     with web_server() as other:
         web.on("GET", "group/", reply(status, Location=f"{other.url}/api/v1/group/"))
 
@@ -319,7 +319,7 @@ def test_a_refusal_of_one_thing_is_about_that_thing_only(web, server):
     assert caught.value.problem_code == "server.forbidden"
 
 
-def test_an_empty_list_to_a_stranger_is_no_proof(web, server):
+def test_an_empty_list_without_access_proves_nothing(web, server):
     web.on("GET", "group/", page())
     web.account = page()
 
@@ -361,7 +361,7 @@ def test_the_key_is_sent_in_its_header_whatever_netrc_says(web, server):
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
-def test_a_proxy_that_refuses_is_told_as_such(web, clock, cancel, monkeypatch, scheme):
+def test_a_proxy_that_refuses_is_reported_as_such(web, clock, cancel, monkeypatch, scheme):
     monkeypatch.setenv(f"{scheme}_proxy", web.url)
     web.rules.append(lambda asked: reply(407, b"", "text/html"))
     address = f"{scheme}://mytardis.example.org"
@@ -387,7 +387,7 @@ def test_a_proxy_that_refuses_is_told_as_such(web, clock, cancel, monkeypatch, s
     ],
     ids=["nobody", "another", "hidden", "other case", "ambiguous"],
 )
-def test_whoever_is_found_by_an_address_has_it(web, server, rows, found):
+def test_a_user_found_by_an_address_has_it(web, server, rows, found):
     def rule(asked):
         return page(*rows) if "email__iexact" in asked.query else None
 

@@ -131,7 +131,7 @@ def test_a_name_that_the_server_cannot_keep_is_not_sent(web, server):
     assert web.asked == []
 
 
-def test_a_server_without_access_lists_is_told_as_such(web, server):
+def test_a_server_without_access_lists_is_reported_as_such(web, server):
     with pytest.raises(RejectedError) as caught:
         server.grant(EXPERIMENT, User(5, "bob", "Bob"))
 
@@ -252,7 +252,7 @@ def test_a_registration_that_was_turned_away_at_the_door_is_repeated(web, server
     assert web.count("PATCH") == 2
 
 
-def test_a_registration_that_reached_nobody_makes_the_server_unavailable():
+def test_a_registration_that_reached_no_server_makes_it_unavailable():
     clock = FakeClock()
     settings = Server(url="http://127.0.0.1:1", username="facility")
     server = HttpServer(ApiClient(settings, "key", clock, clock.cancel()))

@@ -129,14 +129,14 @@ def test_encryption_of_the_old_days_is_refused(authority):
     assert caught.value.problem_code == "server.tls"
 
 
-def test_a_server_without_encryption_behind_an_https_address_is_told_as_such():
+def test_a_server_without_encryption_behind_an_https_address_is_reported_as_such():
     with web_server() as web, pytest.raises(ServerUnavailableError) as caught:
         ask(web.url.replace("http:", "https:"), None)
 
     assert caught.value.problem_code == "server.tls"
 
 
-def test_a_file_of_authorities_that_is_none_is_told_as_such(tmp_path):
+def test_a_file_that_is_not_a_ca_bundle_is_reported_as_such(tmp_path):
     path = tmp_path / "ca.pem"
     path.write_text("nothing")
 

@@ -111,7 +111,7 @@ def test_a_restarted_run_waits_for_what_the_killed_one_was_making(bench):
     again.client.close()
 
 
-def test_other_things_are_made_meanwhile(bench):
+def test_other_records_are_created_in_the_meantime(bench):
     bench.web.on("GET", "mydata_experiment/", page())
     bench.web.on("POST", "mydata_experiment/", reset, reply(201, ROWS["mydata_experiment/"]))
     bench.cancel.set_after(5.0)
@@ -136,7 +136,7 @@ def test_other_things_are_made_meanwhile(bench):
     ],
     ids=["reset", "gateway timeout", "unavailable", "failed"],
 )
-def test_an_answer_that_says_no_more_than_that_it_failed_was_heard(bench, answer, kind):
+def test_an_answer_that_only_says_failure_counts_as_received(bench, answer, kind):
     bench.web.on("PATCH", PATH, answer)
 
     with pytest.raises(TransientError) as caught:

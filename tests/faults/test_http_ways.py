@@ -84,7 +84,7 @@ def test_a_proxy_of_the_environment_is_asked_and_none_goes_directly(web, monkeyp
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "LOCALHOST", "127.1", "[::1]"])
 @pytest.mark.parametrize("chosen", [False, True], ids=["environment", "settings"])
-def test_no_proxy_hears_what_is_said_to_this_computer(host, chosen, monkeypatch):
+def test_no_proxy_receives_requests_to_this_computer(host, chosen, monkeypatch):
     with web_server(six=host == "[::1]") as web, web_server() as proxy:
         for name in ("http_proxy", "https_proxy", "all_proxy"):
             monkeypatch.setenv(name, proxy.url)
@@ -105,7 +105,7 @@ def test_an_exception_to_the_proxy_of_the_environment_counts(web, monkeypatch):
         assert server.fetch_account().username == "facility"
 
 
-def test_a_proxy_of_the_environment_is_told_the_account_that_it_names(web, monkeypatch):
+def test_a_proxy_of_the_environment_gets_the_account_that_it_names(web, monkeypatch):
     monkeypatch.setenv("http_proxy", web.url.replace("http://", "me:p%40ss@"))
     monkeypatch.delenv("no_proxy", raising=False)
     monkeypatch.delenv("NO_PROXY", raising=False)
@@ -138,7 +138,7 @@ def test_a_tunnel_that_is_refused_is_explained(status, said):
     assert tunnel.asked.startswith(b"CONNECT mytardis.example.invalid:443")
 
 
-def test_a_proxy_that_wants_a_password_is_told_how_to_get_one(web):
+def test_a_proxy_that_wants_a_password_is_reported_with_how_to_set_one(web):
     web.rules.append(lambda asked: reply(407, b"", "text/html"))
 
     with server_at(AWAY, proxy=web.url) as server, pytest.raises(ServerUnavailableError) as caught:
@@ -229,7 +229,7 @@ def test_a_network_that_wants_a_login_first_is_recognised(web):
         ("", None),
     ],
 )
-def test_a_server_that_moved_is_told_with_the_command_that_follows_it(web, target, command):
+def test_a_server_that_moved_is_reported_with_the_command_that_follows_it(web, target, command):
     web.rules.append(lambda asked: reply(302, b"", "text/html", Location=target))
 
     with server_at(web.url) as server, pytest.raises(SettingsError) as caught:
@@ -242,7 +242,7 @@ def test_a_server_that_moved_is_told_with_the_command_that_follows_it(web, targe
         assert caught.value.hint.endswith(command)
 
 
-def test_a_login_page_elsewhere_is_no_server_that_moved(web):
+def test_a_login_page_elsewhere_is_not_a_server_that_moved(web):
     target = "https://login.example.org/hotspot?next=x"
     web.rules.append(lambda asked: reply(302, b"", "text/html", Location=target))
 

@@ -165,13 +165,13 @@ def test_where_the_server_shows_an_empty_list_nothing_is_freed(site):
         check_kept(site, "alice/Scan/hidden.tif", "free.no-record")
 
 
-def test_where_the_server_does_not_know_who_we_are_nothing_is_freed(site):
+def test_nothing_is_freed_where_the_server_does_not_recognise_us(site):
     with failing(site, "user/"), pytest.raises(AccessDeniedError):
         free(site, "alice/Scan/hidden.tif")
     assert (site.data / "alice/Scan/hidden.tif").exists()
 
 
-def test_rights_that_are_lost_meanwhile_keep_all_that_follow(site):
+def test_rights_that_are_lost_in_the_meantime_keep_all_that_follow(site):
     with failing(site, "user/", skip=1):
         check_kept(site, "alice/Scan/hidden.tif", "server.denied")
 
@@ -216,7 +216,7 @@ def test_a_file_that_changed_within_the_settling_time_is_kept(site):
     assert free(site, RECENT) == ([RECENT], {})
 
 
-def test_the_command_tells_every_file_and_is_sure_only_when_told_so(site):
+def test_the_command_lists_every_file_and_acts_only_when_confirmed(site):
     a_file(site.data / COMMANDED / "new.tif", 5, LONG_AGO)
     looked = site.command("free", str(site.data / COMMANDED), "--dry-run", "--json")
     assert (looked.code, looked.sums["freed"], looked.sums["kept"]) == (1, 2, 1)
@@ -267,7 +267,7 @@ def test_files_of_an_archive_go_when_its_index_on_the_server_has_them(site):
     assert [path.name for path in (site.data / TINY).iterdir()] == ["3.txt"]
 
 
-def test_what_was_dropped_is_freed_where_it_lies_and_what_lies_beside_it_is_not(site):
+def test_a_dropped_source_is_freed_and_its_neighbours_are_not(site):
     folder = site.data.parent / "dropped"
     wanted = [a_file(folder / f"{name}.tif", 20, LONG_AGO) for name in ("a", "b")]
     beside = a_file(site.data.parent / "beside.tif", 20, LONG_AGO)

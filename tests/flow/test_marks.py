@@ -49,7 +49,7 @@ def at_work(site, uuid, *more, shard=WHOLE, known=True, missing=True):
         connection.close()
 
 
-def test_the_second_one_is_told_who_is_at_work(site):
+def test_the_second_one_names_the_first(site):
     with (
         at_work(site, OURS),
         pytest.raises(AlreadyRunningError, match=rf"since .* process {os.getpid()} on "),

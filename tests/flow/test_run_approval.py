@@ -66,7 +66,7 @@ def pauses(carried):
     return [event.problem.code for event in carried.of_kind(RunPaused)]
 
 
-def test_a_run_that_nobody_watches_waits_for_the_approval_and_carries_on(tmp_path):
+def test_an_unattended_run_waits_for_the_approval_and_continues(tmp_path):
     with site_in(tmp_path, auto_approve=False) as site:
         approve = once(RunPaused, lambda: site.server.approve(site.uuid))
 
@@ -134,7 +134,7 @@ def test_the_last_day_of_an_approval_is_warned_of_and_stops_nothing(site, days, 
     assert all(day in problem.message for problem in told)
 
 
-def test_the_server_is_told_of_us_only_when_something_changed(site):
+def test_the_server_is_updated_about_us_only_when_something_changed(site):
     site.carry()
     before = len(site.server.requests)
     site.carry()
@@ -146,7 +146,7 @@ def test_the_server_is_told_of_us_only_when_something_changed(site):
     assert any(change.startswith("PUT") for change in site.changes(before))
 
 
-def test_an_approved_key_that_no_host_knows_yet_sends_files_over_http_meanwhile(site):
+def test_an_approved_key_that_no_host_knows_yet_sends_files_over_http_until_then(site):
     site.sshd.forbid_all()
 
     carried = site.carry()

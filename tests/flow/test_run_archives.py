@@ -177,7 +177,7 @@ def test_an_archive_that_the_server_does_not_give_back_is_sent_again_under_anoth
 
 @pytest.mark.parametrize("name", ["17", "null", "[]", '"\\ud800"'])
 def test_an_archive_whose_index_makes_no_sense_fails_alone(site, name):
-    # Somebody who may write into one dataset has put it there, under the name of an archive.
+    # Someone who may write into one dataset has put it there, under the name of an archive.
     index = (
         '{"format": "mydata-like archive 1", "members": [\n'
         f'{{"name": {name}, "size": 0, "modified_ns": 0, "offset": 512, "md5": ""}}\n]}}\n'
@@ -218,7 +218,7 @@ def test_without_the_ledger_unverified_archives_are_waited_for(site):
     assert after.sums.sent == 0
 
 
-def test_an_archive_that_was_lost_on_the_server_is_made_anew(site):
+def test_an_archive_that_was_lost_on_the_server_is_made_again(site):
     check_carried(site, site.carry(RULES))
     (lost,) = archives(site)
     site.server.lose(lost.id)

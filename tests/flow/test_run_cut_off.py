@@ -22,7 +22,7 @@ def site(tmp_path):
         yield site
 
 
-def test_a_repair_whose_reply_nobody_heard_is_not_verified_by_what_was_there(site):
+def test_a_repair_whose_reply_was_lost_is_not_verified_by_the_old_copy(site):
     check_carried(site, site.carry())
     path = site.data / "bob" / "Long run" / "part_0.csv"
     path.write_bytes(b"other bytes" * 5000)
@@ -41,7 +41,7 @@ def test_a_repair_whose_reply_nobody_heard_is_not_verified_by_what_was_there(sit
     check_carried(site, after)
 
 
-def test_records_whose_making_nobody_heard_of_are_found_again(site):
+def test_records_whose_creation_was_not_confirmed_are_found_again(site):
     site.server.faults.add(
         Fault(action=Hang(handled=True), method="PATCH", path="dataset_file", count=None)
     )
@@ -82,7 +82,7 @@ def test_an_experiment_that_got_no_owners_before_the_kill_gets_them_later(site):
     assert _group_owners(site) == owned
 
 
-def test_an_empty_experiment_of_somebody_else_keeps_its_owners(site):
+def test_an_empty_experiment_of_another_owner_keeps_its_owners(site):
     site.carry()
     store = site.server.site.store
     store.change("DELETE FROM acl WHERE plugin = 'django_group'")

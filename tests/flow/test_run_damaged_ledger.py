@@ -48,7 +48,7 @@ def damage(site) -> None:
         opened.write(b"\xa5" * (size - PAGE))
 
 
-def test_damage_that_shows_while_a_run_goes_is_told_and_the_next_run_starts_afresh(site):
+def test_damage_that_shows_while_a_run_goes_is_reported_and_the_next_run_starts_afresh(site):
     check_carried(site, site.carry())
     fill(site)
 

@@ -72,7 +72,7 @@ def test_a_first_run_over_an_empty_folder_is_well(site):
     assert (end.code, end.sums.problem, end.sums.found) == (0, None, 0)
 
 
-def test_a_dry_run_tells_it_as_well(site):
+def test_a_dry_run_reports_it_as_well(site):
     site.carry()
     empty(site.data)
 

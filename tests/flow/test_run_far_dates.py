@@ -1,4 +1,4 @@
-"""Files with dates that lie beyond every database: they stop nobody, and arrive where they can."""
+"""Files with dates beyond every database: they stop no other file and arrive where they can."""
 
 import os
 

@@ -256,7 +256,7 @@ def find_sources(site):
     return json.loads(told.output)["sources"] if told.code == 0 else []
 
 
-def test_a_source_that_is_gone_is_told_and_stays_at_risk_until_it_is_removed(site, dropped):
+def test_a_source_that_is_gone_is_reported_and_stays_at_risk_until_it_is_removed(site, dropped):
     site.server.hold_verification()
     cut_off(site, "file_registered", words=("--source", str(dropped), "--as", "Mice/Day 1"))
     site.server.release_verification()

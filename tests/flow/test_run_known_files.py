@@ -1,4 +1,4 @@
-"""What counts as known: the server is asked for proof, and files are read where nobody has."""
+"""Known files: the server is asked for proof, and files without a checksum are read."""
 
 import hashlib
 import os
@@ -65,7 +65,7 @@ def forget(site):
 
 
 def add_to(site, like, name, content):
-    """Let somebody else put a file into the dataset of a record."""
+    """Let someone else put a file into the dataset of a record."""
     api = Api(site.server)
     uri = f"others/{name}"
     api.put_file(uri, content)
@@ -99,7 +99,7 @@ def test_a_dataset_is_proven_by_one_question(site):
     assert sum(event.files for event in carried.of_kind(FilesKnown)) == 7
 
 
-def test_a_record_in_whose_stead_another_came_is_made_again_and_told(site):
+def test_a_record_replaced_by_another_is_made_again_and_reported(site):
     gone = record_of(site, "3.dat")
     site.server.lose(gone.id)
     add_to(site, record_of(site, "2.dat"), "other.dat", b"of somebody else")
@@ -112,7 +112,7 @@ def test_a_record_in_whose_stead_another_came_is_made_again_and_told(site):
     assert (again.sums.sent, lost(again)) == (0, 0)
 
 
-def test_a_record_that_tells_of_other_bytes_is_repaired_by_the_next_full_check(site):
+def test_a_record_of_other_bytes_is_repaired_by_the_next_full_check(site):
     site.server.rewrite(record_of(site, "3.dat").id, "f" * 32)
 
     carried = site.carry(EACH_TIME)
@@ -132,7 +132,7 @@ def test_a_lost_copy_is_replaced_although_another_file_has_two(site):
     assert record_of(site, "3.dat").verified
 
 
-def test_a_copy_that_is_no_longer_verified_is_looked_at_again_and_told(site):
+def test_a_copy_that_is_no_longer_verified_is_checked_again_and_reported(site):
     site.server.unverify(record_of(site, "3.dat").id)
 
     carried = site.carry(EACH_TIME)
@@ -141,7 +141,7 @@ def test_a_copy_that_is_no_longer_verified_is_looked_at_again_and_told(site):
     assert (carried.sums.sent, lost(carried)) == (0, 1)
 
 
-# What nobody has read is read.
+# A file without a checksum is read.
 
 
 @pytest.mark.parametrize("with_ledger", [True, False], ids=["with ledger", "without"])
@@ -215,7 +215,7 @@ def add_archive(site, folder, content, spoil=lambda tar: tar):
 
 @pytest.mark.parametrize("crafted", ["of other bytes", "with the right checksum"])
 def test_a_crafted_archive_claims_nothing_that_it_does_not_hold(site, tmp_path, crafted):
-    """Its index tells of a local file of this name, size and time that was never sent."""
+    """Its index reports a local file of this name, size and time that was never sent."""
     if crafted == "of other bytes":
         add_archive(site, tmp_path / "made", b"new file")
     else:

@@ -208,7 +208,7 @@ def cut_off(site, step):
 
 
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__)
-def test_what_was_cut_off_tells_no_lie_and_the_next_run_completes_it(site, step):
+def test_an_interrupted_file_is_not_claimed_safe_and_the_next_run_completes_it(site, step):
     cut_off(site, step)
 
     uncovered = lies(site) - noted(site)
@@ -225,7 +225,7 @@ def test_what_was_cut_off_tells_no_lie_and_the_next_run_completes_it(site, step)
 
 
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__)
-def test_what_was_cut_off_is_told_when_the_local_files_are_gone(site, step):
+def test_what_was_cut_off_is_reported_when_the_local_files_are_gone(site, step):
     cut_off(site, step)
     for name in NAMES:
         (site.data / "alice/Scan/deep er" / name).unlink()

@@ -3,7 +3,7 @@
 import os
 import signal
 import subprocess
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pytest
 
@@ -53,7 +53,7 @@ def test_killed_sessions_are_replaced_and_nothing_is_lost(site, stack):
     assert carried.of_kind(TransferRetried)
 
 
-def test_a_host_that_starts_anew_is_met_again(site):
+def test_a_host_that_restarts_is_reconnected(site):
     restart = once(TransferStarted, site.sshd.restart)
 
     check_carried(site, site.carry(watch=restart))
@@ -114,6 +114,22 @@ def test_a_full_staging_area_that_gets_room_is_used_again(site):
 
         carried = site.carry(watch=room)
 
+        check_carried(site, carried)
+        assert [event.problem.code for event in carried.of_kind(RunPaused)] == ["staging.full"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
+def test_a_staging_area_that_is_full_at_the_first_connection_is_used_when_it_gets_room(site):
+    with small_disk(site.server.box_location):
+        filler = site.server.box_location / "filler"
+        with filler.open("wb", buffering=0) as file, suppress(OSError):
+            while file.write(bytes(4096)):
+                pass
+        room = once(RunPaused, lambda: enlarge(site.server.box_location))
+
+        carried = site.carry(watch=room)
+
+        filler.unlink()
         check_carried(site, carried)
         assert [event.problem.code for event in carried.of_kind(RunPaused)] == ["staging.full"]
 

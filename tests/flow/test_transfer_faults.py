@@ -114,7 +114,7 @@ def test_an_sftp_server_that_dies_costs_an_attempt_and_no_file(place, tmp_path, 
 
 
 def send_for_ever(channel, payload, before):
-    """Send a payload again and again, until that fails."""
+    """Send a payload repeatedly, until that fails."""
     while True:
         before()
         assert all(isinstance(fate, SentFile) for fate in channel.send(payload, ignore))
@@ -240,7 +240,7 @@ def mounted(place):
 
 
 @pytest.mark.parametrize("kind", ["single", "batch"])
-def test_a_full_disk_is_told_and_leaves_room_for_others(place, staging, mounted, kind):
+def test_a_full_disk_is_reported_and_leaves_room_for_others(place, staging, mounted, kind):
     mounted("size=1m")
     members = [place.write(f"a/{n}", 300_000) for n in range(8)]
     large = place.write("b/large", 3 << 20)

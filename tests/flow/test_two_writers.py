@@ -1,9 +1,11 @@
 """Whole runs against a server whose workers are blocked for good by a second writer."""
 
+import shutil
+
 import pytest
 
 from mydata_like.core.events import Notice
-from mydata_like.demo.middleware import Fault, Hang, Reply, Slow
+from mydata_like.demo.middleware import Fault, Hang, Slow
 from tests.invariants import check_carried, check_idle
 from tests.site import kill_group, make_data, open_site, wait_for
 from tests.sshd_fixture import needs_sshd
@@ -54,10 +56,11 @@ def test_a_request_that_outlasts_the_time_for_reading_is_not_repeated(site):
 
 @pytest.mark.parametrize("path", ["mydata_experiment/$", "/dataset/$", "objectacl/$"])
 def test_nothing_is_made_twice_that_is_being_made(site, path):
+    # One dataset: files of another one may be registered when the kill comes, and the next run
+    # would wait for that registration, which is not the subject here.
+    for folder in [*(site.data / "alice").iterdir(), *(site.data / "bob").glob("Odd names*")]:
+        shutil.rmtree(folder)
     site.server.faults.add(Fault(action=Slow(3.0), method="POST", path=path))
-    # Other datasets may be ready earlier. A registration that the kill interrupts would have to be
-    # waited for, which is not the subject here.
-    site.server.faults.add(Fault(action=Reply(503), method="PATCH", path=RECORDS, count=None))
     process = site.start("run", "--events", settings=["server.write_timeout=60"])
     while not site.server.locked and process.poll() is None:
         pass
@@ -83,7 +86,7 @@ def test_a_gateway_that_gives_up_leaves_the_request_at_work(site):
     check_carried(site, carried)
 
 
-def test_a_request_nobody_ever_saw_is_waited_for_and_sent_again(site):
+def test_a_request_that_never_arrived_is_waited_for_and_sent_again(site):
     site.server.faults.add(Fault(action=Hang(), method="PATCH", path=RECORDS, count=1))
 
     carried = site.carry("server.write_timeout=2", "server.read_timeout=1")

@@ -191,7 +191,7 @@ def _private_keys() -> tuple[bytes, ...]:
         return path.read_bytes(), KEY
 
 
-# Files of ours that somebody else may have changed
+# Files of ours that someone else may have changed
 
 SETTINGS = b"""
 [server]

@@ -1,4 +1,4 @@
-"""Runs the program, and tells what is to be seen in it: `python -m tests.gui.eyes WORD...`.
+"""Runs the program and prints what it shows: `python -m tests.gui.eyes WORD...`.
 
 Each line on standard input is answered with one on standard output: the windows that are open
 now, with their texts. Eyes only look; whatever is to be done is done with keys and mouse.

@@ -1,4 +1,4 @@
-"""A person before a private screen: sees what the program shows, and uses keys and mouse."""
+"""A user before a private screen: sees what the program shows, and uses keys and mouse."""
 
 import json
 import os
@@ -110,7 +110,7 @@ class Person:
 
 @contextmanager
 def open_person(screen, *words, environment=None):
-    """Start the program, and let somebody see its window; it ends with the test."""
+    """Start the program and yield a user who sees its window; it ends with the test."""
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.gui.eyes", "gui", *words],
         env=os.environ | screen.environment | (environment or {}),

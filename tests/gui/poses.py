@@ -66,7 +66,7 @@ def move(controller: WindowController) -> None:
 
 
 def _running() -> list[Event]:
-    """What is told of a run in its middle, with a file that is sent for the second time."""
+    """What is reported about a run in its middle, with a file that is sent for the second time."""
     started = [
         TransferStarted(
             transfer=number,

@@ -1,6 +1,6 @@
-"""A language that nobody speaks: longer by two fifths, accented, in brackets.
+"""A pseudo-language: longer by two fifths, accented, in brackets.
 
-Whoever reads the window in it sees at once which texts are clipped, and which are not translated.
+A window in it shows at once which texts are clipped, and which are not translated.
 """
 
 import re

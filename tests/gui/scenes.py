@@ -1,7 +1,7 @@
-"""Everything of the program that a person can look at, for the audit and for the pictures.
+"""Everything of the program that a user can look at, for the audit and for the pictures.
 
 Who makes a new page, dialog or window adds a scene here, and has it audited in both themes, at
-twice the size of text, in German and in the language that nobody speaks.
+twice the size of text, in German and in the language that no one speaks.
 """
 
 import os
@@ -263,7 +263,7 @@ def _ask_to_remove(stage: Stage) -> QWidget:
 
 
 def _drop_folders(stage: Stage) -> QWidget:
-    """Two folders that somebody has brought along."""
+    """Two folders that someone has brought along."""
     assert stage.desk.controller.config
     stick = stage.desk.controller.config.parent / "USB stick"
     for name, files in (("Kidney section 4", 24), ("Kidney section 5", 31)):
@@ -308,7 +308,7 @@ def _try_connection(stage: Stage) -> QWidget:
 
 
 def _write_beside(stage: Stage, name: str, text: str) -> Path:
-    """Write a file beside the settings, as if it had been dropped on the window."""
+    """Write a file next to the settings, as if it had been dropped on the window."""
     assert stage.desk.controller.config
     path = stage.desk.controller.config.parent / name
     path.write_text(text)

@@ -1,4 +1,4 @@
-"""A controller without an engine: what is ordered is noted, and how things stand is told to it."""
+"""A controller without an engine: it records commands, and tests set its state."""
 
 from datetime import UTC, datetime
 
@@ -16,7 +16,7 @@ NOT_APPROVED = Problem("uploader.not-approved", "The key awaits approval.")
 
 
 class ScriptedController(WindowController):
-    """Stands as it is told to, and notes what it is asked for."""
+    """Has the state that a test sets, and records the requests."""
 
     def __init__(self):
         self.threads = Tasks()

@@ -1,4 +1,4 @@
-"""A person who sets the program up for the first time, against a real server and staging host."""
+"""A user who sets the program up for the first time, against a real server and staging host."""
 
 from contextlib import ExitStack, contextmanager
 
@@ -26,7 +26,7 @@ ENTER = Qt.Key.Key_Return
 
 
 class Town:
-    """A server, a staging host that nobody has met yet, and instrument data."""
+    """A server, a staging host that no one has met yet, and instrument data."""
 
     def __init__(self, folder, server, sshd):
         self.config = folder / "config" / "settings.toml"

@@ -82,7 +82,7 @@ def test_a_run_of_its_own_looks_at_nothing_else_where_that_can_be_said(orders, o
     assert len(said) == sum(word.startswith("--source") for word in options)
 
 
-def test_an_engine_that_dies_again_and_again_is_left_alone_for_longer():
+def test_an_engine_that_dies_repeatedly_is_restarted_after_a_longer_delay():
     clock = FakeClock()
     patience = RestartBackoff(clock.monotonic)
     assert patience.is_over

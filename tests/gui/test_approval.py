@@ -1,4 +1,4 @@
-"""Whoever closes the wizard while the approval is awaited hears of it all the same."""
+"""The approval is reported also if the wizard was closed while waiting for it."""
 
 import pytest
 

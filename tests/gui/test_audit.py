@@ -127,7 +127,7 @@ def test_grey_on_grey_is_faint(window):
     assert len(audit.find_faint(window)) == 1
 
 
-def test_an_action_that_nobody_shows_is_unreachable(window):
+def test_an_action_that_is_not_shown_is_unreachable(window):
     action = QAction("Burn", window)
     show(window)
     assert audit.find_unreachable(window) == ["the action 'Burn' is nowhere"]
@@ -148,7 +148,7 @@ def test_a_tool_bar_without_stops_of_tab_is_unreachable(window):
     assert audit.find_unreachable(window) == []
 
 
-def test_the_language_that_nobody_speaks_is_long_and_keeps_what_must_stay(qapp):
+def test_the_pseudo_language_is_long_and_keeps_placeholders(qapp):
     assert pseudo("&Send %Ln files") == "[&Séñd %Ln fîléš~~~~~~]".replace("š", "s")
     translator = PseudoTranslator(qapp)
     qapp.installTranslator(translator)

@@ -18,15 +18,23 @@ from tests.site import finish, finish_reading
 from tests.site import wait_for as wait_for_event
 
 
+def describe(controller):
+    return controller.state, controller.engine and controller.engine.said
+
+
 def wait_for(qtbot, controller, *phases):
-    qtbot.waitUntil(lambda: controller.state.phase in phases, timeout=DEADLINE)
+    def check():
+        assert controller.state.phase in phases, describe(controller)
+
+    qtbot.waitUntil(check, timeout=DEADLINE)
 
 
 def wait_for_result(qtbot, controller):
-    qtbot.waitUntil(
-        lambda: controller.state.last is not None and not controller.state.at_work,
-        timeout=DEADLINE,
-    )
+    def check():
+        assert controller.state.last is not None, describe(controller)
+        assert not controller.state.at_work, describe(controller)
+
+    qtbot.waitUntil(check, timeout=DEADLINE)
 
 
 def wait_until_safe(qtbot, controller):
@@ -68,7 +76,7 @@ def test_a_run_is_paused_and_goes_on(desk, site, qtbot):
     assert site.find_wrongs() == []
 
 
-def test_a_stopped_run_is_no_problem_and_the_next_one_carries_on(desk, site, qtbot):
+def test_a_stopped_run_is_no_problem_and_the_next_one_continues(desk, site, qtbot):
     controller = desk.controller
     controller.start()
     controller.pause()
@@ -158,7 +166,7 @@ def test_a_look_at_the_ledger_never_brings_an_older_run_back(desk, site, qtbot):
     assert controller.state.last == told
 
 
-def test_an_engine_that_cannot_be_started_is_told_of_and_started_again(desk, site, full, qtbot):
+def test_an_engine_that_cannot_be_started_is_reported_and_started_again(desk, site, full, qtbot):
     controller = desk.controller
     controller.engine.kill()
     wait_for(qtbot, controller, Phase.BROKEN)
@@ -193,7 +201,7 @@ def test_a_dead_engine_is_followed_by_another_and_the_schedule_is_kept(desk, sit
     assert len(controller.findChildren(Engine)) == 1
 
 
-def test_settings_that_are_mended_set_the_window_to_work(site, open_desk, qtbot):
+def test_fixed_settings_activate_the_window(site, open_desk, qtbot):
     right = site.config.read_text()
     site.config.write_text("[schedule]\nkind = 7\n")
     controller = open_desk(site.config).controller
@@ -239,7 +247,7 @@ def wait_until_carried(qtbot, site, folder):
 
 @pytest.fixture
 def served(site, open_desk, qtbot):
-    """A controller beside a service that rests."""
+    """A controller next to an idle service."""
     wait_for_event(site.start("watch", "--events"), "run_scheduled")
     controller = open_desk(site.config).controller
     wait_for(qtbot, controller, Phase.IDLE)
@@ -247,7 +255,7 @@ def served(site, open_desk, qtbot):
     return controller
 
 
-def test_beside_a_service_nothing_but_an_added_folder_is_carried(served, site, folder, qtbot):
+def test_next_to_a_service_only_an_added_folder_is_uploaded(served, site, folder, qtbot):
     served.add_source(os.fsencode(folder), "", "Mice", folder.name)
 
     wait_until_carried(qtbot, site, folder)
@@ -298,7 +306,7 @@ def test_a_folder_waits_for_the_end_of_another_programs_run(served, site, folder
     wait_until_both_are_carried(qtbot, site, folder)
 
 
-def test_beside_the_run_of_another_program_nothing_can_be_tried_again(served, site, qtbot):
+def test_during_a_run_of_another_program_nothing_can_be_retried(served, site, qtbot):
     assert served.can_retry
     other = Other(site)
     wait_for(qtbot, served, Phase.ELSEWHERE)

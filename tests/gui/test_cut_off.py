@@ -159,7 +159,7 @@ def test_after_a_kill_every_view_says_what_exists_only_here(cut_off, site, windo
     said = texts(window.page)
     assert any("The last run was cut off" in text and f"{count} file(s)" in text for text in said)
     assert f"{count} file(s)" in said  # the card
-    assert any("The oldest of them was made" in text for text in said)
+    assert any("The oldest of them is from" in text for text in said)
     assert not any("safe" in text or text == "Nothing" for text in said)
     qtbot.waitUntil(lambda: "The last run was cut off" in tray.icon.toolTip())
     assert choose_icon(controller.state).state is TrayState.AT_RISK
@@ -256,7 +256,7 @@ def test_an_engine_that_is_killed_in_the_first_run_leaves_nothing_green(site, wi
     assert choose_icon(controller.state).state in (TrayState.PROBLEM, TrayState.AT_RISK)
 
 
-def test_a_data_folder_that_is_away_or_empty_is_told(site, window, qtbot):
+def test_a_data_folder_that_is_away_or_empty_is_reported(site, window, qtbot):
     site.run()
     controller, window, tray = window(site)
     assert any("are safe on the server" in text for text in texts(window.page))

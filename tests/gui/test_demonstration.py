@@ -35,7 +35,7 @@ def test_all_of_a_demonstration_vanishes_with_its_window(tmp_path, qtbot):
     assert left_behind(process.pid) == []
 
 
-def test_a_demonstration_that_cannot_be_started_is_told(qtbot, full):
+def test_a_demonstration_that_cannot_be_started_is_reported(qtbot, full):
     tasks = Tasks()
     parent = QWidget()
     qtbot.addWidget(parent)

@@ -46,7 +46,7 @@ Entered = QPointF if PySide6.__version_info__ >= (6, 12) else QPoint
 
 
 class Target:
-    """A window that takes drops, and what somebody drags over it."""
+    """A window that takes drops, and what someone drags over it."""
 
     def __init__(self, desk, qtbot):
         self.window = QMainWindow()
@@ -73,7 +73,7 @@ class Target:
         event = QDropEvent(QPointF(9, 9), Qt.DropAction.CopyAction, self.mime, BUTTON, KEYS)
         QApplication.sendEvent(self.inner, event)
         assert event.isAccepted()
-        assert self.sheets == []  # whoever drags is answered before anything opens
+        assert self.sheets == []  # a drag is answered before anything opens
         self.qtbot.waitUntil(lambda: bool(self.sheets), timeout=DEADLINE)
         return self.sheets.pop()
 
@@ -125,7 +125,7 @@ def notes(sheet, status):
 
 
 def rename(sheet, row, column, text):
-    """Type another name, as a person would."""
+    """Type another name, as a user would."""
     tree = sheet.findChild(QTreeView)
     tree.setCurrentIndex(sheet.model.index(row, column))
     tree.edit(sheet.model.index(row, column))
@@ -216,7 +216,7 @@ def test_text_can_be_dragged_into_a_field(desktop):
     assert field.text() == "words"
 
 
-def test_what_is_no_file_of_this_computer_is_not_taken(target):
+def test_a_url_of_another_computer_is_not_accepted(target):
     words, web = QMimeData(), QMimeData()
     words.setText("/etc/passwd")
     web.setUrls([QUrl("https://example.org/x")])
@@ -265,7 +265,7 @@ def test_another_installations_settings_are_taken_over(target, tmp_path, still_d
     qtbot.waitUntil(lambda: settings.settings.instrument.name == "Scope", timeout=DEADLINE)
 
 
-def test_the_sheet_tells_what_is_in_a_folder_and_what_it_becomes(sheet, folder):
+def test_the_sheet_shows_what_is_in_a_folder_and_what_it_becomes(sheet, folder):
     shown = sheet(folder)
     top = shown.model.index(0, SourceColumn.NAME)
 
@@ -372,7 +372,7 @@ def test_what_failed_in_an_added_folder_is_tried_again_with_the_folder(desk, she
 
 
 @pytest.mark.parametrize("phase", [Phase.ELSEWHERE, Phase.TESTING])
-def test_beside_what_else_goes_on_a_drop_waits(desk, sheet, folder, phase):
+def test_a_drop_waits_for_other_work(desk, sheet, folder, phase):
     shown = sheet(folder, desk=desk)
     assert shown.upload.isEnabled()
     desk.controller._look_timer.stop()

@@ -17,7 +17,7 @@ def open_dialog(desk, qtbot):
     return dialog
 
 
-def test_the_dry_run_tells_each_folder_and_sends_nothing(desk, site, qtbot, qtmodeltester):
+def test_the_dry_run_reports_each_folder_and_sends_nothing(desk, site, qtbot, qtmodeltester):
     dialog = open_dialog(desk, qtbot)
     qtbot.waitUntil(lambda: dialog.ended, timeout=DEADLINE)
 

@@ -33,7 +33,7 @@ def test_no_question_keeps_its_caller_waiting():
 
 
 def find_loops(source):
-    """Yield every call that comes back only when a person has answered."""
+    """Yield every call that comes back only when a user has answered."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             whose, name = ast.unparse(node.func.value), node.func.attr

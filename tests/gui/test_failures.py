@@ -38,7 +38,7 @@ def last_resort(qapp):
 
 
 @pytest.mark.qt_no_exception_capture
-def test_an_error_in_a_slot_is_logged_and_told_once(qtbot, last_resort, caplog):
+def test_an_error_in_a_slot_is_logged_and_reported_once(qtbot, last_resort, caplog):
     told = []
     last_resort.problem_raised.connect(told.append)
     timer = QTimer()
@@ -53,7 +53,7 @@ def test_an_error_in_a_slot_is_logged_and_told_once(qtbot, last_resort, caplog):
     (problem,) = told
     assert (problem.code, "a sector is bad" in problem.message) == ("window.failed", True)
     assert "_fail" in caplog.text
-    assert "has come 4 times" in caplog.text
+    assert "has occurred 4 times" in caplog.text
 
 
 def test_a_window_that_stands_still_leaves_its_stacks(tmp_path):

@@ -51,7 +51,7 @@ def page(qtbot, still_desk, written):
 
 
 def open_to(qtbot, page, *rows):
-    """Open one line below the other, as a person does; return the last one."""
+    """Open one line below the other, as a user does; return the last one."""
     index = QModelIndex()
     for row in rows:
         index = page._model.index(row, 0, index)
@@ -81,7 +81,7 @@ def test_a_line_is_filled_when_it_is_opened(qtbot, page):
     assert texts(page._model, experiment) == ["1", "2"]
 
 
-def test_each_line_tells_how_its_files_stand(qtbot, page):
+def test_each_line_shows_the_status_of_its_files(qtbot, page):
     experiment = open_to(qtbot, page, 0, 0)
 
     assert texts(page._model, column=1) == ["Failed", "Verified"]
@@ -260,7 +260,7 @@ def test_after_a_failure_every_line_can_be_opened_again(qtbot, page, written):
     assert texts(page._model, open_to(qtbot, page, 0, 0)) == ["1", "2"]
 
 
-def test_only_one_folder_is_uploaded_when_a_person_wants_that(qtbot, desk, site):
+def test_only_one_folder_is_uploaded_when_the_user_wants_that(qtbot, desk, site):
     chosen = min(path for path in site.data.glob("*/*") if path.is_dir())
     page = FoldersPage(desk)
     qtbot.addWidget(page)
@@ -302,7 +302,7 @@ def test_what_is_queued_of_a_folder_can_be_left_for_the_next_run(
 
     page._leave.trigger()
     if taken_up_again:
-        page._again.trigger()
+        page._send_again.trigger()
     desk.controller.resume()
 
     qtbot.waitUntil(lambda: desk.controller.state.phase == "idle")

@@ -31,7 +31,7 @@ def find_text(dialog, name):
     return next(text for text in texts if text.accessibleName() == name).toPlainText()
 
 
-def test_what_the_program_is_built_on_is_read_beside_the_window(qtbot, tasks):
+def test_licences_are_read_outside_the_gui_thread(qtbot, tasks):
     gate = threading.Event()
     tasks.run(gate.wait, print)
     dialog = open_help(qtbot, tasks)

@@ -35,7 +35,7 @@ def paused(problem):
         (RunState(phase=Phase.ELSEWHERE), ended(sent=3), NotificationKind.FINISHED, "overview"),
         (RunState(), ended(sent=3), None, ""),  # a run of the time before we began
         (RUNNING, paused(FULL), NotificationKind.PROBLEM, "problems"),
-        (RUNNING, paused(AWAY), None, ""),  # passes by itself
+        (RUNNING, paused(AWAY), None, ""),  # passes on its own
         (RUNNING, paused(QUIET), None, ""),  # was wished for
         (RUNNING, paused(None), None, ""),
         (
@@ -52,7 +52,7 @@ def paused(problem):
         ),
     ],
 )
-def test_a_change_is_told_or_not(before, after, kind, page):
+def test_a_change_is_reported_only_where_there_is_one(before, after, kind, page):
     one = herald()
     one.on_state(before, 0)
     message = one.on_state(after, SILENT)
@@ -70,7 +70,7 @@ def test_a_change_is_told_or_not(before, after, kind, page):
         (Problem("schedule.manual", "No run starts by itself."), None),
     ],
 )
-def test_a_problem_is_told_if_a_person_can_do_something(problem, kind):
+def test_a_problem_is_reported_if_the_user_can_do_something(problem, kind):
     message = herald().on_problem(problem, 0)
 
     assert message.kind is kind if kind else message is None
@@ -93,7 +93,7 @@ def test_of_one_kind_there_is_one_message_in_ten_minutes():
     assert one.on_problem(problems[1], SILENT)
 
 
-def test_a_problem_that_stays_is_told_once_until_all_was_well():
+def test_a_problem_that_stays_is_reported_once_until_all_was_well():
     one = herald()
     one.on_problem(FULL, 0)
 
@@ -103,7 +103,7 @@ def test_a_problem_that_stays_is_told_once_until_all_was_well():
     assert one.on_problem(FULL, 7 * SILENT)
 
 
-def test_an_approval_is_told_however_short_the_wait_was():
+def test_an_approval_is_reported_however_short_the_wait_was():
     one = herald()
     one.on_state(RunState(phase=Phase.IDLE, awaited=NOT_APPROVED), 0)
 

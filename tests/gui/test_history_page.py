@@ -19,7 +19,7 @@ EARLY = {"code": "server.unavailable", "message": "Away.", "hint": "Wait."}
 
 @pytest.fixture
 def open_page(qtbot):
-    opened = []  # a page lives as long as somebody knows it
+    opened = []  # a page lives as long as someone knows it
 
     def open_it(desk):
         page = HistoryPage(desk)
@@ -48,7 +48,7 @@ def column(page, number):
     return [model.index(row, number).data() for row in range(model.rowCount())]
 
 
-def test_a_run_is_told_with_what_it_sent(qtbot, desk, site, open_page):
+def test_a_run_is_reported_with_what_it_sent(qtbot, desk, site, open_page):
     site.run()
 
     page = open_page(desk)
@@ -60,7 +60,7 @@ def test_a_run_is_told_with_what_it_sent(qtbot, desk, site, open_page):
     qtbot.waitUntil(lambda: page._files.model.rowCount() == files)
 
 
-def test_outcomes_are_told_in_words(still_desk, written, open_page):
+def test_outcomes_are_shown_in_words(still_desk, written, open_page):
     record(written, "a")
     record(written, "b", failed=2)
     record(written, "c", problem=EARLY)
@@ -101,7 +101,7 @@ def test_a_run_that_was_cut_off_says_what_stayed_open(still_desk, written, open_
     sums = {"found": 40, "verified": 5, "waiting": 1, "skipped": 1, "failed": 0}
     written.ledger.record_run(PastRunRow("x", written.clock.now(), None, sums))
 
-    assert column(open_page(still_desk), 7) == ["Cut off, 34 file(s) open"]
+    assert column(open_page(still_desk), 7) == ["Cut off, 34 file(s) unfinished"]
 
 
 def test_only_the_run_at_work_is_not_finished(still_desk, written, open_page):
@@ -170,7 +170,7 @@ def test_names_that_are_formulas_or_markup_stay_names(written, tmp_path):
     assert "&lt;Files&gt;" in page
 
 
-def test_a_run_that_makes_no_sense_is_told_as_far_as_it_goes():
+def test_an_inconsistent_run_is_shown_as_far_as_possible():
     row = RunRow("x", None, None, {"sent": "many", "problem": "odd"})
 
     assert [column.text(row) for column in run_columns(lambda _: False)][2] == "0"

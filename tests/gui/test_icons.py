@@ -1,4 +1,4 @@
-"""The icons: one set, in the colours of the text beside them."""
+"""The icons: one set, in the colours of the text next to them."""
 
 import gc
 import re
@@ -110,7 +110,7 @@ def test_the_icon_of_the_program_can_be_drawn_small_and_large():
         assert app_icon().pixmap(QSize(side, side), 1.0).size() == QSize(side, side)
 
 
-def test_a_picture_is_painted_anew_when_the_theme_changes(app: QApplication, qtbot):
+def test_an_icon_is_painted_again_when_the_theme_changes(app: QApplication, qtbot):
     picture = IconLabel(2.0)
     qtbot.addWidget(picture)
     picture.show_icon(icon("check", "good"))

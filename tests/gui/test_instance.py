@@ -80,7 +80,7 @@ def test_what_a_crash_left_behind_is_replaced(first, file, tmp_path, qtbot):
     instance.release()
 
 
-def test_a_first_instance_that_hangs_is_told_of_within_the_deadline(first, file, tmp_path):
+def test_a_first_instance_that_hangs_is_reported_within_the_deadline(first, file, tmp_path):
     first.send_signal(signal.SIGSTOP)
 
     with pytest.raises(UnresponsiveError, match="does not respond"):
@@ -92,7 +92,7 @@ def test_only_the_owner_may_ring(first, file, tmp_path):
 
 
 @pytest.mark.parametrize("line", [b"\xff\n", b"{}\n", b"[1]\n", b'{"show":1,"paths":3}\n'])
-def test_what_is_no_call_is_not_heard(first, file, tmp_path, line):
+def test_an_invalid_call_is_ignored(first, file, tmp_path, line):
     address = SingleInstance(file, tmp_path).address
     with socket.socket(socket.AF_UNIX) as stranger:
         stranger.connect(address)

@@ -92,7 +92,7 @@ def test_where_the_tray_has_gone_the_window_gets_small_and_says_so(stage):
     assert len(set(stage.said)) == 2
 
 
-def test_a_problem_is_told_until_a_run_ends_well(trayless):
+def test_a_problem_is_reported_until_a_run_ends_well(trayless):
     banner = trayless.presence.banner
     trayless.controller.turn(last=run_that())
     trayless.controller.problem_raised.emit(FULL)
@@ -240,7 +240,7 @@ def test_a_second_start_at_login_shows_nothing(stage):
     assert not stage.window.isVisible()
 
 
-def test_without_a_tray_a_banner_tells_and_leads_to_the_page(trayless, qtbot):
+def test_without_a_tray_a_banner_informs_and_opens_the_page(trayless, qtbot):
     trayless.controller.turn(phase=Phase.PAUSED, problem=FULL)
     banner = trayless.presence.banner
     more, _ = banner.findChildren(QPushButton)

@@ -97,5 +97,5 @@ def test_a_line_of_a_later_version_is_read_without_what_is_new():
 
 
 @pytest.mark.parametrize("line", [b"", b"[]", b"7", b"{}", b'{"event": []}', b"Traceback"])
-def test_a_line_that_is_no_event_is_left_out(line):
+def test_a_line_that_is_not_an_event_is_left_out(line):
     assert parse_line(line) is None

@@ -100,7 +100,7 @@ def test_lines_are_sifted_by_level_and_text_those_to_come_as_well(page, qtbot):
     wait_for(qtbot, page, ["a file was sent", "another was sent"])
 
 
-def test_who_reads_further_up_is_left_there(page, qtbot):
+def test_a_view_scrolled_up_stays_there(page, qtbot):
     write(200)
     qtbot.waitUntil(lambda: len(texts(page)) == 200, timeout=DEADLINE)
     bar, follow = page.findChild(QTableView).verticalScrollBar(), page.findChild(QCheckBox)
@@ -143,7 +143,7 @@ def test_all_lines_are_copied_where_none_is_chosen(page, qtbot):
     assert [line.partition("send ")[2] for line in copied] == ["line 0", "line 1", "line 2"]
 
 
-def test_very_many_lines_are_put_together_beside_the_window(desk, home, qtbot):
+def test_very_many_lines_are_joined_outside_the_gui_thread(desk, home, qtbot):
     (home / "logs").mkdir(parents=True)
     (home / "logs" / "mydata-like.log").write_text("a line of the log\n" * MAX_LINES)
     page = LogPage(desk)

@@ -20,7 +20,7 @@ from tests.gui.ledgers import an_entry
 
 @pytest.fixture
 def open_page(qtbot, still_desk):
-    opened = []  # a page lives as long as somebody knows it
+    opened = []  # a page lives as long as someone knows it
 
     def open_it(make):
         page = make(still_desk)
@@ -59,7 +59,7 @@ def sort(qtbot, table, column):
 
 
 @pytest.mark.parametrize(("column", "first"), [(2, "small"), (4, "large")], ids=["size", "folder"])
-def test_rows_are_sorted_as_a_person_left_them(qtbot, written, open_page, column, first):
+def test_rows_are_sorted_as_the_user_left_them(qtbot, written, open_page, column, first):
     written.ledger.record([an_entry(b"a/large", 9), an_entry(b"b/small", 1)])
     before = open_page(TransfersPage)
     qtbot.waitUntil(lambda: files(before) == ["small", "large"])
@@ -73,7 +73,7 @@ def test_rows_are_sorted_as_a_person_left_them(qtbot, written, open_page, column
     qtbot.waitUntil(lambda: files(after)[:1] == [first])
 
 
-def test_runs_are_sorted_as_a_person_left_them(qtbot, written, open_page):
+def test_runs_are_sorted_as_the_user_left_them(qtbot, written, open_page):
     written.ledger.record_run(PastRunRow("a", written.clock.now(), None, {}))
     sort(qtbot, open_page(HistoryPage)._runs.table, 3)
 
@@ -101,7 +101,7 @@ def show_halves(page):
 
 
 @pytest.mark.parametrize("make", [TransfersPage, HistoryPage, ProblemsPage, WherePage])
-def test_halves_stay_as_a_person_left_them(qtbot, open_page, make):
+def test_halves_stay_as_the_user_left_them(qtbot, open_page, make):
     before = show_halves(open_page(make))
     usual = before.sizes()
     before.moveSplitter(usual[0] + 40, 1)
@@ -125,7 +125,7 @@ def resize(qtbot, header):
     ],
     ids=["travelling", "log"],
 )
-def test_columns_that_no_ledger_orders_stay_as_a_person_left_them(qtbot, open_page, make, find):
+def test_columns_that_no_ledger_orders_stay_as_the_user_left_them(qtbot, open_page, make, find):
     page = open_page(make)
     header = find(page)
     header.parentWidget().show()
@@ -134,7 +134,7 @@ def test_columns_that_no_ledger_orders_stay_as_a_person_left_them(qtbot, open_pa
     assert find(open_page(make)).sectionSize(0) == 123
 
 
-def test_the_columns_of_folders_stay_as_a_person_left_them(qtbot, written, open_page):
+def test_the_columns_of_folders_stay_as_the_user_left_them(qtbot, written, open_page):
     written.ledger.record_folders([FolderSums(b"ann/x", "x", None, "ann", "")])
     page = open_page(FoldersPage)
     qtbot.waitUntil(lambda: page._model.rowCount() == 1)
@@ -155,7 +155,7 @@ def test_the_window_opens_where_and_as_large_as_it_was(open_window):
     assert after.page is after.find_page("history")
 
 
-def test_a_page_that_is_no_more_is_not_missed(still_desk, open_window):
+def test_a_page_that_no_longer_exists_is_no_error(still_desk, open_window):
     still_desk.memory.setValue("window/page", "fax")
 
     window = open_window()

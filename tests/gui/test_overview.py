@@ -57,7 +57,7 @@ def test_the_parts_of_a_run_add_up_to_what_was_found():
     assert sum(parts[1:]) == parts.found
 
 
-def test_each_stage_tells_what_waits_before_it():
+def test_each_stage_reports_its_queue():
     assert count_stages(MIDWAY) == [
         StageCount("scan", 100, 0),
         StageCount("check", 90, 10),
@@ -147,7 +147,7 @@ def test_a_broken_engine_is_explained_and_the_button_goes_on(desk, site, qtbot):
     assert site.find_wrongs() == []
 
 
-def test_an_engine_that_dies_at_once_is_told_of_and_not_started_for_ever(desk, qtbot):
+def test_an_engine_that_dies_at_once_is_reported_and_not_restarted_for_ever(desk, qtbot):
     with qtbot.waitSignal(desk.controller.problem_raised, timeout=DEADLINE):
         desk.controller.engine.kill()
 
@@ -155,7 +155,7 @@ def test_an_engine_that_dies_at_once_is_told_of_and_not_started_for_ever(desk, q
     assert desk.controller.engine is None
 
 
-def test_before_the_first_run_nobody_says_that_nothing_is_only_here(qtbot):
+def test_before_the_first_run_it_is_not_claimed_that_nothing_is_only_here(qtbot):
     row = SummaryRow()
     qtbot.addWidget(row)
     row.show_state(RunState(phase=Phase.IDLE))
@@ -165,14 +165,14 @@ def test_before_the_first_run_nobody_says_that_nothing_is_only_here(qtbot):
     assert "Nothing" not in texts
 
 
-def test_a_pause_by_a_person_is_said_in_the_windows_own_words():
+def test_a_pause_by_the_user_has_the_windows_own_wording():
     paused = Problem("run.paused", "The user paused the run.")
 
     assert overview_sentence(RunState(phase=Phase.PAUSED, problem=paused)) == "Paused"
     assert overview_sentence(RunState(phase=Phase.PAUSED, problem=WHY)) == "It cannot be read"
 
 
-def test_a_file_that_fits_nowhere_is_told_before_what_is_safe(desk, site, qtbot):
+def test_a_file_outside_the_layout_is_listed_before_safe_files(desk, site, qtbot):
     (site.data / "notes.txt").write_text("beside the datasets")
     page = OverviewPage(desk)
     qtbot.addWidget(page)
@@ -193,7 +193,7 @@ def test_a_file_that_fits_nowhere_is_told_before_what_is_safe(desk, site, qtbot)
     assert wanted.args == [NavigationRequest("problems", "skipped")]
 
 
-def test_a_file_that_is_no_data_is_told_calmly(desk, site, qtbot):
+def test_a_file_that_is_not_data_is_reported_without_alarm(desk, site, qtbot):
     folder = next(site.data.rglob("*.*")).parent
     (folder / "Thumbs.db").write_text("made by the system")
     page = OverviewPage(desk)

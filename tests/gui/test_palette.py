@@ -62,7 +62,7 @@ def test_the_system_theme_is_light_where_the_system_says_nothing(app: QApplicati
     assert colours.current_shades() == LIGHT
 
 
-def test_a_change_of_the_system_does_not_undo_what_the_person_chose(app: QApplication):
+def test_a_change_of_the_system_does_not_undo_what_the_user_chose(app: QApplication):
     colours.apply(app, "dark")
     app.styleHints().colorSchemeChanged.emit(app.styleHints().colorScheme())
     assert colours.current_shades() == DARK

@@ -22,7 +22,7 @@ from tests.gui.scripted import run_that
 
 @pytest.fixture
 def open_page(qtbot, still_desk):
-    opened = []  # a page lives as long as somebody knows it
+    opened = []  # a page lives as long as someone knows it
 
     def open_it():
         page = ProblemsPage(still_desk)
@@ -76,9 +76,7 @@ def test_the_worst_kind_comes_first(ill, open_page):
     ]
 
 
-def test_who_looks_for_what_was_left_out_first_sees_what_nobody_meant(
-    qtbot, ill, open_page, still_desk
-):
+def test_files_left_out_unintentionally_come_first(qtbot, ill, open_page, still_desk):
     page = open_page()
     page.look_for("skipped")
     settle(qtbot, still_desk)
@@ -106,7 +104,7 @@ def test_the_button_opens_the_settings_at_the_key(qtbot, ill, open_page):
     assert wanted.args == [NavigationRequest("settings", "data.layout")]
 
 
-def test_a_problem_is_copied_for_whoever_can_mend_it(qtbot, ill, open_page):
+def test_a_problem_is_copied_for_the_one_who_can_fix_it(qtbot, ill, open_page):
     page = open_page()
     click(qtbot, page._card._copy)
 

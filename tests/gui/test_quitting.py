@@ -25,9 +25,9 @@ def is_at_work(site):
 
 
 @pytest.mark.parametrize(("answer", "all_safe"), [("alt+l", True), ("alt+u", False)])
-def test_an_upload_goes_on_or_stops_as_the_person_wants(site, screen, answer, all_safe):
+def test_an_upload_continues_or_stops_as_the_user_wants(site, screen, answer, all_safe):
     save_settings(site.config, SLOW)
-    site.server.hold_verification()  # so long the upload goes on, however long a person takes
+    site.server.hold_verification()  # so long the upload goes on, however long a user takes
     memory = WindowState()
     memory.setValue(IN_TRAY, "yes")  # no balloon that looks like a menu from here
     memory.sync()

@@ -27,7 +27,7 @@ def running(screen, *words):
 
 @contextmanager
 def program(screen, *words):
-    """Run the program until the test is over; then the system tells it to end."""
+    """Run the program until the test is over; then the system asks it to end."""
     with running(screen, *words) as process:
         yield process
         process.terminate()
@@ -78,7 +78,7 @@ def test_without_a_tray_closing_leaves_the_program_within_reach():
         screen.until(lambda: screen.windows(TITLE))
 
 
-def test_a_program_that_hangs_is_told_of_to_whoever_starts_it_again(screen):
+def test_a_program_that_hangs_is_reported_when_it_is_started_again(screen):
     with running(screen) as hangs:
         screen.until(lambda: screen.active_title() == "mydata-like")
         hangs.send_signal(signal.SIGSTOP)

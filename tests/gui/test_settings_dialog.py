@@ -81,7 +81,7 @@ def test_what_was_typed_is_saved_and_comments_stay(qtbot, dialog, config):
     assert dialog._desk.controller.settings.instrument.name == "Scope 3"
 
 
-def test_whoever_opens_the_dialog_can_search_and_enter_goes_to_what_is_found(qtbot, dialog):
+def test_the_dialog_opens_with_search_and_enter_goes_to_the_match(qtbot, dialog):
     assert dialog.focusWidget().accessibleName() == "Search all settings"
 
     qtbot.keyClicks(dialog.focusWidget(), "signal_url")
@@ -99,7 +99,7 @@ def test_ok_without_a_change_writes_nothing(qtbot, dialog, config):
     assert config.stat().st_mtime_ns == before
 
 
-def test_a_changed_value_is_marked_and_its_source_is_told(qtbot, dialog):
+def test_a_changed_value_is_marked_and_its_source_is_reported(qtbot, dialog):
     row = dialog.panes.find_row("server.username")
     assert row.source == "From your file"
     assert dialog.panes.find_row("server.proxy").source == "Default"
@@ -110,7 +110,7 @@ def test_a_changed_value_is_marked_and_its_source_is_told(qtbot, dialog):
     assert row.source == "From your file"
 
 
-def test_a_bad_value_is_told_at_the_field_and_at_ok(qtbot, dialog, config):
+def test_a_bad_value_is_reported_at_the_field_and_at_ok(qtbot, dialog, config):
     type_into(qtbot, dialog, "monitor.signal_url", "ftp://x")
     row = dialog.panes.find_row("monitor.signal_url")
     assert "must begin with https://" in row.problem
@@ -124,7 +124,7 @@ def test_a_bad_value_is_told_at_the_field_and_at_ok(qtbot, dialog, config):
     assert config.read_text() == FILE
 
 
-def test_settings_that_do_not_go_together_are_told_at_the_field(qtbot, dialog):
+def test_settings_that_do_not_go_together_are_reported_at_the_field(qtbot, dialog):
     kind = dialog.panes.find_row("schedule.kind").editor.field
     dialog.panes.reveal("schedule.kind")
     kind.setCurrentIndex(kind.findData("weekly"))
@@ -143,7 +143,7 @@ def test_a_reset_takes_the_setting_out_of_the_file(qtbot, dialog, config):
     assert "username" not in config.read_text()
 
 
-def test_a_locked_setting_is_read_only_and_says_who_locked_it(qtbot, dialog, tmp_path):
+def test_a_locked_setting_is_read_only_and_names_its_source(qtbot, dialog, tmp_path):
     managed = tmp_path / "managed.toml"
     managed.write_text('[transfer]\nchannels = 3\n[locked]\nkeys = ["transfer.*"]\nby = "IT"\n')
     sources = LayerSources(user=tmp_path / "none.toml", managed=managed, environment={})
@@ -189,7 +189,7 @@ def test_only_the_fields_of_the_chosen_kind_are_enabled(qtbot, dialog):
     assert dialog.starts.said.startswith("tomorrow")
 
 
-def test_the_next_five_starts_are_told():
+def test_the_next_five_starts_are_reported():
     schedule = Schedule(kind="weekly", days=("monday", "friday"), time=datetime.time(18, 30))
     now = datetime.datetime(2026, 11, 21, 12, 0, tzinfo=datetime.UTC)
 
@@ -217,7 +217,7 @@ def test_the_next_five_starts_are_told():
     ],
     ids=lambda value: getattr(value, "kind", ""),
 )
-def test_a_schedule_without_times_is_told_in_words(qapp, schedule, said):
+def test_a_schedule_without_times_is_reported_in_words(qapp, schedule, said):
     now = datetime.datetime(2026, 11, 21, 12, 0, tzinfo=datetime.UTC)
 
     assert describe_starts(Settings(schedule=schedule), now, None).splitlines()[0] == said
@@ -234,7 +234,7 @@ def test_the_api_key_goes_to_its_store_and_never_into_the_file(qtbot, dialog, co
     assert KEY in config.with_name("secrets.toml").read_text()
 
 
-def test_a_stored_api_key_is_told_and_can_be_forgotten(qtbot, config, open_dialog):
+def test_a_stored_api_key_is_reported_and_can_be_forgotten(qtbot, config, open_dialog):
     config.with_name("secrets.toml").touch(mode=0o600)
     config.with_name("secrets.toml").write_text(
         f'["https://data.example.org"]\nfacility = "{KEY}"\n'
@@ -249,7 +249,7 @@ def test_a_stored_api_key_is_told_and_can_be_forgotten(qtbot, config, open_dialo
     assert KEY not in config.with_name("secrets.toml").read_text()
 
 
-def test_what_is_no_api_key_is_refused_in_words(qtbot, dialog, config):
+def test_an_invalid_api_key_is_refused_with_a_message(qtbot, dialog, config):
     qtbot.keyClicks(dialog.key_row.focusProxy(), "k" * 2000)
     dialog.accept()
     qtbot.waitUntil(lambda: "This is not an API key" in dialog.notice.text, timeout=DEADLINE)
@@ -296,7 +296,7 @@ def test_an_export_holds_no_secret(qtbot, dialog, tmp_path):
     assert KEY not in text
 
 
-def test_a_wrong_file_opens_and_can_be_mended(qtbot, config, open_dialog):
+def test_an_invalid_file_opens_and_can_be_fixed(qtbot, config, open_dialog):
     config.write_text('[transfer]\nchannels = "many"\n[server]\nbogus = 1\n')
     dialog = open_dialog()
 
@@ -310,7 +310,7 @@ def test_a_wrong_file_opens_and_can_be_mended(qtbot, config, open_dialog):
 
 @pytest.fixture
 def drawer(qtbot, config, open_desk):
-    """The drawer, after somebody has typed a name and saved nothing."""
+    """The drawer, after someone has typed a name and saved nothing."""
     window = MainWindow(open_desk(config))
     qtbot.addWidget(window)
     drawer = SettingsDialogOpener(window._desk, window)
@@ -378,7 +378,7 @@ def program(qtbot, config, home):
     program.window.deleteLater()
 
 
-def test_the_window_opens_the_settings_and_tells_that_they_were_not_saved(qtbot, program):
+def test_the_window_opens_the_settings_and_reports_that_they_were_not_saved(qtbot, program):
     program.window.settings_wanted.emit("instrument.name")
     dialog = program.drawer.dialog
     qtbot.waitUntil(lambda: dialog.ready, timeout=DEADLINE)

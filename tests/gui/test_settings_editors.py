@@ -80,7 +80,7 @@ def test_every_section_is_in_one_tab_and_has_a_heading():
     assert all(setting_labels.name_section(name) for name in sections)
 
 
-def test_showing_a_value_is_no_edit(qtbot):
+def test_showing_a_value_is_not_an_edit(qtbot):
     for setting in SETTINGS:
         editor = make_editor(setting)
         qtbot.addWidget(editor)
@@ -90,7 +90,7 @@ def test_showing_a_value_is_no_edit(qtbot):
         assert edits == [], setting.key
 
 
-def test_nobody_can_type_into_a_fixed_field(qtbot):
+def test_a_fixed_field_is_read_only(qtbot):
     for setting in SETTINGS:
         editor = make_editor(setting)
         qtbot.addWidget(editor)
@@ -133,7 +133,7 @@ def test_a_number_has_its_unit_and_no_needless_zeros(qtbot):
     assert editor.field.text() == "0.25 s"
 
 
-def test_a_zero_that_is_no_amount_is_said_in_words(qtbot):
+def test_a_zero_that_is_not_an_amount_is_shown_in_words(qtbot):
     editor = make_editor(settings_by_key()["limits.bandwidth"])
     qtbot.addWidget(editor)
 

@@ -33,7 +33,7 @@ LOCK = {"transfer.channels": "the facility (/etc/mydata-like.toml)"}
 
 @pytest.fixture
 def open_page(qtbot):
-    opened = []  # a page lives as long as somebody knows it
+    opened = []  # a page lives as long as someone knows it
 
     def open_it(desk):
         page = SpeedPage(desk)
@@ -121,7 +121,7 @@ def test_without_the_way_to_the_server_it_says_what_is_known_before_it(view):
     assert report.advice == ()
 
 
-def test_without_a_shell_it_says_what_is_not_told_apart(view):
+def test_without_a_shell_it_names_what_is_not_distinguished(view):
     unknown = {(StageResult.SERVER_DISK, LARGE_FILES), (StageResult.SERVER_DISK, TINY_FILES)}
     unknown |= {(StageResult.API, RECORDS)}
     measured = tuple(one for one in findings().measured if (one.stage, one.what) not in unknown)
@@ -145,7 +145,7 @@ def test_tiny_files_are_counted(view):
     assert "Disk of this computer: 2900 files/s" in bars(shown)
 
 
-def test_another_test_is_shown_beside(view):
+def test_another_test_is_shown_next_to_it(view):
     shown = view(a_record(1), a_record(0, findings(network=50e6)))
 
     shown._earlier.setCurrentIndex(1)
@@ -189,7 +189,7 @@ def test_what_is_in_force_already_is_not_applied_again(view):
     assert view(a_record(channels=1), channels=0)._apply.isHidden()
 
 
-def test_it_is_copied_as_text_for_somebody_who_can_do_something(view):
+def test_it_is_copied_as_text_for_support(view):
     shown = view(a_record())
 
     shown._copy.click()
@@ -260,19 +260,19 @@ def test_sentences_that_the_test_always_says_alike_are_known():
         ("Nobody knows this sentence.", "Nobody knows this sentence."),
     ],
 )
-def test_what_the_test_says_in_english_is_told_in_german(spoken, said, german):
+def test_the_texts_of_the_speed_test_are_translated(spoken, said, german):
     spoken("de")
 
     assert speedtest_texts.interpret(said) == german
 
 
 @needs_sshd
-def test_a_test_in_quiet_hours_is_made_if_a_person_insists(desk, site, open_page, qtbot):
+def test_a_test_in_quiet_hours_is_made_if_the_user_insists(desk, site, open_page, qtbot):
     assert site.command("register").code == 0
     save_settings(site.config, {"limits.quiet_hours": ["00:00-24:00"]})
     page = open_page(desk)
 
-    page._begin_quickly()
+    page._run_quick_test()
     assert page._middle.currentIndex() == RUNNING
     assert desk.controller.state.phase == "testing"
     qtbot.waitUntil(lambda: not page._notice.isHidden())
@@ -287,7 +287,7 @@ def test_a_test_in_quiet_hours_is_made_if_a_person_insists(desk, site, open_page
     assert desk.controller.state.phase == "idle"
 
 
-def test_a_test_that_is_cancelled_ends_by_itself(desk, open_page, qtbot):
+def test_a_test_that_is_cancelled_ends_automatically(desk, open_page, qtbot):
     page = open_page(desk)
     page._empty.test.click()
     qtbot.waitUntil(lambda: page._coming.figures.rowCount() > 0)
@@ -300,7 +300,7 @@ def test_a_test_that_is_cancelled_ends_by_itself(desk, open_page, qtbot):
     assert page._empty.test.isEnabled()
 
 
-def test_a_test_that_crashes_is_told_and_another_one_can_be_made(desk, open_page, qtbot):
+def test_a_test_that_crashes_is_reported_and_another_one_can_be_made(desk, open_page, qtbot):
     page = open_page(desk)
     page._empty.test.click()
     qtbot.waitUntil(lambda: page._coming.figures.rowCount() > 0)
@@ -313,7 +313,7 @@ def test_a_test_that_crashes_is_told_and_another_one_can_be_made(desk, open_page
     assert page._empty.test.isEnabled()
 
 
-def test_beside_a_run_there_is_no_test(desk, site, open_page, qtbot):
+def test_no_speed_test_starts_during_a_run(desk, site, open_page, qtbot):
     page = open_page(desk)
     told = []
     examiner = SpeedTestProcess(desk.controller)

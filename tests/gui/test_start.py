@@ -69,7 +69,7 @@ def test_missing_libraries_are_named_with_their_packages():
         ({"QT_QPA_PLATFORM": "nonsense"}, NO_PLATFORM),
     ],
 )
-def test_a_display_that_does_not_work_is_told_of(environment, words):
+def test_a_display_that_does_not_work_is_reported(environment, words):
     assert words in describe_obstacle(NO_PLATFORM, (), environment).message
 
 
@@ -92,7 +92,7 @@ def test_a_signal_that_comes_before_the_window_has_begun_ends_the_program(tmp_pa
 
 
 def handles(pid, number):
-    """Return whether a process has a handler for a signal, as Linux tells."""
+    """Return whether a process has a handler for a signal, as Linux reports."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     caught = next(line.split()[1] for line in lines if line.startswith("SigCgt:"))
     return bool(int(caught, 16) >> (number - 1) & 1)

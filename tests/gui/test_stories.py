@@ -105,7 +105,7 @@ def test_a_paused_run_goes_on_and_a_stopped_one_is_carried_on(use, site):
         person.presses("F5")
         person.waits_for("Sending")
         person.presses("ctrl+p")
-        person.waits_for("Go on")
+        person.waits_for("Continue")
         person.presses("ctrl+r")
         person.waits_for("Sending")
         person.presses("ctrl+period")
@@ -119,7 +119,7 @@ def test_a_paused_run_goes_on_and_a_stopped_one_is_carried_on(use, site):
     assert site.find_wrongs() == []
 
 
-def test_an_engine_that_dies_is_told_of_and_the_run_goes_on(use, site):
+def test_an_engine_that_dies_is_reported_and_the_run_goes_on(use, site):
     save_settings(site.config, SLOW)
     with use(site.config) as person:
         person.waits_for("Ready to start")
@@ -167,7 +167,7 @@ def test_a_bad_value_is_corrected_and_a_decided_one_stays(use, site):
 def test_files_that_the_server_refused_are_sent_again_by_the_button(use, site):
     refusal = Fault(action=Reply(400), method="PATCH", path="dataset_file", count=None)
     site.server.faults.add(refusal)
-    shutil.rmtree(site.data / "bob")  # each file is sent again and again
+    shutil.rmtree(site.data / "bob")  # each file is sent repeatedly
     shutil.rmtree(site.data / "alice" / "Cell count 2024-05-01")
     with use(site.config) as person:
         person.waits_for("Ready to start")

@@ -37,7 +37,7 @@ def test_results_and_errors_come_back_in_the_gui_thread(qtbot):
     assert sorted(listener.heard, key=str) == sorted([(7, True), (error, True)], key=str)
 
 
-def test_a_mistake_of_ours_is_told_as_one(qtbot, caplog):
+def test_an_internal_error_is_reported_as_one(qtbot, caplog):
     tasks, listener = Tasks(), Listener()
     tasks.run(lambda: 1 / 0, listener.hear, listener.hear)
     qtbot.waitUntil(lambda: not tasks.busy)
@@ -48,7 +48,7 @@ def test_a_mistake_of_ours_is_told_as_one(qtbot, caplog):
 
 
 @pytest.mark.parametrize("prepare", [lambda method: method, partial], ids=["method", "partial"])
-def test_who_has_died_is_not_told(qtbot, prepare):
+def test_a_dead_process_is_not_reported(qtbot, prepare):
     tasks, listener = Tasks(), Listener()
     heard, gate = listener.heard, threading.Event()
     tasks.run(gate.wait, prepare(listener.hear))
@@ -73,7 +73,7 @@ def test_what_hangs_does_not_keep_the_program_from_ending(qtbot):
 
 
 class Asker:
-    """Somebody who asks, is told, and goes; the thread that lets go of it last is noted."""
+    """A caller that gets an answer and is deleted; the thread that releases it last is noted."""
 
     def __init__(self, ends):
         self.ends = ends
@@ -88,7 +88,7 @@ class Asker:
         self.ends.append(threading.current_thread() is threading.main_thread())
 
 
-def test_the_gui_thread_is_the_last_to_let_go_of_who_asked(qtbot):
+def test_the_gui_thread_is_the_last_to_release_the_caller(qtbot):
     tasks, ends = Tasks(), []
     for _ in range(300):
         asker = Asker(ends)

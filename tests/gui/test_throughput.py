@@ -3,7 +3,7 @@
 import pytest
 
 from mydata_like.gui.overview.charts import (
-    MOST_BANDS,
+    MAX_BANDS,
     SHORTEST,
     ThroughputChart,
     choose_step,
@@ -26,11 +26,11 @@ def test_layers_are_sums_of_the_channels_below():
 
 
 def test_further_channels_share_the_last_band():
-    channels = MOST_BANDS + 3
+    channels = MAX_BANDS + 3
 
     stack = stack_samples([ChannelRates(0.0, dict.fromkeys(range(channels), MB))])
 
-    assert len(stack.layers) == MOST_BANDS
+    assert len(stack.layers) == MAX_BANDS
     assert stack.layers[-1] == [channels]
 
 

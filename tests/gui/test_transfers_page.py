@@ -18,7 +18,7 @@ from tests.gui.ledgers import an_entry, an_outcome
 
 @pytest.fixture
 def open_page(qtbot):
-    opened = []  # a page lives as long as somebody knows it
+    opened = []  # a page lives as long as someone knows it
 
     def open_it(desk):
         page = TransfersPage(desk)
@@ -55,7 +55,7 @@ def filled_page(still_desk, written, open_page):
     return open_page(still_desk)
 
 
-def test_after_a_run_every_file_is_told_to_be_verified(qtbot, desk, site, open_page):
+def test_after_a_run_every_file_is_reported_to_be_verified(qtbot, desk, site, open_page):
     site.run()
 
     page = open_page(desk)
@@ -157,7 +157,7 @@ def test_selected_rows_stay_selected_when_the_engine_writes(qtbot, still_desk, w
     assert [row.key for row in page._files.table.rows()] == [b"a/old.tif"]
 
 
-def test_who_looks_at_rows_far_below_goes_on_looking_at_them(qtbot, still_desk, written, open_page):
+def test_the_scroll_position_far_below_is_kept(qtbot, still_desk, written, open_page):
     written.fill(500)
     page = open_page(still_desk)
     table, bar = page._files.table, page._files.table.verticalScrollBar()
@@ -175,7 +175,7 @@ def test_who_looks_at_rows_far_below_goes_on_looking_at_them(qtbot, still_desk, 
     assert page._files.model.row(307).key == before
 
 
-def test_columns_stay_as_a_person_left_them(qtbot, still_desk, written, open_page):
+def test_columns_stay_as_the_user_left_them(qtbot, still_desk, written, open_page):
     fill(written)
     page = open_page(still_desk)
     first = page._files.table
@@ -192,7 +192,7 @@ def test_columns_stay_as_a_person_left_them(qtbot, still_desk, written, open_pag
 
 
 def turn(controller, phase):
-    """Let things stand like this, whatever a look at them tells."""
+    """Set this state, whatever the status query returns."""
     controller._look_timer.stop()
     controller._set(phase=phase, missing=())
 

@@ -52,7 +52,7 @@ def _read_message(context: str, message: ElementTree.Element) -> Message:
     )
 
 
-def test_no_text_that_a_person_reads_is_left_out_of_translation():
+def test_every_text_for_the_user_is_translatable():
     assert find_forgotten() == []
 
 
@@ -139,5 +139,5 @@ def test_german_is_spoken_when_it_was_chosen(spoken):
     assert QLocale().toString(12481) == "12.481"
 
 
-def test_the_system_decides_when_nobody_chose(spoken):
+def test_the_system_decides_without_a_choice(spoken):
     assert spoken("system") in {"en", "de"}

@@ -115,7 +115,7 @@ def test_the_menus_letters_are_unique(tray):
     assert len(letters) == len(set(letters)) == 9
 
 
-def test_the_sentence_is_told_as_it_is(controller, tray, qtbot):
+def test_the_sentence_is_passed_on_unchanged(controller, tray, qtbot):
     controller.turn(phase=Phase.PAUSED, problem=Problem("staging.full", "R&D is full"))
 
     qtbot.waitUntil(lambda: tray.icon.toolTip() == "R&D is full")

@@ -67,7 +67,7 @@ def test_a_killed_drop_is_shown_after_a_restart_and_continued(site, dropped, ope
     qtbot.waitUntil(lambda: desk.controller.state.phase == "idle", timeout=DEADLINE)
     _, shown = show(desk, qtbot)
     assert shown.isVisible()
-    assert "becomes Mice / Day 1" in texts(shown)
+    assert "uploaded as Mice / Day 1" in texts(shown)
     button(shown, "Continue").click()
     qtbot.waitUntil(lambda: not desk.controller.state.sources, timeout=DEADLINE)
 
@@ -106,7 +106,7 @@ def test_a_folder_that_is_removed_is_asked_about_once_and_forgotten(desk, site, 
     ],
     ids=["unknown", "nothing", "some"],
 )
-def test_what_is_left_of_a_folder_is_told_as_far_as_it_is_known(qtbot, source, told):
+def test_the_rest_of_a_folder_is_shown_as_far_as_it_is_known(qtbot, source, told):
     shown = UnfinishedList()
     qtbot.addWidget(shown)
 

@@ -64,7 +64,7 @@ def find_sample(site, name):
 
 
 def drag(dropped, kind):
-    """Return what Qt tells of a drag over a widget."""
+    """Return how a widget answers a drag."""
     buttons, keys = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
     return QDropEvent(QPointF(9, 9), Qt.DropAction.CopyAction, dropped, buttons, keys, kind)
 
@@ -90,7 +90,7 @@ def test_a_typed_name_finds_its_files_and_shows_the_steps(page, site, qtbot):
     page.look_for(str(sample))
 
     wait(qtbot, page, "Verified by the server\ntoday")
-    assert "It was safe when the server was last asked" in said(page)
+    assert "It was safe when the server was last checked" in said(page)
     assert page.view.status.path == sample
 
 
@@ -139,10 +139,10 @@ def test_only_a_fresh_check_says_yes(page, site, qtbot):
     assert sample.exists()
 
 
-def test_what_was_never_sent_is_told_with_the_reason(page, site, qtbot):
+def test_what_was_never_sent_is_reported_with_the_reason(page, site, qtbot):
     a_file(site.data / "alice" / "New" / "new.tif", 5, LONG_AGO)
     page.look_for("alice/New/new.tif")
-    wait(qtbot, page, "No run has come across it.")
+    wait(qtbot, page, "No run has found it.")
     assert not button(page, "Check now").isEnabled()
 
     outside = a_file(site.data.parent / "elsewhere.tif", 5, LONG_AGO)
@@ -153,7 +153,7 @@ def test_what_was_never_sent_is_told_with_the_reason(page, site, qtbot):
     wait(qtbot, page, "No run has found a file with this name.")
 
 
-def test_a_changed_file_and_a_deleted_one_are_told(page, site, qtbot):
+def test_a_changed_file_and_a_deleted_one_are_reported(page, site, qtbot):
     sample = find_sample(site, "changed")
     with sample.open("ab") as opened:
         opened.write(b"more")
@@ -165,7 +165,7 @@ def test_a_changed_file_and_a_deleted_one_are_told(page, site, qtbot):
     assert not button(page, "Free space").isEnabled()
 
 
-def test_a_folder_tells_its_sums_and_frees_what_is_shown(page, site, qtbot):
+def test_a_folder_shows_its_sums_and_frees_what_is_shown(page, site, qtbot):
     folder = site.data / "bob/Series"
     expected = sorted(folder.iterdir())
     page.look_for(str(folder))
@@ -175,7 +175,7 @@ def test_a_folder_tells_its_sums_and_frees_what_is_shown(page, site, qtbot):
     dialog = page.findChild(FreeDialog)
     wait(qtbot, dialog, f"{len(expected)} file(s) can be deleted")
     assert all(path.exists() for path in expected)
-    assert dialog.findChild(QTabWidget).tabText(1) == "Stays (1)"
+    assert dialog.findChild(QTabWidget).tabText(1) == "Kept (1)"
     later = a_file(folder / "later.tif", 5, LONG_AGO)
 
     button(dialog, f"Delete {len(expected)} file(s)").click()
@@ -203,7 +203,7 @@ def test_a_file_that_changes_while_it_is_shown_stays(page, site, qtbot):
     assert sample.exists()
 
 
-def test_what_keeps_everything_is_told(page, site, qtbot):
+def test_what_keeps_everything_is_reported(page, site, qtbot):
     sample = find_sample(site, "last")
     page.look_for(str(sample))
     wait(qtbot, page, "Only a fresh check tells")
@@ -221,7 +221,7 @@ def test_the_models_keep_the_rules_of_qt():
         model.show(())
 
 
-def test_who_leaves_the_page_while_it_asks_finds_it_ready_again(page, site, qtbot):
+def test_a_page_left_during_a_request_is_ready_again(page, site, qtbot):
     page.look_for(str(find_sample(site, "found")))
     wait(qtbot, page, "Only a fresh check tells")
     button(page, "Check now").click()
@@ -256,7 +256,7 @@ class SlowTasks(Tasks):
         super()._deliver(number)
 
     def let_all_out(self, qtbot):
-        """Let out all answers, and those to what is asked meanwhile; the latest first."""
+        """Let out all answers, and those to what is asked in the meantime; the latest first."""
         while self.held or self.busy:
             self.let_out(qtbot)
 
@@ -308,7 +308,7 @@ def test_the_file_that_was_chosen_last_is_shown(slow_page, slow, site, qtbot):
     assert slow_page.view.status.path == find_sample(site, "last")
 
 
-def test_who_chooses_a_file_while_names_are_looked_for_sees_that_file(slow_page, slow, site, qtbot):
+def test_a_file_selected_during_a_search_stays_shown(slow_page, slow, site, qtbot):
     slow_page.look_for("Scan")
     choose(slow_page, find_sample(site, "last"))
     slow.let_all_out(qtbot)
@@ -336,7 +336,7 @@ def test_a_late_check_says_nothing_of_another_file(slow_page, slow, site, qtbot,
 def test_hidden_characters_of_a_path_are_seen_in_the_field(page, site, qtbot):
     path = a_file(site.data / "alice" / "Odd" / "safe\u202efit.exe", 5, LONG_AGO)
     page.look_for(str(path))
-    wait(qtbot, page, "No run has come across it.")
+    wait(qtbot, page, "No run has found it.")
 
     assert page.view.status.path == path
     assert page.findChild(QLineEdit).text() == str(path).replace("\u202e", "\\u202e")

@@ -80,7 +80,7 @@ class Seen:
         return "\n".join(label.text() for label in labels if label.isVisible())
 
     def has_step(self, word):
-        """Return whether a step of the file is told as taken."""
+        """Return whether a step of the file is reported as taken."""
         steps = list_steps(self.page.view.status)
         return next(step.status for step in steps if step.word == word) == "good"
 
@@ -104,11 +104,11 @@ def test_a_linked_file_that_a_scan_follows_is_judged_by_its_target(seen):
     seen.record(link)
 
     told = seen.ask(link)
-    assert "It was safe when the server was last asked" in told
+    assert "It was safe when the server was last checked" in told
     assert "changed" not in told
 
 
-def test_a_link_that_no_scan_follows_is_told_as_that(seen, tmp_path):
+def test_a_link_that_no_scan_follows_is_reported_as_such(seen, tmp_path):
     link = seen.data / "alice/Scan/out.tif"
     link.parent.mkdir(parents=True)
     link.symlink_to(a_file(tmp_path / "elsewhere.tif", 5, LONG_AGO))
@@ -120,7 +120,7 @@ def test_a_file_that_a_shard_has_carried_does_not_exist_only_here(seen):
     file = a_file(seen.data / "alice/Scan/x.tif", 5, LONG_AGO)
     seen.record(file, Shard(2, 4))
 
-    assert "It was safe when the server was last asked" in seen.ask(file)
+    assert "It was safe when the server was last checked" in seen.ask(file)
     assert "1 verified by the server" in seen.ask(seen.data / "alice")
     assert "It was safe" in seen.ask("x.ti")  # one name that is found is shown
 
@@ -130,7 +130,7 @@ def test_what_one_ledger_knows_as_verified_wins_over_an_older_state_of_another(s
     seen.record(file, state=EntryState.STAGED)
     seen.record(file, Shard(2, 4))
 
-    assert "It was safe when the server was last asked" in seen.ask(file)
+    assert "It was safe when the server was last checked" in seen.ask(file)
     assert "1 verified by the server" in seen.ask(seen.data / "alice")
 
 
@@ -147,7 +147,7 @@ def test_what_was_found_and_not_sent_is_found_by_its_name(seen):
     seen.record_outcome(file)
 
     told = seen.ask("new.ti")
-    assert "No run has come across" not in told
+    assert "No run has found" not in told
     assert "No: it is not on the server" in told
     assert "It was found and is not sent yet." in told
     assert "1 found, not sent yet (5 bytes)" in seen.ask(seen.data / "alice")
@@ -192,7 +192,7 @@ def test_files_of_a_folder_that_cannot_be_read_are_not_called_gone(seen):
     seen.data.rename(seen.data.with_name("unmounted"))
 
     told = seen.ask(file)
-    assert "It cannot be looked at now" in told
+    assert "It cannot be read now" in told
     assert "no longer on this computer" not in told
 
 

@@ -71,7 +71,7 @@ def window(qtbot, still_desk):
         "away at the start",
     ],
 )
-def test_what_a_run_tells_is_what_is_known_of_the_server(states, expected):
+def test_a_run_reports_what_is_known_of_the_server(states, expected):
     known, was = ServerIndicator.UNKNOWN, RunState()
 
     for state in states:
@@ -80,7 +80,7 @@ def test_what_a_run_tells_is_what_is_known_of_the_server(states, expected):
     assert known is expected
 
 
-def test_the_status_line_tells_state_speed_time_left_and_the_server(window, still_desk):
+def test_the_status_line_shows_state_speed_time_left_and_the_server(window, still_desk):
     sums = replace(NO_PROGRESS, wanted=20, sent=8, byte_rate=2.5e6, remaining=240.0)
 
     still_desk.controller.run_changed.emit(replace(RUNNING, sums=sums))
@@ -90,7 +90,7 @@ def test_the_status_line_tells_state_speed_time_left_and_the_server(window, stil
     assert window.findChild(ServerIndicatorLabel).said == "Server reachable"
 
 
-def test_at_rest_the_status_line_tells_the_next_run_and_of_no_speed(window, still_desk):
+def test_when_idle_the_status_line_shows_the_next_run_and_no_speed(window, still_desk):
     start = datetime(2040, 1, 1, 12, tzinfo=UTC)
 
     still_desk.controller.run_changed.emit(replace(IDLE, next_start=start))

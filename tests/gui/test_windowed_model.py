@@ -87,7 +87,7 @@ def test_of_rows_that_were_scrolled_past_only_the_last_are_read(qtbot, model, la
     assert text(model, 1000) == ELLIPSIS
 
 
-def test_rows_that_nobody_has_looked_at_for_long_are_forgotten(qtbot, model, large):
+def test_rows_that_were_not_read_for_long_are_forgotten(qtbot, model, large):
     show(qtbot, model, large)
 
     for row in range(300, 7_000, 100):
@@ -131,7 +131,7 @@ def test_what_the_engine_writes_appears_and_rows_are_found_again(qtbot, tested, 
     assert text(tested, 0, 1) == "Sent"
 
 
-def test_the_ledger_is_not_looked_at_again_and_again(qtbot, model, written):
+def test_the_ledger_is_not_read_repeatedly(qtbot, model, written):
     written.fill(3)
     show(qtbot, model, written)
 
@@ -157,7 +157,7 @@ def test_fewer_rows_than_before_leave_no_gap(qtbot, tested, written):
     assert text(tested, 0) == "file 000005.tif"
 
 
-def test_a_ledger_that_is_not_there_yet_is_told(qtbot, model):
+def test_a_ledger_that_is_not_there_yet_is_reported(qtbot, model):
     model.show(lambda view: None, View())
     qtbot.waitUntil(lambda: not model.busy)
 
@@ -165,7 +165,7 @@ def test_a_ledger_that_is_not_there_yet_is_told(qtbot, model):
     assert model.rowCount() == 0
 
 
-def test_a_ledger_that_cannot_be_read_is_told(qtbot, model, written, tmp_path):
+def test_a_ledger_that_cannot_be_read_is_reported(qtbot, model, written, tmp_path):
     show(qtbot, model, written)
     damaged = tmp_path / "damaged.db"
     damaged.write_bytes(b"no ledger" * 1000)

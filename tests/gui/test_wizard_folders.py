@@ -57,7 +57,7 @@ def open_wizard(open_desk, config, qtbot):
 
 @pytest.fixture
 def person(open_wizard, config, server, data):
-    """A person at the page of the folders."""
+    """A user at the page of the folders."""
     changes = {
         "server.url": server.url,
         "server.username": "demo",
@@ -151,7 +151,7 @@ def test_names_with_hidden_characters_are_shown_plainly(person, data):
     assert table(page.model)[-1][0] == "gu\\u202eest"
 
 
-def test_a_folder_that_is_not_there_is_told(person, tmp_path):
+def test_a_folder_that_is_not_there_is_reported(person, tmp_path):
     page = person.wizard.folders
     person.type(page.directory, str(tmp_path / "nothing"))
     person.wait_checked()
@@ -208,7 +208,7 @@ def test_settings_of_mydata_are_chosen_while_the_program_goes_on(open_wizard, le
     assert page.findChild(MyDataImportDialog).isVisible()
 
 
-def test_what_mydata_left_is_found_by_itself(open_wizard, legacy):
+def test_what_mydata_left_is_found_automatically(open_wizard, legacy):
     usual = Path(os.environ["XDG_DATA_HOME"]) / "MyData" / "MyData.cfg"
     usual.parent.mkdir(parents=True)
     legacy.rename(usual)

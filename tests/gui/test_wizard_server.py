@@ -29,7 +29,7 @@ def config(tmp_path):
 
 @pytest.fixture
 def open_wizard(open_desk, config, qtbot):
-    """Return a person before the wizard, at its first incomplete page."""
+    """Return a user before the wizard, at its first incomplete page."""
 
     def open_it(**settings):
         save_settings(config, {key.replace("__", "."): value for key, value in settings.items()})
@@ -55,14 +55,14 @@ def check_address(person, text):
     return person.wizard.address.verdict.text
 
 
-def test_a_wrong_address_is_explained_and_nobody_goes_on(open_wizard):
+def test_a_wrong_address_is_explained_and_blocks_the_next_step(open_wizard):
     person = open_wizard()
 
     assert "names no server" in check_address(person, "two words")
     assert not person.wizard.next.isEnabled()
 
 
-def test_a_login_page_is_told_from_a_server(open_wizard, server):
+def test_a_login_page_is_distinguished_from_a_server(open_wizard, server):
     server.faults.add(Fault(action=HTML_PAGE, count=None))
     person = open_wizard()
 

@@ -18,7 +18,7 @@ def town(tmp_path):
 
 @pytest.fixture
 def open_wizard(open_desk, town, qtbot):
-    """Return a person before the wizard, at its first incomplete page."""
+    """Return a user before the wizard, at its first incomplete page."""
 
     def open_it():
         wizard = SetupWizard(open_desk(town.config))
@@ -99,7 +99,7 @@ def test_an_approval_that_comes_while_the_wizard_waits_is_noticed(open_wizard, t
     assert person.wizard.next.text() == "&Finish"
 
 
-def test_a_key_that_the_host_does_not_know_yet_is_no_success(open_wizard, town):
+def test_a_key_that_the_host_does_not_know_yet_is_not_a_success(open_wizard, town):
     town.fill()
     person = open_wizard()
     key = person.wizard.key
@@ -134,7 +134,7 @@ def test_a_closed_wizard_opens_again_where_it_was_left(open_wizard, town):
     again.wait(lambda: again.wizard.address.readiness is Readiness.READY)
 
 
-def test_whoever_waits_for_approval_comes_back_to_the_last_page(open_wizard, town):
+def test_waiting_for_approval_returns_to_the_last_page(open_wizard, town):
     town.fill()
 
     person = open_wizard()

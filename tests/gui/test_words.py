@@ -18,7 +18,7 @@ ODD = ["O'Brien & R&D.tif", "<b>bold</b>", "a  b", "&lt;"]
 
 
 def seen(tip):
-    """What a person reads in a tool tip."""
+    """What a user reads in a tool tip."""
     assert tip.startswith("<qt")  # else Qt guesses what it is
     return QTextDocumentFragment.fromHtml(tip).toPlainText()
 
@@ -28,7 +28,7 @@ def test_a_tool_tip_shows_a_text_as_it_is(text):
     assert seen(texts.tip(text)) == text
 
 
-def test_there_is_no_tool_tip_of_nothing():
+def test_an_empty_cell_has_no_tool_tip():
     assert texts.tip("") == ""
 
 

@@ -21,7 +21,7 @@ from mydata_like.settings.schema import CONTEXT, list_phrases
 
 ROOT = Path(mydata_like.__file__).parent / "gui"
 
-# Calls whose text a person reads, or hears.
+# Calls whose text a user reads, or hears.
 SHOWING = re.compile(
     r"Q(Label|PushButton|ToolButton|CheckBox|RadioButton|Action|GroupBox|Menu|WizardPage)"
     r"|(Plain|Elided)Label"
@@ -104,7 +104,7 @@ def _literal(module: Module, call: ast.Call, at: int) -> str:
 
 
 def find_forgotten() -> list[str]:
-    """Every literal that a person would read in English whatever the language."""
+    """Every literal that a user would read in English whatever the language."""
     return [
         f"{module.place(argument)}: {argument.value!r}"
         for module in find_modules()

@@ -1,4 +1,4 @@
-"""A private screen with a window manager and a tray, used as a person would use it.
+"""A private screen with a window manager and a tray, used as a user would use it.
 
 Qt chooses its platform once a process, and the tests' own is invisible: what is to be seen here
 runs in a process of its own, with `screen.environment` added to its own.
@@ -20,8 +20,8 @@ needs_screen = pytest.mark.skipif(
 )
 DEADLINE = 90.0  # seconds after which something counts as hanging, on a busy machine too
 patient = pytest.mark.timeout(300)  # for a test that waits for several things
-LOOKS = 20  # at the screen, after which a person clicks again
-ICON = 22  # pixels of an icon in the tray, which has a border beside the first one
+LOOKS = 20  # at the screen, after which a user clicks again
+ICON = 22  # pixels of an icon in the tray, which has a border next to the first one
 SHOOT = """
 import sys
 from PySide6.QtGui import QGuiApplication
@@ -71,7 +71,7 @@ class Screen:
         """Turn to another desktop and back, until the window manager does it.
 
         At the first key of all the X server puts another keyboard in place, and the window manager
-        lets go of all its keys and takes them anew: what is pressed meanwhile is lost.
+        lets go of all its keys and takes them again: what is pressed in the meantime is lost.
         """
         for keys, desktop in (("super+F2", "= 1"), ("super+F1", "= 0")):
             self.until(lambda keys=keys, desktop=desktop: self._turn(keys, desktop))
@@ -98,7 +98,7 @@ class Screen:
         self.click(panel, ICON // 2, ICON // 2, button)
 
     def open_tray_menu(self, program):
-        """Open the menu of the only icon in the tray, as a person does: click again if none comes.
+        """Open the menu of the only icon in the tray, as a user does: click again if none comes.
 
         Focus that moves just then, as from a window that is closing, may close a menu at once.
         """

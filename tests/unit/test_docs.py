@@ -25,7 +25,7 @@ def test_every_test_that_a_page_names_exists(page, least):
     assert missing == []
 
 
-def test_the_page_for_those_who_come_from_mydata_tells_of_every_key():
+def test_the_migration_page_mentions_every_key_of_mydata():
     text = (ROOT / "docs/coming-from-mydata.md").read_text()
     told = {
         old: key

@@ -18,7 +18,7 @@ def test_every_picture_and_page_that_is_named_exists(file):
     assert [name for name in local if not (file.parent / name).exists()] == []
 
 
-def test_every_picture_has_words_for_those_who_do_not_see_it():
+def test_every_image_has_an_accessible_text():
     for file in GUIDE:
         for image in re.findall(r"<img [^>]*>", file.read_text()):
             assert re.search(r'alt="[^"]{15,}"', image), (file.name, image)

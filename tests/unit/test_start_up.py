@@ -31,7 +31,7 @@ def imported(code, *words):
 
 
 @pytest.mark.process
-def test_the_version_is_told_without_any_library():
+def test_the_version_is_printed_without_loading_a_library():
     modules = imported("from mydata_like.__main__ import main; main()", "--version")
 
     assert not modules & LIBRARIES
@@ -63,7 +63,7 @@ def test_a_channel_worker_imports_no_library_before_its_plan():
     "code",
     [
         "import mydata_like.gui.application",
-        "import mydata_like.app.ledger_status, mydata_like.app.ledger_status",
+        "import mydata_like.app.ledger_status",
     ],
     ids=["what the window shows", "what it is filled with"],
 )

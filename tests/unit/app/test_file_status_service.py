@@ -151,7 +151,7 @@ def test_a_name_finds_the_same_file_in_the_same_state(installation, name):
     assert (os.fsdecode(shown.key), shown.state) == (told["path"], told["state"])
 
 
-def test_what_nobody_knows_is_unknown_to_both(installation, tmp_path):
+def test_an_unknown_value_is_unknown_to_both(installation, tmp_path):
     (tmp_path / "outside").symlink_to("nothing")
     a_file(installation.data / "new.tif", 5, LONG_AGO)
     paths = [installation.data / "new.tif", installation.data / "none", tmp_path / "outside"]

@@ -58,7 +58,7 @@ def test_a_file_that_is_not_there_is_made(tmp_path):
     assert stat.S_IMODE(config.stat().st_mode) == 0o600
 
 
-def test_a_file_changed_by_somebody_else_is_left_as_it_is(config):
+def test_a_file_changed_by_another_program_is_left_as_it_is(config):
     mine = edition(config, {"transfer.channels": 4})
     config.write_text(FILE.replace("facility", "other"))
 
@@ -160,7 +160,7 @@ def test_a_file_that_holds_no_settings_is_refused(config, tmp_path):
         read_proposal(other, config)
 
 
-def test_a_mydata_cfg_proposes_settings_and_key_and_tells_what_stays(config, tmp_path):
+def test_a_mydata_cfg_proposes_settings_and_key_and_lists_what_stays(config, tmp_path):
     old = tmp_path / "MyData.cfg"
     old.write_text(
         "[MyData]\nmytardis_url = https://data.example.org\nusername = facility\n"

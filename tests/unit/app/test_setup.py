@@ -76,19 +76,19 @@ def test_a_server_that_moved_says_where(server):
     assert (found.url, found.problem.code) == ("https://new.example.org", "server.moved")
 
 
-def test_a_login_page_is_no_server(server):
+def test_a_login_page_is_not_a_server(server):
     server.faults.add(Fault(action=HTML_PAGE, count=None))
 
     assert problem_of(server.url) == "server.web-page"
 
 
-def test_something_else_is_no_server(server):
+def test_something_else_is_not_a_server(server):
     server.faults.add(Fault(action=Reply(404, b"no", TEXT), count=None))
 
     assert problem_of(server.url) == "server.not-mytardis"
 
 
-def test_a_server_without_the_app_is_told(server):
+def test_a_server_without_the_app_is_reported(server):
     api = Reply(200, b'{"dataset": {}, "user": {}}', {"Content-Type": "application/json"})
     server.faults.add(Fault(action=api, count=None))
 
@@ -96,11 +96,11 @@ def test_a_server_without_the_app_is_told(server):
 
 
 @pytest.mark.parametrize("text", ["", "https://", "two words", "ftp://example.org"])
-def test_what_is_no_address_is_told_at_once(text):
+def test_an_invalid_address_is_reported_at_once(text):
     assert problem_of(text) == "server.address"
 
 
-def test_nobody_there_is_told():
+def test_an_unreachable_server_is_reported():
     assert problem_of("http://127.0.0.1:9") == "server.unreachable"
 
 
@@ -133,7 +133,7 @@ def test_facilities_and_instruments_are_those_of_the_account(server):
     assert list_instruments(login(server), facility, CancelFlag()) == ["Scope 1", "Scope 2"]
 
 
-def test_an_account_without_facilities_is_told_so(server):
+def test_an_account_without_facilities_is_reported_as_such(server):
     visitor = Credentials(Server(url=server.url, username="visitor"), key=server.key_of("visitor"))
 
     with pytest.raises(UploaderError, match="does not manage any facility"):
@@ -144,7 +144,7 @@ def test_a_login_does_not_show_its_key(server):
     assert server.api_key not in repr(login(server))
 
 
-def test_the_beginning_tells_what_is_set_and_whether_the_key_is_kept(server, tmp_path):
+def test_the_start_page_shows_what_is_set_and_whether_the_key_is_stored(server, tmp_path):
     config = tmp_path / "settings.toml"
     assert not find_setup_state(config).has_key
 
@@ -200,7 +200,7 @@ def test_a_preview_suggests_the_layout_that_fits(data, server):
     assert found.suggestion is Layout.USERNAME_EXPERIMENT_DATASET
 
 
-def test_a_preview_tells_what_does_not_fit(data, server):
+def test_a_preview_shows_what_does_not_fit(data, server):
     (data / "alice" / "notes.txt").write_text("note")
 
     _, found = look_at(data, Layout.USERNAME_EXPERIMENT_DATASET, login(server))

@@ -52,7 +52,7 @@ def preview(settings, *paths):
     return [look for look in looks if look.complete]
 
 
-def test_a_look_tells_what_a_run_would_do(settings, folder):
+def test_a_dry_run_reports_what_a_run_would_do(settings, folder):
     (look,) = preview(settings, folder)
 
     assert look.destination == PLACE
@@ -77,7 +77,7 @@ def test_what_the_server_has_verified_needs_nothing(settings, ledger, folder):
     assert (look.safe, look.safe_bytes, look.wanted) == (1, 5, 3)
 
 
-def test_what_cannot_be_carried_is_told_and_hinders_nothing_else(settings, folder):
+def test_what_cannot_be_uploaded_is_reported_and_hinders_nothing_else(settings, folder):
     inside, alone = preview(settings, settings.data.directory, folder / "a.tif")
 
     assert inside.refusal.code == "source.inside"
@@ -98,7 +98,7 @@ def conflicts(settings, *sources):
     return find_conflicts(settings, None, sources)
 
 
-def test_two_that_would_mix_are_told(settings):
+def test_two_that_would_mix_are_reported(settings):
     one, other = ExtraSource(b"/usb/a", PLACE), ExtraSource(b"/usb/b", PLACE)
     inner = ExtraSource(b"/usb/a/in", PLACE._replace(dataset="in"))
     files = [ExtraSource(b"/usb/a/%d" % number, PLACE, alone=True) for number in range(2)]
@@ -108,7 +108,7 @@ def test_two_that_would_mix_are_told(settings):
     assert conflicts(settings, *files) == []
 
 
-def test_what_went_elsewhere_before_or_belongs_to_another_is_told(settings, ledger):
+def test_what_went_elsewhere_before_or_belongs_to_another_is_reported(settings, ledger):
     ledger.record_source(ExtraSource(b"/usb/a", PLACE))
     ledger.record_folders([FolderSums(b"/usb/b", "day 1", "usb", "", "")])
     moved = ExtraSource(b"/usb/a", PLACE._replace(dataset="day 2"))

@@ -72,7 +72,7 @@ def test_after_a_good_run_all_is_safe(here):
     assert (found.safety, found.interrupted, found.whole.run) == (Safety.SAFE, None, "1")
 
 
-def test_a_run_that_was_cut_off_is_told_until_a_later_one_over_everything_has_ended(here):
+def test_a_run_that_was_cut_off_is_reported_until_a_later_one_over_everything_has_ended(here):
     with here.open() as ledger:
         here.record(ledger, "1")
         here.record(ledger, "2", ended=False)
@@ -170,7 +170,7 @@ def test_a_data_directory_that_is_gone_empty_or_closed_is_a_problem(here):
     assert "is empty, although" in empty.data_problem.message
 
 
-def test_an_empty_data_directory_of_which_nothing_is_known_is_no_problem(here):
+def test_an_unknown_empty_data_directory_is_no_problem(here):
     (here.data / "a.tif").unlink()
     with here.open() as ledger:
         here.record(ledger, "1", found=0, verified=0)

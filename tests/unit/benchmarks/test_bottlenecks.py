@@ -63,7 +63,7 @@ def test_advice_is_compared_with_the_best_of_the_sweep() -> None:
     assert row(FOUND)[-2] == "-"
 
 
-def test_the_sums_tell_how_many_were_right() -> None:
+def test_the_sums_state_how_many_were_right() -> None:
     lines = summarize([FOUND, changed(limit="API", carried=5e6)])
 
     assert lines[2:] == [

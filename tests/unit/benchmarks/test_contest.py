@@ -21,7 +21,7 @@ SMALL = Scale(large_count=2, large_size=3_000_000, tiny_count=6, tiny_size=10, g
 
 @dataclass
 class Scripted:
-    """A contestant that does what it is told: a sample a round, or trouble."""
+    """A scripted contestant: one sample for each round, or an error."""
 
     entrant: Entrant
     seconds: list[float | str]
@@ -197,7 +197,7 @@ def test_a_target_without_peers_is_absolute():
     assert "| few requests (mine) | <= 5 | 4 | 4 - 4 | yes |" in to_markdown(outcome)
 
 
-def test_a_target_whose_figure_nobody_knows_is_not_measured():
+def test_a_target_without_a_figure_is_not_measured():
     outcome = outcome_of([1.0], [1.0], Target(("peer",), "", at_most=1.0, figure="requests"))
 
     assert judge(outcome, outcome.case.targets[0]) is None

@@ -98,7 +98,7 @@ def test_a_part_is_a_corpus_of_its_own(tmp_path: Path):
     )
 
 
-def test_one_file_in_a_thousand_is_modified_again_and_again(tmp_path: Path):
+def test_one_file_in_a_thousand_is_modified_repeatedly(tmp_path: Path):
     made = make_tiny(tmp_path / "source", SMALL)
     pictures = [_picture(made)]
 

@@ -81,7 +81,7 @@ def test_a_second_extraction_overwrites_nothing_and_says_so(archive, tmp_path):
 
 
 @pytest.mark.parametrize("words", [["list"], ["verify"], ["extract"]])
-def test_what_is_no_archive_is_told_in_a_sentence(tmp_path, words):
+def test_an_invalid_archive_is_reported_in_one_sentence(tmp_path, words):
     path = tmp_path / "text.tar"
     path.write_text("hello")
 
@@ -91,7 +91,7 @@ def test_what_is_no_archive_is_told_in_a_sentence(tmp_path, words):
     assert "not an archive of mydata-like" in result.output
 
 
-def test_a_file_that_it_does_not_hold_is_told(archive):
+def test_a_file_that_it_does_not_hold_is_reported(archive):
     result = call("extract", archive, "nothing")
 
     assert (result.exit_code, "does not contain this file" in result.output) == (1, True)

@@ -1,4 +1,4 @@
-"""What `mydata-like doctor` prints, and how it ends when somebody stops it."""
+"""What `mydata-like doctor` prints, and how it ends when someone stops it."""
 
 import json
 import signal
@@ -109,7 +109,7 @@ def find_cost(record, cipher):
 
 
 def finished(output):
-    """Return the names of events by their lines, and what the last one tells."""
+    """Return the names of events by their lines, and what the last one reports."""
     lines = [json.loads(line) for line in output.splitlines()]
     return [line["event"] for line in lines], lines[-1]
 

@@ -73,7 +73,7 @@ def test_all_of_mydata_is_taken_over_from_its_usual_place(home, old, take_over, 
     assert KEY in old.read_text("cp1252")
 
 
-def test_a_preview_tells_all_and_changes_nothing(home, old, take_over):
+def test_a_preview_shows_everything_and_changes_nothing(home, old, take_over):
     before = old.read_bytes()
 
     result = take_over("--preview", "--blank-old-key")
@@ -85,7 +85,7 @@ def test_a_preview_tells_all_and_changes_nothing(home, old, take_over):
     assert old.read_bytes() == before
 
 
-def test_every_old_key_is_told_to_programs(old, take_over):
+def test_every_old_key_is_reported_to_programs(old, take_over):
     record = json.loads(take_over("--json").stdout)
 
     assert sorted(entry["key"] for entry in record["keys"]) == sorted(PAIRS)
@@ -201,7 +201,7 @@ def test_a_server_without_encryption_has_to_be_allowed_first(old, take_over, cal
     ],
     ids=["exposed", "broken", "missing"],
 )
-def test_an_old_ssh_key_with_a_fault_is_told(take_over, value_of, spoil, told, used):
+def test_an_old_ssh_key_with_a_fault_is_reported(take_over, value_of, spoil, told, used):
     path = write_old_key(Path.home() / ".ssh" / "MyData").path
     spoil(path)
 
@@ -212,7 +212,7 @@ def test_an_old_ssh_key_with_a_fault_is_told(take_over, value_of, spoil, told, u
     assert value_of("transfer.key_file") == (str(path) if used else "")
 
 
-def test_what_nobody_understands_is_told_and_the_rest_is_taken(old, take_over, value_of):
+def test_unknown_lines_are_reported_and_the_rest_is_accepted(old, take_over, value_of):
     write_legacy(old, PAIRS | {"timer_minutes": "often", "Locked ": "True", "colour": "red"})
 
     result = take_over()
@@ -241,7 +241,7 @@ def test_without_such_a_file_there_is_nothing_to_take_over(home, take_over, word
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_who_has_set_nothing_yet_hears_how_to_come_from_mydata(home, old, call, command):
+def test_without_settings_the_import_from_mydata_is_suggested(home, old, call, command):
     result = call(*command, **KEPT)
 
     assert f"MyData's settings are in {old}. Import them: mydata-like" in result.output
@@ -256,7 +256,7 @@ def test_who_has_set_nothing_yet_hears_how_to_come_from_mydata(home, old, call, 
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_who_has_set_something_does_not(old, call, command):
+def test_with_settings_the_import_from_mydata_is_not_suggested(old, call, command):
     call("settings", "set", "server.username", "me")
 
     assert "MyData" not in call(*command, **KEPT).output

@@ -1,4 +1,4 @@
-"""What a person reads of a run, and what a program does."""
+"""What a user reads of a run, and what a program does."""
 
 import io
 import json
@@ -53,7 +53,7 @@ def failed(name: bytes = b"a.txt"):
     return FileFailed(path=name, size=1, problem=CUT)
 
 
-def test_the_log_tells_of_an_event_what_there_is_to_tell_in_one_line():
+def test_the_log_has_one_complete_line_for_an_event():
     broken = 'file_failed path="a\\nb c" size=1 problem=link.lost (The line broke.)'
 
     assert log_line(failed(b"a\nb c")) == broken
@@ -162,7 +162,7 @@ def test_the_sums_end_with_the_limit_where_it_is_known(limit, said):
     ],
     ids=["failed", "notice", "paused", "lost", "limited", "unlimited"],
 )
-def test_what_a_person_has_to_know_is_said_in_sentences(event, words):
+def test_warnings_for_the_user_are_whole_sentences(event, words):
     assert list(describe_event(event)) == [words]
 
 
@@ -177,7 +177,7 @@ def test_a_thousand_failures_do_not_fill_the_screen():
     assert "log file" in lines[-1]
 
 
-def test_a_dry_run_tells_folder_by_folder_what_is_there():
+def test_a_dry_run_reports_folder_by_folder_what_is_there():
     preview, progress = DryRunOutput(), RunProgress(FakeClock())
     for event in (
         FolderFound(path=b"jo/Set 1", dataset="Set 1", title=None, owner="jo"),

@@ -94,7 +94,7 @@ def test_lists_are_set_with_commas(home, call):
         (("show", "--config", "/nowhere/x.toml"), "/nowhere/x.toml does not exist"),
     ],
 )
-def test_what_is_wrong_is_told_and_nothing_is_written(home, call, words, message):
+def test_what_is_wrong_is_reported_and_nothing_is_written(home, call, words, message):
     path = write(home)
 
     result = call(*words)
@@ -105,7 +105,7 @@ def test_what_is_wrong_is_told_and_nothing_is_written(home, call, words, message
     assert path.read_text() == COMPLETE
 
 
-def test_a_file_with_several_faults_can_be_mended_one_by_one(home, call):
+def test_a_file_with_several_faults_can_be_fixed_one_by_one(home, call):
     write(home, '[server]\nurl = "ftp://a"\nrequests = 0\nnope = 1\n')
 
     first = call("set", "server.requests", "2")
@@ -126,7 +126,7 @@ def test_check_says_that_all_is_right(home, call):
     assert (result.exit_code, result.stdout) == (0, "All settings are valid.\n")
 
 
-def test_check_tells_all_that_is_wrong_with_its_line(home, call):
+def test_check_reports_all_that_is_wrong_with_its_line(home, call):
     path = write(home, '[server]\nurl = "x"\nurll = 3\n[data]\nlayout = "y"\n')
 
     result = call("check")
@@ -137,14 +137,14 @@ def test_check_tells_all_that_is_wrong_with_its_line(home, call):
     assert f"{path}, line 5: data.layout must be one of" in result.stderr
 
 
-def test_check_tells_what_is_missing(call):
+def test_check_reports_what_is_missing(call):
     result = call("check")
 
     assert result.exit_code == 2
     assert "server.url is not set yet: The web address" in result.stderr
 
 
-def test_show_tells_every_value_and_its_source(home, call):
+def test_show_prints_every_value_and_its_source(home, call):
     write(home)
 
     result = call("show", "--set", "transfer.channels=5", MYDATA_LIKE_SERVER_REQUESTS="2")
@@ -174,7 +174,7 @@ def test_show_as_json_is_for_programs(home, call):
     assert rows["schedule.to_time"]["value"] == "23:59:00"
 
 
-def test_explain_tells_meaning_limits_and_every_layer(home, call):
+def test_explain_shows_meaning_limits_and_every_layer(home, call):
     path = write(home, "[server]\nrequests = 3\n")
 
     result = call("explain", "server.requests", MYDATA_LIKE_SERVER_REQUESTS="6")
@@ -237,7 +237,7 @@ def test_without_a_good_keyring_the_advice_names_the_other_ways(home, call):
 
 
 @pytest.mark.parametrize("text", ["", "\n", "two words\x00\n"])
-def test_what_is_no_key_is_not_stored(home, call, text):
+def test_an_invalid_key_is_not_stored(home, call, text):
     write(home)
 
     assert call("set-key", "--store=file", "--stdin", text=text).exit_code == 2

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from mydata_like.app.settings_service import find_places, ledger_file, load_settings
 from mydata_like.cli.main import build_app
 from mydata_like.core.extra_sources import Destination, ExtraSource
-from mydata_like.core.model import LocalFile
+from mydata_like.core.local_files import LocalFile
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
 
@@ -49,7 +49,7 @@ def test_what_is_unfinished_is_listed_with_what_is_open(config, tmp_path):
     ]
 
 
-def test_programs_are_told_the_same(config, tmp_path):
+def test_programs_get_the_same_answer(config, tmp_path):
     away, usb = json.loads(ask(config, "--json").output)["sources"]
 
     assert (away["path"], away["there"]) == (f"{tmp_path}/away", False)

@@ -76,7 +76,7 @@ def paths(result):
     return [file["path"] for file in json.loads(result.output)["files"]]
 
 
-def test_a_path_tells_a_files_journey(place):
+def test_a_path_shows_the_history_of_a_file(place):
     result = call(place, place[1] / "alice/S/a.txt")
 
     assert result.exit_code == 0
@@ -137,7 +137,7 @@ def test_what_is_gone_or_unknown_is_said_in_a_sentence(place):
     assert "Nothing is known of nothing.txt" in call(place, "nothing.txt").output
 
 
-def test_what_was_left_out_is_told_with_the_reason(place):
+def test_what_was_left_out_is_reported_with_the_reason(place):
     problem = Problem("skipped.pattern", "The patterns leave it out.", "Change them.")
     data, file = place[1], place[2]
     with SqliteLedger.open(file, os.fsencode(data), SystemClock()) as ledger:
@@ -156,7 +156,7 @@ def test_before_the_first_run_nothing_is_known(place):
     assert call(place, "a.txt").exit_code == 1
 
 
-def test_a_ledger_of_an_older_version_is_told(place):
+def test_a_ledger_of_an_older_version_is_reported(place):
     with closing(sqlite3.connect(place[2])) as connection:
         connection.execute("PRAGMA user_version = 1")
 
@@ -207,7 +207,7 @@ def record_evidence(place, file, **changes):
     ],
     ids=["as it was", "of an older version", "touched", "another file"],
 )
-def test_same_size_and_time_is_not_enough_where_the_system_tells_more(place, changes, state):
+def test_same_size_and_time_is_not_enough_where_the_system_knows_more(place, changes, state):
     file = a_file(place[1] / "alice/S/kept.tif", 5, MODIFIED_NS / 1e9)
     record_evidence(place, file, **changes)
 

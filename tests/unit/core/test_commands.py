@@ -89,7 +89,7 @@ def test_an_id_is_sent_back(number):
         ('{"command": "pause", "id": 1e400}', "unreadable", "not JSON"),
     ],
 )
-def test_the_problem_is_told(text, code, said):
+def test_the_problem_is_reported(text, code, said):
     problem = parse_command(text.encode()).command
 
     assert isinstance(problem, Problem)

@@ -173,7 +173,7 @@ def test_an_open_folder_stays_the_one_that_was_opened(data):
         assert os.path.samestat(entry.stat(follow_symlinks=False), expected)
 
 
-def test_a_folder_is_no_longer_looked_at_through_a_link(data):
+def test_a_folder_is_no_longer_read_through_a_link(data):
     top = len(os.fsencode(data))
     assert stat.S_ISREG(look(os.fsencode(data / "a/b/file"), top).st_mode)
     swap(data / "a", data.parent / "outside/a")

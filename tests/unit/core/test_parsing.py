@@ -29,12 +29,12 @@ BAD = {
 
 
 @pytest.mark.parametrize("text", BAD.values(), ids=BAD)
-def test_what_is_no_json_is_a_value_error(text):
+def test_invalid_json_is_a_value_error(text):
     with pytest.raises(ValueError, match=r"."):
         parse_json(text)
 
 
-def test_a_byte_order_mark_is_no_part_of_the_text():
+def test_a_byte_order_mark_is_not_part_of_the_text():
     assert parse_json(b'\xef\xbb\xbf{"a": [1, 2.5, null]}') == {"a": [1, 2.5, None]}
 
 

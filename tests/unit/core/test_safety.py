@@ -55,7 +55,7 @@ def test_each_doubt_has_its_level(evidence, safety):
     assert judge_safety(evidence) is safety
 
 
-def test_sums_are_read_as_events_tell_them():
+def test_sums_are_read_as_events_state_them():
     record = {"found": 2, "verified": 1, "problem": {"code": STOPPED}, "sent": 7}
 
     assert RunSums.of(record) == RunSums(found=2, verified=1, problem=STOPPED)

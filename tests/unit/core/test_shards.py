@@ -20,7 +20,7 @@ def test_a_shard_that_cannot_be_is_refused(text):
         Shard.parse(text)
 
 
-def test_a_shard_is_read_as_it_is_told():
+def test_a_shard_is_read_as_it_is_written():
     assert str(Shard.parse("2/4")) == "2/4"
     assert Shard.parse("2/4").place == "shard-2-of-4"
 

@@ -91,14 +91,14 @@ def test_lifting_the_limit_frees_what_waits():
 def test_another_limit_holds_from_then_on_and_forgives_nothing():
     bench = Bench(MB)
     begun = bench.now
-    for turn in range(400):  # as when shares are divided anew all the time
+    for turn in range(400):  # as when shares change all the time
         bench.bucket.limit(MB * (1 + turn % 2))
         bench.send(10_000, 10_000)
 
     assert bench.now - begun >= 4 * MB / (1.5 * MB) * 0.95
 
 
-def test_whoever_waits_says_so_and_may_be_told_to_end():
+def test_a_waiting_process_reports_it_and_may_be_stopped():
     def end():
         raise InterruptedError
 

@@ -1,4 +1,4 @@
-"""Faults on request: what a client sees, and what the server did meanwhile."""
+"""Faults on request: what a client sees, and what the server did."""
 
 from concurrent.futures import ThreadPoolExecutor
 

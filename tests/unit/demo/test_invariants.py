@@ -35,7 +35,7 @@ def test_all_is_well(server, api, expected):
     assert server.check_invariants(expected) == []
 
 
-def test_a_file_that_nobody_registered_is_a_loss(server, api, expected):
+def test_an_unregistered_file_is_a_loss(server, api, expected):
     expected["My Scan", "", "b"] = expected["My Scan", "", "a"]
 
     (wrong,) = server.check_invariants(expected)
@@ -58,7 +58,7 @@ def test_a_local_file_with_other_bytes_is_found(server, api, expected):
     assert len(server.check_invariants(expected)) == 1
 
 
-def test_an_unverified_file_is_no_success(server, api, expected):
+def test_an_unverified_file_is_not_a_success(server, api, expected):
     server.hold_verification()
     api.put_file("own/b")
     expected["My Scan", "", "b"] = expected["My Scan", "", "a"]
@@ -107,7 +107,7 @@ def test_paths_outside_the_box_are_found(server, api):
     assert server.check_invariants() == ["datafile 2 ('x') has no replica inside its box"]
 
 
-def test_datafiles_are_told_with_their_bytes_whereabouts(server, api):
+def test_datafiles_are_shown_with_the_location_of_their_bytes(server, api):
     (file,) = server.datafiles()
 
     assert file.key == ("My Scan", "", "a")

@@ -1,5 +1,6 @@
 """Local files, datasets and records for tests of the stages."""
 
+from mydata_like.core.local_files import LocalFile
 from mydata_like.core.model import (
     Datafile,
     DatafileId,
@@ -8,7 +9,6 @@ from mydata_like.core.model import (
     DatasetId,
     FileGroup,
     FileToSend,
-    LocalFile,
     OwnerKind,
     Replica,
     Staged,

@@ -5,13 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mydata_like.core.archives import ArchiveRecord, archive_name, is_archive_name, member_name
+from mydata_like.core.local_files import ArchiveMember, LocalFile
 from mydata_like.core.model import (
-    ArchiveMember,
     CheckedGroup,
     EntryState,
     FileGroup,
     FileToSend,
-    LocalFile,
     Registered,
     Staged,
 )

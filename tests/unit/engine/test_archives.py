@@ -19,17 +19,8 @@ from mydata_like.core.events import (
     TransferFinished,
     TransferStarted,
 )
-from mydata_like.core.model import (
-    ArchiveMember,
-    EntryState,
-    FileToSend,
-    LocalFile,
-    Payload,
-    Reading,
-    Registered,
-    Replica,
-    Staged,
-)
+from mydata_like.core.local_files import ArchiveMember, LocalFile, Reading
+from mydata_like.core.model import EntryState, FileToSend, Payload, Registered, Replica, Staged
 from mydata_like.core.ports import SentFile, UnsentFile
 from mydata_like.engine.dataset_index import ArchiveState, judge_archive
 from mydata_like.transfer import tar
@@ -141,7 +132,7 @@ def test_members_of_a_verified_archive_are_known_without_a_listing():
     assert bench.server.calls["list_datafiles"] == 0
 
 
-def test_a_changed_member_is_wanted_by_itself():
+def test_a_changed_member_is_requested_alone():
     bench = Checking()
     bench.add(record())
 
@@ -172,7 +163,7 @@ def test_what_is_not_verified_goes_on_as_the_archive_with_each_member(state, fou
     assert wanted.members == (ArchiveMember(a_file("a"), b"Set 1/a", CHECKSUM),)
 
 
-def test_an_archive_that_was_verified_meanwhile_is_known_with_all_members():
+def test_an_archive_that_was_verified_in_the_meantime_is_known_with_all_members():
     bench = Checking(EntryState.REGISTERED)
     found = bench.add(record())
 
@@ -241,7 +232,7 @@ def test_what_the_ledger_forgot_is_read_from_the_archive(content):
     assert (found.state, found.archive, found.remote) == (EntryState.VERIFIED, NAME, REMOTE)
     assert match.checksum == "47bce5c74f589f4867dbd57e9ca9f808"
     row = bench.ledger.find_entries([local("a").key])[local("a").key]
-    assert row.state is EntryState.REGISTERED  # until somebody has read the local file
+    assert row.state is EntryState.REGISTERED  # until someone has read the local file
     assert bench.ledger.find_archives(bench.dataset.id)[NAME].state is EntryState.VERIFIED
     assert bench(a_group(local("a"))) == [unread]
     bench.ledger.record([found])
@@ -296,7 +287,7 @@ def test_an_archive_that_the_server_found_wrong_is_not_believed(content):
     assert bench.server.calls["read_datafile"] == 0
 
 
-def test_an_archive_that_we_may_not_read_is_told_of(content):
+def test_an_archive_that_we_may_not_read_is_reported(content):
     bench = forgetful(content)
     bench.server.faults["read_datafile"] = [RejectedError("No permission.")]
 
@@ -313,7 +304,7 @@ def test_an_archive_that_cannot_be_read_now_keeps_its_files_from_being_sent(cont
     assert bench.of_kind(FolderFailed) == []
 
 
-def test_a_record_whose_chunks_are_still_to_come_is_no_archive_yet(content):
+def test_a_record_whose_chunks_are_missing_is_not_an_archive_yet(content):
     bench = forgetful(content, verified=False, looked=False)
     bench.server.records[bench.record.id] = bench.record._replace(checksum="0" * 32)
 
@@ -336,7 +327,7 @@ def test_an_archive_is_a_payload_of_its_own_and_as_large_as_it_will_be():
 
 
 def carrying(*fates):
-    """A send stage whose channel tells these fates, one an archive."""
+    """A send stage whose channel reports these fates, one an archive."""
     return test_send.Bench(*([fate] for fate in fates))
 
 
@@ -397,7 +388,7 @@ def test_an_archive_that_is_sent_again_forgets_what_it_no_longer_holds():
 # Register and verify.
 
 
-def test_an_archive_is_one_record_and_each_file_is_told():
+def test_an_archive_is_one_record_and_each_file_is_reported():
     bench = test_register.Bench()
     bench.ledger.record_archive(row(EntryState.STAGED), [])
 

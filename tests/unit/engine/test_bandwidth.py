@@ -42,7 +42,7 @@ def test_a_total_is_divided_fairly_and_wholly(demands, shares):
     assert sum(divide(12.0, demands)) == pytest.approx(12.0 if demands else 0)
 
 
-def test_without_a_total_nobody_is_limited():
+def test_without_a_total_nothing_is_limited():
     assert divide(0.0, [inf, 3]) == [0, 0]
 
 

@@ -109,7 +109,7 @@ def test_every_move_is_explained():
     ]
 
 
-def test_the_best_number_is_looked_at_anew_before_the_search_ends():
+def test_the_best_number_is_measured_again_before_the_search_ends():
     trip = Trip(Road(rtt=0.002, cores=4, crowd=0.15), noise=0)
     trip.go(12, LARGE)
     assert trip.moves[-1][2].endswith("8 carry 675.0 MB/s: back to 4")

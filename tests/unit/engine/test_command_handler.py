@@ -69,7 +69,7 @@ def test_commands_act_and_are_answered(bench):
     ]
 
 
-def test_a_persons_resuming_releases_the_person_only(bench):
+def test_resuming_releases_only_the_users_pause(bench):
     bench.context.gate.hold("quiet", bench.context.choices.retry("x"))
     with bench.controller.over(bench.context):
         bench.ask('"pause"', '"resume"')
@@ -196,7 +196,7 @@ def test_a_run_that_was_asked_for_is_stopped_before_it_begins(bench, watched):
         assert bench.context.cancel.is_set()
 
 
-def test_who_starts_again_after_stopping_gets_a_run(bench):
+def test_a_start_after_a_stop_starts_a_run(bench):
     bench.controller, _ = a_watch(bench)
     bench.ask('"start"', '"stop_run"', '"start"')
 
@@ -204,7 +204,7 @@ def test_who_starts_again_after_stopping_gets_a_run(bench):
         assert not bench.context.cancel.is_set()
 
 
-def test_a_run_that_waits_to_begin_looks_at_once_when_a_person_wants_to_go_on(bench):
+def test_a_run_that_waits_to_begin_retries_at_once_when_the_user_resumes(bench):
     clock, attempts = FakeClock(), []
     gate = Gate(clock, clock.cancel(), bench.events.append, Random(1))
 
@@ -310,7 +310,7 @@ def test_a_source_that_comes_while_a_run_is_stopped_is_carried_by_the_next(bench
         assert len(list(bench.sources.take())) == 1
 
 
-def test_what_was_wrong_with_a_source_that_waited_for_its_run_is_told(bench, tmp_path):
+def test_what_was_wrong_with_a_source_that_waited_for_its_run_is_reported(bench, tmp_path):
     add(bench.controller, tmp_path / "nowhere")
     with bench.controller.over(bench.context):
         pass

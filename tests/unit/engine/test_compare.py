@@ -27,7 +27,7 @@ PAUSED = Problem("paused.person", "Paused.")
 
 
 class Bench:
-    """A compare stage with all its workers, over files whose checksums are told."""
+    """A compare stage with all its workers, over files whose checksums are reported."""
 
     def __init__(self, *, checksum=CHECKSUM):
         self.cancel = CancelFlag()

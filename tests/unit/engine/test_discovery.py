@@ -4,6 +4,7 @@ from threading import Thread
 
 import pytest
 
+from mydata_like.core.local_files import LocalFile
 from mydata_like.core.model import (
     CheckedGroup,
     DatafileId,
@@ -14,7 +15,6 @@ from mydata_like.core.model import (
     EntryState,
     FileGroup,
     FileToSend,
-    LocalFile,
     Registered,
     Staged,
 )
@@ -155,7 +155,7 @@ def test_there_is_only_so_much_time_to_look_at_what_a_run_cannot_begin_with(cloc
     assert at_risk(inventory) == [b"a", b"b"]
 
 
-def test_nobody_looks_on_once_asked_to_stop(clock):
+def test_the_search_ends_when_a_stop_is_requested(clock):
     inventory, stop = Inventory(), CancelFlag()
     stop.set("asked to stop")
     ahead = Lookahead(Discovery(lambda: inventory, clock), clock, CancelFlag())

@@ -71,7 +71,7 @@ def test_folders_that_bear_names_of_groups_belong_to_groups():
     )
 
 
-def test_one_stranger_among_known_owners_is_no_reason_for_another_layout():
+def test_one_unknown_owner_among_known_ones_does_not_change_the_layout():
     found = branches("alice/scan/3", "bob/scan/3", "guest/scan/1")
     acquainted = known(users=("alice", "bob"), others=("guest",))
 

@@ -127,7 +127,7 @@ def test_an_answer_that_is_too_old_counts_no_more(server, ledger, clock):
     assert 60 < server.calls["request_verification"] < 90
 
 
-def test_where_the_server_is_away_nobody_asks_again_and_all_stay(server, ledger, clock):
+def test_while_the_server_is_away_there_is_no_retry_and_all_stay(server, ledger, clock):
     found = [add(server, ledger, f"{number}.dat", numbered=True) for number in range(AT_ONCE + 5)]
     server.faults["fetch_account"] = [ServerUnavailableError("It is away.")]
 

@@ -65,7 +65,7 @@ def test_what_succeeds_passes_without_a_word(yard: Yard) -> None:
     assert yard.events == []
 
 
-def test_a_condition_pauses_once_and_ends_by_itself(yard: Yard) -> None:
+def test_a_condition_pauses_once_and_ends_automatically(yard: Yard) -> None:
     assert yard.gate.call(raising(AWAY, AWAY, AWAY)) == "done"
 
     assert yard.told == ["server.unavailable", "RunResumed"]
@@ -99,13 +99,13 @@ def test_probes_become_rarer_up_to_a_limit(yard: Yard) -> None:
     assert intervals[-1] == pytest.approx(LONGEST_PROBE)
 
 
-def test_a_condition_that_becomes_another_is_told_again(yard: Yard) -> None:
+def test_a_condition_that_becomes_another_is_reported_again(yard: Yard) -> None:
     yard.gate.call(raising(AWAY, AWAY, HostKeyError("Another key."), HostKeyError("Another key.")))
 
     assert yard.told == ["server.unavailable", "host-key.unknown", "RunResumed"]
 
 
-def test_the_same_condition_is_told_anew_when_it_comes_back(yard: Yard) -> None:
+def test_the_same_condition_is_reported_again_when_it_comes_back(yard: Yard) -> None:
     yard.gate.call(raising(AWAY))
     yard.gate.call(raising(AWAY))
 
@@ -145,7 +145,7 @@ def test_nothing_begins_once_stopping_was_asked_for(yard: Yard) -> None:
         yard.gate.call(raising())
 
 
-def test_what_breaks_while_stopping_is_no_condition(yard: Yard) -> None:
+def test_an_error_while_stopping_is_not_a_condition(yard: Yard) -> None:
     def break_off() -> None:
         yard.cancel.set()
         raise AWAY
@@ -203,7 +203,7 @@ def test_the_run_goes_on_when_the_last_hold_is_released(yard: Yard) -> None:
     assert yard.told == ["run.paused", "run.quiet", "RunResumed"]
 
 
-def test_the_newest_hold_that_is_left_is_told(yard: Yard) -> None:
+def test_the_newest_hold_that_is_left_is_reported(yard: Yard) -> None:
     yard.gate.hold("quiet", QUIET)
     yard.gate.hold("person", BY_HAND)
     yard.gate.release("person")
@@ -211,7 +211,7 @@ def test_the_newest_hold_that_is_left_is_told(yard: Yard) -> None:
     assert yard.told == ["run.quiet", "run.paused", "run.quiet"]
 
 
-def test_a_hold_with_another_reason_is_told_anew(yard: Yard) -> None:
+def test_a_hold_with_another_reason_is_reported_again(yard: Yard) -> None:
     yard.gate.hold("programs", QUIET)
     yard.gate.hold("programs", QUIET._replace(message="Another program runs."))
     yard.gate.release("programs")
@@ -253,7 +253,7 @@ def test_a_hold_outlasts_a_condition(yard: Yard) -> None:
     assert yard.told[-1] == "RunResumed"
 
 
-def test_a_condition_within_a_hold_is_told_and_then_the_hold_again(yard: Yard) -> None:
+def test_a_condition_within_a_hold_is_reported_and_then_the_hold_again(yard: Yard) -> None:
     yard.gate.hold("person", BY_HAND)
 
     yard.gate.call(raising(AWAY))

@@ -1,4 +1,4 @@
-"""What is told of an unattended uploader, and when."""
+"""What is reported about an unattended uploader, and when."""
 
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -43,7 +43,7 @@ def codes(notices):
     return [problem.code for problem in notices]
 
 
-def test_the_week_is_told_once_on_its_day():
+def test_the_week_is_reported_once_on_its_day():
     monitor = build_monitor()
 
     assert monitor.find_notices(WEDNESDAY) == []
@@ -54,7 +54,7 @@ def test_the_week_is_told_once_on_its_day():
     assert monitor.asked == [WEDNESDAY, MONDAY]
 
 
-def test_a_week_that_was_told_is_not_told_again_after_a_restart():
+def test_a_week_that_was_reported_is_not_reported_again_after_a_restart():
     memory = Memory()
     build_monitor(memory).find_notices(WEDNESDAY)
     build_monitor(memory).find_notices(MONDAY)
@@ -71,14 +71,14 @@ def test_a_long_absence_is_one_notice_about_a_week():
     assert monitor.asked == [back - 7 * DAY]
 
 
-def test_whoever_wants_no_notice_gets_none():
+def test_notices_can_be_disabled():
     monitor = build_monitor(notice_day="never")
     monitor.find_notices(WEDNESDAY)
 
     assert monitor.find_notices(MONDAY) == []
 
 
-def test_trouble_that_lasts_is_told_once():
+def test_trouble_that_lasts_is_reported_once():
     monitor = build_monitor(notice_day="never", silent_hours=48)
     monitor.note(WEDNESDAY, well=False)
     monitor.note(WEDNESDAY + DAY, well=False)
@@ -125,7 +125,7 @@ def end(**changes):
         ([end(sent=1)], Safety.UNKNOWN, "monitor.unsafe"),  # one folder only, say
     ],
 )
-def test_the_week_is_told_as_it_was(runs, safety, code):
+def test_the_report_describes_the_week(runs, safety, code):
     assert describe_week(Week.of(runs, safety)).code == code
 
 

@@ -35,7 +35,7 @@ def evidence(**facts):
             "line",
         ),  # one of the two, not known which
         (TimeByCause(source=7, hash=6, channels=7), ""),
-        (TimeByCause(line=1), ""),  # channels that tell of a twentieth of their time
+        (TimeByCause(line=1), ""),  # channels that report a twentieth of their time
         (NOTHING_SPENT, ""),
     ],
 )
@@ -54,7 +54,7 @@ def test_processors_that_are_full_are_the_limit_whatever_channels_wait_for(cores
     assert name_limit(facts).name == name
 
 
-def test_a_bandwidth_that_is_reached_is_the_limit_even_of_channels_that_do_not_tell():
+def test_a_reached_bandwidth_is_the_limit_even_of_channels_without_measurements():
     assert name_limit(evidence(bandwidth=52e6)) == Bottleneck("send", "bandwidth")
     assert name_limit(evidence(bandwidth=80e6)) == Bottleneck("send", "")
 

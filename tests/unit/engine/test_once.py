@@ -1,4 +1,4 @@
-"""Values that are computed once, whoever asks."""
+"""Values that are computed once, for all callers."""
 
 import threading
 from collections.abc import Iterable, Iterator
@@ -31,7 +31,7 @@ def test_a_value_is_computed_once_however_many_ask() -> None:
     assert len(computed) == 1
 
 
-def test_an_error_goes_to_all_who_wait_and_is_not_kept() -> None:
+def test_an_error_reaches_all_waiting_callers_and_is_not_kept() -> None:
     once: SingleFlight[str, int] = SingleFlight()
     entered, release = threading.Event(), threading.Event()
 
@@ -62,7 +62,7 @@ def test_keys_do_not_wait_for_one_another() -> None:
     assert once("outer", lambda: once("inner", lambda: 1) + 1) == 2
 
 
-def test_a_forgotten_key_is_computed_anew() -> None:
+def test_a_forgotten_key_is_computed_again() -> None:
     once: SingleFlight[str, int] = SingleFlight()
     once("key", lambda: 1)
 

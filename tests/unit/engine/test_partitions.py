@@ -14,7 +14,7 @@ def staged(name, dataset=DATASET):
     return item._replace(wanted=item.wanted._replace(dataset=dataset))
 
 
-def test_a_dataset_that_was_taken_is_given_to_nobody_else():
+def test_a_dataset_that_was_taken_is_given_to_no_other_worker():
     waiting = DatasetQueues()
     waiting.add([staged("a"), staged("b"), staged("c", OTHER)])
 

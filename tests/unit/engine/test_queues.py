@@ -11,7 +11,7 @@ def cancel() -> CancelFlag:
     return CancelFlag()
 
 
-def test_polling_tells_nothing_yet_from_the_end(cancel: CancelFlag) -> None:
+def test_polling_distinguishes_nothing_yet_from_the_end(cancel: CancelFlag) -> None:
     queue: WorkQueue[str] = WorkQueue(cancel)
 
     assert queue.poll(0) is None

@@ -61,7 +61,7 @@ def test_many_files_are_registered_in_one_request():
     )
 
 
-def test_what_was_sent_meanwhile_goes_into_the_same_request():
+def test_files_sent_in_the_meantime_go_into_the_same_request():
     bench = Bench()
 
     bench(batch(5)[:1], batch(5)[1:3], batch(5)[3:])
@@ -133,7 +133,7 @@ def test_one_refused_record_fails_alone():
     assert len(bench.server.records) == 19
 
 
-def test_a_record_that_somebody_else_made_of_the_same_bytes_is_adopted():
+def test_a_record_that_another_client_made_of_the_same_bytes_is_adopted():
     bench = Bench()
     bench.server.add(DATASET.id, a_record("f001"))
 
@@ -143,7 +143,7 @@ def test_a_record_that_somebody_else_made_of_the_same_bytes_is_adopted():
     assert bench.names() == ["f000", "f001", "f002"]
 
 
-def test_a_record_that_somebody_else_made_of_other_bytes_elsewhere_is_left_alone():
+def test_a_record_that_another_client_made_of_other_bytes_elsewhere_is_left_alone():
     bench = Bench()
     theirs = a_record("f001", checksum="e" * 32)
     theirs = theirs._replace(replicas=(theirs.replicas[0]._replace(uri="theirs/f001"),))
@@ -195,7 +195,7 @@ def test_a_server_that_refuses_everything_for_a_while_loses_nothing():
     assert len(bench.server.records) == len(known)
 
 
-def test_nothing_is_made_while_nobody_knows_what_is_there():
+def test_nothing_is_created_while_the_existing_records_are_unknown():
     bench = Bench()
     bench.server.late_faults["register"] = [TransientError("The reply was lost.")]
     bench.server.faults["list_datafiles"] = [TransientError("No list.")] * 99

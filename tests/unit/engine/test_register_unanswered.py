@@ -122,7 +122,7 @@ def test_nothing_else_is_written_to_the_dataset_and_others_go_on():
     assert min(later) - first >= 45.0
 
 
-def test_a_request_whose_answer_is_lost_again_and_again_fails_in_the_end():
+def test_a_request_whose_answer_is_lost_repeatedly_fails_in_the_end():
     bench = Bench()
     bench.server.faults["register"] = [LOST] * 9
 
@@ -164,7 +164,7 @@ def test_the_note_of_a_request_outlives_a_run_that_ends_before_its_answer(error)
     assert DATASET.id in bench.ledger.writes
 
 
-def test_a_refusal_was_heard():
+def test_a_refusal_was_received():
     bench = Bench()
     bench.server.faults["register"] = [RejectedError("No.")]
 
@@ -197,7 +197,7 @@ def test_a_restarted_run_waits_for_what_the_killed_one_was_writing():
     assert ledger.writes == {}
 
 
-def test_a_restarted_run_goes_on_when_what_nobody_sees_must_be_over():
+def test_a_restarted_run_continues_when_an_unseen_request_must_be_over():
     items = batch(4)
     clock, ledger = after_a_kill(items)
     bench = Bench(ledger=ledger, clock=clock)
@@ -210,7 +210,7 @@ def test_a_restarted_run_goes_on_when_what_nobody_sees_must_be_over():
     assert ledger.writes == {}
 
 
-def test_a_note_that_is_old_holds_nobody_up():
+def test_an_old_note_delays_nothing():
     items = batch(4)
     clock, ledger = after_a_kill(items)
     clock.move(LIMIT + 1)

@@ -1,4 +1,4 @@
-"""Replacing: no bytes that the server vouches for are overwritten, and what is in doubt is told."""
+"""Replacing: verified bytes are never overwritten, and doubtful files are reported."""
 
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -265,7 +265,7 @@ def test_what_lies_aside_takes_its_place_in_the_next_run(bench):
     assert bench.events == []
 
 
-def test_bytes_that_never_arrived_are_told_in_every_run(bench):
+def test_bytes_that_never_arrived_are_reported_in_every_run(bench):
     cut_off(bench, bench.stage())
     for _ in range(2):
         bench.lines.script = [[UnsentFile(0, MISSING, again=False)]]

@@ -88,7 +88,7 @@ def test_quiet_hours_that_do_not_cover_now_hold_nothing() -> None:
         ("00:00-24:00", FRIDAY_NOON, "nothing is ever sent"),
     ],
 )
-def test_the_end_of_quiet_hours_is_told(hours: str, moment: datetime, until: str) -> None:
+def test_the_end_of_quiet_hours_is_reported(hours: str, moment: datetime, until: str) -> None:
     problem = judge_hours([parse_period(hours)], moment)
 
     assert problem is not None
@@ -152,7 +152,7 @@ def test_a_verdict_on_pressure_lasts_a_while() -> None:
     assert sum(a != b for a, b in pairwise(verdicts)) <= 3
 
 
-def test_an_unknown_pressure_is_told_once() -> None:
+def test_an_unknown_pressure_is_reported_once() -> None:
     bench = Bench(pause_under_pressure=20)
     bench.load.pressure = None
 

@@ -1,4 +1,4 @@
-"""The limits of a run: by the settings, by the hour of the week, by a person."""
+"""The limits of a run: by the settings, by the hour of the week, by the user."""
 
 from contextlib import ExitStack
 from datetime import datetime
@@ -62,7 +62,7 @@ def bench():
     return Bench(bandwidth=50, timetable=(f"{hour:02d}:00-{(hour + 2) % 24:02d}:00 5",))
 
 
-def test_without_limits_nothing_is_told():
+def test_without_limits_nothing_is_reported():
     bench = Bench()
 
     bench.limits.keep()
@@ -70,7 +70,7 @@ def test_without_limits_nothing_is_told():
     assert bench.events == []
 
 
-def test_every_change_of_period_is_told_once(bench):
+def test_every_change_of_period_is_reported_once(bench):
     for _ in range(5):
         bench.limits.keep()
         bench.clock.move(3600)
@@ -79,7 +79,7 @@ def test_every_change_of_period_is_told_once(bench):
     assert bench.events[1].reason == "limits.bandwidth"
 
 
-def test_what_a_person_asked_for_holds_until_the_period_changes(bench):
+def test_a_request_of_the_user_holds_until_the_period_changes(bench):
     bench.limits.keep()
     bench.limits.set_bandwidth(1 * MB)
     bench.clock.move(3600)
@@ -91,7 +91,7 @@ def test_what_a_person_asked_for_holds_until_the_period_changes(bench):
     assert bench.told[-1] == (4, 50)
 
 
-def test_what_a_person_asked_for_before_the_run_looked_holds_as_well(bench):
+def test_a_request_made_before_the_run_checked_applies_as_well(bench):
     bench.limits.set_bandwidth(20 * MB)
     bench.limits.keep()
 
@@ -139,7 +139,7 @@ def test_the_channels_begin_with_two_and_climb_while_that_pays():
     assert bench.events[0].reason == "2 channels carry 20.0 MB/s: trying 4"
 
 
-def test_far_away_the_channels_begin_with_more_once_one_has_told_how_far():
+def test_with_a_long_round_trip_channels_begin_with_more_once_it_is_measured():
     bench = Climbing()
     bench.limits.keep()
     bench.transport.round_trip = 0.028
@@ -150,7 +150,7 @@ def test_far_away_the_channels_begin_with_more_once_one_has_told_how_far():
     assert bench.events[0].reason == "a round trip takes 28 ms: starting with 4"
 
 
-def test_a_person_fixes_the_number_and_gives_it_back():
+def test_the_user_sets_the_number_and_releases_it():
     bench = Climbing()
     bench.limits.set_channels(1)
     bench.go(60)

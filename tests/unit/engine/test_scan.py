@@ -97,7 +97,7 @@ def codes(events):
     ],
     ids=lambda value: value.name if isinstance(value, Layout) else "",
 )
-def test_every_layout_finds_its_files_and_reports_those_beside(tmp_path, layout, path):
+def test_every_layout_finds_its_files_and_reports_those_outside(tmp_path, layout, path):
     a_file(tmp_path / path / "sub/.hidden", 5)
     a_file(tmp_path / path / "empty", 0)
     a_file(tmp_path / "beside", 7)
@@ -210,7 +210,7 @@ PATHS = st.sets(st.lists(NAME, min_size=5, max_size=6).map(tuple), max_size=6)
 
 
 @given(paths=PATHS, layout=st.sampled_from(Layout))
-def test_every_file_of_a_random_tree_is_found_or_told_about(paths, layout, tmp_path_factory):
+def test_every_file_of_a_random_tree_is_found_or_reported(paths, layout, tmp_path_factory):
     root = tmp_path_factory.mktemp("tree")
     wanted = sorted(os.fsencode("/".join((*path, "f.tif"))) for path in paths)
     for key in wanted:
@@ -391,7 +391,7 @@ def test_a_linked_dataset_folder_is_taken_as_the_policy_says(tmp_path, policy, t
 
 
 def without_rights(root: str, results) -> None:
-    """Scan as somebody who is not root, for whom modes mean something."""
+    """Scan as a user who is not root, for whom modes mean something."""
     os.seteuid(65534)
     found = scanned(root)
     results.put((found.keys, found.failed, found.left))
@@ -513,8 +513,9 @@ def test_an_empty_data_directory_is_noticed(tmp_path):
 
 
 def test_groups_hold_a_thousand_files_and_the_last_one_says_so(tmp_path):
+    for folder in range(3):
+        (tmp_path / "ds" / str(folder)).mkdir(parents=True)
     for number in range(2500):
-        (tmp_path / "ds" / str(number % 3)).mkdir(parents=True, exist_ok=True)
         (tmp_path / "ds" / str(number % 3) / str(number)).touch()
 
     groups = scanned(tmp_path).groups
@@ -524,7 +525,7 @@ def test_groups_hold_a_thousand_files_and_the_last_one_says_so(tmp_path):
     ]  # fmt: skip
 
 
-def test_a_stop_is_heard_between_groups(tmp_path):
+def test_a_stop_takes_effect_between_groups(tmp_path):
     for number in range(2100):
         a_file(tmp_path / "ds" / str(number), 0)
     clock = FakeClock(LATER)
@@ -566,7 +567,7 @@ def test_memory_does_not_grow_with_the_folder(tmp_path):
         ("ann/nowhere", []),
     ],
 )
-def test_of_one_folder_nothing_beside_it_is_read(tmp_path, only, found):
+def test_a_run_over_one_folder_reads_nothing_else(tmp_path, only, found):
     for name in ("ann/x/one", "ann/xy/two", "bob/x/three"):
         (tmp_path / name).parent.mkdir(parents=True)
         (tmp_path / name).write_bytes(b"1")
@@ -581,7 +582,7 @@ def test_of_one_folder_nothing_beside_it_is_read(tmp_path, only, found):
     assert notices == ([] if found else ["folder.unknown"])
 
 
-def test_all_shards_together_tell_what_the_whole_tells(tmp_path):
+def test_all_shards_together_show_what_the_whole_shows(tmp_path):
     for number in range(12):
         a_file(tmp_path / f"Experiment {number}" / f"{number % 3}" / "one")
         a_file(tmp_path / f"Experiment {number}" / "loose")
@@ -633,7 +634,7 @@ def test_a_dataset_folder_that_becomes_a_link_after_it_was_listed_is_not_read(tm
     assert "link" in failed.problem.message
 
 
-def test_a_folder_that_becomes_a_link_while_it_is_read_tells_nothing_of_outside(tmp_path):
+def test_a_folder_that_becomes_a_link_while_it_is_read_reports_nothing_of_outside(tmp_path):
     data, outside = tmp_path / "data", tmp_path / "outside"
     for folder, content in ((data / "ds", b"own"), (outside, b"secret")):
         folder.mkdir(parents=True)

@@ -243,7 +243,7 @@ def test_not_even_blameless_attempts_go_on_for_ever():
     assert len(bench.transport.sent) == 3 * BLAMELESS
 
 
-def test_a_full_staging_area_pauses_the_run_once_and_goes_on_by_itself():
+def test_a_full_staging_area_pauses_the_run_once_and_goes_on_automatically():
     full = StagingError("The disk is full.", code="staging.full")
     bench = Bench(full, full)
 
@@ -442,4 +442,4 @@ def test_a_sender_that_is_left_by_a_run_that_ends_says_nothing():
     next(sending)
     bench.clock_cancel.set()
 
-    sending.close()  # as the interpreter does: what is raised then is printed, and comes to nobody
+    sending.close()  # as the interpreter does: errors raised then are only printed

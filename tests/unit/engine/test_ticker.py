@@ -1,4 +1,4 @@
-"""Doing something again and again beside a run."""
+"""Repeated work in the background of a run."""
 
 import threading
 
@@ -42,7 +42,7 @@ def test_an_action_that_fails_is_done_again() -> None:
         assert recovered.wait(SOON)
 
 
-def test_what_is_begun_goes_on_beside_and_gives_what_came_of_it():
+def test_a_begun_call_runs_in_the_background_and_returns_its_result():
     allowed = threading.Event()
 
     def work():
@@ -55,7 +55,7 @@ def test_what_is_begun_goes_on_beside_and_gives_what_came_of_it():
     assert wait() == wait() == 7
 
 
-def test_what_failed_beside_is_raised_where_it_is_waited_for():
+def test_a_background_failure_is_raised_where_it_is_awaited():
     def work():
         raise OSError("no such ledger")
 

@@ -1,10 +1,11 @@
-"""Files that a person cancels while a run goes, and files that are wanted again."""
+"""Files that a user cancels while a run goes, and files that are wanted again."""
 
 import pytest
 
 from mydata_like.core.errors import TransientError
 from mydata_like.core.events import FileRetried
-from mydata_like.core.model import ArchiveMember, Payload
+from mydata_like.core.local_files import ArchiveMember
+from mydata_like.core.model import Payload
 from mydata_like.engine.user_overrides import CANCELLED, STOPPING, CutOffError, UserOverrides
 from tests.unit.engine.files import a_wanted
 
@@ -36,7 +37,7 @@ def bench():
     return Bench()
 
 
-def test_nothing_is_cancelled_by_itself(bench):
+def test_nothing_is_cancelled_without_a_request(bench):
     assert bench.objections(b"a", b"a/b") == [None, None]
 
 
@@ -80,7 +81,7 @@ def test_what_is_under_way_is_cut_off_and_nothing_else(bench):
     assert (line.cuts, other.cuts) == (1, 0)
 
 
-def test_a_line_that_breaks_by_itself_is_no_cut(bench):
+def test_a_line_that_breaks_on_its_own_is_not_a_cut(bench):
     with (
         pytest.raises(TransientError) as caught,
         bench.choices.sending(Payload(1, (file(b"a"),), False), Line()),

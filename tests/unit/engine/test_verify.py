@@ -133,7 +133,7 @@ def test_a_listing_from_a_cache_makes_nothing_again():
     assert len(bench.of_kind(FileVerified)) == 1
 
 
-def test_what_is_verified_before_we_are_told_of_it_is_listed_once():
+def test_a_file_verified_before_its_event_is_listed_once():
     bench = Bench()
     early, late = bench.register("early"), bench.register("late")
     bench.server.verify()
@@ -185,7 +185,7 @@ def test_the_last_files_are_looked_at_again_within_moments():
     assert bench.cancel.waits[:2] == pytest.approx([AT_LAST, AT_LAST * 1.5])
 
 
-def test_servers_that_tell_no_numbers_are_asked_for_the_records():
+def test_servers_without_counts_are_asked_for_the_records():
     bench = Bench()
     bench.server.has_stats = False
     items = bench.register("a", "b")
@@ -291,7 +291,7 @@ def test_a_record_whose_checksum_is_not_ours_is_not_verified():
     assert len(again) == 1
 
 
-def test_a_long_pause_is_no_silence_of_the_server():
+def test_a_long_pause_is_not_a_silent_server():
     bench = Bench()
     items = bench.register("a")
     away = ServerUnavailableError("The server is away.")
@@ -340,7 +340,7 @@ def test_one_dataset_that_does_not_verify_holds_no_other_back():
     assert next(event.path[-1:] for event in bench.of_kind(FileVerified)) == b"b"
 
 
-def test_what_is_verified_is_told_while_more_keeps_coming():
+def test_verified_files_are_reported_while_more_keep_coming():
     bench = Bench()
     first, *others = [bench.register(f"f{number}") for number in range(50)]
     bench.server.verify()

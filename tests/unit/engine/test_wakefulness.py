@@ -18,7 +18,7 @@ class FakeWakefulness:
 
 
 class Night:
-    """A run over one file of 1000 bytes, and what became of the computer meanwhile."""
+    """A run over one file of 1000 bytes, and what became of the computer in the meantime."""
 
     def __init__(self) -> None:
         self.clock = FakeClock()
@@ -56,7 +56,7 @@ def test_it_stays_awake_while_bytes_move_and_a_little_longer() -> None:
     assert not night.pass_by(30)
 
 
-def test_a_transfer_that_has_stopped_keeps_nobody_awake() -> None:
+def test_a_transfer_that_has_stopped_does_not_keep_the_computer_awake() -> None:
     night = Night()
     night.move(100)
     assert night.pass_by(10)

@@ -53,7 +53,7 @@ def test_every_start_of_a_quiet_year_is_made_at_its_time(rule, zone):
 
 
 @pytest.mark.parametrize("kind", ["manual", "saved"])
-def test_nothing_starts_by_itself_when_nobody_asks(kind):
+def test_nothing_starts_without_a_request(kind):
     assert Life(Computer(BEGIN, YEAR), plan(Rule(kind))).live().runs == []
 
 
@@ -120,7 +120,7 @@ INCIDENTS = st.lists(
 
 
 def set_back(incidents):
-    """Return how far the clock is set back in all: beyond a day nobody can tell what was."""
+    """Return how far the clock is set back in all: beyond a day it is unknown what was."""
     sets = (act.keywords["by"] for _, act in incidents if isinstance(act, partial))
     return -sum((min(by, timedelta()) for by in sets), timedelta())
 
@@ -241,7 +241,7 @@ def test_nothing_is_sent_while_the_window_is_shut():
     assert life.starts == [opens, opens + HOUR / 2, opens + HOUR]
 
 
-def test_the_next_start_is_told_once():
+def test_the_next_start_is_reported_once():
     life = Life(Computer(BEGIN, BEGIN + 26 * HOUR), plan(NIGHTLY), BERLIN).live()
 
     told = [event.at for event in life.events if isinstance(event, RunScheduled)]
@@ -249,7 +249,7 @@ def test_the_next_start_is_told_once():
     assert told == [due, next_start(NIGHTLY, due, BERLIN)]
 
 
-def test_a_person_starts_a_run_whatever_the_schedule():
+def test_the_user_starts_a_run_whatever_the_schedule():
     life = Life(Computer(BEGIN, BEGIN + HOUR), plan(Rule("manual")), wish="person").live()
 
     assert life.runs == [(BEGIN, "person")]

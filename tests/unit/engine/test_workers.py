@@ -287,7 +287,7 @@ def test_the_first_reason_to_stop_is_remembered(cancel: CancelFlag) -> None:
     assert cancel.wait(0)
 
 
-def test_a_group_tells_how_long_the_workers_of_each_stage_have_waited():
+def test_a_group_reports_how_long_the_workers_of_each_stage_have_waited():
     go_on, seen = threading.Event(), threading.Event()
 
     def hold(numbers: Iterable[int]) -> Iterator[int]:

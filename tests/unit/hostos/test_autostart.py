@@ -62,7 +62,7 @@ def test_a_program_that_moved_is_not_on_until_it_is_turned_on_again(folders):
 
 
 @pytest.mark.parametrize("on", [True, False])
-def test_an_entry_of_somebody_else_is_left_alone(folders, on):
+def test_an_entry_of_another_owner_is_left_alone(folders, on):
     file = Path(folders.configuration / "autostart" / "mydata-like.desktop")
     file.parent.mkdir(parents=True)
     file.write_text("[Desktop Entry]\nExec=other\n")

@@ -1,7 +1,7 @@
 from mydata_like.hostos.dependencies import list_components
 
 
-def test_all_that_the_program_is_built_on_is_told_with_its_licence():
+def test_all_that_the_program_is_built_on_is_reported_with_its_licence():
     components = list_components()
 
     names = {component.name for component in components}

@@ -61,7 +61,7 @@ def test_reading_and_deleting_are_no_signs(tmp_path, event, sign):
         assert not changes.take()
 
 
-def test_a_folder_that_is_not_there_is_told_and_gives_no_signs(tmp_path):
+def test_a_missing_folder_is_reported_and_signals_nothing(tmp_path):
     with closing(FolderWatcher(tmp_path / "gone")) as changes:
         assert "gone" in changes.problem
         assert not changes.take()

@@ -1,4 +1,4 @@
-"""Garbage collection beside a run."""
+"""Garbage collection during a run."""
 
 import gc
 

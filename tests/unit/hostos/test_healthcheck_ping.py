@@ -50,7 +50,7 @@ def address(switch, status):
     return f"http://127.0.0.1:{switch.server_port}/secret-path/{status}"
 
 
-def test_a_call_tells_nothing_but_itself(switch):
+def test_a_call_reports_only_itself(switch):
     assert call_signal(address(switch, 200)) is None
     ((path, headers),) = switch.calls
     assert path == "/secret-path/200"
@@ -71,7 +71,7 @@ def test_a_call_on_this_computer_goes_through_no_proxy(switch, monkeypatch):
 
 
 @pytest.mark.parametrize("status", [302, 404, 500])
-def test_a_refusal_is_told_without_the_address(switch, status):
+def test_a_refusal_is_reported_without_the_address(switch, status):
     problem = call_signal(address(switch, status))
 
     assert problem.code == "monitor.no-signal"
@@ -80,7 +80,7 @@ def test_a_refusal_is_told_without_the_address(switch, status):
     assert len(switch.calls) == 1  # redirects are not followed
 
 
-def test_nobody_there_is_told():
+def test_an_unreachable_server_is_reported():
     with listening() as server:
         gone = address(server, 200)
 
@@ -95,7 +95,7 @@ def test_a_signal_file_can_be_read_by_a_monitor(tmp_path):
     assert stat.S_IMODE(file.stat().st_mode) == 0o644
 
 
-def test_a_signal_file_that_cannot_be_written_is_told(tmp_path):
+def test_a_signal_file_that_cannot_be_written_is_reported(tmp_path):
     (tmp_path / "signals").write_text("no folder")
 
     assert write_signal(tmp_path / "signals" / "ok.json", {}).code == "monitor.no-signal"

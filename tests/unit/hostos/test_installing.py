@@ -38,7 +38,7 @@ def test_a_definition_is_written_replaced_and_removed(definition):
 
 
 @pytest.mark.parametrize("act", [write_definition, remove_definition])
-def test_a_file_of_somebody_else_is_left_alone(definition, act):
+def test_a_file_of_another_owner_is_left_alone(definition, act):
     definition.file.parent.mkdir(parents=True)
     definition.file.write_text("[Unit]\n")
 
@@ -53,7 +53,7 @@ def test_a_file_in_utf_16_is_known_again(definition):
     assert remove_definition(definition)
 
 
-def test_a_place_that_cannot_be_written_is_told(definition):
+def test_a_place_that_cannot_be_written_is_reported(definition):
     definition.file.parent.parent.write_text("no folder")
 
     with pytest.raises(SettingsError, match="cannot be written"):

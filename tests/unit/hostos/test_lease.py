@@ -85,7 +85,7 @@ def test_a_folder_of_this_computer_alone_is_locked_without_any_file(data, tmp_pa
     )
 
 
-def test_a_lease_counts_for_who_needs_none(data, tmp_path):
+def test_a_lease_is_valid_where_none_is_needed(data, tmp_path):
     lease_of(data, elsewhere()).take()
 
     with (
@@ -95,7 +95,7 @@ def test_a_lease_counts_for_who_needs_none(data, tmp_path):
         pytest.fail("two runs at once")
 
 
-def test_file_systems_of_this_computer_are_told_from_those_of_others(tmp_path):
+def test_file_systems_of_this_computer_are_distinguished_from_those_of_others(tmp_path):
     assert is_local(os.fsencode(tmp_path))
     assert not is_local(b"/proc/self")
 
@@ -176,7 +176,7 @@ def test_what_is_renewed_counts(data):
         lease_of(data, here()).take()
 
 
-def test_a_lock_from_the_future_blocks_nobody_for_ever(data):
+def test_a_lock_from_the_future_does_not_block_for_ever(data):
     lease_of(data, elsewhere()).take()
     age(data, -10 * EXPIRY)
 
@@ -208,7 +208,7 @@ def test_one_that_makes_no_sense_counts_until_it_is_old(data, content):
     lease_of(data, here()).take()
 
 
-def test_who_slept_too_long_learns_that_another_one_has_taken_over(data):
+def test_after_a_long_sleep_a_takeover_by_another_process_is_noticed(data):
     sleeper, other = lease_of(data, elsewhere()), lease_of(data, here())
     sleeper.take()
     age(data, EXPIRY + 1)

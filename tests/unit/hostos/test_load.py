@@ -20,7 +20,7 @@ STALLS = "some avg10=0.00 avg60=0.00 avg300=0.00 total={}\nfull avg10=0.00 total
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
-    """Starts a program under a name of its own, which is nobody's child."""
+    """Starts a program under a name of its own, which has no parent here."""
     started: list[int] = []
 
     def run(name: str) -> Path:
@@ -86,7 +86,7 @@ def test_what_we_started_ourselves_is_left_out(tmp_path: Path) -> None:
     assert found is None
 
 
-def test_waiting_is_told_as_a_share_of_the_time() -> None:
+def test_waiting_is_reported_as_a_share_of_the_time() -> None:
     after = BEFORE._replace(at=110.0, disks={"": 8.0})
 
     assert compare(BEFORE, after) == pytest.approx(30)
@@ -98,7 +98,7 @@ def test_waiting_for_the_disk_is_put_down_to_us_by_our_part_of_the_bytes() -> No
     assert compare(BEFORE, after) == pytest.approx(80 * 1_000 / 4_000)
 
 
-def test_when_all_that_was_read_was_ours_nobody_else_waited() -> None:
+def test_if_all_reads_were_ours_nothing_else_waited() -> None:
     after = BEFORE._replace(at=110.0, disks={"": 15.0}, moved=5_000, ours=9_000)
 
     assert compare(BEFORE, after) == 0

@@ -4,12 +4,14 @@ import os
 import stat
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from mydata_like.core.data_directory import WHOLE, Shard
-from mydata_like.core.errors import AlreadyRunningError, RunError
+from mydata_like.core.errors import AlreadyRunningError, Cancelled, RunError
 from mydata_like.hostos.lock import find_shards, is_locked, lock_data_directory
 from tests.fakes.clock import FakeClock
 
@@ -51,8 +53,36 @@ def hold(state: Path, data: bytes) -> subprocess.Popen[str]:
     return holder
 
 
+def test_a_run_starts_while_others_test_its_lock(state: Path, data: bytes) -> None:
+    with lock_data_directory(state, data, FakeClock()):
+        (note,) = state.glob("run-*.json")
+    done = threading.Event()
+
+    def look() -> None:
+        while not done.is_set():
+            is_locked(state, data)
+
+    with ThreadPoolExecutor() as pool:
+        watching = pool.submit(look)
+        try:
+            for _ in range(60):
+                note.write_text("{}")  # as after a run that was killed
+                with lock_data_directory(state, data, FakeClock()):
+                    pass
+        finally:
+            done.set()
+        watching.result()
+
+
+def test_a_run_that_fails_leaves_no_sign_of_a_lock(state: Path, data: bytes) -> None:
+    with pytest.raises(Cancelled), lock_data_directory(state, data, FakeClock()):
+        raise Cancelled("stop requested")
+
+    assert [path.name for path in state.glob("run-*.json")] == []
+
+
 @pytest.mark.process
-def test_a_second_run_is_told_about_the_first(state: Path, data: bytes) -> None:
+def test_a_second_run_names_the_first(state: Path, data: bytes) -> None:
     with (
         hold(state, data) as holder,
         pytest.raises(AlreadyRunningError) as caught,
@@ -114,8 +144,8 @@ def test_shards_of_one_split_work_side_by_side(state: Path, data: bytes) -> None
     ):
         (state / "shard-of-glass").mkdir()
         assert find_shards(state) == [Shard(1, 2), Shard(2, 2)]
-        assert is_locked(state, data, FakeClock(), Shard(2, 2))
-        assert not is_locked(state, data, FakeClock())
+        assert is_locked(state, data, Shard(2, 2))
+        assert not is_locked(state, data)
 
 
 @pytest.mark.parametrize(
@@ -150,7 +180,7 @@ def test_a_killed_run_is_in_the_way_of_no_shard(state: Path, data: bytes) -> Non
         lock_data_directory(state, data, FakeClock(), Shard(1, 2)),
         lock_data_directory(state, data, FakeClock(), Shard(2, 2)),
     ):
-        assert not is_locked(state, data, FakeClock())
+        assert not is_locked(state, data)
 
 
 def test_a_link_leads_to_the_same_lock(state: Path, data: bytes, tmp_path: Path) -> None:
@@ -184,7 +214,7 @@ def test_the_locks_files_are_their_owners(state: Path, data: bytes) -> None:
     assert modes == {0o600}
 
 
-def test_a_folder_that_takes_no_lock_is_told(tmp_path: Path, data: bytes) -> None:
+def test_a_folder_that_takes_no_lock_is_reported(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "state").write_bytes(b"")
 
     with (

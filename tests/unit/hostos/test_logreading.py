@@ -1,4 +1,4 @@
-"""A log is read as it grows, each line once, also when it is put aside meanwhile."""
+"""A log is read as it grows, each line once, also when it is put aside in the meantime."""
 
 import logging
 
@@ -59,7 +59,7 @@ def test_lines_that_continue_a_message_have_its_level(log, follower):
     assert {line.at for line in lines[1:]} == {""}
 
 
-def test_nothing_is_lost_or_told_twice_when_the_log_is_put_aside(log, follower):
+def test_nothing_is_lost_or_shown_twice_when_the_log_is_rotated(log, follower):
     logger.info("one")
     follower.read()
     logger.info("two")
@@ -70,7 +70,7 @@ def test_nothing_is_lost_or_told_twice_when_the_log_is_put_aside(log, follower):
     assert texts(LogFollower(log.parent, "it", 1000).read()) == ["one", "two", "three"]
 
 
-def test_only_whole_lines_are_told(log, follower):
+def test_only_complete_lines_are_reported(log, follower):
     with log.open("a") as half:
         half.write("half a ")
         half.flush()

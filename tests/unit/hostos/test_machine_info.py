@@ -1,4 +1,4 @@
-"""What is told of this computer."""
+"""What is reported about this computer."""
 
 import os
 import socket
@@ -49,7 +49,7 @@ def test_the_facts_are_those_that_the_server_keeps() -> None:
     assert asdict(MachineRecord(**facts)) == facts
 
 
-def test_the_interface_that_reaches_the_world_is_told() -> None:
+def test_the_interface_that_reaches_the_world_is_reported() -> None:
     addresses = {"lo": LOOPBACK, "docker0": VIRTUAL, "eth0": WIRED}
 
     assert choose_interface(addresses, "10.0.0.5") == Interface(
@@ -57,7 +57,7 @@ def test_the_interface_that_reaches_the_world_is_told() -> None:
     )
 
 
-def test_without_a_way_out_the_first_real_interface_is_told() -> None:
+def test_without_a_way_out_the_first_real_interface_is_reported() -> None:
     assert choose_interface({"lo": LOOPBACK, "docker0": VIRTUAL}, "").name == "docker0"
     assert choose_interface({"lo": LOOPBACK}, "") == Interface()
     assert choose_interface({}, "10.0.0.5") == Interface()

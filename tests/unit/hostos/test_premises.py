@@ -120,7 +120,7 @@ def test_what_is_open_to_be_written_stays(premises, folder):
     assert (folder / NAME).exists()
 
 
-def test_somebody_who_opens_the_file_to_write_is_not_in_the_way_of_the_program(premises, folder):
+def test_a_process_that_opens_the_file_to_write_does_not_disturb_the_program(premises, folder):
     with premises.hold(entry()) as held:
         held.measure(CancelFlag())
         with (folder / NAME).open("ab"), pytest.raises(FileChangedError):
@@ -223,7 +223,7 @@ def test_to_look_changes_nothing(premises, folder):
     assert before.differences() == []
 
 
-def test_reading_ends_when_somebody_asks_to_stop(premises):
+def test_reading_ends_when_a_stop_is_requested(premises):
     cancel = CancelFlag()
     cancel.set()
     with premises.hold(entry()) as held, pytest.raises(Cancelled):

@@ -14,7 +14,7 @@ pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="looks as Linux tells it"),
 ]
 
-# A process of its own, since nobody can take a low priority back.
+# A process of its own, since no one can take a low priority back.
 PROGRAM = """
 import json, os, subprocess, sys, threading
 import psutil

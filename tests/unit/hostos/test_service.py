@@ -60,7 +60,7 @@ def test_systemd_starts_the_very_words():
     assert "enable-linger scope" in " ".join(definition.advice)
 
 
-def test_systemd_runs_a_service_for_all_as_the_person_and_guards_it():
+def test_systemd_runs_a_service_for_all_as_the_user_and_guards_it():
     definition = define_service("linux", errand(everyone=True), LINUX)
     unit = read_unit(definition)
 
@@ -112,7 +112,7 @@ def test_launchd_starts_the_very_words():
     assert ("launchctl", "bootstrap", "gui/1000", str(definition.file)) in definition.install
 
 
-def test_launchd_runs_a_service_for_all_as_the_person():
+def test_launchd_runs_a_service_for_all_as_the_user():
     definition = define_service("darwin", errand(everyone=True), MAC)
 
     assert definition.file.parent == PurePosixPath("/Library/LaunchDaemons")

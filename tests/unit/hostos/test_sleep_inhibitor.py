@@ -16,7 +16,7 @@ pytestmark = [
 ]
 
 NAME = "caffeinate" if sys.platform == "darwin" else "systemd-inhibit"
-# Runs the command that follows its options, as the real ones do, and tells how it fares.
+# Runs the command that follows its options, as the real ones do, and reports how it fares.
 KEEPER = """#!/bin/sh
 echo "$0 $*" >> {told}
 while [ "$1" != cat ]; do shift; done
@@ -68,7 +68,7 @@ def test_it_can_be_kept_awake_again(told: Path) -> None:
     assert told.read_text().count("end\n") == 2
 
 
-def test_who_is_killed_keeps_no_computer_awake(told: Path) -> None:
+def test_a_killed_process_does_not_keep_the_computer_awake(told: Path) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", HOLDER],
         stdin=subprocess.PIPE,

@@ -15,7 +15,7 @@ def versions():
     return {(one.name, one.within): one.version for one in list_libraries()}
 
 
-def test_every_openssl_is_told_with_the_package_that_brings_it():
+def test_every_openssl_is_reported_with_the_package_that_brings_it():
     found = {within: told for (name, within), told in versions().items() if name == "OpenSSL"}
 
     assert found.keys() == {"Python", "cryptography", "ssh-python"}
@@ -31,7 +31,7 @@ def test_every_openssl_is_told_with_the_package_that_brings_it():
     ("library", "names", "form"),
     [("libssh", "libssh-*", "%s (c) "), ("OpenSSL", "libcrypto-*", "OpenSSL %s\0")],
 )
-def test_what_a_wheel_brings_is_told_as_its_file_says(library, names, form):
+def test_what_a_wheel_brings_is_reported_as_its_file_says(library, names, form):
     folder = Path(ssh.session.__file__).parents[1] / "ssh_python.libs"
     (file,) = folder.glob(names)
 

@@ -50,7 +50,7 @@ def test_a_file_that_is_open_to_write_is_noticed(file, mode):
         assert look(descriptor) is FileUse.OPEN
 
 
-def test_a_program_that_wants_to_write_meanwhile_is_noticed(file):
+def test_a_program_that_wants_to_write_in_the_meantime_is_noticed(file):
     with opened(file) as descriptor, WriteGuard(descriptor) as guard:
         assert guard.look() is FileUse.NONE
         with pytest.raises(BlockingIOError):
@@ -69,7 +69,7 @@ def test_a_lock_to_write_is_noticed_and_one_to_read_is_not(file, lock):
             assert look(descriptor) is FileUse.NONE
 
 
-def test_where_there_are_no_leases_open_descriptors_tell(pipe):
+def test_without_leases_open_descriptors_are_searched(pipe):
     with opened(pipe, os.O_RDONLY | os.O_NONBLOCK) as descriptor:
         assert look(descriptor) is FileUse.NONE
         with opened(pipe, os.O_WRONLY | os.O_NONBLOCK):

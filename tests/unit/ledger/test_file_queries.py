@@ -61,7 +61,7 @@ def test_a_file_is_as_ill_as_the_folder_above_it(file):
     assert ask(file, lambda queries: queries.find_outcome_above(b"a/S/1")) is None
 
 
-def test_times_are_told_as_far_as_they_are_known(file):
+def test_times_are_shown_as_far_as_they_are_known(file):
     now = int(FakeClock().now().timestamp())
     assert ask(file, lambda queries: queries.find(b"a/S/3")).times == StepTimes(staged=now)
     assert ask(file, lambda queries: queries.find(b"none")) is None

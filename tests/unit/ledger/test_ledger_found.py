@@ -4,15 +4,8 @@ import pytest
 
 from mydata_like.core.errors import Problem
 from mydata_like.core.extra_sources import Destination, ExtraSource
-from mydata_like.core.model import (
-    UNSENT,
-    DatasetId,
-    Entry,
-    EntryState,
-    FolderSums,
-    LocalFile,
-    Outcome,
-)
+from mydata_like.core.local_files import LocalFile
+from mydata_like.core.model import UNSENT, DatasetId, Entry, EntryState, FolderSums, Outcome
 from mydata_like.core.queries import Table, View
 from mydata_like.ledger.file_queries import FileQueries
 from mydata_like.ledger.row_query import RowQuery
@@ -110,7 +103,7 @@ def test_found_files_count_in_the_sums_of_their_folders(ledger, file, clock):
     assert (new.kind, new.problem) == ("found", UNSENT)
 
 
-def test_what_is_open_in_a_folder_is_told(ledger, file):
+def test_what_is_open_in_a_folder_is_reported(ledger, file):
     ledger.record_folders([FolderSums(b"d", "d", None, "", "", 9, 90, 2, 20, 1, 1, 1)])
 
     (owner,) = LedgerSummary(file, b"/data").list_folders()
@@ -129,7 +122,7 @@ def test_what_is_open_in_a_folder_is_told(ledger, file):
     ],
     ids=["waited", "failed as it is", "failed otherwise", "left out", "unknown owner"],
 )
-def test_what_an_earlier_run_told_of_a_file_gives_way(ledger, file, clock, before, kind):
+def test_the_outcome_of_an_earlier_run_is_replaced(ledger, file, clock, before, kind):
     ledger.record_outcomes([before])
     clock.move(5)
 
@@ -140,7 +133,7 @@ def test_what_an_earlier_run_told_of_a_file_gives_way(ledger, file, clock, befor
 
 
 @pytest.mark.parametrize("kind", ["waiting", "failed", "skipped"])
-def test_what_this_run_has_told_of_a_file_stays(ledger, file, clock, kind):
+def test_the_outcome_of_this_run_stays(ledger, file, clock, kind):
     began = clock.now()
     ledger.record_outcomes([Outcome(b"a", 3, 7, kind, NO_OWNER)])
 
@@ -194,7 +187,7 @@ def test_what_lies_in_a_folder_that_cannot_be_read_is_not_forgotten(ledger, cloc
     assert risk(ledger) == (2, 6)
 
 
-def test_a_found_file_that_was_verified_meanwhile_is_forgotten(ledger, clock):
+def test_a_found_file_that_was_verified_in_the_meantime_is_forgotten(ledger, clock):
     began = clock.now()
     ledger.record([entry(b"a", EntryState.VERIFIED)._replace(ctime_ns=1)])
     ledger.record_found([found(b"a")._replace(ctime_ns=2)], began)

@@ -29,7 +29,7 @@ def is_finished(ledger):
     return [known.finished is not None for known in ledger.find_sources()] == [True]
 
 
-def test_what_a_source_becomes_is_remembered_until_it_is_added_anew(ledger):
+def test_what_a_source_becomes_is_remembered_until_it_is_added_again(ledger):
     ledger.finish_source(b"/usb/a")
     assert ledger.find_destination(b"/usb/a") == PLACE
     assert ledger.find_destination(b"/usb") is None

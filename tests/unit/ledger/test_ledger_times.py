@@ -72,7 +72,7 @@ def test_of_many_that_were_not_well_only_those_stay_that_still_are_not(ledger):
     assert read(ledger, "SELECT path FROM outcomes") == [(b"0000",)]
 
 
-def test_what_is_sent_anew_has_not_come_further_yet(ledger, clock):
+def test_a_file_sent_again_shows_no_progress_yet(ledger, clock):
     states = EntryState.STAGED, EntryState.REGISTERED, EntryState.VERIFIED, EntryState.STAGED
 
     assert record_steps(ledger, clock, *map(entry, states)) == [30, None, None, 30]
@@ -95,7 +95,7 @@ def test_what_is_not_well_is_kept_until_it_is(ledger):
     assert read(ledger, f"SELECT {columns} FROM outcomes") == [(b"a", 3, 7, "failed", *why)]
 
 
-def test_what_was_not_told_again_can_be_forgotten(ledger, clock):
+def test_what_was_not_reported_again_can_be_forgotten(ledger, clock):
     why = Problem("file.unreadable", "It cannot be read.")
     ledger.record_outcomes([Outcome(b"old", 1, 0, "failed", why)])
     ledger.record_folders([FolderSums(b"old", "set", None, "", "")])

@@ -1,11 +1,12 @@
-"""Things in memory or in a file: nobody can tell which but by the memory they take."""
+"""A mapping in memory or in a file: they differ only in the memory they take."""
 
 import random
 import tracemalloc
 
 import pytest
 
-from mydata_like.core.model import Dataset, DatasetId, FileToSend, LocalFile, Registered
+from mydata_like.core.local_files import LocalFile
+from mydata_like.core.model import Dataset, DatasetId, FileToSend, Registered
 from mydata_like.ledger.spill_dict import SpillStore
 
 ODD = ["it's", "µ\N{MICROSCOPE}", "lone \ud800", "nul \0", "", "a/b"]
@@ -77,7 +78,7 @@ def test_more_than_a_page_is_listed_once_each(stock):
     assert sorted(room.values()) == list(range(3500))
 
 
-def test_memory_is_given_back_by_those_who_go():
+def test_memory_is_released_by_ending_workers():
     stock = SpillStore(10)
     room = stock.open_room()
     room.update({("", str(number)): number for number in range(10)})

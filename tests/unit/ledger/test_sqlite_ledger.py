@@ -94,7 +94,7 @@ def test_runs_are_listed_newest_first(file: Path) -> None:
         assert ledger.find_runs(1) == [later]
 
 
-def test_another_process_may_read_meanwhile(filled: Path) -> None:
+def test_another_process_may_read_concurrently(filled: Path) -> None:
     with open_ledger(filled) as writer:
         reader = SqliteLedger.open_to_read(filled, DATA, FakeClock())
         assert reader is not None
@@ -197,7 +197,7 @@ def use(file: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(100))
-def test_damage_never_crashes_and_heals_by_itself(filled: Path, seed: int) -> None:
+def test_damage_never_crashes_and_heals_automatically(filled: Path, seed: int) -> None:
     chance = random.Random(seed)
     content = bytearray(filled.read_bytes())
     if seed % 4 == 0:
@@ -250,7 +250,7 @@ def test_text_that_cannot_be_read_is_damage_healed_by_the_next_run(filled: Path)
         assert ledger.find_entries([entry(1).key]) == {}
 
 
-def test_a_ledger_held_by_another_program_is_told_and_kept(filled: Path) -> None:
+def test_a_ledger_held_by_another_program_is_reported_and_kept(filled: Path) -> None:
     with closing(sqlite3.connect(filled, isolation_level=None)) as other:
         other.execute("PRAGMA locking_mode = EXCLUSIVE")
         other.execute("BEGIN EXCLUSIVE")
@@ -261,7 +261,7 @@ def test_a_ledger_held_by_another_program_is_told_and_kept(filled: Path) -> None
     assert aside(filled) == []
 
 
-def test_a_folder_that_is_none_is_told(tmp_path: Path) -> None:
+def test_something_that_is_not_a_folder_is_reported(tmp_path: Path) -> None:
     (tmp_path / "state").write_bytes(b"")
 
     with pytest.raises(RunError, match="ledger") as caught:

@@ -116,7 +116,7 @@ def test_a_window_of_time_has_what_changed_in_it(full: Path, clock: FakeClock) -
     assert keys(full, view) == [b"b/three.dat", b"a/Two.tif"]
 
 
-def test_a_file_that_is_not_well_tells_why_and_what_is_known_of_its_bytes(full: Path) -> None:
+def test_an_unhealthy_file_shows_why_and_what_is_known_of_its_bytes(full: Path) -> None:
     listing = RowQuery.open(full, ROOT, View(text="a/one", order="name", descending=False))
     assert listing is not None
     with listing:
@@ -158,7 +158,7 @@ def test_runs_come_with_their_sums(ledger: SqliteLedger, clock: FakeClock, file:
     assert keys(file, View(table=Table.RUNS, order="files"))[0] == "y"
 
 
-def test_where_there_is_no_ledger_yet_there_is_no_listing(tmp_path: Path) -> None:
+def test_without_a_ledger_there_is_no_listing(tmp_path: Path) -> None:
     assert RowQuery.open(tmp_path / "none.db", ROOT, View()) is None
     assert LedgerSummary(tmp_path / "none.db", ROOT).group_problems() == []
 
@@ -177,7 +177,7 @@ def test_a_ledger_of_another_version_is_not_read(file, ledger, version, error, c
     assert told.value.problem_code == code
 
 
-def test_a_damaged_ledger_is_told(file: Path) -> None:
+def test_a_damaged_ledger_is_reported(file: Path) -> None:
     file.write_bytes(b"no ledger at all" * 100)
 
     with pytest.raises(RunError) as told:
@@ -231,7 +231,7 @@ def test_the_folders_of_a_dataset_have_the_sums_of_all_below_them(ledger, file) 
     assert LedgerSummary(file, ROOT).list_inside(b"d/one/a") == []
 
 
-def test_a_folder_that_is_a_dataset_by_itself_is_in_no_other(ledger, file) -> None:
+def test_a_folder_that_is_a_dataset_itself_is_in_no_other(ledger, file) -> None:
     keys = b"ann/loose", b"ann/1/a", b"ann/2/in/b", b"ann/3/c"
     ledger.record([entry(key) for key in keys])
     paths = b"ann", b"ann/1", b"ann/2/in"

@@ -1,4 +1,4 @@
-"""What tells desktops, services and other people's computers about the program."""
+"""The files that describe the program to desktops, service managers and other computers."""
 
 import configparser
 import plistlib
@@ -63,7 +63,7 @@ def test_the_installer_for_windows_takes_files_that_the_build_makes():
     assert 'program(f"{NAME}-gui", console=False)' in spec
 
 
-def test_every_place_tells_the_same_version():
+def test_every_place_states_the_same_version():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     page = (ROOT / "packaging" / "README.md").read_text("utf-8")
 

@@ -78,7 +78,7 @@ def test_the_icon_comes_in_every_size_and_format(tmp_path):
     assert struct.unpack_from(">I", icns, 4) == (len(icns),)
 
 
-def test_windows_is_told_four_numbers(tmp_path):
+def test_windows_gets_a_version_of_four_numbers(tmp_path):
     run("windows/version.py", tmp_path / "version.txt")
 
     assert "filevers=(0, " in (tmp_path / "version.txt").read_text()

@@ -11,7 +11,7 @@ from packaging.requirements import Requirement
 ROOT = Path(__file__).parents[3]
 LOCKS = ("requirements.txt", "requirements-bundle.txt")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-# Where a library mended what could be used against this program; from their advisories.
+# Versions in which libraries fixed a vulnerability that concerns us; from their advisories.
 MENDED = {
     "paramiko": (5, 0, "SHA-1 in RSA signatures is refused: CVE-2026-44405"),
     "requests": (2, 33, "CVE-2026-25645; netrc is not leaked: CVE-2024-47081"),

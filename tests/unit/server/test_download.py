@@ -86,21 +86,21 @@ def test_what_came_cut_is_asked_for_again(web, server):
 
 
 @pytest.mark.parametrize("status", [302, 403, 404])
-def test_what_is_refused_or_elsewhere_is_no_matter_of_the_whole_run(web, server, status):
+def test_a_refused_or_moved_file_does_not_concern_the_whole_run(web, server, status):
     web.on("GET", PATH, reply(status, Location="https://elsewhere.example.org/", kind="text/html"))
 
     with pytest.raises(RejectedError):
         server.read_datafile(RECORD, list)
 
 
-def test_a_web_page_is_no_file(web, server):
+def test_a_web_page_is_not_a_file(web, server):
     web.on("GET", PATH, reply(body=b"<html>Log in</html>", kind="text/html"))
 
     with pytest.raises(ServerUnavailableError):
         server.read_datafile(RECORD, list)
 
 
-def test_who_has_seen_enough_may_stop(web, server):
+def test_a_reader_may_stop_early(web, server):
     web.on("GET", PATH, reply(body=CONTENT, kind="application/x-tar"))
 
     def refuse(pieces):

@@ -11,7 +11,8 @@ from itertools import count
 import pytest
 
 from mydata_like.core.errors import TransientError
-from mydata_like.core.model import Dataset, DatasetId, FileToSend, LocalFile, Payload
+from mydata_like.core.local_files import LocalFile
+from mydata_like.core.model import Dataset, DatasetId, FileToSend, Payload
 from mydata_like.core.ports import SentFile
 from mydata_like.engine.dataset_writers import WriteTracker
 from mydata_like.server.client import ApiClient
@@ -236,7 +237,7 @@ def test_a_changed_file_cannot_be_repaired(web, shelf, transport, make):
     assert web.count("POST") == 0
 
 
-def test_a_name_that_is_no_text_is_not_sent(web, shelf, transport, make):
+def test_a_name_that_cannot_be_decoded_is_not_sent(web, shelf, transport, make):
     fates = send(transport, make(name=b"a\xff"))
 
     assert (fates[0].problem.code, fates[0].again) == ("name.unfit", False)

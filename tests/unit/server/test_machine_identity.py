@@ -33,7 +33,7 @@ def test_nothing_that_is_written_names_the_computers_ids():
         '{"hostname": "a", "system": "b", "interfaces": [], "since": "9999-12-31T23:59-23:59"}',
     ],
 )
-def test_what_somebody_else_wrote_there_is_no_seat(text):
+def test_a_foreign_file_is_not_a_machine_identity(text):
     assert MachineIdentity.parse(text) is None
 
 
@@ -42,7 +42,7 @@ def test_what_somebody_else_wrote_there_is_no_seat(text):
     [
         (HERE, True),
         (("scope-pc", "id-1", ["cc"]), True),  # another network card
-        (("SCOPE-PC", "id-2", ["bb"]), True),  # installed anew
+        (("SCOPE-PC", "id-2", ["bb"]), True),  # installed again
         (("ROOM-7", "id-1", ["aa"]), True),  # renamed
         (("ROOM-7", "id-1", ["cc"]), False),  # a copy of the disk in another computer
         (("SCOPE-PC", "id-2", ["cc"]), False),  # another computer of the same name

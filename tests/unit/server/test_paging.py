@@ -97,7 +97,7 @@ def test_a_record_that_a_page_shows_twice_comes_once(web, server):
     assert ids(server) == [1, 2]
 
 
-def test_records_made_meanwhile_are_found_and_none_comes_twice(web, server):
+def test_records_created_between_pages_are_found_and_none_comes_twice(web, server):
     rows = [row(number) for number in range(30)]
 
     def answer(offset, _):
@@ -111,7 +111,7 @@ def test_records_made_meanwhile_are_found_and_none_comes_twice(web, server):
     assert len(found) == len(set(found)) == 33
 
 
-def test_records_that_vanish_meanwhile_hide_no_others(web, server):
+def test_records_that_vanish_between_pages_hide_no_others(web, server):
     rows = [row(number) for number in range(30)]
 
     def answer(offset, _):

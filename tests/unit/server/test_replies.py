@@ -19,10 +19,10 @@ BAD = {
 
 
 @pytest.mark.parametrize("body", BAD.values(), ids=BAD)
-def test_what_is_no_sound_json_is_a_value_error(body):
+def test_malformed_json_is_a_value_error(body):
     with pytest.raises(ValueError, match=r"."):
         decode_json(body)
 
 
-def test_a_byte_order_mark_is_no_part_of_the_text():
+def test_a_byte_order_mark_is_not_part_of_the_text():
     assert decode_json(b'\xef\xbb\xbf{"a": [1, 2.5, null]}') == {"a": [1, 2.5, None]}

@@ -66,7 +66,7 @@ def uploaders(web):
     client.close()
 
 
-def test_an_unknown_installation_is_told_to_the_server_once(web, uploaders):
+def test_an_unknown_installation_is_reported_to_the_server_once(web, uploaders):
     web.on("GET", UPLOADER, page(), page(), page(ROW))
     web.on("POST", UPLOADER, reset)
 
@@ -112,7 +112,7 @@ def test_a_look_serves_only_once(web, uploaders):
     assert web.count("GET") == 2
 
 
-def test_what_the_server_is_told_has_a_digest_that_changes_with_it(uploaders):
+def test_the_data_for_the_server_has_a_digest_that_changes_with_it(uploaders):
     moved = replace(INSTALLATION, data_path="E:\\")
     beyond = replace(INSTALLATION, data_path=INSTALLATION.data_path + "more than it keeps")
 

@@ -48,12 +48,12 @@ def test_a_pattern_is_one_of_a_gitignore_file():
         (f"{'a' * 1_100} below 1 kB", "matches nothing"),
     ],
 )
-def test_a_wrong_rule_is_told_with_how_to_write_one(text, message):
+def test_a_wrong_rule_is_reported_with_how_to_write_one(text, message):
     with pytest.raises(ValueError, match=message):
         parse_archive_rule(text)
 
 
-def test_all_that_is_wrong_is_told_at_once():
+def test_all_that_is_wrong_is_reported_at_once():
     rules = ["* below 1 MB", "nonsense", "!a below 1 kB"]
 
     rule, size = check_values({"archive.rules": rules, "archive.size_limit": 1})[1]

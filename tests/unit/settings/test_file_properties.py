@@ -123,7 +123,7 @@ def load_text(content):
     st.one_of(st.binary(max_size=6), st.sampled_from([b'"', b"[", b"=", b"\n", b"\0", b"'''"])),
 )
 @settings(max_examples=300, deadline=None)
-def test_a_damaged_file_is_told_or_says_what_it_says(start, length, junk):
+def test_a_damaged_file_is_reported_or_has_its_own_message(start, length, junk):
     content = FULL.encode()
     content = content[:start] + junk + content[start + length :]
 

@@ -28,7 +28,7 @@ def test_each_key_of_mydata_has_a_setting_or_a_reason_why_not():
     assert sorted([*legacy, *WITHOUT_SETTING]) == sorted(OLD_KEYS)
 
 
-def test_a_whole_file_is_taken_over_and_every_key_of_it_is_told():
+def test_a_whole_file_is_imported_and_each_of_its_keys_is_reported():
     translation = translate(WINDOWS_PAIRS)
 
     assert sorted(old.name for old in translation.keys) == sorted(WINDOWS_PAIRS)
@@ -120,7 +120,7 @@ def test_every_layout_has_its_text(layout):
         ({"start_automatically_on_login": "True"}, "window.start_at_login", True, CARRIED),
     ],
 )
-def test_a_value_is_carried_or_told(pairs, key, value, becoming):
+def test_a_value_is_converted_or_reported(pairs, key, value, becoming):
     assert only(pairs, key) == (value, becoming)
 
 
@@ -130,7 +130,7 @@ def test_the_newer_of_two_names_counts():
     assert only(pairs, "data.unknown_owners") == ("skip", CHANGED)
 
 
-def test_a_weekly_schedule_with_a_day_nobody_understands_is_left_alone():
+def test_a_weekly_schedule_with_an_unknown_day_is_left_alone():
     translation = translate({"schedule_type": "Weekly", "monday_checked": "oui"})
 
     assert translation.values == {}
@@ -144,7 +144,7 @@ def test_everything_but_what_is_carried_to_the_letter_has_its_reason(key):
             assert old.reason or old.becoming is CARRIED, old
 
 
-def test_a_key_mydata_does_not_have_is_told_with_the_one_that_was_meant():
+def test_a_key_mydata_does_not_have_is_reported_with_the_one_that_was_meant():
     (old,) = translate({"instrument_nmae": "x"}).keys
 
     assert old.becoming is Conversion.UNKNOWN

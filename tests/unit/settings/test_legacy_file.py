@@ -26,13 +26,13 @@ def test_every_text_arrives_whatever_the_encoding(tmp_path, encoding, newline):
     assert not found.bad_lines
 
 
-def test_nobody_has_to_name_the_code_page(tmp_path):
+def test_the_code_page_is_detected(tmp_path):
     path = write_legacy(tmp_path / "MyData.cfg", encoding="cp1252")
 
     assert read_legacy_file(path).pairs == WINDOWS_PAIRS
 
 
-def test_of_a_key_given_twice_the_last_one_counts_and_it_is_told(tmp_path):
+def test_of_a_key_given_twice_the_last_one_counts_and_it_is_reported(tmp_path):
     path = tmp_path / "MyData.cfg"
     path.write_text("[MyData]\nUsername = old\nnothing to read here\nuserName: new\n")
 
@@ -56,7 +56,7 @@ def test_of_a_key_given_twice_the_last_one_counts_and_it_is_told(tmp_path):
     ],
     ids=["no section", "another section", "empty", "binary", "NUL", "undefined", "huge"],
 )
-def test_what_is_no_mydata_cfg_is_told_in_a_sentence(tmp_path, content, message):
+def test_an_invalid_mydata_cfg_is_reported_in_one_sentence(tmp_path, content, message):
     path = tmp_path / "MyData.cfg"
     path.write_bytes(content)
 
@@ -64,7 +64,7 @@ def test_what_is_no_mydata_cfg_is_told_in_a_sentence(tmp_path, content, message)
         read_legacy_file(path, code_page="cp1252")
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path):
+def test_a_file_that_is_not_there_is_reported(tmp_path):
     with pytest.raises(SettingsError, match="There is no file"):
         read_legacy_file(tmp_path / "MyData.cfg")
     with pytest.raises(SettingsError, match="cannot be read"):
@@ -129,7 +129,7 @@ def test_on_linux_the_place_can_be_moved():
     assert moved == (Path("/elsewhere/MyData/MyData.cfg"),)
 
 
-def test_the_ssh_key_is_at_home_or_beside_the_file():
+def test_the_ssh_key_is_at_home_or_next_to_the_file():
     assert key_places(Path("shared/MyData.cfg"), Path("home")) == (
         Path("home/.ssh/MyData"),
         Path("shared/.ssh/MyData"),

@@ -29,7 +29,7 @@ def write(tmp_path):
     return write_it
 
 
-def test_a_change_counts_at_once_and_is_told_as_one(write):
+def test_a_change_takes_effect_at_once_and_is_reported_once(write):
     draft = write("[transfer]\nchannels = 3\n")
 
     draft.set("transfer.channels", 5)
@@ -43,7 +43,7 @@ def test_a_value_of_an_earlier_version_is_shown_as_the_one_in_its_place(write):
     assert write('[transfer]\nssh = "system"\n').value("transfer.ssh") == "paramiko"
 
 
-def test_a_value_that_is_as_it_was_is_no_change(write):
+def test_an_equal_value_is_not_a_change(write):
     draft = write("[transfer]\nchannels = 3\n")
 
     draft.set("transfer.channels", 5)
@@ -73,14 +73,14 @@ def test_a_reset_of_what_is_not_in_the_file_takes_the_change_back(write):
     assert draft.changes == {}
 
 
-def test_what_the_server_sets_is_told_as_from_there(write):
+def test_a_setting_of_the_server_is_shown_with_its_source(write):
     draft = write(server={"transfer.channels": 4})
 
     assert draft.value("transfer.channels") == 4
     assert draft.winner("transfer.channels").source is Layer.SERVER
 
 
-def test_who_locks_a_setting_is_named_and_the_lock_holds(write):
+def test_the_source_of_a_locked_setting_is_named_and_the_lock_holds(write):
     locked = '[transfer]\nchannels = 7\n[locked]\nkeys = ["*.channels"]\nby = "Facility IT"\n'
     draft = write("[transfer]\nchannels = 3\n", locked)
 
@@ -97,7 +97,7 @@ def test_a_variable_of_the_environment_stands_above_the_file(write):
     assert draft.fixed_by("transfer.channels") == "MYDATA_LIKE_TRANSFER_CHANNELS"
 
 
-def test_a_wrong_file_can_be_looked_at_and_mended(write):
+def test_an_invalid_file_can_be_inspected_and_fixed(write):
     draft = write('[transfer]\nchannels = "many"\n[server]\nbogus = 1\n')
 
     assert draft.value("transfer.channels") == "many"
@@ -108,7 +108,7 @@ def test_a_wrong_file_can_be_looked_at_and_mended(write):
     assert draft.problems == {}
 
 
-def test_settings_that_do_not_go_together_are_told(write):
+def test_settings_that_do_not_go_together_are_reported(write):
     draft = write()
 
     draft.set("schedule.kind", "weekly")

@@ -103,14 +103,14 @@ def test_lists_are_given_with_commas_or_as_toml(sources, text, value):
         ("=", "--set:  is not a setting"),
     ],
 )
-def test_a_wrong_option_is_told(sources, assignment, problem):
+def test_a_wrong_option_is_reported(sources, assignment, problem):
     with pytest.raises(InvalidSettingsError) as raised:
         load_settings(sources(assignments=[assignment]))
 
     assert [str(entry) for entry in raised.value.problems] == [problem.replace(":  ", ": ")]
 
 
-def test_all_problems_of_all_layers_are_told_at_once(sources, tmp_path):
+def test_all_problems_of_all_layers_are_reported_at_once(sources, tmp_path):
     found = sources(
         managed="[servr]\n[locked]\nkeys = ['sever.*']\n",
         user='[server]\nurl = "ftp://a"\nnope = 1\n[data]\nlayout = 3\n',
@@ -193,7 +193,7 @@ def test_a_broken_managed_file_does_not_open_its_locks(sources):
         load_settings(sources(managed="[locked\n", user='[server]\nurl = "https://b.org"\n'))
 
 
-def test_a_mistyped_variable_is_told_and_others_are_left_alone(sources):
+def test_a_mistyped_variable_is_reported_and_others_are_left_alone(sources):
     environment = {
         "MYDATA_LIKE_SEVER_URL": "x",
         "MYDATA_LIKE_API_KEY": "secret",
@@ -206,7 +206,7 @@ def test_a_mistyped_variable_is_told_and_others_are_left_alone(sources):
     )
 
 
-def test_half_a_character_of_the_environment_is_told(sources):
+def test_an_invalid_character_of_the_environment_is_reported(sources):
     found = sources(environment={"MYDATA_LIKE_INSTRUMENT_NAME": "A\udcff"})
 
     with pytest.raises(InvalidSettingsError, match="MYDATA_LIKE_INSTRUMENT_NAME"):

@@ -35,7 +35,7 @@ def test_every_number_has_limits_that_hold_its_default(setting):
         assert lowest <= setting.default <= highest
 
 
-def test_defaults_are_right_and_lack_what_only_a_person_knows():
+def test_defaults_are_right_and_lack_what_only_the_user_knows():
     settings, problems = check_values({})
 
     assert settings == Settings()
@@ -138,7 +138,7 @@ def test_a_schedule_that_could_never_start_is_refused(kind, key):
     assert list(problems_of({"schedule.kind": kind})) == [key]
 
 
-def test_a_rule_for_a_section_is_checked_beside_other_faults_of_it():
+def test_a_rule_for_a_section_is_checked_with_its_other_faults():
     problems = problems_of({"server.url": "http://data.example.org", "server.requests": 0})
 
     assert set(problems) == {"server.url", "server.requests"}

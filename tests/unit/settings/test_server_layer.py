@@ -117,7 +117,7 @@ def test_the_server_counts_where_the_user_says_nothing(tmp_path):
     assert loaded.settings.transfer.channels == 7
 
 
-def test_where_nobody_knows_the_time_the_users_file_counts(tmp_path):
+def test_without_a_known_time_the_users_file_counts(tmp_path):
     file = tmp_path / "settings.toml"
     file.write_text("[transfer]\nchannels = 3\n")
     unknown = layer({"transfer.channels": "7"}, changed_at=None)

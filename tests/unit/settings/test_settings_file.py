@@ -43,7 +43,7 @@ def test_each_value_knows_its_line(path):
     }
 
 
-def test_all_unknown_keys_are_told_with_the_nearest_known_one(path):
+def test_all_unknown_keys_are_reported_with_the_nearest_known_one(path):
     found = read(
         path,
         'colour = 1\n[server]\nurll = "x"\napi_key = "hidden-key"\n'
@@ -64,7 +64,7 @@ def test_all_unknown_keys_are_told_with_the_nearest_known_one(path):
     assert "hidden-key" not in str(found.problems)
 
 
-def test_a_value_where_a_section_belongs_is_told(path):
+def test_a_value_where_a_section_belongs_is_reported(path):
     assert words(read(path, "server = 3\n")) == [
         ("server", 1, "is a section: write [server] and its settings below")
     ]
@@ -83,7 +83,7 @@ def test_a_value_where_a_section_belongs_is_told(path):
     ],
     ids=["no value", "open text", "open header", "twice", "open list", "no text", "huge"],
 )
-def test_a_broken_file_is_told_with_its_line(path, content, line):
+def test_a_broken_file_is_reported_with_its_line(path, content, line):
     found = read(path, content)
 
     assert [problem.line for problem in found.problems] == [line]
@@ -214,13 +214,13 @@ def test_a_broken_file_is_never_overwritten(path):
     assert path.read_text() == "[server\n"
 
 
-def test_a_section_that_is_no_table_is_not_edited():
+def test_a_section_that_is_not_a_table_is_not_edited():
     with pytest.raises(SettingsError, match="cannot be edited"):
         edit_text("server = 3\n", {"server.requests": 2})
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a folder nobody can write")
-def test_a_folder_that_cannot_be_written_is_told():
+def test_a_folder_that_cannot_be_written_is_reported():
     with pytest.raises(SettingsError, match="cannot be written"):
         edit_settings_file(Path("/proc/mydata-like/settings.toml"), {"server.requests": 2})
 

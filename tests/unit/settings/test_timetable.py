@@ -49,13 +49,13 @@ def test_a_speed_is_in_bytes() -> None:
     "text",
     ["", "09:00", "someday 09:00-10:00", "25:00-26:00", "9-17", "09:61-10:00", "24:01-25:00"],
 )
-def test_what_is_no_period_is_refused(text: str) -> None:
+def test_an_invalid_period_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r".+"):
         parse_period(text)
 
 
 @pytest.mark.parametrize("text", ["", "5", "09:00-10:00", "09:00-10:00 fast", "09:00-10:00 -1"])
-def test_what_is_no_speed_is_refused(text: str) -> None:
+def test_an_invalid_speed_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r".+"):
         parse_speed(text)
 

@@ -30,7 +30,7 @@ def test_an_empty_age_is_none(text):
     "text",
     ["6", "months", "-1 days", "6 moons", "1e9 days", "1 day 2 hours", "٣ days", "9999 years"],
 )
-def test_what_is_no_age_is_refused(text):
+def test_an_invalid_age_is_refused(text):
     with pytest.raises(ValueError, match="must be"):
         parse_age(text)
 

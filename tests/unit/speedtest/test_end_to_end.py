@@ -1,4 +1,4 @@
-"""Sending all together, over a channel that tells what it is told to."""
+"""Sending all together, over a scripted channel."""
 
 from contextlib import closing
 
@@ -23,7 +23,7 @@ WISH = EndToEndTest("folder", channels=1, rate=1e6)
 
 
 class Line:
-    """A transport and its channel: half of a large file goes, until somebody breaks it off.
+    """A transport and its channel: half of a large file goes, until someone breaks it off.
 
     `act` is done while it goes; `left` are the files there were when the transport was closed.
     """
@@ -64,9 +64,7 @@ def carry_by(line, budget, **settings):
 
 @pytest.mark.parametrize("beats", [0, 5])
 @pytest.mark.parametrize("over", ["total", "together"])
-def test_who_has_no_more_time_cuts_a_large_file_off_and_knows_how_fast_it_went(
-    tmp_path, over, beats
-):
+def test_a_time_limit_cuts_a_large_file_off_and_its_speed_is_known(tmp_path, over, beats):
     line = Line(tmp_path, beats=beats)
 
     large, _ = carry_by(line, SpeedTestBudget(QUICK._replace(**{over: 0.0}), CancelFlag()))
@@ -75,7 +73,7 @@ def test_who_has_no_more_time_cuts_a_large_file_off_and_knows_how_fast_it_went(
     assert all(look > 0 for look in large.looks)
 
 
-def test_who_has_time_lets_a_large_file_go_to_its_end(tmp_path):
+def test_without_a_time_limit_a_large_file_is_sent_to_its_end(tmp_path):
     line = Line(tmp_path)
 
     large, tiny = carry_by(line, SpeedTestBudget(QUICK, CancelFlag()))
@@ -104,7 +102,7 @@ def test_small_batches_are_compared_with_those_of_the_default(tmp_path, settings
     assert sorted(set(line.payloads)) == [1, 3, WISH.files(QUICK)]
 
 
-def test_who_sends_each_file_alone_is_shown_what_batches_would_do(tmp_path):
+def test_without_batches_their_gain_is_shown(tmp_path):
     line = Line(tmp_path)
 
     carry_by(line, SpeedTestBudget(QUICK, CancelFlag()), batch_below=0)
@@ -112,7 +110,7 @@ def test_who_sends_each_file_alone_is_shown_what_batches_would_do(tmp_path):
     assert set(line.payloads) == {1, WISH.files(QUICK)}
 
 
-def test_a_large_file_under_way_is_cancelled_and_removed_once_nobody_reads_it(tmp_path):
+def test_a_large_file_in_transfer_is_cancelled_and_removed_once_it_is_closed(tmp_path):
     cancel, parts = CancelFlag(), []
 
     def cancel_at_once():

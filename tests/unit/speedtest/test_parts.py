@@ -104,7 +104,7 @@ def test_a_sample_has_large_files_and_so_many_tiny_ones(tmp_path):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs folders by their descriptors")
 def test_a_file_that_cannot_be_looked_at_is_left_out_of_the_sample(tmp_path):
-    """Its path is too long to be asked for, which stands for one that is gone meanwhile."""
+    """Its path is too long to be asked for, which stands for one that is gone in the meantime."""
     (tmp_path / "tiny").write_bytes(b"tiny")
     name, most = "n" * 200, os.pathconf(tmp_path, "PC_PATH_MAX") - 1
     folder, length = os.open(tmp_path, os.O_RDONLY), len(os.fsencode(tmp_path))
@@ -155,7 +155,7 @@ def test_no_more_than_a_gigabyte_is_sent_whatever_is_tested_and_applied(effort):
         budget.take(effort.most)
 
 
-def test_what_buffers_on_the_way_swallow_at_once_is_no_speed():
+def test_bytes_absorbed_by_buffers_do_not_count_as_speed():
     swallowed = [FloodProgress(0.0, 0), FloodProgress(0.01, 500), FloodProgress(1.01, 1500)]
 
     assert slice_up([swallowed], 3) == pytest.approx((1000.0, 1000.0, 1000.0))

@@ -200,7 +200,7 @@ def test_a_disk_that_took_short_looks_faster_has_the_pace_of_what_was_carried():
     assert (large.limit, large.rate) == (StageResult.SERVER_DISK, pytest.approx(40 * MB, rel=1e-3))
 
 
-def test_what_was_carried_together_tells_what_processors_can_do_though_floods_were_slower():
+def test_the_combined_transfer_shows_the_capacity_of_the_processors_even_if_floods_were_slower():
     quick = {"together": of(StageResult.CHANNELS, carried(LARGE_FILES), 900 * MB)}
 
     found = findings(FAST_NET | SLOW_CPU | quick | {"disk": None}, channels=4)
@@ -208,7 +208,7 @@ def test_what_was_carried_together_tells_what_processors_can_do_though_floods_we
     assert judge(found, Transfer()).predictions[0].rate == pytest.approx(900 * MB, rel=1e-3)
 
 
-def test_a_disk_is_no_faster_for_what_went_into_the_memory_before_it():
+def test_data_cached_in_memory_does_not_make_a_disk_look_faster():
     quick = {
         "disk": of(StageResult.SERVER_DISK, LARGE_FILES, 50 * MB),
         "together": of(StageResult.CHANNELS, carried(LARGE_FILES), 400 * MB),
@@ -235,7 +235,7 @@ def test_what_was_carried_together_says_nothing_of_processors_that_were_not_the_
     assert judge(findings(slow), Transfer()).predictions[0].rate == pytest.approx(112 * MB)
 
 
-def test_a_host_whose_sshd_waits_for_a_processor_is_no_slow_network():
+def test_a_host_whose_sshd_waits_for_a_processor_is_not_a_slow_network():
     waiting = of(StageResult.CHANNELS, flooded(4), 110 * MB, CpuCost(1.3e-9, 2.4e-9, 0.0, 30e-9))
 
     (large, *_) = judge(findings({"4": waiting}, sessions=4), Transfer(channels=4)).predictions
@@ -452,7 +452,7 @@ def test_the_way_to_the_server_is_missed_before_a_limit_is_named():
 BY_SFTP = dict.fromkeys(("api", "ceiling", "disk", "disk tiny", "together tiny"))
 
 
-def test_without_a_shell_the_network_and_the_disk_of_the_server_are_not_told_apart():
+def test_without_a_shell_the_network_and_the_disk_of_the_server_are_not_distinguished():
     verdict = judge(findings(BY_SFTP, rung="sftp"), Transfer())
 
     assert verdict.sentence == (
@@ -470,7 +470,7 @@ def test_a_pace_of_tiny_files_is_not_invented():
     assert with_records.predictions[2].limit is StageResult.API
 
 
-def test_nothing_measured_is_no_verdict():
+def test_without_measurements_there_is_no_verdict():
     nothing = judge(SpeedTestResult(), Transfer())
 
     assert nothing.sentence.startswith("Nothing could be measured")

@@ -139,7 +139,7 @@ def test_nothing_is_left_not_even_of_a_test_that_was_killed(examined):
     assert examined.left == []
 
 
-def test_the_host_tells_what_a_byte_costs_its_processors(examined):
+def test_the_host_reports_the_cpu_time_of_each_byte(examined):
     (cost,) = [one.cost for one in examined.measured if one.what == flooded(1)]
 
     assert cost.here > 0
@@ -175,7 +175,7 @@ def test_a_test_that_is_cancelled_leaves_nothing(site):
         assert left_behind(site) == []
 
 
-def test_it_does_not_run_beside_a_run(site):
+def test_it_does_not_start_during_a_run(site):
     with (
         lock_data_directory(site.state, bytes(site.data), SystemClock()),
         pytest.raises(AlreadyRunningError),
@@ -206,7 +206,7 @@ def test_where_the_line_is_to_be_spared_only_at_other_times_it_is_tested(site):
         pass
 
 
-def test_who_sends_over_http_is_not_told_of_another_way(site):
+def test_over_http_no_other_way_is_suggested(site):
     with speed_test(site, "transfer.method=http") as test:
         measured = {one.stage for one in test.measure()}
 
@@ -217,7 +217,7 @@ def test_who_sends_over_http_is_not_told_of_another_way(site):
         assert test.obstacle in test.findings.unknown
 
 
-def test_earlier_runs_tell_how_fast_the_server_makes_records(site):
+def test_earlier_runs_report_how_fast_the_server_makes_records(site):
     settings = load_settings(site.config).settings
     root = bytes(settings.data.directory)
     file = ledger_file(settings, find_places(site.config), root)
@@ -238,7 +238,7 @@ def test_earlier_runs_tell_how_fast_the_server_makes_records(site):
     assert sorted(found.looks) == [300.0, 600.0]
 
 
-def test_without_a_shell_it_says_what_cannot_be_told(tmp_path):
+def test_without_a_shell_it_names_what_cannot_be_measured(tmp_path):
     with site_with(tmp_path / "site", *sftp_only()) as site, speed_test(site) as test:
         measured = list(test.measure())
 
@@ -291,7 +291,7 @@ def test_a_disk_is_given_as_many_tiny_files_as_fit_into_a_look(tmp_path):
     assert 0 < len(list((tmp_path / "folder" / "unpacked").iterdir())) < many
 
 
-def test_a_host_that_tells_no_load_that_can_be_read_is_described_without(tmp_path):
+def test_a_host_without_a_readable_load_is_described_without_it(tmp_path):
     strange = script(
         tmp_path / "strange",
         '/bin/sh -c "$SSH_ORIGINAL_COMMAND" | sed "s/^load .*/load average: high/"\n',

@@ -54,7 +54,7 @@ def test_an_accepted_key_is_trusted(endpoint):
     assert endpoint.known_hosts.read_text() == f"[staging.example]:2222 {key_of(1).line()}\n"
 
 
-def test_a_changed_key_is_told_with_both_fingerprints(endpoint):
+def test_a_changed_key_is_reported_with_both_fingerprints(endpoint):
     accept(endpoint, key_of(1))
     with pytest.raises(HostKeyError) as raised:
         check_host_key(endpoint, key_of(2))
@@ -94,12 +94,12 @@ def test_a_whole_public_key_can_be_pinned_too(endpoint):
         check_host_key(pinned, key_of(2))
 
 
-def test_a_pin_that_makes_no_sense_trusts_nobody(endpoint):
+def test_an_invalid_pin_trusts_no_key(endpoint):
     with pytest.raises(HostKeyError):
         check_host_key(endpoint._replace(host_keys=("nonsense",)), key_of(1))
 
 
-def test_torn_and_foreign_lines_trust_nobody_and_are_kept(endpoint):
+def test_truncated_and_foreign_lines_trust_no_key_and_are_kept(endpoint):
     endpoint.known_hosts.parent.mkdir()
     torn = f"# mine\n[staging.example]:2222 ssh-ed25519 AAAA\nother {key_of(3).line()}\n@revoked x"
     endpoint.known_hosts.write_text(torn)

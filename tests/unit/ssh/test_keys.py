@@ -76,7 +76,7 @@ def test_the_public_line_carries_its_comment(tmp_path):
 
 
 @pytest.mark.parametrize("line", ["", "ssh-rsa", "ssh-rsa ????", "ssh-rsa AAAAC3NzaC1lZDI1NTE5"])
-def test_what_is_no_public_key_is_refused(line):
+def test_an_invalid_public_key_is_refused(line):
     with pytest.raises(ValueError, match=r"."):
         PublicKey.parse(line)
 
@@ -111,7 +111,7 @@ def test_a_key_with_a_passphrase_is_refused(tmp_path, openssh):
     assert raised.value.problem_code == "key.passphrase"
 
 
-def test_what_is_no_key_is_refused(tmp_path):
+def test_an_invalid_key_is_refused(tmp_path):
     path = tmp_path / "id"
     for content in (b"", b"hello", b"-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n"):
         path.write_bytes(content)
@@ -179,7 +179,7 @@ def test_a_key_on_a_device_is_named_by_its_file(tmp_path):
     assert not found.whole
 
 
-def test_a_torn_file_of_a_key_on_a_device_is_no_key(tmp_path):
+def test_a_truncated_file_of_a_key_on_a_device_is_not_a_key(tmp_path):
     write_device_key(tmp_path / "key")
     whole = (tmp_path / "key").read_bytes()
     for length in range(40, 200, 20):

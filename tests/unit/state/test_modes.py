@@ -31,7 +31,7 @@ def places(tmp_path):
     return places
 
 
-def test_what_is_ours_is_corrected_and_told_once(places):
+def test_what_is_ours_is_corrected_and_reported_once(places):
     first = correct_modes(places, places.state)
     second = correct_modes(places, places.state)
 

@@ -60,7 +60,7 @@ def test_folders_are_made_for_the_owner_only(tmp_path):
     assert {stat.S_IMODE(entry.stat().st_mode) for entry in folders} == {0o700}
 
 
-def test_a_folder_that_cannot_be_made_is_told(tmp_path):
+def test_a_folder_that_cannot_be_made_is_reported(tmp_path):
     (tmp_path / "file").touch()
 
     with pytest.raises(SettingsError, match="cannot be created"):

@@ -50,7 +50,7 @@ def test_a_secret_is_not_pickled_by_accident():
 
 
 @pytest.mark.parametrize("text", ["", " ", "a\nb", "k\u00e9y", "x" * 2000, "a\0"])
-def test_what_is_no_key_is_refused_without_being_shown(text):
+def test_an_invalid_key_is_refused_without_being_shown(text):
     with pytest.raises(SettingsError, match="not an API key") as raised:
         Secret(text)
 
@@ -99,7 +99,7 @@ def test_a_secrets_file_that_others_can_read_is_refused(path, mode):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
-def test_a_secrets_file_of_somebody_else_is_refused(path):
+def test_a_secrets_file_of_another_owner_is_refused(path):
     FileSecrets(path).save(OWNER, Secret(KEY))
     os.chown(path, 65534, 65534)
 
@@ -116,7 +116,7 @@ def test_a_link_to_a_secrets_file_is_refused(path, tmp_path):
 
 
 @pytest.mark.parametrize("content", [f"key = {KEY}", f'"a" = "{KEY}"', f"[a]\nb = ['{KEY}']", "\0"])
-def test_a_broken_secrets_file_is_told_without_its_content(path, content):
+def test_a_broken_secrets_file_is_reported_without_its_content(path, content):
     path.write_text(content)
     path.chmod(0o600)
 
@@ -160,7 +160,7 @@ def test_a_service_without_our_credential_looks_further(tmp_path):
     assert load_api_key(sources, OWNER)[0] == Secret(KEY)
 
 
-def test_a_credential_that_cannot_be_read_is_told(tmp_path):
+def test_a_credential_that_cannot_be_read_is_reported(tmp_path):
     (tmp_path / "mydata-like-api-key").mkdir()
     sources = SecretSources(
         {"CREDENTIALS_DIRECTORY": str(tmp_path)}, MemorySecrets(), MemorySecrets(KEY)

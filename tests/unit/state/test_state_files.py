@@ -125,7 +125,7 @@ def test_a_folder_in_the_place_of_a_record_is_reported(file):
         load_record(file, Heartbeat)
 
 
-def test_a_disk_that_takes_no_record_is_no_reason_to_stop(file):
+def test_a_disk_that_accepts_no_record_does_not_stop_the_run(file):
     file.parent.write_text("no folder")
     save_record(file, ApprovalState(told="x"))
 
@@ -172,7 +172,7 @@ def test_a_damaged_file_of_times_holds_nothing_and_is_replaced(file, content):
     assert TimestampStore(file).find("a") == NOON
 
 
-def test_a_disk_that_takes_nothing_is_no_reason_to_stop(file):
+def test_a_full_disk_does_not_stop_the_run(file):
     file.parent.write_text("no folder")
     times = TimestampStore(file)
     times.keep("a", NOON)
@@ -194,18 +194,18 @@ def known(changed_at=NOON - 5 * HOUR, seen_at=NOON):
     return first.learn(in_melbourne(seen_at), seen_at)
 
 
-def test_at_first_nobody_knows_when_settings_were_changed():
+def test_at_first_it_is_unknown_when_settings_were_changed():
     assert first_seen(TEXTS, in_melbourne(NOON), NOON).changed_at is None
 
 
-def test_the_clock_that_is_learnt_tells_when_they_were_changed():
+def test_the_learnt_clock_shows_when_settings_were_changed():
     kept = known()
 
     assert kept.offset == 10 * 3600
     assert kept.changed_at == NOON - 5 * HOUR
 
 
-def test_what_we_made_the_server_write_is_no_change():
+def test_writes_of_the_server_on_our_request_are_not_changes():
     kept = known()
     later = kept.renew(TEXTS, in_melbourne(NOON), NOON + HOUR)
 

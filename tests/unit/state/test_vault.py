@@ -41,7 +41,7 @@ class ForgetfulVault(MemoryVault):
 
 
 class SilentVault(MemoryVault):
-    """A locked keyring that waits for somebody to unlock it."""
+    """A locked keyring that waits for someone to unlock it."""
 
     def __init__(self):
         super().__init__()
@@ -105,19 +105,19 @@ def test_a_forgotten_key_is_gone():
     assert not vault.passwords
 
 
-def test_a_keyring_that_keeps_nothing_is_told():
+def test_a_keyring_that_keeps_nothing_is_reported():
     with pytest.raises(SettingsError, match="did not store the key"):
         KeyringSecrets(ForgetfulVault).save(OWNER, KEY)
 
 
-def test_a_keyring_that_fails_is_told_with_advice():
+def test_a_keyring_that_fails_is_reported_with_advice():
     with pytest.raises(SettingsError, match=r"failed \(InitError\)") as raised:
         KeyringSecrets(lambda: MemoryVault(broken=True)).find(OWNER)
 
     assert "Unlock the keyring" in raised.value.hint
 
 
-def test_a_keyring_that_cannot_be_opened_is_told():
+def test_a_keyring_that_cannot_be_opened_is_reported():
     with pytest.raises(SettingsError, match="no keyring"):
         KeyringSecrets(lambda: choose_vault(NullKeyring())).find(OWNER)
 

@@ -47,7 +47,7 @@ def test_what_taking_them_raises_is_raised_in_its_place():
     assert readers() == []
 
 
-def test_whoever_leaves_early_leaves_no_thread_and_few_chunks_that_were_taken_in_vain():
+def test_an_early_exit_leaves_no_thread_and_few_unused_chunks():
     taken = []
     with read_ahead(chunks(1000, taken), ignore) as ahead:
         next(ahead)

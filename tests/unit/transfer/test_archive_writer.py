@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mydata_like.core.errors import ArchiveError, FileChangedError
-from mydata_like.core.model import ArchiveMember
+from mydata_like.core.local_files import ArchiveMember
 from mydata_like.transfer import tar
 from mydata_like.transfer.archive_reader import (
     ArchiveFile,
@@ -110,7 +110,7 @@ def test_plain_tar_extracts_it(tmp_path, members, contents_of_size, kind):
     assert json.loads((target / os.fsdecode(index_name(NAME))).read_text())["members"]
 
 
-def test_python_reads_it_and_the_index_tells_where_the_bytes_are(members, contents_of_size):
+def test_python_reads_it_and_the_index_gives_the_offsets(members, contents_of_size):
     content = write(members)[0]
 
     with tarfile.open(fileobj=io.BytesIO(content)) as opened:

@@ -46,7 +46,7 @@ def test_a_failed_busybox_tar_proves_nothing_because_its_output_is_out_of_order(
     assert judge(NAMES, output, 1, "busybox").proven == set()
 
 
-def test_a_full_disk_is_no_matter_of_single_files():
+def test_a_full_disk_is_not_a_problem_of_single_files():
     with pytest.raises(StagingError) as caught:
         judge(NAMES, b"d/a\ntar: d/a: Cannot write: No space left on device\n", 2, "gnu")
     assert caught.value.problem_code == "staging.full"

@@ -220,7 +220,7 @@ class Losing(LocalSession):
 
 
 @pytest.mark.parametrize("kind", ["gnu", "bsd", "busybox"])
-def test_an_archive_that_ends_too_soon_without_a_word_is_no_proof(place, tmp_path, kind):
+def test_an_archive_that_ends_early_in_silence_proves_nothing(place, tmp_path, kind):
     path = path_with(kind, tmp_path)
     members = [place.write(f"s/{n}", 700) for n in range(4)]
     place.settle(*members)

@@ -26,7 +26,7 @@ class Hands:
 
 
 class Server:
-    """A session which takes as long as it is told; a write's time is (work, line, shut)."""
+    """A session with scripted times; a write's time is (work, line, shut)."""
 
     stack, cipher = "none", ""
 
@@ -130,7 +130,7 @@ def test_a_channel_waits_for_what_other_threads_of_its_payload_wait_for():
     assert desk.sheet.spent == TimeByCause(line=8.0)
 
 
-def test_what_another_thread_computes_meanwhile_is_no_waiting_for_the_disk():
+def test_the_work_of_another_thread_does_not_count_as_waiting_for_the_disk():
     desk = Desk()
     desk.hands.work = 0.0  # as for a thread that was made for the payload
     desk.sheet.begin()
@@ -149,7 +149,7 @@ def test_what_another_thread_computes_meanwhile_is_no_waiting_for_the_disk():
     assert desk.sheet.spent == TimeByCause(hash=3.0, source=1.0)
 
 
-def test_what_is_made_within_something_timed_is_no_part_of_it():
+def test_nested_timings_are_not_counted_twice():
     desk = Desk()
 
     def make():
@@ -167,7 +167,7 @@ def test_what_is_made_within_something_timed_is_no_part_of_it():
     assert desk.sheet.spent == TimeByCause(hash=2.0, source=3.0, line=1.0)
 
 
-def test_being_held_back_by_a_bandwidth_is_told_apart():
+def test_being_held_back_by_a_bandwidth_is_distinguished():
     sheet = ChannelTimer()
     sheet.begin()
     sheet.hold(0.001)

@@ -54,7 +54,7 @@ def test_a_few_bytes_are_not_worth_a_process_on_the_other_side():
     assert not measured(SLOW).may_suit(100_000, NOW)
 
 
-def test_many_small_payloads_tell_of_the_line_by_when_they_have_arrived():
+def test_many_small_payloads_measure_the_connection_by_their_arrival():
     compression = Compression(available=True)
     for _ in range(18):
         compression.note_plain(1 * MB, 0.0)  # there is room for all of it at once
@@ -62,7 +62,7 @@ def test_many_small_payloads_tell_of_the_line_by_when_they_have_arrived():
     assert compression.pays(0.3, NOW)
 
 
-def test_what_small_payloads_take_without_waiting_is_no_slow_line():
+def test_small_payloads_that_never_wait_do_not_look_like_a_slow_connection():
     compression = Compression(available=True)
     for _ in range(18):
         compression.note_plain(1 * MB, 0.0)
@@ -116,7 +116,7 @@ def test_a_line_that_only_seemed_slow_at_first_is_found_out():
     assert packed < 20
 
 
-def test_a_moment_of_waiting_is_no_reason_to_rest():
+def test_a_short_wait_does_not_rest_a_channel():
     compression = measured(SLOW)
     compression.note_packed(4 * MB, 1 * MB, 4 * MB / SLOW, NOW)
     assert compression.pays(0.25, NOW)

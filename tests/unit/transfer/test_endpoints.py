@@ -55,12 +55,12 @@ def test_the_servers_keys_count_at_the_end_of_the_way_only():
 @pytest.mark.parametrize(
     "jump", ["", "-oProxyCommand=x", "a b", "me@", "host:0", "host:65536", "fd00::1", "$(x)", "a,b"]
 )
-def test_what_is_no_host_is_refused(jump):
+def test_an_invalid_host_is_refused(jump):
     with pytest.raises(InvalidSettingsError, match="is not a host"):
         Transfer(ssh_jump=(jump,))
 
 
-def test_an_agent_is_of_no_use_to_libssh():
+def test_an_agent_cannot_be_used_with_libssh():
     with pytest.raises(InvalidSettingsError, match="has no effect"):
         Transfer(ssh_agent=True, ssh="libssh")
     assert Transfer(ssh_agent=True, ssh="libssh", ssh_jump=("gate",)).ssh_agent

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mydata_like.core.errors import FileChangedError
-from mydata_like.core.model import LocalFile
+from mydata_like.core.local_files import LocalFile
 from mydata_like.core.openat import FolderCache
 from mydata_like.transfer.archive_writer import read_tiny
 from mydata_like.transfer.file_source import CHUNK, LARGE, open_source, read_checksum
@@ -215,7 +215,7 @@ def read_to_end(chunks, source):
     return source.finish()
 
 
-def test_a_source_that_fails_tells_how_much_it_still_owes(file):
+def test_a_source_that_fails_reports_how_much_is_missing(file):
     with open_source(seen(file)) as source:
         chunks = source.chunks(bytearray(64 * 1024))
         next(chunks)
@@ -317,7 +317,7 @@ def test_a_path_that_is_too_long_for_the_system_is_unreadable(read, file):
     assert failure.value.problem_code == "file.unreadable"
 
 
-def test_a_name_that_is_no_text_is_shown_safely(read, tmp_path):
+def test_a_name_that_cannot_be_decoded_is_shown_safely(read, tmp_path):
     member = seen(tmp_path)._replace(path=os.fsencode(tmp_path) + b"/\xff\x1b[31m")
 
     with pytest.raises(FileChangedError, match=r"\\xff\\x1b\[31m is no longer there"):

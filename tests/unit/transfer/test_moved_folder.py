@@ -10,7 +10,8 @@ from threading import Event
 import pytest
 
 from mydata_like.core.errors import FileChangedError
-from mydata_like.core.model import ArchiveMember, Dataset, DatasetId, FileToSend, Layout, Payload
+from mydata_like.core.local_files import ArchiveMember
+from mydata_like.core.model import Dataset, DatasetId, FileToSend, Layout, Payload
 from mydata_like.engine.scan import Scan
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.server.client import ApiClient

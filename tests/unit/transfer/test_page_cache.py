@@ -30,7 +30,7 @@ def is_there(path, offset):
 
 
 def was_dropped(path):
-    """Return whether a file is not in memory; a page that somebody holds just now may stay."""
+    """Return whether a file is not in memory; a page that someone holds just now may stay."""
     return sum(is_there(path, place) for place in PLACES) <= 1
 
 
@@ -70,7 +70,7 @@ def test_what_was_in_memory_before_us_stays(large):
     assert all(is_there(large, place) for place in PLACES)
 
 
-def test_looking_at_a_file_before_it_is_read_does_not_make_it_somebody_elses(large):
+def test_stat_of_a_file_before_it_is_read_does_not_make_it_anothers(large):
     forget(large)
     for _ in range(4):
         open_source(seen(large)).close()

@@ -99,7 +99,7 @@ def test_batches_and_single_files_arrive(place, build):
     assert all(map(place.arrived, [*small, large]))
 
 
-def test_members_that_fail_are_told_in_their_order(place, build):
+def test_members_that_fail_are_reported_in_their_order(place, build):
     good, gone, bad = place.write("a/0", 5), place.write("a/1", 5), place.write("../2", 5)
     last = place.write("a/3", 5)
     place.settle(good, gone, bad, last)
@@ -179,7 +179,7 @@ def test_the_next_host_is_taken_when_one_is_away(place, build, events):
     assert [event.host for event in events] == ["here"]
 
 
-def test_a_host_that_refuses_us_is_told_of_once_while_another_works(build, events):
+def test_a_host_that_refuses_us_is_reported_once_while_another_works(build, events):
     transport = build("denies", "here")
     for _ in range(2):
         transport.open_channel()
@@ -353,7 +353,7 @@ def test_a_prepared_process_becomes_that_of_the_first_channel(place, build):
     assert channel.send(single(member), ignore) == [SentFile(0, checksum(member))]
 
 
-def test_a_prepared_process_that_nobody_needs_ends_with_the_others(build):
+def test_an_unused_prepared_process_ends_with_the_others(build):
     transport = build()
     before = psutil.Process().children()
     transport.prepare()

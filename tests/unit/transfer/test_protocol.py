@@ -9,7 +9,7 @@ from typing import get_args
 import pytest
 
 from mydata_like.core.errors import Problem
-from mydata_like.core.model import ArchiveMember, LocalFile, Reading
+from mydata_like.core.local_files import ArchiveMember, LocalFile, Reading
 from mydata_like.ssh.capabilities import HostCapabilities
 from mydata_like.ssh.session import Endpoint
 from mydata_like.transfer.worker_messages import (

@@ -57,7 +57,7 @@ def be_refused(sessions, number):
     return sessions.find_place(number, [place])
 
 
-def test_a_refused_session_is_shared_meanwhile_and_asked_for_again_after_a_minute(sessions, clock):
+def test_a_refused_session_is_shared_and_asked_for_again_after_a_minute(sessions, clock):
     first = found(sessions, 1)
     shared = be_refused(sessions, 2)
     assert (shared.worker, shared.founded) == (first.worker, False)
@@ -68,7 +68,7 @@ def test_a_refused_session_is_shared_meanwhile_and_asked_for_again_after_a_minut
     assert sessions.find_place(4, []).founded
 
 
-def test_a_session_that_never_stood_is_no_broken_line(sessions):
+def test_a_session_that_was_never_open_is_not_a_broken_connection(sessions):
     first = found(sessions, 1)
     be_refused(sessions, 2)
     assert not sessions.broken

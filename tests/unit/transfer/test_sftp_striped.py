@@ -99,7 +99,7 @@ def test_what_a_broken_line_left_is_not_sent_again(place, member):
 
 
 def leave(place, member, arrived: bytes, length: int = SIZE) -> None:
-    """Leave the blocks that a map tells of, and rubbish in the place of the others."""
+    """Leave the blocks that a map reports, and rubbish in the place of the others."""
     content = Path(os.fsdecode(member.path)).read_bytes()
     part = part_of(place, member)
     part.parent.mkdir(parents=True)
@@ -128,7 +128,7 @@ def test_a_block_that_lies_beyond_the_end_of_what_is_there_is_sent(place, member
     assert session.written > SIZE - 3 * BLOCK
 
 
-def test_a_file_sent_anew_trusts_nothing_that_is_there(place, member):
+def test_a_file_sent_again_trusts_no_partial_file(place, member):
     leave(place, member, b"+\0+")
     part_of(place, member).write_bytes(b"?" * SIZE)
     anew = member._replace(anew=True)
@@ -142,7 +142,7 @@ def test_a_host_that_grants_one_stream_gets_the_file_by_one(place, member):
     assert place.arrived(member)
 
 
-def test_a_file_that_changes_meanwhile_never_gets_its_name(place, member):
+def test_a_file_that_changes_in_the_meantime_never_gets_its_name(place, member):
     victim = Path(os.fsdecode(member.path))
 
     def meddle(_: int) -> None:

@@ -116,7 +116,7 @@ def is_read_ahead() -> bool:
 @pytest.mark.parametrize(
     ("size", "ahead"), [(multi_stream.LARGE - 1, False), (multi_stream.LARGE + 1, True)]
 )
-def test_with_a_processor_to_spare_a_large_file_is_hashed_beside_its_sending(place, size, ahead):
+def test_with_an_idle_processor_a_large_file_is_hashed_while_it_is_sent(place, size, ahead):
     member = place.write("a/file", size)
     place.settle(member)
     seen = set()
@@ -127,7 +127,7 @@ def test_with_a_processor_to_spare_a_large_file_is_hashed_beside_its_sending(pla
     assert not is_read_ahead()
 
 
-def test_what_was_left_is_gone_on_with_when_hashed_beside(place):
+def test_a_partial_file_is_resumed_when_hashed_in_parallel(place):
     member = place.write("a/file", multi_stream.LARGE)
     place.settle(member)
     with pytest.raises(TransientError):
@@ -138,7 +138,7 @@ def test_what_was_left_is_gone_on_with_when_hashed_beside(place):
     assert session.written < (17 << 20) + 5000
 
 
-def test_a_file_that_changes_while_it_is_hashed_beside_never_gets_its_name(place):
+def test_a_file_that_changes_while_it_is_hashed_in_parallel_never_gets_its_name(place):
     member = place.write("a/file", multi_stream.LARGE)
     place.settle(member)
     path = Path(os.fsdecode(member.path))
@@ -162,7 +162,7 @@ def test_what_was_left_by_others_is_not_built_upon(place):
     assert place.arrived(member)
 
 
-def test_a_file_sent_anew_trusts_nothing_that_is_there(place):
+def test_a_file_sent_again_trusts_no_partial_file(place):
     member = place.write("a/file", LARGE)
     place.settle(member)
     with pytest.raises(TransientError):

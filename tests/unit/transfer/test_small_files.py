@@ -83,7 +83,7 @@ def test_a_file_that_cannot_be_opened_early_fails_at_its_turn(files, ahead_of, f
             read_tiny(members[1], folders, next(ahead))
 
 
-def test_a_reader_who_gives_up_leaves_no_file_open(files, ahead_of, folders):
+def test_a_reader_that_gives_up_leaves_no_file_open(files, ahead_of, folders):
     before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - only their number counts
 
     with ahead_of([seen(path) for path in files], blocks=8) as ahead:

@@ -69,7 +69,7 @@ def test_a_file_with_very_many_holes_has_a_bounded_map(tmp_path):
     assert sum(extents[-1]) == size
 
 
-def test_a_file_that_cannot_tell_its_holes_is_one_extent():
+def test_a_file_whose_holes_are_unknown_is_one_extent():
     with open("/proc/self/maps", "rb", buffering=0) as file:  # noqa: PTH123 - a descriptor
         assert find_extents(file.fileno(), 700_000) == [(0, 700_000)]
 
@@ -108,6 +108,6 @@ def test_zeros_are_counted_exactly(count):
     assert not any(b"".join(zeros(count)))
 
 
-def test_zeros_are_one_shared_constant_that_nobody_can_write():
+def test_zeros_are_one_shared_read_only_constant():
     assert all(chunk.obj is sparse.zeros(1).__next__().obj for chunk in zeros(3 * 1024 * KIB))
     assert all(chunk.readonly for chunk in zeros(5))

@@ -147,7 +147,7 @@ def test_a_host_that_grants_one_stream_gets_the_file_by_one(place, member):
     assert place.arrived(member)
 
 
-def test_a_file_that_changes_meanwhile_never_gets_its_name(place, member):
+def test_a_file_that_changes_in_the_meantime_never_gets_its_name(place, member):
     victim = Path(os.fsdecode(member.path))
 
     def meddle(_: int) -> None:
@@ -160,7 +160,7 @@ def test_a_file_that_changes_meanwhile_never_gets_its_name(place, member):
     assert list(place.there(member).parent.iterdir()) == []
 
 
-def test_a_full_disk_is_told_and_leaves_nothing(place, member):
+def test_a_full_disk_is_reported_and_leaves_nothing(place, member):
     parent = place.there(member).parent
     parent.mkdir(parents=True)
     part_of(place, member).symlink_to("/dev/full")

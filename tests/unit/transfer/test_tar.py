@@ -146,7 +146,7 @@ def test_files_and_folders_have_the_modes_of_the_staging_area(tool, tmp_path):
     assert modes == {"folder": 0o2770, "llllll": 0o2770, "file": 0o660}
 
 
-def test_nobody_owns_a_member():
+def test_an_archive_member_has_no_owner():
     with tarfile.open(fileobj=io.BytesIO(a_member(b"f") + directory(b"d") + END)) as read:
         owners = {(info.uid, info.gid, info.uname, info.gname) for info in read}
 
@@ -302,7 +302,7 @@ def test_a_stream_that_is_cut_anywhere_leaves_all_named_members_but_the_last_who
 
 
 @pytest.mark.process
-def test_a_member_that_cannot_be_written_is_named_too_and_only_the_status_tells(tool, tmp_path):
+def test_a_member_that_cannot_be_written_is_named_too_and_only_the_status_shows_it(tool, tmp_path):
     (tmp_path / "out" / "b" / "in the way").mkdir(parents=True)
     archive = a_member(b"a", b"1") + a_member(b"b", b"2") + a_member(b"c", b"3") + END
 

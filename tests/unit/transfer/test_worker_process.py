@@ -59,7 +59,7 @@ def test_what_a_worker_and_its_children_print_and_read_disturbs_nothing(start, c
 
 
 @pytest.mark.parametrize("host", ["faulty", "faulty later"])
-def test_a_mistake_that_ends_a_channel_is_what_the_engine_hears(start, host, capfd):
+def test_an_internal_error_that_ends_a_channel_reaches_the_engine(start, host, capfd):
     worker = start(build_command("tests.fakes.channels"))
 
     def send():
@@ -108,7 +108,7 @@ def test_a_worker_that_cannot_even_start_counts_as_lost(start):
         worker.begin(plan_for("here"))
 
 
-def test_who_waits_for_a_worker_that_is_given_up_hears_that_it_was_not_to_blame(start):
+def test_a_caller_waiting_for_an_abandoned_worker_is_not_blamed(start):
     worker = start(build_command())
     worker.kill()
     with pytest.raises(TransientError) as caught:
@@ -116,7 +116,7 @@ def test_who_waits_for_a_worker_that_is_given_up_hears_that_it_was_not_to_blame(
     assert caught.value.problem_code == "channel.dropped"
 
 
-def test_a_channel_whose_session_another_one_ended_hears_that_it_was_not_to_blame(start):
+def test_a_channel_whose_session_another_one_ended_is_not_blamed(start):
     script = """
 from mydata_like.core.errors import TransientError
 from mydata_like.transfer.worker_messages import take_standard_streams
@@ -152,7 +152,7 @@ def test_messages_come_out_of_a_pipe_as_they_went_in(ends):
     assert [theirs.receive() for _ in messages] == messages
 
 
-def test_an_end_of_a_pipe_notices_that_there_is_no_other(ends):
+def test_one_end_of_a_pipe_notices_that_the_other_is_gone(ends):
     ours, theirs = ends
     theirs.close()
     with pytest.raises(EOFError):

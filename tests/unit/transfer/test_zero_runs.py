@@ -163,7 +163,7 @@ def test_a_file_of_nothing_but_zeros_arrives(place):
 
 
 @pytest.mark.process
-def test_zeros_beside_a_few_holes_are_found(place, member):
+def test_zeros_next_to_a_few_holes_are_found(place, member):
     with Path(os.fsdecode(member.path)).open("r+b") as file:
         file.truncate(SIZE + (1 << 20))
     path = Path(os.fsdecode(member.path))
@@ -205,7 +205,7 @@ def test_data_that_come_where_zeros_were_found_are_a_change(place, member):
 
 
 @pytest.mark.process
-def test_a_file_that_a_broken_line_cut_begins_anew(place, member):
+def test_a_file_cut_by_a_broken_connection_begins_again(place, member):
     with pytest.raises(TransientError):
         send(place, member, LocalSession(limit=2 << 20))
     assert not place.there(member).exists()

@@ -41,7 +41,7 @@ def text(size: int, start: int = 0) -> bytes:
 
 
 def send(place, *members, session=None, compression=None, rung=SHELL, named=False):
-    """Send one file by itself, several as a batch; return what became of them."""
+    """Send one file on its own, several as a batch; return what became of them."""
     shells = Shells(session or LocalSession(), compression or slow())
     location = os.fsencode(place.location)
     try:
@@ -241,7 +241,7 @@ def test_after_a_zstd_that_fails_all_is_sent_again_as_it_is(place, tmp_path, com
 
 
 @pytest.mark.parametrize("count", [1, 5])
-def test_a_corrupt_stream_is_no_proof(place, count):
+def test_a_corrupt_stream_proves_nothing(place, count):
     """What comes out of zstd has its full length, and is wrong."""
 
     class Corrupting(LocalSession):
@@ -281,7 +281,7 @@ def small_disk(place):
 
 
 @pytest.mark.parametrize("count", [1, 6])
-def test_a_full_disk_is_told_and_keeps_nothing_of_a_single_file(place, small_disk, count):
+def test_a_full_disk_is_reported_and_keeps_nothing_of_a_single_file(place, small_disk, count):
     size = 3 * MIB // count
     members = [place.write(f"a/{n}", size, text(size, n)) for n in range(count)]
     place.settle(*members)
