@@ -86,7 +86,7 @@ class ChannelTimer:
         self._thread = 0
 
     def hold(self, seconds: float) -> None:
-        """Sleep because of the bandwidth that is set."""
+        """Sleep because of the configured bandwidth."""
         begun = self._wall()
         time.sleep(seconds)
         self._add(TimeByCause(bandwidth=self._wall() - begun))

@@ -63,9 +63,8 @@ class EmptyState(QWidget):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        if (
-            not self._was_shown
-        ):  # only once, to keep the focus of a user who changes pages by keyboard
+        # Only once, to keep the focus of a user who changes pages by keyboard.
+        if not self._was_shown:
             self._was_shown = True
             self._begin.setFocus()
 
