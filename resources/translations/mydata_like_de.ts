@@ -2674,7 +2674,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Die älteste davon ist von %1.</translation>
     </message>
     <message>
-        <source>&amp;Continue</source>
+        <source>Co&amp;ntinue</source>
         <translation>&amp;Fortsetzen</translation>
     </message>
     <message numerus="yes">

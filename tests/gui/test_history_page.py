@@ -132,7 +132,7 @@ def test_all_runs_are_exported(qtbot, two_runs, tmp_path, ending):
     page, file = two_runs, tmp_path / f"runs.{ending}"
 
     page.export(file)
-    qtbot.waitUntil(lambda: "runs." in page._said.text())
+    qtbot.waitUntil(lambda: "runs." in page._message.text())
 
     assert read(file) == 2
 
@@ -154,7 +154,7 @@ def test_where_nothing_can_be_written_the_page_says_so(qtbot, still_desk, open_p
 
     page.export(tmp_path / "nowhere" / "runs.csv")
 
-    qtbot.waitUntil(lambda: "cannot be written" in page._said.text())
+    qtbot.waitUntil(lambda: "cannot be written" in page._message.text())
 
 
 def test_names_that_are_formulas_or_markup_stay_names(written, tmp_path):

@@ -68,12 +68,12 @@ def test_a_change_of_the_system_does_not_undo_what_the_user_chose(app: QApplicat
     assert colours.current_shades() == DARK
 
 
-def test_a_program_has_one_follower_however_often_the_theme_changes(app: QApplication):
+def test_a_program_has_one_controller_however_often_the_theme_changes(app: QApplication):
     for theme in ("dark", "light", "system", "dark"):
         colours.apply(app, theme)
-    followers = [child for child in app.children() if "Follower" in type(child).__name__]
-    assert len(followers) == 1
-    assert isinstance(followers[0], QObject)
+    controllers = [child for child in app.children() if "ThemeController" in type(child).__name__]
+    assert len(controllers) == 1
+    assert isinstance(controllers[0], QObject)
 
 
 def test_colours_are_found_for_a_palette_that_is_not_ours(app: QApplication):

@@ -290,7 +290,7 @@ def test_a_test_in_quiet_hours_is_made_if_the_user_insists(desk, site, open_page
 def test_a_test_that_is_cancelled_ends_automatically(desk, open_page, qtbot):
     page = open_page(desk)
     page._empty.test.click()
-    qtbot.waitUntil(lambda: page._coming.figures.rowCount() > 0)
+    qtbot.waitUntil(lambda: page._partial.figures.rowCount() > 0)
 
     page._cancel.click()
     assert not page._cancel.isEnabled()
@@ -303,7 +303,7 @@ def test_a_test_that_is_cancelled_ends_automatically(desk, open_page, qtbot):
 def test_a_test_that_crashes_is_reported_and_another_one_can_be_made(desk, open_page, qtbot):
     page = open_page(desk)
     page._empty.test.click()
-    qtbot.waitUntil(lambda: page._coming.figures.rowCount() > 0)
+    qtbot.waitUntil(lambda: page._partial.figures.rowCount() > 0)
 
     os.kill(page._process._engine.number, signal.SIGKILL)
     qtbot.waitUntil(lambda: not page._notice.isHidden())

@@ -129,7 +129,7 @@ def test_an_engine_that_dies_is_reported_and_the_run_goes_on(use, site):
         engine.send_signal(signal.SIGKILL)
         person.waits_for("The engine ended unexpectedly")
         save_settings(site.config, QUICK | {"limits.bandwidth": 0})
-        person.presses("alt+g")
+        person.presses("alt+n")
         person.waits_for(SAFE)
 
     assert site.find_wrongs() == []

@@ -4,7 +4,7 @@ import pytest
 
 from mydata_like.gui.overview.charts import (
     MAX_BANDS,
-    SHORTEST,
+    MIN_SPAN,
     ThroughputChart,
     choose_step,
     stack_samples,
@@ -22,7 +22,7 @@ def test_layers_are_sums_of_the_channels_below():
 
     assert stack.ages == [1.0, 0.0]
     assert stack.layers == [[2.0, 0.0], [5.0, 4.0]]
-    assert stack.span == SHORTEST
+    assert stack.span == MIN_SPAN
 
 
 def test_further_channels_share_the_last_band():

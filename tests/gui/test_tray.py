@@ -171,7 +171,7 @@ def test_a_tray_that_comes_late_is_taken(controller, qtbot):
 def test_it_is_not_looked_for_a_tray_for_ever(controller, qtbot):
     looks = []
     tray = Tray(controller, is_available=lambda: bool(looks.append(1)))
-    timer = tray._search
+    timer = tray._search_timer
     while timer.isActive() and len(looks) < 99:
         tray.find_tray()
 

@@ -111,7 +111,7 @@ def test_the_rest_of_a_folder_is_shown_as_far_as_it_is_known(qtbot, source, told
     qtbot.addWidget(shown)
 
     shown.show_state(RunState(phase=Phase.IDLE, sources=(source,)))
-    assert f"becomes alice / Mice / Day 1 · {told}" in texts(shown)
+    assert f"uploaded as alice / Mice / Day 1 · {told}" in texts(shown)
 
 
 def test_nothing_is_shown_where_all_is_finished(qtbot):

@@ -127,7 +127,7 @@ def test_the_checksum_is_copied(page, site, qtbot):
 def test_only_a_fresh_check_says_yes(page, site, qtbot):
     sample = find_sample(site, "doubted")
     page.look_for(str(sample))
-    wait(qtbot, page, "Only a fresh check tells")
+    wait(qtbot, page, "Use Check now to find out")
     button(page, "Check now").click()
     wait(qtbot, page, "Yes, you may delete it")
 
@@ -192,7 +192,7 @@ def test_a_folder_shows_its_sums_and_frees_what_is_shown(page, site, qtbot):
 def test_a_file_that_changes_while_it_is_shown_stays(page, site, qtbot):
     sample = find_sample(site, "late")
     page.look_for(str(sample))
-    wait(qtbot, page, "Only a fresh check tells")
+    wait(qtbot, page, "Use Check now to find out")
     button(page, "Free space").click()
     dialog = page.findChild(FreeDialog)
     wait(qtbot, dialog, "1 file(s) can be deleted")
@@ -206,7 +206,7 @@ def test_a_file_that_changes_while_it_is_shown_stays(page, site, qtbot):
 def test_what_keeps_everything_is_reported(page, site, qtbot):
     sample = find_sample(site, "last")
     page.look_for(str(sample))
-    wait(qtbot, page, "Only a fresh check tells")
+    wait(qtbot, page, "Use Check now to find out")
     site.server.faults.add(Fault(action=EMPTY_LIST, path="user/", count=None))
     button(page, "Check now").click()
     wait(qtbot, page, "does not accept the account")
@@ -223,12 +223,12 @@ def test_the_models_keep_the_rules_of_qt():
 
 def test_a_page_left_during_a_request_is_ready_again(page, site, qtbot):
     page.look_for(str(find_sample(site, "found")))
-    wait(qtbot, page, "Only a fresh check tells")
+    wait(qtbot, page, "Use Check now to find out")
     button(page, "Check now").click()
     page.hide_page()
     page.show_page()
 
-    assert "Only a fresh check tells" in said(page)
+    assert "Use Check now to find out" in said(page)
     assert button(page, "Check now").isEnabled()
 
 
@@ -314,7 +314,7 @@ def test_a_file_selected_during_a_search_stays_shown(slow_page, slow, site, qtbo
     slow.let_all_out(qtbot)
 
     assert slow_page.view.status.path == find_sample(site, "last")
-    assert "Only a fresh check tells" in said(slow_page)
+    assert "Use Check now to find out" in said(slow_page)
 
 
 @pytest.mark.parametrize("fault", [None, Fault(action=EMPTY_LIST, path="user/", count=None)])
@@ -330,7 +330,7 @@ def test_a_late_check_says_nothing_of_another_file(slow_page, slow, site, qtbot,
     slow.let_all_out(qtbot)
 
     assert slow_page.view.status.path == find_sample(site, "last")
-    assert "Only a fresh check tells" in said(slow_page)
+    assert "Use Check now to find out" in said(slow_page)
 
 
 def test_hidden_characters_of_a_path_are_seen_in_the_field(page, site, qtbot):

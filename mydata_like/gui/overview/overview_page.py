@@ -344,7 +344,7 @@ class _OverviewContent(QWidget):
     def _action_text(self, state: RunState) -> str:
         """Return the text of the button; empty if there is nothing to do."""
         if state.phase in (Phase.BROKEN, Phase.PAUSED):
-            return self.tr("&Continue")
+            return self.tr("Co&ntinue")
         return self.tr("Show pro&blems") if _find_worst_part(state) else ""
 
     @Slot()
