@@ -26,7 +26,7 @@ from mydata_like.demo.fixtures import make_samples
 from mydata_like.gui.application import Program
 from mydata_like.gui.launch_options import LaunchOptions
 from mydata_like.gui.theme import colours
-from mydata_like.gui.theme_settings import speak
+from mydata_like.gui.theme_settings import set_language
 from tests.gui.scenes import Moment, Scene, Stage, list_scenes
 from tests.site import Site, open_site
 
@@ -49,7 +49,7 @@ def main(names: list[str]) -> int:
     """Take the screenshots and list them; return exit code 1 if one is too large."""
     app = QApplication(sys.argv[:1])
     app.setApplicationName("mydata-like")
-    speak(app, "en")
+    set_language(app, "en")
     scenes = [scene for scene in list_scenes() if not names or scene.name in names]
     FOLDER.mkdir(exist_ok=True)
     taken: list[Path] = []

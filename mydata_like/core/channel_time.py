@@ -10,7 +10,7 @@ class TimeByCause(NamedTuple):
     source: float = 0.0  # waiting for the local disk
     hash: float = 0.0  # computing checksums, and other work of the processor
     cipher: float = 0.0  # encrypting
-    line: float = 0.0  # waiting to write: for the network, or a server too busy to read
+    line: float = 0.0  # waiting to write: for the network, or an overloaded server
     channels: float = 0.0  # waiting for a round trip, which other channels could use
     server: float = 0.0  # waiting longer than that for the server to accept or acknowledge bytes
     bandwidth: float = 0.0  # delayed by the bandwidth limit

@@ -8,11 +8,11 @@ from typing import Final
 LIMITS: Final = {
     "source": "the disk of this computer",
     "processor": "the processors of this computer",
-    "line": "the network, or a server too busy to read",
-    "channels": "the long way to the server",
+    "line": "the network, or an overloaded server",
+    "channels": "the latency to the server",
     "server": "the server that stores the files",
-    "bandwidth": "the bandwidth that is set",
-    "API": "the server's answers to requests",
+    "bandwidth": "the configured bandwidth",
+    "API": "the server's responses to requests",
     "verification": "the server's verification",
 }
 

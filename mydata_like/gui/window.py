@@ -55,7 +55,7 @@ Index = QModelIndex | QPersistentModelIndex
 class Navigation(QListWidget):
     """One row per page, on the window's own background; only the chosen row is marked."""
 
-    def __init__(self, leaves: Iterable[PageSpec], parent: QWidget | None = None) -> None:
+    def __init__(self, specs: Iterable[PageSpec], parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setAccessibleName(self.tr("Pages"))
         self.setFrameShape(QFrame.Shape.NoFrame)
@@ -64,8 +64,8 @@ class Navigation(QListWidget):
         self.setItemDelegate(_Row(self))
         self.setIconSize(text_icon_size(self))
         self.setMouseTracking(True)
-        for leaf in leaves:
-            self.addItem(QListWidgetItem(icon(leaf.icon), leaf.title))
+        for spec in specs:
+            self.addItem(QListWidgetItem(icon(spec.icon), spec.title))
         self.setFixedWidth(self.sizeHintForColumn(0) + self.iconSize().width())
 
 
@@ -84,7 +84,7 @@ class _Row(QStyledItemDelegate):
         chosen = bool(option.state & QStyle.StateFlag.State_Selected)
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        self._paint_ground(painter, option, area)
+        self._paint_background(painter, option, area)
         side = option.decorationSize.width()
         area.adjust(gap, 0, -gap, 0)
         mode = QIcon.Mode.Selected if chosen else QIcon.Mode.Normal
@@ -96,7 +96,9 @@ class _Row(QStyledItemDelegate):
         painter.drawText(area, Qt.AlignmentFlag.AlignVCenter, option.text)
         painter.restore()
 
-    def _paint_ground(self, painter: QPainter, option: QStyleOptionViewItem, area: QRect) -> None:
+    def _paint_background(
+        self, painter: QPainter, option: QStyleOptionViewItem, area: QRect
+    ) -> None:
         """Mark the chosen row and the one below the mouse; a frame shows the keyboard focus."""
         role = QPalette.ColorRole
         flags = QStyle.StateFlag
@@ -107,14 +109,14 @@ class _Row(QStyledItemDelegate):
             painter.setBrush(option.palette.brush(role.Base))
         if option.state & flags.State_HasFocus:
             painter.setPen(option.palette.color(role.WindowText))
-        round_by = area.height() / 6
-        painter.drawRoundedRect(QRectF(area).adjusted(0.5, 0.5, -0.5, -0.5), round_by, round_by)
+        radius = area.height() / 6
+        painter.drawRoundedRect(QRectF(area).adjusted(0.5, 0.5, -0.5, -0.5), radius, radius)
 
 
 translate = QCoreApplication.translate
 
-# Codes for an address with no server, another server or one that cannot be used.
-_AWAY: Final = (
+# Problem codes of an address without a server, or with a server that cannot be used.
+_UNREACHABLE: Final = (
     "server.unreachable",
     "server.unavailable",
     "server.slow",
@@ -127,49 +129,49 @@ _AWAY: Final = (
     "server.tls",
     "server.proxy",
 )
-_AWAITED: Final = ("uploader.not-approved", "uploader.not-admitted")
+_NOT_APPROVED: Final = ("uploader.not-approved", "uploader.not-admitted")
 
 
 class ServerIndicator(Enum):
     """The last known state of the server."""
 
-    UNKNOWN = "unknown"  # nothing yet
-    ANSWERS = "answers"
-    AWAY = "away"
-    AWAITED = "awaited"  # it answers, and the approval is pending
+    UNKNOWN = "unknown"  # not contacted yet
+    REACHABLE = "reachable"
+    UNREACHABLE = "unreachable"
+    NOT_APPROVED = "not approved"  # reachable, and the approval is pending
 
 
-def follow(before: ServerIndicator, was: RunState, now: RunState) -> ServerIndicator:
-    """Return the state of the server after this change."""
+def next_indicator(before: ServerIndicator, was: RunState, now: RunState) -> ServerIndicator:
+    """Return the state of the server after a change of the run state."""
     if now.awaited is not None:
-        return ServerIndicator.AWAITED
+        return ServerIndicator.NOT_APPROVED
     problem = now.problem
     if was.ours and now.last is not None and now.last != was.last:  # a run has just ended
         problem = problem or now.last.problem
     if problem is not None:
-        return _judge(problem, before)
-    # A run starts once the server has answered; an approval no longer pending was given.
-    answered = now.phase is Phase.RUNNING or before is ServerIndicator.AWAITED
-    return ServerIndicator.ANSWERS if answered else before
+        return _classify(problem, before)
+    # A run starts after a response of the server; an approval no longer pending was granted.
+    reachable = now.phase is Phase.RUNNING or before is ServerIndicator.NOT_APPROVED
+    return ServerIndicator.REACHABLE if reachable else before
 
 
-def _judge(problem: Problem, before: ServerIndicator) -> ServerIndicator:
-    """Return what a problem says about the server; most problems say nothing."""
-    if problem.code in _AWAITED:
-        return ServerIndicator.AWAITED
-    if problem.code in _AWAY:
-        return ServerIndicator.AWAY
-    return ServerIndicator.ANSWERS if problem.code.startswith("server.") else before
+def _classify(problem: Problem, before: ServerIndicator) -> ServerIndicator:
+    """Return the state that a problem implies; most problems leave it unchanged."""
+    if problem.code in _NOT_APPROVED:
+        return ServerIndicator.NOT_APPROVED
+    if problem.code in _UNREACHABLE:
+        return ServerIndicator.UNREACHABLE
+    return ServerIndicator.REACHABLE if problem.code.startswith("server.") else before
 
 
-def mark_of_contact(contact: ServerIndicator) -> RowIcon:
+def indicator_mark(indicator: ServerIndicator) -> RowIcon:
     """Return the indicator's text, icon and colour."""
-    match contact:
-        case ServerIndicator.ANSWERS:
+    match indicator:
+        case ServerIndicator.REACHABLE:
             return RowIcon(translate("contact", "Server reachable"), "check", "good")
-        case ServerIndicator.AWAY:
+        case ServerIndicator.UNREACHABLE:
             return RowIcon(translate("contact", "Server not reachable"), "error", "problem")
-        case ServerIndicator.AWAITED:
+        case ServerIndicator.NOT_APPROVED:
             return RowIcon(translate("contact", "Waiting for approval"), "waiting", "waiting")
         case ServerIndicator.UNKNOWN:
             return RowIcon(translate("contact", "Server not contacted yet"), "server", "skipped")
@@ -182,47 +184,47 @@ class ServerIndicatorLabel(QWidget):
         super().__init__(parent)
         self._controller = controller
         self._state = RunState()
-        self._shape = IconLabel(1.0, self)
-        self._word = PlainLabel("", self)
+        self._icon = IconLabel(1.0, self)
+        self._label = PlainLabel("", self)
         self._address = ""
-        self._shape.setAccessibleName(self.tr("Server"))
+        self._icon.setAccessibleName(self.tr("Server"))
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self._shape, 0, Qt.AlignmentFlag.AlignVCenter)
-        layout.addWidget(self._word)
-        self.contact = ServerIndicator.UNKNOWN
-        controller.run_changed.connect(self._follow)
-        controller.settings_changed.connect(self._follow_settings)
-        self._follow(controller.state)
-        self._follow_settings()
+        layout.addWidget(self._icon, 0, Qt.AlignmentFlag.AlignVCenter)
+        layout.addWidget(self._label)
+        self.indicator = ServerIndicator.UNKNOWN
+        controller.run_changed.connect(self._on_run_changed)
+        controller.settings_changed.connect(self._on_settings_changed)
+        self._on_run_changed(controller.state)
+        self._on_settings_changed()
 
     @property
-    def said(self) -> str:
-        """The word that is shown."""
-        return self._word.text()
+    def text(self) -> str:
+        """The displayed text."""
+        return self._label.text()
 
     @Slot(object)
-    def _follow(self, state: RunState) -> None:
-        self.contact = follow(self.contact, self._state, state)
+    def _on_run_changed(self, state: RunState) -> None:
+        self.indicator = next_indicator(self.indicator, self._state, state)
         self._state = state
         self._show()
 
     @Slot()
-    def _follow_settings(self) -> None:
+    def _on_settings_changed(self) -> None:
         address = texts.plain(self._controller.settings.server.url)
-        if address != self._address:  # nothing is known about another server
-            self._address, self.contact = address, ServerIndicator.UNKNOWN
+        if address != self._address:  # another server has not been contacted yet
+            self._address, self.indicator = address, ServerIndicator.UNKNOWN
         self.setToolTip(texts.tip(address))
         self.setVisible(bool(address))
         self._show()
 
     def _show(self) -> None:
-        mark = mark_of_contact(self.contact)
-        self._word.setText(mark.word)
-        self._shape.show_icon(mark.icon)
+        mark = indicator_mark(self.indicator)
+        self._label.setText(mark.word)
+        self._icon.show_icon(mark.icon)
 
 
-FIRST_SIZE = QSize(1100, 720)
+DEFAULT_SIZE = QSize(1100, 720)
 PAGE = "window/page"  # the key of the last page in the window state
 
 
@@ -240,13 +242,13 @@ class MainWindow(QMainWindow):
     def __init__(self, desk: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._desk = desk
-        self._leaves = list_pages()
+        self._specs = list_pages()
         self._pages: dict[str, Page] = {}
         self.setWindowTitle("mydata-like")
-        self._navigation = Navigation(self._leaves, self)
+        self._navigation = Navigation(self._specs, self)
         self._stack = QStackedWidget(self)
         self._search = PathLineEdit(self)
-        self._seek = QAction(self.tr("Find a file or folder"), self)
+        self._find = QAction(self.tr("Find a file or folder"), self)
         # Its menu could only hide the tool bar, with no way to show it again.
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.NoContextMenu)
         self._make_actions()
@@ -259,35 +261,35 @@ class MainWindow(QMainWindow):
 
     @property
     def page(self) -> Page | None:
-        """The page that is shown."""
+        """The current page."""
         page = self._stack.currentWidget()
         return page if isinstance(page, Page) else None
 
     def find_page(self, name: str) -> Page:
         """Return a page by name, created on first use."""
         if name not in self._pages:
-            leaf = next(leaf for leaf in self._leaves if leaf.name == name)
-            page = leaf.make(self._desk, self._stack)
+            spec = next(spec for spec in self._specs if spec.name == name)
+            page = spec.make(self._desk, self._stack)
             page.wanted.connect(self.show_page)
             self._pages[name] = page
             self._stack.addWidget(page)
         return self._pages[name]
 
     @Slot(object)
-    def show_page(self, wish: NavigationRequest) -> None:
+    def show_page(self, request: NavigationRequest) -> None:
         """Show a page, with the requested content."""
-        if wish.page in ("settings", "set-up", "demo"):
-            self._show_dialog(wish)
+        if request.page in ("settings", "set-up", "demo"):
+            self._show_dialog(request)
             return
-        names = [leaf.name for leaf in self._leaves]
-        self._navigation.setCurrentRow(names.index(wish.page))
-        if wish.what:
-            self.find_page(wish.page).look_for(wish.what)
+        names = [spec.name for spec in self._specs]
+        self._navigation.setCurrentRow(names.index(request.page))
+        if request.what:
+            self.find_page(request.page).look_for(request.what)
 
-    def _show_dialog(self, wish: NavigationRequest) -> None:
-        if wish.page == "settings":
-            self.settings_wanted.emit(wish.what)
-        elif wish.page == "demo":
+    def _show_dialog(self, request: NavigationRequest) -> None:
+        if request.page == "settings":
+            self.settings_wanted.emit(request.what)
+        elif request.page == "demo":
             self.demo_wanted.emit()
         else:
             self.set_up_wanted.emit()
@@ -301,7 +303,7 @@ class MainWindow(QMainWindow):
         self.activateWindow()
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        self._remember()
+        self._save_geometry()
         self.closing.emit(event)
 
     def _make_actions(self) -> None:
@@ -322,15 +324,15 @@ class MainWindow(QMainWindow):
         self._settings.setShortcut(QKeySequence(Qt.Modifier.CTRL | Qt.Key.Key_Comma))
         self._help = QAction(icon("help"), self.tr("&Help"), self)
         self._help.setShortcut(QKeySequence.StandardKey.HelpContents)
-        self._seek.setShortcut(QKeySequence(Qt.Modifier.CTRL | Qt.Modifier.SHIFT | Qt.Key.Key_F))
-        self.addAction(self._seek)
+        self._find.setShortcut(QKeySequence(Qt.Modifier.CTRL | Qt.Modifier.SHIFT | Qt.Key.Key_F))
+        self.addAction(self._find)
 
-        for number, leaf in enumerate(self._leaves, 1):
-            turn = QAction(leaf.title, self)
-            turn.setShortcut(QKeySequence(Qt.Modifier.CTRL | Qt.Key(Qt.Key.Key_0 + number)))
-            turn.setData(number - 1)
-            turn.triggered.connect(self._turn_by_key)
-            self._navigation.addAction(turn)
+        for number, spec in enumerate(self._specs, 1):
+            shortcut = QAction(spec.title, self)
+            shortcut.setShortcut(QKeySequence(Qt.Modifier.CTRL | Qt.Key(Qt.Key.Key_0 + number)))
+            shortcut.setData(number - 1)
+            shortcut.triggered.connect(self._show_page_by_key)
+            self._navigation.addAction(shortcut)
 
     def list_actions(self) -> list[QAction]:
         """Return all actions with a keyboard shortcut."""
@@ -350,19 +352,19 @@ class MainWindow(QMainWindow):
         bar.addWidget(space)
         self._search.setPlaceholderText(self.tr("Where is…"))
         self._search.setAccessibleName(self.tr("Find a file or folder"))
-        key = self._seek.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
-        self._search.setToolTip(f"{self._seek.text()} ({key})")
+        key = self._find.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
+        self._search.setToolTip(f"{self._find.text()} ({key})")
         self._search.setClearButtonEnabled(True)
         self._search.setMaximumWidth(self.fontMetrics().averageCharWidth() * 32)
         bar.addWidget(self._search)
         self.addToolBar(bar)
 
     def _make_status_line(self) -> None:
-        self._said = ElidedLabel("", self)
+        self._sentence = ElidedLabel("", self)
         self._speed = PlainLabel("", self)
         self._next = PlainLabel("", self)
         self._server = ServerIndicatorLabel(self._desk.controller, self)
-        self.statusBar().addWidget(self._said, 1)
+        self.statusBar().addWidget(self._sentence, 1)
         for part in (self._speed, self._next, self._server):
             self.statusBar().addPermanentWidget(part)
 
@@ -383,50 +385,50 @@ class MainWindow(QMainWindow):
         self._stop.triggered.connect(controller.stop)
         self._dry_run.triggered.connect(self.dry_run_wanted)
         self._add.triggered.connect(self.folders_wanted)
-        self._settings.triggered.connect(self._want_settings)
+        self._settings.triggered.connect(self._request_settings)
         self._help.triggered.connect(self.help_wanted)
-        self._search.returnPressed.connect(self._look_for)
-        self._seek.triggered.connect(self._go_to_search)
-        self._navigation.currentRowChanged.connect(self._turn_to)
+        self._search.returnPressed.connect(self._run_search)
+        self._find.triggered.connect(self._focus_search)
+        self._navigation.currentRowChanged.connect(self._show_row)
         controller.run_changed.connect(self._show_state)
 
     def _restore(self) -> None:
         geometry = self._desk.memory.value("window/geometry")
         if not isinstance(geometry, QByteArray) or not self.restoreGeometry(geometry):
-            self.resize(FIRST_SIZE)
-        names = [leaf.name for leaf in self._leaves]
+            self.resize(DEFAULT_SIZE)
+        names = [spec.name for spec in self._specs]
         last = self._desk.memory.value(PAGE)
         self._navigation.setCurrentRow(names.index(last) if last in names else 0)
 
-    def _remember(self) -> None:
+    def _save_geometry(self) -> None:
         self._desk.memory.setValue("window/geometry", self.saveGeometry())
 
     @Slot(int)
-    def _turn_to(self, row: int) -> None:
-        before, page = self.page, self.find_page(self._leaves[row].name)
+    def _show_row(self, row: int) -> None:
+        before, page = self.page, self.find_page(self._specs[row].name)
         if before is not None and before is not page:
             before.hide_page()
         self._stack.setCurrentWidget(page)
-        self._desk.memory.setValue(PAGE, self._leaves[row].name)
+        self._desk.memory.setValue(PAGE, self._specs[row].name)
         page.show_page()
 
     @Slot()
-    def _turn_by_key(self) -> None:
+    def _show_page_by_key(self) -> None:
         action = self.sender()
         if isinstance(action, QAction):
             self._navigation.setCurrentRow(action.data())
 
     @Slot()
-    def _want_settings(self) -> None:
+    def _request_settings(self) -> None:
         self.settings_wanted.emit("")
 
     @Slot()
-    def _go_to_search(self) -> None:
+    def _focus_search(self) -> None:
         self._search.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self._search.selectAll()
 
     @Slot()
-    def _look_for(self) -> None:
+    def _run_search(self) -> None:
         self.show_page(NavigationRequest("where", self._search.text()))
 
     @Slot(object)
@@ -438,12 +440,12 @@ class MainWindow(QMainWindow):
         self._stop.setEnabled(state.phase in (Phase.STARTING, Phase.RUNNING, Phase.PAUSED))
         self._dry_run.setEnabled(state.phase not in (Phase.LOADING, Phase.UNSET))
         self._add.setEnabled(state.phase not in (Phase.LOADING, Phase.UNSET))
-        self._said.set_full_text(overview_sentence(state))
+        self._sentence.set_full_text(overview_sentence(state))
         busy = state.at_work and state.sums.byte_rate > 0
         self._speed.setText(texts.rate(state.sums.byte_rate) if busy else "")
-        self._next.setText(self._tell_next(state))
+        self._next.setText(self._describe_next(state))
 
-    def _tell_next(self, state: RunState) -> str:
+    def _describe_next(self, state: RunState) -> str:
         if state.at_work or state.next_start is None:
             return ""
         return self.tr("Next run %1").replace("%1", texts.moment(state.next_start))

@@ -68,12 +68,12 @@ def _window() -> str:
 
     from mydata_like.gui.application import Program
     from mydata_like.gui.launch_options import LaunchOptions
-    from mydata_like.gui.theme_settings import dress
+    from mydata_like.gui.theme_settings import apply_saved_appearance
     from mydata_like.gui.window_state import WindowState
 
     application = QApplication(sys.argv[:1])
     application.setApplicationName("mydata-like")
-    dress(application, WindowState())
+    apply_saved_appearance(application, WindowState())
     home = Path(os.environ[HOME])
     program = Program(LaunchOptions(home / "settings.toml", home / "settings.toml", home, home))
     program.window.show()

@@ -2673,10 +2673,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <source>The oldest of them is from %1.</source>
         <translation>Die älteste davon ist von %1.</translation>
     </message>
-    <message>
-        <source>&amp;Continue</source>
-        <translation>&amp;Fortfahren</translation>
-    </message>
     <message numerus="yes">
         <source>%Ln other file(s) are safe there.</source>
         <translation>
@@ -2690,6 +2686,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
             <numerusform>%Ln Datei wurde absichtlich ausgelassen.</numerusform>
             <numerusform>%Ln Dateien wurden absichtlich ausgelassen.</numerusform>
         </translation>
+    </message>
+    <message>
+        <source>Co&amp;ntinue</source>
+        <translation>&amp;Fortsetzen</translation>
     </message>
     <message>
         <source>Show pro&amp;blems</source>
@@ -2900,24 +2900,8 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>die Prozessoren dieses Computers</translation>
     </message>
     <message>
-        <source>the network, or a server too busy to read</source>
-        <translation>das Netz oder ein überlasteter Server</translation>
-    </message>
-    <message>
-        <source>the long way to the server</source>
-        <translation>der weite Weg zum Server</translation>
-    </message>
-    <message>
         <source>the server that stores the files</source>
         <translation>der Server, der die Dateien speichert</translation>
-    </message>
-    <message>
-        <source>the bandwidth that is set</source>
-        <translation>die eingestellte Bandbreite</translation>
-    </message>
-    <message>
-        <source>the server&apos;s answers to requests</source>
-        <translation>die Antworten des Servers auf Anfragen</translation>
     </message>
     <message>
         <source>the server&apos;s verification</source>
@@ -2950,6 +2934,22 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>network or server</source>
         <translation>Netz oder Server</translation>
+    </message>
+    <message>
+        <source>the network, or an overloaded server</source>
+        <translation>das Netz oder ein überlasteter Server</translation>
+    </message>
+    <message>
+        <source>the latency to the server</source>
+        <translation>die Latenz zum Server</translation>
+    </message>
+    <message>
+        <source>the configured bandwidth</source>
+        <translation>die eingestellte Bandbreite</translation>
+    </message>
+    <message>
+        <source>the server&apos;s responses to requests</source>
+        <translation>die Antworten des Servers auf Anfragen</translation>
     </message>
     <message>
         <source>verification</source>

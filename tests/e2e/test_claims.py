@@ -177,7 +177,7 @@ def a_look(**pages):
         a_look(
             transfers=a_page(name="Files", rows=[a_row(Name="lost", Folder="a/x", State="Sent")])
         ),
-        a_look(where={"/data/a/x/lost": a_page("It was safe when the server was last asked")}),
+        a_look(where={"/data/a/x/lost": a_page("It was safe when the server was last checked")}),
     ],
     ids=[
         "the sentence",

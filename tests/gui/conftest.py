@@ -14,7 +14,7 @@ from mydata_like.app.settings_service import save_settings
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.controller import WindowController
 from mydata_like.gui.tasks import Tasks
-from mydata_like.gui.theme_settings import speak
+from mydata_like.gui.theme_settings import set_language
 from mydata_like.gui.window_state import WindowState
 from tests.gui.ledgers import WrittenLedger
 from tests.gui.xvfb import open_screen
@@ -116,7 +116,7 @@ def full():
 def spoken(qapp):
     """Return a function that sets the language; the translators are removed after the test."""
     before = QLocale()
-    yield lambda language: speak(qapp, language)
+    yield lambda language: set_language(qapp, language)
     for translator in qapp.findChildren(QTranslator):
         qapp.removeTranslator(translator)
         translator.deleteLater()

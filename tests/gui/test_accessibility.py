@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.theme import colours
-from mydata_like.gui.theme_settings import speak
+from mydata_like.gui.theme_settings import set_language
 from mydata_like.gui.window import MainWindow
 from tests.gui import audit
 from tests.gui.poses import move, pose
@@ -109,7 +109,7 @@ def test_no_text_is_clipped_at_twice_its_size(look, qapp):
 
 
 def test_german_has_room_and_a_key_for_everything_and_so_has_the_longest_language(look, qapp):
-    speak(qapp, "de")
+    set_language(qapp, "de")
     assert look([audit.find_clipped, audit.find_clashes], SMALL) == {}
     qapp.installTranslator(PseudoTranslator(qapp))
     assert look([audit.find_clipped], SMALL) == {}

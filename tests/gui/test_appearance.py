@@ -6,7 +6,7 @@ from PySide6.QtCore import QLocale, QTranslator
 from mydata_like.app.settings_service import save_settings
 from mydata_like.gui.theme import colours
 from mydata_like.gui.theme.colours import DARK, LIGHT
-from mydata_like.gui.theme_settings import ThemeSettings, dress
+from mydata_like.gui.theme_settings import ThemeSettings, apply_saved_appearance
 from mydata_like.gui.window_state import WindowState
 
 
@@ -42,7 +42,7 @@ def test_the_next_start_has_the_colours_and_the_language_from_the_beginning(
     ThemeSettings(desk.controller, desk.memory, desk.controller)
     qtbot.waitUntil(lambda: colours.current_shades() == DARK)
     colours.apply(qapp, "light")
-    dress(qapp, WindowState())
+    apply_saved_appearance(qapp, WindowState())
     assert colours.current_shades() == DARK
     assert QLocale().language() == QLocale.Language.German
     assert not qapp.windowIcon().isNull()
@@ -52,5 +52,5 @@ def test_what_is_remembered_wrongly_counts_as_nothing(qapp):
     memory = WindowState()
     memory.setValue("look/theme", "purple")
     memory.setValue("look/language", 7)
-    dress(qapp, memory)
+    apply_saved_appearance(qapp, memory)
     assert colours.current_shades() in (LIGHT, DARK)

@@ -105,7 +105,7 @@ def test_a_paused_run_goes_on_and_a_stopped_one_is_carried_on(use, site):
         person.presses("F5")
         person.waits_for("Sending")
         person.presses("ctrl+p")
-        person.waits_for("Go on")
+        person.waits_for("Continue")
         person.presses("ctrl+r")
         person.waits_for("Sending")
         person.presses("ctrl+period")
@@ -129,7 +129,7 @@ def test_an_engine_that_dies_is_reported_and_the_run_goes_on(use, site):
         engine.send_signal(signal.SIGKILL)
         person.waits_for("The engine ended unexpectedly")
         save_settings(site.config, QUICK | {"limits.bandwidth": 0})
-        person.presses("alt+g")
+        person.presses("alt+n")
         person.waits_for(SAFE)
 
     assert site.find_wrongs() == []

@@ -3,8 +3,8 @@
 import pytest
 
 from mydata_like.gui.overview.charts import (
-    MOST_BANDS,
-    SHORTEST,
+    MAX_BANDS,
+    MIN_SPAN,
     ThroughputChart,
     choose_step,
     stack_samples,
@@ -22,15 +22,15 @@ def test_layers_are_sums_of_the_channels_below():
 
     assert stack.ages == [1.0, 0.0]
     assert stack.layers == [[2.0, 0.0], [5.0, 4.0]]
-    assert stack.span == SHORTEST
+    assert stack.span == MIN_SPAN
 
 
 def test_further_channels_share_the_last_band():
-    channels = MOST_BANDS + 3
+    channels = MAX_BANDS + 3
 
     stack = stack_samples([ChannelRates(0.0, dict.fromkeys(range(channels), MB))])
 
-    assert len(stack.layers) == MOST_BANDS
+    assert len(stack.layers) == MAX_BANDS
     assert stack.layers[-1] == [channels]
 
 

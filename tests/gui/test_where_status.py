@@ -147,7 +147,7 @@ def test_what_was_found_and_not_sent_is_found_by_its_name(seen):
     seen.record_outcome(file)
 
     told = seen.ask("new.ti")
-    assert "No run has come across" not in told
+    assert "No run has found" not in told
     assert "No: it is not on the server" in told
     assert "It was found and is not sent yet." in told
     assert "1 found, not sent yet (5 bytes)" in seen.ask(seen.data / "alice")

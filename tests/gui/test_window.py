@@ -12,7 +12,7 @@ from mydata_like.app.settings_service import save_settings
 from mydata_like.core.errors import Problem
 from mydata_like.engine.progress import NO_PROGRESS
 from mydata_like.gui.run_state import PastRunState, Phase, RunState
-from mydata_like.gui.window import MainWindow, ServerIndicator, ServerIndicatorLabel, follow
+from mydata_like.gui.window import MainWindow, ServerIndicator, ServerIndicatorLabel, next_indicator
 
 AWAY = Problem("server.unreachable", "It does not answer.", "Wait.")
 REFUSED = Problem("server.forbidden", "It refuses.", "Ask.")
@@ -40,19 +40,22 @@ def window(qtbot, still_desk):
     [
         ([IDLE], ServerIndicator.UNKNOWN),
         ([ended(AWAY)], ServerIndicator.UNKNOWN),
-        ([RUNNING], ServerIndicator.ANSWERS),
-        ([RUNNING, ended()], ServerIndicator.ANSWERS),
-        ([RUNNING, replace(PAUSED, problem=AWAY)], ServerIndicator.AWAY),
-        ([RUNNING, replace(PAUSED, problem=AWAY), RUNNING], ServerIndicator.ANSWERS),
-        ([replace(PAUSED, problem=AWAY), replace(PAUSED, problem=BY_PERSON)], ServerIndicator.AWAY),
-        ([replace(PAUSED, problem=UNAPPROVED)], ServerIndicator.AWAITED),
-        ([replace(IDLE, awaited=UNAPPROVED)], ServerIndicator.AWAITED),
-        ([replace(IDLE, awaited=UNAPPROVED), IDLE], ServerIndicator.ANSWERS),
-        ([ended(), RUNNING, ended(AWAY, 1)], ServerIndicator.AWAY),
-        ([RUNNING, ended(REFUSED)], ServerIndicator.ANSWERS),
+        ([RUNNING], ServerIndicator.REACHABLE),
+        ([RUNNING, ended()], ServerIndicator.REACHABLE),
+        ([RUNNING, replace(PAUSED, problem=AWAY)], ServerIndicator.UNREACHABLE),
+        ([RUNNING, replace(PAUSED, problem=AWAY), RUNNING], ServerIndicator.REACHABLE),
+        (
+            [replace(PAUSED, problem=AWAY), replace(PAUSED, problem=BY_PERSON)],
+            ServerIndicator.UNREACHABLE,
+        ),
+        ([replace(PAUSED, problem=UNAPPROVED)], ServerIndicator.NOT_APPROVED),
+        ([replace(IDLE, awaited=UNAPPROVED)], ServerIndicator.NOT_APPROVED),
+        ([replace(IDLE, awaited=UNAPPROVED), IDLE], ServerIndicator.REACHABLE),
+        ([ended(), RUNNING, ended(AWAY, 1)], ServerIndicator.UNREACHABLE),
+        ([RUNNING, ended(REFUSED)], ServerIndicator.REACHABLE),
         (
             [replace(RUNNING, phase=Phase.STARTING), replace(IDLE, problem=AWAY)],
-            ServerIndicator.AWAY,
+            ServerIndicator.UNREACHABLE,
         ),
     ],
     ids=[
@@ -75,7 +78,7 @@ def test_a_run_reports_what_is_known_of_the_server(states, expected):
     known, was = ServerIndicator.UNKNOWN, RunState()
 
     for state in states:
-        known, was = follow(known, was, state), state
+        known, was = next_indicator(known, was, state), state
 
     assert known is expected
 
@@ -85,9 +88,9 @@ def test_the_status_line_shows_state_speed_time_left_and_the_server(window, stil
 
     still_desk.controller.run_changed.emit(replace(RUNNING, sums=sums))
 
-    assert window._said.full_text == "Sending 12 file(s), 4 min left"
+    assert window._sentence.full_text == "Sending 12 file(s), 4 min left"
     assert window._speed.text() == "2.5 MB/s"
-    assert window.findChild(ServerIndicatorLabel).said == "Server reachable"
+    assert window.findChild(ServerIndicatorLabel).text == "Server reachable"
 
 
 def test_when_idle_the_status_line_shows_the_next_run_and_no_speed(window, still_desk):
@@ -97,7 +100,7 @@ def test_when_idle_the_status_line_shows_the_next_run_and_no_speed(window, still
 
     assert window._next.text().startswith("Next run ")
     assert window._speed.text() == ""
-    assert window.findChild(ServerIndicatorLabel).said == "Server not contacted yet"
+    assert window.findChild(ServerIndicatorLabel).text == "Server not contacted yet"
 
 
 def test_of_another_server_nothing_is_known_yet(desk, site, qtbot):
@@ -105,14 +108,14 @@ def test_of_another_server_nothing_is_known_yet(desk, site, qtbot):
     qtbot.addWidget(window)
     sign = window.findChild(ServerIndicatorLabel)
     desk.controller.run_changed.emit(RUNNING)
-    assert sign.contact is ServerIndicator.ANSWERS
+    assert sign.indicator is ServerIndicator.REACHABLE
     assert desk.controller.settings.server.url in sign.toolTip()
     save_settings(site.config, {"server.url": "https://other.example"})
 
     with qtbot.waitSignal(desk.controller.settings_changed):
         desk.controller.reload_settings()
 
-    assert sign.contact is ServerIndicator.UNKNOWN
+    assert sign.indicator is ServerIndicator.UNKNOWN
     assert "https://other.example" in sign.toolTip()
 
 
@@ -120,12 +123,12 @@ def test_after_a_run_the_server_is_known_to_answer(desk, qtbot):
     window = MainWindow(desk)
     qtbot.addWidget(window)
     sign = window.findChild(ServerIndicatorLabel)
-    assert sign.said == "Server not contacted yet"
+    assert sign.text == "Server not contacted yet"
 
     desk.controller.start()
 
     qtbot.waitUntil(lambda: bool(desk.controller.state.last))
-    assert sign.said == "Server reachable"
+    assert sign.text == "Server reachable"
 
 
 def test_a_key_leads_to_the_search_field_and_its_tool_tip_names_it(window, qtbot):

@@ -1,1 +1,1 @@
-"""The first page, part by part."""
+"""The Overview page and its parts."""

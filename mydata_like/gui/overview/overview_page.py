@@ -63,9 +63,8 @@ class EmptyState(QWidget):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        if (
-            not self._was_shown
-        ):  # only once, to keep the focus of a user who changes pages by keyboard
+        # Only once, to keep the focus of a user who changes pages by keyboard.
+        if not self._was_shown:
             self._was_shown = True
             self._begin.setFocus()
 
@@ -345,7 +344,7 @@ class _OverviewContent(QWidget):
     def _action_text(self, state: RunState) -> str:
         """Return the text of the button; empty if there is nothing to do."""
         if state.phase in (Phase.BROKEN, Phase.PAUSED):
-            return self.tr("&Continue")
+            return self.tr("Co&ntinue")
         return self.tr("Show pro&blems") if _find_worst_part(state) else ""
 
     @Slot()

@@ -45,9 +45,8 @@ class FoldersPage(Page):
         self._controller = desk.controller
         self._active = self._stale = self._loading = False
         self._started_at = 0.0
-        self._expanded = (
-            False  # owners are expanded once, so a branch that the user closes stays closed
-        )
+        # Owners are expanded once, so a branch that the user closes stays closed.
+        self._expanded = False
         self._model = FolderTree(self)
         self._tree = QTreeView(self)
         self._message = PlainLabel("", self)
@@ -59,10 +58,8 @@ class FoldersPage(Page):
         self._only = QAction(icon("start"), self.tr("Only this one now"), self)
         self._leave = QAction(icon("cancel"), self.tr("Leave for next run"), self)
         self._send_again = QAction(icon("retry"), self.tr("Send after all"), self)
-        self._queue_actions = (
-            self._leave,
-            self._send_again,
-        )  # for files queued in a run of this window
+        # For files queued in a run of this window.
+        self._queue_actions = (self._leave, self._send_again)
         self._view_actions = (self._files, self._open, self._web, self._copy)
         self._actions = (self._only, *self._queue_actions, *self._view_actions)
         self._timer = QTimer(self, singleShot=True, interval=REFRESH_AFTER)

@@ -1,1 +1,1 @@
-"""Tables of any length over the ledger, which another process writes meanwhile."""
+"""Tables of any length over the ledger, to which another process may write."""

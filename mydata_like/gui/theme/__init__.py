@@ -1,1 +1,1 @@
-"""How the window looks: colours, icons, words, languages."""
+"""The appearance of the window: colours, icons, texts and common widgets."""

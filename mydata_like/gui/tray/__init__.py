@@ -1,1 +1,1 @@
-"""What there is besides the window: the tray, messages, the one instance, the end."""
+"""The tray icon, notifications, the single instance, shutdown and crash handling."""

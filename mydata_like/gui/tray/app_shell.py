@@ -95,7 +95,7 @@ class ShutdownController(QObject):
 
     @Slot(object)
     def _close(self, event: QCloseEvent) -> None:
-        """Hide, minimize or quit, as the settings say, when the user closes the window."""
+        """Hide, minimize or quit, depending on the settings, when the user closes the window."""
         if self._quitting:
             return
         event.ignore()

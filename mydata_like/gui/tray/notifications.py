@@ -166,7 +166,7 @@ class Banner(QToolBar):
         self._lay_out()
         window.addToolBarBreak()
         window.addToolBar(self)
-        self._more.clicked.connect(self._follow)
+        self._more.clicked.connect(self._open_page)
         self._close.clicked.connect(self.hide)
         self.hide()
 
@@ -198,6 +198,6 @@ class Banner(QToolBar):
         self.addWidget(strip)
 
     @Slot()
-    def _follow(self) -> None:
+    def _open_page(self) -> None:
         self.hide()
         self.page_wanted.emit(self._page)

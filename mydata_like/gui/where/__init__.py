@@ -1,1 +1,1 @@
-"""Where local files are, what became of them, and whether they may be deleted."""
+"""The status of local files, and which of them may be deleted."""

@@ -226,7 +226,7 @@ class FreeDialog(QDialog):
 
     @Slot()
     def _start_deleting(self) -> None:
-        """Delete the listed files. This cannot be undone; the text above the button says so."""
+        """Delete the listed files. This cannot be undone, as the text above the button states."""
         self._progress, self._total = CleanupProgress(), len(self._results.freed)
         self._deleting = True
         self._delete.hide()

@@ -137,15 +137,15 @@ def _format_moment(seconds: int | None) -> str:
 def judge_deletion(status: PathStatus) -> StatusText:
     """Return whether a file or folder may be deleted, from local data alone; never a yes."""
     if isinstance(status, FolderStatus):
-        return _judge_unknown(status) if status.unknown else _judge_folder(status)
+        return _describe_unknown(status) if status.unknown else _describe_folder(status)
     if status.safety is FileSafety.UNKNOWN:
-        return _judge_unknown(status)
+        return _describe_unknown(status)
     if status.safety in (FileSafety.GONE, FileSafety.GONE_VERIFIED):
-        return _judge_gone(status)
-    return _judge_file(status)
+        return _describe_gone(status)
+    return _describe_file(status)
 
 
-def _judge_unknown(status: PathStatus) -> StatusText:
+def _describe_unknown(status: PathStatus) -> StatusText:
     reasons = {
         UnknownReason.OUTSIDE: translate(
             "where", "It is not in the data folder, and was never added in this window."
@@ -163,7 +163,7 @@ def _judge_unknown(status: PathStatus) -> StatusText:
     return StatusText("problem", "error", headline, reasons[status.unknown or UnknownReason.UNSEEN])
 
 
-def _judge_gone(status: FileStatus) -> StatusText:
+def _describe_gone(status: FileStatus) -> StatusText:
     headline = translate("where", "It is no longer on this computer")
     if status.safety is FileSafety.GONE_VERIFIED:
         reason = translate("where", "The server had a verified copy when it was last checked.")
@@ -172,7 +172,7 @@ def _judge_gone(status: FileStatus) -> StatusText:
     return StatusText("problem", "warning", headline, _outcome_text(status) or reason)
 
 
-def _judge_file(status: FileStatus) -> StatusText:
+def _describe_file(status: FileStatus) -> StatusText:
     safety = status.safety
     if safety is FileSafety.VERIFIED:
         headline = translate("where", "It was safe when the server was last checked")
@@ -204,7 +204,7 @@ def _outcome_text(status: PathStatus) -> str:
     return _problem_text(status.outcome) if status.outcome else ""
 
 
-def _judge_folder(status: FolderStatus) -> StatusText:
+def _describe_folder(status: FolderStatus) -> StatusText:
     left = status.known.files - status.verified.files
     if left:
         headline = translate("where", "No: %Ln file(s) in it are not safe yet", None, left)
