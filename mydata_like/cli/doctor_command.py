@@ -131,7 +131,7 @@ def _carry_out(asked: SpeedTestArguments) -> None:
     loaded = load_trusting(order.config, asked.assignments, asked.host_keys)
     settings, cancel = loaded.settings, CancelFlag()
     if asked.attended:
-        follow_standard_input(lambda _: None, partial(cancel.set, "Nobody attends any more"))
+        follow_standard_input(lambda _: None, partial(cancel.set, "standard input was closed"))
     with (
         open_log(settings, order.config) as redaction,
         stopped_by_signals(cancel),

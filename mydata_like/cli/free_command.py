@@ -89,7 +89,7 @@ def free(  # noqa: PLR0913 - each is an option of its own
     Every deletion is noted in freed.jsonl, in the folder of the program's state.
     """
     if as_json and not (dry_run or yes):
-        raise typer.BadParameter("--json needs --dry-run or --yes: nobody can be asked.")
+        raise typer.BadParameter("--json needs --dry-run or --yes.")
     shape = Shape.JSON if as_json else Shape.TEXT
     cancel = CancelFlag()
     try:

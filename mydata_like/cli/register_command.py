@@ -153,7 +153,7 @@ def _renew_identity(asked: RegisterArguments, shape: Shape, *, sure: bool) -> No
     settings = load_settings(asked.config, asked.assignments).settings
     if not sure:
         if shape is not Shape.TEXT or not sys.stdin.isatty():
-            raise typer.BadParameter("--new-identity needs --yes where nobody can be asked.")
+            raise typer.BadParameter("--new-identity needs --yes without a terminal.")
         print_lines(
             [
                 "This installation becomes a new uploader: it has to be approved again before",

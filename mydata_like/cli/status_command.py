@@ -26,7 +26,7 @@ from mydata_like.core.errors import UploaderError
 from mydata_like.core.formatting import LIMITS, format_duration, format_size
 from mydata_like.hostos.clock import SystemClock
 
-OVERDUE = 120.0  # seconds after the last sign of life, of which there are two a minute
+OVERDUE = 120.0  # seconds after the last heartbeat; the watch writes two a minute
 
 
 def status(
@@ -57,23 +57,25 @@ def status(
         lines.append(found.awaited.problem.hint)
     if found.heartbeat:
         lines.append(_describe_watch(found.heartbeat, SystemClock().now()))
-    lines.append("A run is at work." if found.running else "No run is at work.")
+    lines.append("A run is in progress." if found.running else "No run is in progress.")
     lines.extend(describe_safety(found))
     print_lines([*lines, *map(describe_decision, found.set_by_server), *_describe_runs(found)])
 
 
 def _describe_watch(beat: Heartbeat, now: datetime) -> str:
-    """Return how the `watch` does that runs without a window."""
+    """Return the state of the `watch`, which runs without a window."""
     ago = (now - beat.at).total_seconds()
     if beat.state == "stopped":
         return f"The watch was stopped at {_local(beat.at)}."
     if ago > OVERDUE:
         return (
-            f"The watch gave its last sign of life {format_duration(ago)} ago, at "
-            f"{_local(beat.at)}: it does not run any more, or the computer slept."
+            f"The watch last reported {format_duration(ago)} ago, at {_local(beat.at)}: it is no "
+            "longer running, or the computer slept."
         )
     due = f"; the next run is due at {_local(beat.next_start)}" if beat.next_start else ""
-    doing = {"running": "carries out a run", "paused": "is paused"}.get(beat.state, "waits")
+    doing = {"running": "has been uploading", "paused": "has been paused"}.get(
+        beat.state, "has been waiting"
+    )
     return f"The watch {doing} since {_local(beat.since)}{due}."
 
 
@@ -84,10 +86,10 @@ def _local(moment: datetime) -> str:
 def _describe_runs(found: StatusReport) -> Iterator[str]:
     for past in found.runs[:RUNS_SHOWN]:
         at_work = found.running and past is found.runs[0] and past.finished is None
-        yield f"{_local(past.started)}  is at work" if at_work else _describe_run(past)
+        yield f"{_local(past.started)}  in progress" if at_work else _describe_run(past)
     for shard in found.shards:
         told = _describe_run(shard.last) if shard.last else "no run yet"
-        yield f"Shard {shard.shard}: {'is at work' if shard.running else told}"
+        yield f"Shard {shard.shard}: {'in progress' if shard.running else told}"
 
 
 def _describe_run(past: PastRunRow) -> str:

@@ -212,7 +212,7 @@ def install_service(service: Service) -> int:
     problem = outcomes[-1].problem
     print_lines(_tell(problem, (outcomes[-1].command, *left)))
     if not problem:
-        print_lines(["The service is installed and at work."])
+        print_lines(["The service is installed and running."])
     print_lines(service.definition.advice)
     return FAILED_EXIT if problem else 0
 

@@ -439,7 +439,7 @@ def begin(work: Callable[[], T]) -> Callable[[], T]:
         except BaseException as error:  # it is raised in the thread that waits
             future.set_exception(error)
 
-    threading.Thread(target=carry_out, name="beside", daemon=True).start()
+    threading.Thread(target=carry_out, name="background call", daemon=True).start()
     return future.result
 
 

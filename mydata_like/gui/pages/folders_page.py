@@ -129,7 +129,7 @@ class FoldersPage(Page):
     def _on_run_changed(self, state: RunState) -> None:
         phase = RunPhase.AT_REST
         if state.at_work:
-            phase = RunPhase.AT_WORK
+            phase = RunPhase.ACTIVE
         elif state.interrupted is not None or (state.last and state.last.problem):
             phase = RunPhase.CUT_OFF
         self._model.set_phase(phase)

@@ -263,7 +263,7 @@ class RunPhase(Enum):
     """Whether a run may still change the counts of folders."""
 
     AT_REST = "the last run has ended"
-    AT_WORK = "a run is at work"
+    ACTIVE = "a run is in progress"
     CUT_OFF = "the last run was cut off"
 
 
@@ -284,7 +284,7 @@ def mark_of_folder(group: FolderGroup, phase: RunPhase = RunPhase.AT_REST) -> Ro
 
 
 def _mark_unfinished(group: FolderGroup, phase: RunPhase) -> RowIcon:
-    if phase is RunPhase.AT_WORK:
+    if phase is RunPhase.ACTIVE:
         return RowIcon(translate("tree", "Unfinished"), "working", "working")
     if group.verified:
         return RowIcon(translate("tree", "Unfinished"), "waiting", "waiting")
