@@ -174,7 +174,12 @@ def test_what_is_written_while_files_are_deleted_is_never_lost(tmp_path):
     count, deleted, log = 1000, 0, tmp_path / "freed.jsonl"
     files = [a_file(tmp_path / "data" / f"{n}.dat", 1000, LONG_AGO) for n in range(count)]
     settle(files[-1])
-    deeds = {file.name: ("append", "overwrite")[number % 2] for number, file in enumerate(files)}
+    # Of ten files, the racer leaves one alone: on a busy computer it may win all its races.
+    deeds = {
+        file.name: ("append", "overwrite")[number % 2]
+        for number, file in enumerate(files)
+        if number % 10
+    }
     with (
         closing(SafeDirectory(os.fsencode(tmp_path / "data"))) as premises,
         DeletionLogFile(log, SystemClock()) as noted,
