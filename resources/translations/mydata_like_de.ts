@@ -28,16 +28,16 @@
         <translation>Den Schlüssel in einer &amp;Datei ablegen, die nur Sie lesen können (unverschlüsselt)</translation>
     </message>
     <message>
-        <source>Kept already; leave this empty to use it</source>
-        <translation>Schon abgelegt; lassen Sie das Feld leer, um ihn zu verwenden</translation>
+        <source>Already stored; leave empty to use it</source>
+        <translation>Schon gespeichert; leer lassen, um ihn zu verwenden</translation>
+    </message>
+    <message>
+        <source>Checking the account…</source>
+        <translation>Das Konto wird geprüft …</translation>
     </message>
     <message>
         <source>Unlock it and press Next again, or keep the key in a file that only you can read.</source>
         <translation>Entsperren Sie ihn und drücken Sie noch einmal „Weiter“, oder legen Sie den Schlüssel in einer Datei ab, die nur Sie lesen können.</translation>
-    </message>
-    <message>
-        <source>Asking the server who you are…</source>
-        <translation>Der Server wird gefragt, wer Sie sind …</translation>
     </message>
     <message>
         <source>You are signed in as %1.</source>
@@ -71,16 +71,16 @@
         <translation>D&amp;emo ausprobieren</translation>
     </message>
     <message>
-        <source>Has MyData been used before? Its settings can be taken over.</source>
-        <translation>Wurde bisher MyData benutzt? Seine Einstellungen können übernommen werden.</translation>
+        <source>Have you used MyData before? Its settings can be imported.</source>
+        <translation>Haben Sie MyData verwendet? Seine Einstellungen können übernommen werden.</translation>
     </message>
     <message>
-        <source>MyData has been used on this computer: %1</source>
-        <translation>MyData wurde auf diesem Computer benutzt: %1</translation>
+        <source>MyData was used on this computer: %1</source>
+        <translation>MyData wurde auf diesem Computer verwendet: %1</translation>
     </message>
     <message>
-        <source>Looking for the server…</source>
-        <translation>Der Server wird gesucht …</translation>
+        <source>Connecting to the server…</source>
+        <translation>Verbindung zum Server wird hergestellt …</translation>
     </message>
     <message>
         <source>This is a MyTardis server: %1</source>
@@ -106,8 +106,8 @@
         <translation>API-Schlüssel</translation>
     </message>
     <message>
-        <source>The key of the account, from its page on the server. It is kept in the system&apos;s keyring, or in a file that only you can read, and never in the settings.</source>
-        <translation>Der Schlüssel des Kontos, von dessen Seite auf dem Server. Er liegt im Schlüsselbund des Systems oder in einer Datei, die nur Sie lesen können, und nie in den Einstellungen.</translation>
+        <source>The key of the account, from its page on the server. It is stored in the system&apos;s keyring, or in a file that only you can read, and never in the settings.</source>
+        <translation>Der Schlüssel des Kontos, von dessen Seite auf dem Server. Er wird im Schlüsselbund des Systems oder in einer Datei gespeichert, die nur Sie lesen können, und nie in den Einstellungen.</translation>
     </message>
     <message>
         <source>Forget</source>
@@ -122,12 +122,16 @@
         <translation>In einer Datei, unverschlüsselt</translation>
     </message>
     <message>
-        <source>Where the API key is kept</source>
-        <translation>Wo der API-Schlüssel liegt</translation>
+        <source>Storage of the API key</source>
+        <translation>Speicherort des API-Schlüssels</translation>
     </message>
     <message>
-        <source>Forget the API key</source>
-        <translation>API-Schlüssel vergessen</translation>
+        <source>Remove the API key</source>
+        <translation>API-Schlüssel entfernen</translation>
+    </message>
+    <message>
+        <source>Looking up where it is stored</source>
+        <translation>Der Speicherort wird ermittelt</translation>
     </message>
     <message>
         <source>Reset</source>
@@ -142,20 +146,16 @@
         <translation>Abgelegt; geben Sie einen neuen ein, um ihn zu ersetzen</translation>
     </message>
     <message>
-        <source>Forgotten with OK</source>
-        <translation>Wird mit OK vergessen</translation>
-    </message>
-    <message>
         <source>New: stored with OK</source>
         <translation>Neu: wird mit OK abgelegt</translation>
     </message>
     <message>
-        <source>Stored in %1</source>
-        <translation>Abgelegt in: %1</translation>
+        <source>Removed with OK</source>
+        <translation>Wird mit OK entfernt</translation>
     </message>
     <message>
-        <source>Looking where it is kept</source>
-        <translation>Es wird gesucht, wo er liegt</translation>
+        <source>Stored in %1</source>
+        <translation>Abgelegt in: %1</translation>
     </message>
     <message>
         <source>Needed before a run can start</source>
@@ -286,8 +286,8 @@
         <translation>Gut</translation>
     </message>
     <message>
-        <source>Not proved</source>
-        <translation>Nicht bewiesen</translation>
+        <source>Not verified</source>
+        <translation>Nicht geprüft</translation>
     </message>
     <message>
         <source>Failed</source>
@@ -297,12 +297,12 @@
 <context>
     <name>ConnectionTestDialog</name>
     <message>
-        <source>Test of the connection</source>
-        <translation>Test der Verbindung</translation>
+        <source>Connection test</source>
+        <translation>Verbindungstest</translation>
     </message>
     <message>
-        <source>Trying the way to the server</source>
-        <translation>Der Weg zum Server wird versucht</translation>
+        <source>Testing the connection to the server</source>
+        <translation>Die Verbindung zum Server wird getestet</translation>
     </message>
     <message>
         <source>Copy as &amp;text</source>
@@ -313,16 +313,16 @@
         <translation>Schritte des Tests</translation>
     </message>
     <message>
-        <source>The way to the server is open</source>
-        <translation>Der Weg zum Server ist offen</translation>
+        <source>The connection works</source>
+        <translation>Die Verbindung funktioniert</translation>
     </message>
     <message>
-        <source>Nothing failed, but not all could be proved</source>
-        <translation>Nichts ist gescheitert, doch nicht alles ließ sich beweisen</translation>
+        <source>Nothing failed, but not every step could be verified</source>
+        <translation>Nichts ist fehlgeschlagen, aber nicht jeder Schritt konnte geprüft werden</translation>
     </message>
     <message>
-        <source>Something is wrong</source>
-        <translation>Etwas stimmt nicht</translation>
+        <source>The test failed</source>
+        <translation>Der Test ist fehlgeschlagen</translation>
     </message>
 </context>
 <context>
@@ -358,12 +358,27 @@
         <translation>Hoch&amp;laden</translation>
     </message>
     <message>
-        <source>What was dropped, and what it becomes</source>
-        <translation>Was abgelegt wurde und was daraus wird</translation>
+        <source>Dropped folders and their destinations</source>
+        <translation>Abgelegte Ordner und ihre Ziele</translation>
     </message>
     <message>
-        <source>What to know before</source>
-        <translation>Was Sie vorher wissen sollten</translation>
+        <source>Notes</source>
+        <translation>Hinweise</translation>
+    </message>
+    <message>
+        <source>Another upload is in progress. This one can start when it has ended.</source>
+        <translation>Ein anderer Upload läuft. Dieser kann beginnen, wenn jener beendet ist.</translation>
+    </message>
+    <message>
+        <source>A speed test is in progress. The upload can start when it has ended.</source>
+        <translation>Ein Geschwindigkeitstest läuft. Der Upload kann beginnen, wenn er beendet ist.</translation>
+    </message>
+    <message numerus="yes">
+        <source>Scanning: %Ln file(s) to send so far, %1</source>
+        <translation>
+            <numerusform>Suche läuft: bisher %Ln Datei zu senden, %1</numerusform>
+            <numerusform>Suche läuft: bisher %Ln Dateien zu senden, %1</numerusform>
+        </translation>
     </message>
     <message numerus="yes">
         <source>Upload %Ln folder(s) or file(s)</source>
@@ -376,26 +391,11 @@
         <source>Nothing can be uploaded before the set-up is complete.</source>
         <translation>Vor dem Abschluss der Einrichtung kann nichts hochgeladen werden.</translation>
     </message>
-    <message>
-        <source>Another upload is under way. This can begin when that has ended.</source>
-        <translation>Ein anderer Lauf lädt gerade hoch. Dies kann beginnen, wenn er beendet ist.</translation>
-    </message>
-    <message>
-        <source>A speed test is under way. This can begin when that has ended.</source>
-        <translation>Ein Geschwindigkeitstest läuft gerade. Dies kann beginnen, wenn er beendet ist.</translation>
-    </message>
     <message numerus="yes">
         <source>%Ln file(s) to send, %1</source>
         <translation>
             <numerusform>%Ln Datei zu senden, %1</numerusform>
             <numerusform>%Ln Dateien zu senden, %1</numerusform>
-        </translation>
-    </message>
-    <message numerus="yes">
-        <source>Looking: %Ln file(s) to send so far, %1</source>
-        <translation>
-            <numerusform>Suche läuft: bisher %Ln Datei zu senden, %1</numerusform>
-            <numerusform>Suche läuft: bisher %Ln Dateien zu senden, %1</numerusform>
         </translation>
     </message>
     <message>
@@ -607,20 +607,12 @@
         <translation>Welche Daten?</translation>
     </message>
     <message>
-        <source>The folder below which the instrument saves. Nothing in it is ever changed.</source>
-        <translation>Der Ordner, unter dem das Instrument speichert. Nichts darin wird je verändert.</translation>
-    </message>
-    <message>
         <source>C&amp;hoose…</source>
         <translation>&amp;Auswählen …</translation>
     </message>
     <message>
         <source>Data &amp;folder</source>
         <translation>Daten&amp;ordner</translation>
-    </message>
-    <message>
-        <source>Its folders &amp;mean</source>
-        <translation>Seine Ordner &amp;bedeuten</translation>
     </message>
     <message>
         <source>What the folders become</source>
@@ -635,8 +627,16 @@
         <translation>Zum Beispiel: %1</translation>
     </message>
     <message>
-        <source>Looking at the folders…</source>
-        <translation>Die Ordner werden angesehen …</translation>
+        <source>The folder in which the instrument saves its data. Nothing in it is ever changed.</source>
+        <translation>Der Ordner, in dem das Instrument seine Daten speichert. Darin wird nie etwas geändert.</translation>
+    </message>
+    <message>
+        <source>Folder &amp;structure</source>
+        <translation>Ordnerstr&amp;uktur</translation>
+    </message>
+    <message>
+        <source>Scanning the folders…</source>
+        <translation>Die Ordner werden durchsucht …</translation>
     </message>
     <message>
         <source>The folder %1.</source>
@@ -661,8 +661,12 @@
         </translation>
     </message>
     <message>
-        <source>No folder fits yet, so there is nothing to upload so far.</source>
-        <translation>Noch passt kein Ordner, darum gibt es bisher nichts hochzuladen.</translation>
+        <source>No folder fits this layout yet, so there is nothing to upload.</source>
+        <translation>Noch passt kein Ordner zu diesem Aufbau, daher gibt es nichts hochzuladen.</translation>
+    </message>
+    <message>
+        <source>The owners could not be checked on the server.</source>
+        <translation>Die Besitzer konnten auf dem Server nicht geprüft werden.</translation>
     </message>
     <message numerus="yes">
         <source>%Ln folder(s) do not fit this layout:</source>
@@ -670,10 +674,6 @@
             <numerusform>%Ln Ordner passt nicht zu diesem Aufbau:</numerusform>
             <numerusform>%Ln Ordner passen nicht zu diesem Aufbau:</numerusform>
         </translation>
-    </message>
-    <message>
-        <source>The server could not be asked for the owners.</source>
-        <translation>Der Server konnte nicht nach den Eigentümern gefragt werden.</translation>
     </message>
     <message numerus="yes">
         <source>%Ln owner(s) are not known to the server; their data go to the facility:</source>
@@ -902,8 +902,8 @@
         <translation>Diesem Rechner &amp;vertrauen</translation>
     </message>
     <message>
-        <source>This is the first contact with the staging host %1, port %2. Compare the fingerprint of its key with what the administrator tells you:</source>
-        <translation>Dies ist der erste Kontakt mit dem Annahmerechner %1, Port %2. Vergleichen Sie den Fingerabdruck seines Schlüssels mit dem, den Ihnen die Administration nennt:</translation>
+        <source>This is the first connection to the staging host %1, port %2. Compare the fingerprint of its key with the one from your administrator:</source>
+        <translation>Dies ist die erste Verbindung mit dem Staging-Host %1, Port %2. Vergleichen Sie den Fingerabdruck seines Schlüssels mit dem, den Ihr Administrator nennt:</translation>
     </message>
     <message>
         <source>Looking for the next host…</source>
@@ -921,8 +921,16 @@
         <translation>%1 wird gelesen …</translation>
     </message>
     <message>
-        <source>&amp;Take over</source>
+        <source>&amp;Import</source>
         <translation>Ü&amp;bernehmen</translation>
+    </message>
+    <message>
+        <source>Nothing would change: %1 has the current settings.</source>
+        <translation>Nichts würde sich ändern: %1 enthält die aktuellen Einstellungen.</translation>
+    </message>
+    <message>
+        <source>%1 is locked and is not changed.</source>
+        <translation>%1 ist gesperrt und wird nicht geändert.</translation>
     </message>
     <message>
         <source>What would change</source>
@@ -935,14 +943,6 @@
             <numerusform>%Ln Einstellungen würden sich ändern. Aus %1:</numerusform>
         </translation>
     </message>
-    <message>
-        <source>Nothing would change: the settings of %1 are those here.</source>
-        <translation>Nichts würde sich ändern: Die Einstellungen in %1 sind dieselben.</translation>
-    </message>
-    <message>
-        <source>%1 stays as it is: it is locked.</source>
-        <translation>%1 bleibt, wie es ist: gesperrt.</translation>
-    </message>
 </context>
 <context>
     <name>InstrumentStep</name>
@@ -951,8 +951,8 @@
         <translation>Welches Instrument?</translation>
     </message>
     <message>
-        <source>Datasets are shown on the server under the name of their instrument.</source>
-        <translation>Datensätze erscheinen auf dem Server unter dem Namen ihres Instruments.</translation>
+        <source>The server shows datasets under the name of their instrument.</source>
+        <translation>Der Server zeigt Datensätze unter dem Namen ihres Instruments.</translation>
     </message>
     <message>
         <source>&amp;Facility</source>
@@ -971,8 +971,8 @@
         <translation>E-&amp;Mail der Kontaktperson</translation>
     </message>
     <message>
-        <source>Asking the server for its facilities…</source>
-        <translation>Der Server wird nach seinen Einrichtungen gefragt …</translation>
+        <source>Loading the facilities…</source>
+        <translation>Die Einrichtungen werden geladen …</translation>
     </message>
     <message numerus="yes">
         <source>Your account manages %Ln facility(s).</source>
@@ -997,12 +997,12 @@
 <context>
     <name>KeyStep</name>
     <message>
-        <source>Let the server know this computer</source>
-        <translation>Diesen Computer dem Server bekannt machen</translation>
+        <source>Register this computer</source>
+        <translation>Diesen Computer registrieren</translation>
     </message>
     <message>
-        <source>Files travel under a key that was made on this computer. An administrator of the server approves it once.</source>
-        <translation>Dateien reisen unter einem Schlüssel, der auf diesem Computer entstanden ist. Die Administration des Servers gibt ihn einmal frei.</translation>
+        <source>Files are uploaded with a key that was created on this computer. An administrator of the server approves it once.</source>
+        <translation>Dateien werden mit einem Schlüssel hochgeladen, der auf diesem Computer erzeugt wurde. Ein Administrator des Servers gibt ihn einmal frei.</translation>
     </message>
     <message>
         <source>&amp;Copy</source>
@@ -1013,24 +1013,24 @@
         <translation>Fingerabdruck des Schlüsse&amp;ls</translation>
     </message>
     <message>
-        <source>Looking for the key…</source>
-        <translation>Der Schlüssel wird gesucht …</translation>
+        <source>Reading the key…</source>
+        <translation>Der Schlüssel wird gelesen …</translation>
     </message>
     <message>
-        <source>The administrator compares the fingerprint in the server&apos;s administration (MyData, uploader registration requests), chooses the storage box and ticks “approved”. You may close this window meanwhile: the program goes on asking, and tells you when the approval comes.</source>
-        <translation>Die Administration vergleicht den Fingerabdruck in der Verwaltung des Servers (MyData, uploader registration requests), wählt die Ablage (storage box) und setzt das Häkchen „approved“. Sie dürfen dieses Fenster inzwischen schließen: Das Programm fragt weiter und sagt es Ihnen, sobald die Freigabe kommt.</translation>
+        <source>The administrator compares the fingerprint in the server&apos;s administration (MyData, uploader registration requests), chooses the storage box and ticks “approved”. You can close this window: the program keeps checking, and notifies you when the key is approved.</source>
+        <translation>Der Administrator vergleicht den Fingerabdruck in der Verwaltung des Servers (MyData, uploader registration requests), wählt die Storage-Box und setzt das Häkchen bei „approved“. Sie können dieses Fenster schließen: Das Programm prüft weiter und benachrichtigt Sie, wenn der Schlüssel freigegeben ist.</translation>
+    </message>
+    <message>
+        <source>Check &amp;again now</source>
+        <translation>Jetzt er&amp;neut prüfen</translation>
+    </message>
+    <message>
+        <source>Checking whether the key is approved…</source>
+        <translation>Es wird geprüft, ob der Schlüssel freigegeben ist …</translation>
     </message>
     <message>
         <source>Copy a &amp;message for the administrator</source>
         <translation>&amp;Nachricht an die Administration kopieren</translation>
-    </message>
-    <message>
-        <source>&amp;Ask again now</source>
-        <translation>Jetzt noch &amp;einmal fragen</translation>
-    </message>
-    <message>
-        <source>Asking the server whether the key is approved…</source>
-        <translation>Der Server wird gefragt, ob der Schlüssel freigegeben ist …</translation>
     </message>
     <message>
         <source>The key is approved for the storage box “%1”.</source>
@@ -1234,15 +1234,15 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Aus MyData übernehmen</translation>
     </message>
     <message>
-        <source>What would be taken over</source>
-        <translation>Was übernommen würde</translation>
-    </message>
-    <message>
         <source>Keep the API key in a &amp;file that only you can read (not encrypted)</source>
         <translation>Den API-Schlüssel in einer &amp;Datei ablegen, die nur Sie lesen können (unverschlüsselt)</translation>
     </message>
     <message>
-        <source>&amp;Take over</source>
+        <source>Settings to import</source>
+        <translation>Zu übernehmende Einstellungen</translation>
+    </message>
+    <message>
+        <source>&amp;Import</source>
         <translation>Ü&amp;bernehmen</translation>
     </message>
     <message>
@@ -1254,8 +1254,8 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Noch ist nichts geändert. Aus %1:</translation>
     </message>
     <message>
-        <source>The API key comes along.</source>
-        <translation>Der API-Schlüssel kommt mit.</translation>
+        <source>The API key is imported as well.</source>
+        <translation>Der API-Schlüssel wird ebenfalls übernommen.</translation>
     </message>
     <message>
         <source>Nothing was changed. Unlock it, or keep the key in a file.</source>
@@ -1666,12 +1666,12 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Nächste Starts</translation>
     </message>
     <message>
-        <source>When runs would start by themselves, in this computer&apos;s time.</source>
-        <translation>Wann Läufe von selbst beginnen würden, in der Zeit dieses Computers.</translation>
+        <source>When runs would start automatically, in this computer&apos;s time.</source>
+        <translation>Wann Läufe automatisch beginnen, nach der Uhr dieses Computers.</translation>
     </message>
     <message>
-        <source>They are told once the schedule is complete.</source>
-        <translation>Sie werden genannt, sobald der Zeitplan vollständig ist.</translation>
+        <source>They are shown once the schedule is complete.</source>
+        <translation>Sie werden angezeigt, sobald der Zeitplan vollständig ist.</translation>
     </message>
 </context>
 <context>
@@ -1752,6 +1752,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
             <numerusform>%Ln Einstellungen müssen erst berichtigt werden</numerusform>
         </translation>
     </message>
+    <message>
+        <source>Test the connection to the server with these settings, step by step</source>
+        <translation>Die Verbindung zum Server mit diesen Einstellungen Schritt für Schritt testen</translation>
+    </message>
     <message numerus="yes">
         <source>%Ln change(s) from last time were not saved</source>
         <translation>
@@ -1765,6 +1769,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
             <numerusform>%Ln Einstellung wurde aus der Datei übernommen; OK speichert sie.</numerusform>
             <numerusform>%Ln Einstellungen wurden aus der Datei übernommen; OK speichert sie.</numerusform>
         </translation>
+    </message>
+    <message>
+        <source>%1 is locked and was not changed.</source>
+        <translation>%1 ist gesperrt und wurde nicht geändert.</translation>
     </message>
     <message numerus="yes">
         <source>And %Ln more</source>
@@ -1780,10 +1788,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Write the settings to a file, without secrets</source>
         <translation>Die Einstellungen ohne Geheimnisse in eine Datei schreiben</translation>
-    </message>
-    <message>
-        <source>Try the way to the server with these settings, step by step</source>
-        <translation>Den Weg zum Server mit diesen Einstellungen Schritt für Schritt versuchen</translation>
     </message>
     <message>
         <source>&amp;Restore them</source>
@@ -1804,10 +1808,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Settings (*.cfg *.toml)</source>
         <translation>Einstellungen (*.cfg *.toml)</translation>
-    </message>
-    <message>
-        <source>%1 is locked and stays.</source>
-        <translation>%1 ist gesperrt und bleibt.</translation>
     </message>
     <message>
         <source>Export the settings without secrets</source>
@@ -1833,8 +1833,8 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Gruppen von Einstellungen</translation>
     </message>
     <message>
-        <source>No setting fits what you look for.</source>
-        <translation>Keine Einstellung passt zu dem, was Sie suchen.</translation>
+        <source>No setting matches your search.</source>
+        <translation>Keine Einstellung passt zu Ihrer Suche.</translation>
     </message>
     <message>
         <source>Settings</source>
@@ -2337,28 +2337,28 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>&amp;Testdatei senden</translation>
     </message>
     <message>
-        <source>How far the test file came</source>
-        <translation>Wie weit die Testdatei kam</translation>
+        <source>Steps of the test upload</source>
+        <translation>Schritte des Test-Uploads</translation>
     </message>
     <message>
-        <source>A small file goes the whole way, is compared there and removed again.</source>
-        <translation>Eine kleine Datei geht den ganzen Weg, wird dort verglichen und wieder entfernt.</translation>
+        <source>A small file is uploaded, verified on the server and deleted again.</source>
+        <translation>Eine kleine Datei wird hochgeladen, auf dem Server geprüft und wieder gelöscht.</translation>
     </message>
     <message>
-        <source>A small file is on its way…</source>
-        <translation>Eine kleine Datei ist unterwegs …</translation>
+        <source>Uploading a small file…</source>
+        <translation>Eine kleine Datei wird hochgeladen …</translation>
+    </message>
+    <message>
+        <source>Nothing failed, but not every step could be verified.</source>
+        <translation>Nichts ist fehlgeschlagen, aber nicht jeder Schritt konnte geprüft werden.</translation>
+    </message>
+    <message>
+        <source>The test upload succeeded. You can finish now.</source>
+        <translation>Der Test-Upload war erfolgreich. Sie können das Einrichten jetzt abschließen.</translation>
     </message>
     <message>
         <source>The test file did not arrive; see the last line.</source>
         <translation>Die Testdatei kam nicht an; siehe die letzte Zeile.</translation>
-    </message>
-    <message>
-        <source>Nothing failed, though not all could be proved.</source>
-        <translation>Nichts ist gescheitert, doch nicht alles ließ sich beweisen.</translation>
-    </message>
-    <message>
-        <source>The whole way is open. You can finish now.</source>
-        <translation>Der ganze Weg ist offen. Sie können nun abschließen.</translation>
     </message>
     <message>
         <source>&amp;Send it again</source>
@@ -2726,8 +2726,15 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>%1 würde derselbe Datensatz. Geben Sie einem von beiden einen anderen Namen.</translation>
     </message>
     <message>
-        <source>The dataset has files of %1 already. Those of the same names will be replaced.</source>
-        <translation>Der Datensatz hat schon Dateien von %1. Die mit gleichem Namen werden ersetzt.</translation>
+        <source>The dataset already has files of %1. Files with the same names will be replaced.</source>
+        <translation>Der Datensatz enthält schon Dateien von %1. Dateien mit gleichen Namen werden ersetzt.</translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln file(s) are already safe on the server.</source>
+        <translation>
+            <numerusform>%Ln Datei ist schon sicher auf dem Server.</numerusform>
+            <numerusform>%Ln Dateien sind schon sicher auf dem Server.</numerusform>
+        </translation>
     </message>
     <message>
         <source>It was uploaded as %1 before. Everything will be uploaded again.</source>
@@ -2736,13 +2743,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>It holds no files.</source>
         <translation>Es enthält keine Dateien.</translation>
-    </message>
-    <message numerus="yes">
-        <source>%Ln file(s) are safe on the server already.</source>
-        <translation>
-            <numerusform>%Ln Datei ist schon sicher auf dem Server.</numerusform>
-            <numerusform>%Ln Dateien sind schon sicher auf dem Server.</numerusform>
-        </translation>
     </message>
     <message numerus="yes">
         <source>%Ln file(s) wait, such as %1: %2</source>
@@ -3801,36 +3801,52 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Daten</translation>
     </message>
     <message>
-        <source>What is taken</source>
-        <translation>Was genommen wird</translation>
+        <source>Which files are uploaded</source>
+        <translation>Welche Dateien hochgeladen werden</translation>
+    </message>
+    <message>
+        <source>Limits while the instrument is in use</source>
+        <translation>Rücksicht auf das Instrument</translation>
+    </message>
+    <message>
+        <source>Transfers</source>
+        <translation>Übertragung</translation>
+    </message>
+    <message>
+        <source>Rarely needed settings</source>
+        <translation>Selten benötigte Einstellungen</translation>
+    </message>
+    <message>
+        <source>Health signals</source>
+        <translation>Statussignale</translation>
+    </message>
+    <message>
+        <source>automatic</source>
+        <translation>automatisch</translation>
+    </message>
+    <message>
+        <source>Manually only</source>
+        <translation>Nur von Hand</translation>
+    </message>
+    <message>
+        <source>At a fixed interval</source>
+        <translation>In festem Abstand</translation>
+    </message>
+    <message>
+        <source>When new files no longer change</source>
+        <translation>Wenn neue Dateien sich nicht mehr ändern</translation>
+    </message>
+    <message>
+        <source>Same as the system</source>
+        <translation>Wie das System</translation>
     </message>
     <message>
         <source>When runs start</source>
         <translation>Wann Läufe beginnen</translation>
     </message>
     <message>
-        <source>What the instrument is spared</source>
-        <translation>Was dem Instrument erspart bleibt</translation>
-    </message>
-    <message>
-        <source>How files travel</source>
-        <translation>Wie Dateien reisen</translation>
-    </message>
-    <message>
-        <source>What hardly anybody has to change</source>
-        <translation>Was kaum jemand ändern muss</translation>
-    </message>
-    <message>
-        <source>Signs of life</source>
-        <translation>Lebenszeichen</translation>
-    </message>
-    <message>
         <source>Archives of tiny files</source>
         <translation>Archive winziger Dateien</translation>
-    </message>
-    <message>
-        <source>as many as are good</source>
-        <translation>so viele, wie gut sind</translation>
     </message>
     <message>
         <source>each file alone</source>
@@ -3913,10 +3929,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Nie</translation>
     </message>
     <message>
-        <source>By hand only</source>
-        <translation>Nur von Hand</translation>
-    </message>
-    <message>
         <source>When the program starts</source>
         <translation>Wenn das Programm startet</translation>
     </message>
@@ -3935,14 +3947,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>On some days of the week</source>
         <translation>An einigen Tagen der Woche</translation>
-    </message>
-    <message>
-        <source>Every so many minutes</source>
-        <translation>Alle paar Minuten</translation>
-    </message>
-    <message>
-        <source>When new files have settled</source>
-        <translation>Wenn neue Dateien zur Ruhe gekommen sind</translation>
     </message>
     <message>
         <source>Upload for the facility</source>
@@ -3991,10 +3995,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>In the tray</source>
         <translation>Im Infobereich</translation>
-    </message>
-    <message>
-        <source>As the system</source>
-        <translation>Wie das System</translation>
     </message>
     <message>
         <source>Light</source>
@@ -4750,8 +4750,8 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
 <context>
     <name>starts</name>
     <message>
-        <source>Only when somebody presses Start.</source>
-        <translation>Nur wenn jemand „Start“ drückt.</translation>
+        <source>Only when you press Start.</source>
+        <translation>Nur, wenn Sie auf „Start“ klicken.</translation>
     </message>
     <message>
         <source>Each time the program starts.</source>

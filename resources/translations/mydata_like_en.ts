@@ -18,10 +18,10 @@
         </translation>
     </message>
     <message numerus="yes">
-        <source>Looking: %Ln file(s) to send so far, %1</source>
+        <source>Scanning: %Ln file(s) to send so far, %1</source>
         <translation>
-            <numerusform>Looking: %Ln file to send so far, %1</numerusform>
-            <numerusform>Looking: %Ln files to send so far, %1</numerusform>
+            <numerusform>Scanning: %Ln file to send so far, %1</numerusform>
+            <numerusform>Scanning: %Ln files to send so far, %1</numerusform>
         </translation>
     </message>
     <message numerus="yes">
@@ -359,10 +359,10 @@
 <context>
     <name>drop</name>
     <message numerus="yes">
-        <source>%Ln file(s) are safe on the server already.</source>
+        <source>%Ln file(s) are already safe on the server.</source>
         <translation>
-            <numerusform>%Ln file is safe on the server already.</numerusform>
-            <numerusform>%Ln files are safe on the server already.</numerusform>
+            <numerusform>%Ln file is already safe on the server.</numerusform>
+            <numerusform>%Ln files are already safe on the server.</numerusform>
         </translation>
     </message>
     <message numerus="yes">

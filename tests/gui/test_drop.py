@@ -380,7 +380,7 @@ def test_a_drop_waits_for_other_work(desk, sheet, folder, phase):
     desk.controller._look_timer.stop()
     desk.controller._set(phase=phase)
     assert not shown.upload.isEnabled()
-    assert "under way" in notes(shown, "problem")[0]
+    assert "in progress" in notes(shown, "problem")[0]
 
     desk.controller._set(phase=Phase.IDLE)
     assert shown.upload.isEnabled()

@@ -207,7 +207,7 @@ def test_the_next_five_starts_are_reported():
 @pytest.mark.parametrize(
     ("schedule", "said"),
     [
-        (Schedule(), "Only when somebody presses Start."),
+        (Schedule(), "Only when you press Start."),
         (Schedule(kind="startup"), "Each time the program starts."),
         (Schedule(kind="watch"), "When new files have not changed for 1 min, and at the latest:"),
         (
@@ -243,7 +243,7 @@ def test_a_stored_api_key_is_reported_and_can_be_forgotten(qtbot, config, open_d
     qtbot.waitUntil(lambda: dialog.key_row.state == "Stored in the secrets file", timeout=DEADLINE)
 
     dialog.key_row.forget()
-    assert dialog.key_row.state == "● Forgotten with OK"
+    assert dialog.key_row.state == "● Removed with OK"
     save(qtbot, dialog)
 
     assert KEY not in config.with_name("secrets.toml").read_text()
@@ -402,7 +402,7 @@ def test_the_connection_is_tried_step_by_step_before_anything_is_saved(qtbot, de
 
     qtbot.mouseClick(dialog.trying, Qt.MouseButton.LeftButton)
     tester = dialog.findChild(ConnectionTestDialog)
-    qtbot.waitUntil(lambda: tester.conclusion.startswith("The way"), timeout=DEADLINE)
+    qtbot.waitUntil(lambda: tester.conclusion == "The connection works", timeout=DEADLINE)
 
     assert set(tester.test.results) == {"ok"}
     assert len(tester.test.results) >= 6
@@ -421,7 +421,7 @@ def test_a_wrong_key_fails_the_trial_before_it_is_stored(qtbot, desk, site):
 
     qtbot.mouseClick(dialog.trying, Qt.MouseButton.LeftButton)
     tester = dialog.findChild(ConnectionTestDialog)
-    qtbot.waitUntil(lambda: tester.conclusion == "Something is wrong", timeout=DEADLINE)
+    qtbot.waitUntil(lambda: tester.conclusion == "The test failed", timeout=DEADLINE)
 
     assert tester.test.results == ("failed",)
     assert secrets.read_text() == before

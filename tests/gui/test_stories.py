@@ -66,7 +66,7 @@ def test_from_the_first_start_to_the_first_upload(use, tmp_path):  # noqa: PLR09
         person.presses("alt+t")
         person.waits_for_cursor("Send a test file")
         person.presses("Return")
-        person.waits_for("The whole way is open")
+        person.waits_for("The test upload succeeded")
         person.presses("Return")
 
         person.turns_to("mydata-like")

@@ -1,1 +1,1 @@
-"""Folders and files that are dropped on the window: what they would become, and their way in."""
+"""Folders and files that are dropped on the window: their destinations and their upload."""

@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     from mydata_like.settings.schema import Settings
 
 
-SHOW_AFTER = 200  # milliseconds after which it is shown how far the look is
-WIDTHS = {  # in characters; the name has the rest
+SHOW_AFTER = 200  # milliseconds between two updates during the scan
+WIDTHS = {  # in characters; the name gets the rest
     SourceColumn.OWNER: 16,
     SourceColumn.EXPERIMENT: 24,
     SourceColumn.DATASET: 24,
@@ -57,7 +57,7 @@ WIDTHS = {  # in characters; the name has the rest
 
 
 class DropDialog(QDialog):
-    """Shows what was dropped while it is looked at; *Upload* may be chosen at any time."""
+    """Shows the dropped folders while they are scanned; *Upload* can be chosen at any time."""
 
     def __init__(
         self, desk: AppContext, paths: Sequence[bytes], parent: QWidget | None = None
@@ -71,13 +71,13 @@ class DropDialog(QDialog):
         self._tasks = desk.tasks
         self._paths = list(dict.fromkeys(os.path.normpath(path) for path in paths))
         self._previews: list[SourcePreview | None] = [None for _ in self._paths]
-        self._speed = 0.0  # of the last run, in bytes a second
+        self._speed = 0.0  # of the last run, in bytes per second
         self._place = settings, desk.controller.config
         self.model = SourcesModel(self._paths, settings.server.username, self)
         self.notes = DropWarningsModel(self)
         self._conflicts: list[Conflict] = []
-        self._failure: DropWarning | None = None  # of the look
-        self._unasked: DropWarning | None = None  # why it is not known what the conflicts are
+        self._failure: DropWarning | None = None  # of the scan
+        self._unasked: DropWarning | None = None  # why the conflicts are unknown
         self._timer = QTimer(self, interval=SHOW_AFTER)
         self._make_widgets()
         self._set_up_tree()
@@ -119,7 +119,7 @@ class DropDialog(QDialog):
     def _set_up_tree(self) -> None:
         tree, header = self._tree, self._tree.header()
         tree.setModel(self.model)
-        tree.setAccessibleName(self.tr("What was dropped, and what it becomes"))
+        tree.setAccessibleName(self.tr("Dropped folders and their destinations"))
         tree.setUniformRowHeights(True)
         tree.setAllColumnsShowFocus(True)
         tree.setItemDelegate(_NameDelegate(tree))
@@ -138,7 +138,7 @@ class DropDialog(QDialog):
 
     def _set_up_list(self) -> None:
         self._list.setModel(self.notes)
-        self._list.setAccessibleName(self.tr("What to know before"))
+        self._list.setAccessibleName(self.tr("Notes"))
         self._list.setWordWrap(True)
         self._list.setResizeMode(QListView.ResizeMode.Adjust)
         self._list.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
@@ -167,7 +167,7 @@ class DropDialog(QDialog):
 
     @Slot()
     def _show(self) -> None:
-        """Show how far the look is."""
+        """Show the progress of the scan."""
         fresh = [preview is None for preview in self._previews]
         known = [row.preview is None for row in self.model.rows]
         self.model.show(self._previews)
@@ -203,7 +203,7 @@ class DropDialog(QDialog):
 
     @Slot()
     def _ask(self) -> None:
-        """Look for conflicts between what is wanted now."""
+        """Search for conflicts between the selected destinations."""
         sources = [row.source for row in self.model.rows if row.wanted]
         find = partial(services.find_conflicts, *self._place, sources)
         self._tasks.run(find, self._take_conflicts, self._fail_to_ask, latest=True)
@@ -230,10 +230,10 @@ class DropDialog(QDialog):
             text = self.tr("Nothing can be uploaded before the set-up is complete.")
             return DropWarning("problem", text)
         if self._controller.state.phase is Phase.ELSEWHERE:
-            text = self.tr("Another upload is under way. This can begin when that has ended.")
+            text = self.tr("Another upload is in progress. This one can start when it has ended.")
             return DropWarning("problem", text)
         if self._controller.state.phase is Phase.TESTING:
-            text = self.tr("A speed test is under way. This can begin when that has ended.")
+            text = self.tr("A speed test is in progress. The upload can start when it has ended.")
             return DropWarning("problem", text)
         return None
 
@@ -250,14 +250,14 @@ class DropDialog(QDialog):
         return known and any(row.wanted for row in rows) and not ill and not self._find_obstacle()
 
     def _sum_up(self) -> str:
-        """Say how much is to be sent, and how long that takes."""
+        """Show how much is to be sent, and how long that takes."""
         previews = [row.preview for row in self.model.rows if row.wanted and row.preview]
         files = sum(preview.wanted for preview in previews)
         size = sum(preview.wanted_bytes for preview in previews)
         complete = all(row.preview and row.preview.complete for row in self.model.rows)
         text = self.tr("%Ln file(s) to send, %1", "", files)
         if not complete:
-            text = self.tr("Looking: %Ln file(s) to send so far, %1", "", files)
+            text = self.tr("Scanning: %Ln file(s) to send so far, %1", "", files)
         elif not files:
             text = self.tr("Nothing is to be sent.")
         elif self._speed:
@@ -273,7 +273,7 @@ def _describe(error: UploaderError) -> DropWarning:
 
 
 class _NameDelegate(QStyledItemDelegate):
-    """Lets a name be edited that a server can hold."""
+    """Edits a name within the limits of the server."""
 
     def createEditor(
         self,
@@ -296,7 +296,7 @@ def scan_sources(
     report: Callable[[tuple[int, SourcePreview]], None],
     cancel: CancelSignal,
 ) -> None:
-    """Report what is known of each path, by its place in `paths`; raises `UploaderError`."""
+    """Report the contents of each path, by its index in `paths`; raises `UploaderError`."""
     row = 0
     for preview in services.preview_sources(settings, config, paths, cancel):
         report((row, preview))

@@ -50,7 +50,7 @@ NAMES = (SourceColumn.OWNER, SourceColumn.EXPERIMENT, SourceColumn.DATASET)
 
 
 class SourceRow:
-    """One dropped folder or file: what is known about it, and what the user decided."""
+    """One dropped folder or file: its contents, and what the user chose."""
 
     def __init__(self, path: bytes) -> None:
         self.path = path
@@ -61,40 +61,40 @@ class SourceRow:
 
     @property
     def name(self) -> bytes:
-        """What it is called, without where it is."""
+        """The name without its folder."""
         return os.path.basename(self.path) or self.path  # noqa: PTH119 - of bytes
 
     @property
     def possible(self) -> bool:
-        """Whether it can be carried, as far as is known."""
+        """Whether it can be uploaded, as far as is known."""
         return self.preview is not None and self.preview.refusal is None
 
     @property
     def wanted(self) -> bool:
-        """Whether it is to be carried."""
+        """Whether it is selected for upload."""
         return self.possible and self.chosen
 
     @property
     def destination(self) -> Destination:
-        """What it is to become."""
+        """The destination."""
         known = self.preview.destination if self.preview else Destination("", "", "")
         names = zip(NAMES, known, strict=True)
         return Destination(*(self.edited.get(column, name) for column, name in names))
 
     @property
     def source(self) -> ExtraSource:
-        """The source in the form of the engine."""
+        """The source as the engine expects it."""
         assert self.preview is not None
         return ExtraSource(self.preview.path, self.destination, self.preview.alone)
 
 
 class SourcesModel(QAbstractItemModel):
-    """Dropped folders and files, and below each folder those that are right in it."""
+    """Dropped folders and files, and below each folder its direct contents."""
 
     decided = Signal()  # the user changed a name or a selection
 
     def __init__(self, paths: Sequence[bytes], account: str, parent: QObject | None = None) -> None:
-        """`account` is who owns what names no owner."""
+        """`account` owns the sources without an owner."""
         super().__init__(parent)
         self.rows = [SourceRow(path) for path in paths]
         self._account = account
@@ -108,7 +108,7 @@ class SourcesModel(QAbstractItemModel):
         }
 
     def show(self, previews: Sequence[SourcePreview | None]) -> None:
-        """Show what is known by now."""
+        """Show the current results."""
         for number, preview in enumerate(previews):
             if preview is not None and preview is not self.rows[number].preview:
                 self._show_one(number, preview)
@@ -126,7 +126,7 @@ class SourcesModel(QAbstractItemModel):
     def index(self, row: int, column: int, parent: Index = NOWHERE) -> QModelIndex:
         if not self.hasIndex(row, column, parent):
             return QModelIndex()
-        # The number of a part's folder, from 1 on; dropped folders themselves have none.
+        # The number of a part's folder, starting at 1; dropped folders themselves have none.
         return self.createIndex(row, column, parent.row() + 1 if parent.isValid() else 0)
 
     def parent(self, index: Index) -> QModelIndex:  # type: ignore[override]
@@ -223,7 +223,7 @@ class SourcesModel(QAbstractItemModel):
         self.dataChanged.emit(
             self.index(number, SourceColumn.NAME), self.index(number, len(SourceColumn) - 1)
         )
-        # A folder that holds nothing but files has no folders to show.
+        # A folder of files only has no folders to show.
         parts = list(preview.parts) if any(part.name for part in preview.parts) else []
         if preview.complete:
             self._set_parts(number, [])
@@ -231,7 +231,7 @@ class SourcesModel(QAbstractItemModel):
         self._set_parts(number, parts)
 
     def _set_parts(self, number: int, parts: list[SourcePart]) -> None:
-        """Show these parts; while a folder is looked at new ones only come at the end."""
+        """Show these parts; during the scan of a folder, new ones are only appended."""
         parent, row = self.index(number, SourceColumn.NAME), self.rows[number]
         before, after = len(row.parts), len(parts)
         if after < before:
@@ -249,7 +249,7 @@ class SourcesModel(QAbstractItemModel):
 
 
 def _show_name(row: SourceRow, role: int) -> Any:
-    """Return what surrounds the name of a dropped folder or file."""
+    """Return the texts before and after the name of a dropped folder or file."""
     value: Any = None
     match role:
         case Role.ToolTipRole:
@@ -277,21 +277,21 @@ ICONS: dict[Status, str] = {
 
 
 class DropWarning(NamedTuple):
-    """One sentence; `problem` is what keeps a folder from being uploaded."""
+    """One sentence; `problem` marks one that prevents the upload of a folder."""
 
     status: Status
     text: str
 
 
 class DropWarningsModel(QAbstractListModel):
-    """The notes, one a row."""
+    """The notes, one in each row."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.notes: list[DropWarning] = []
 
     def show(self, notes: Sequence[DropWarning]) -> None:
-        """Show these notes; while only their numbers change nothing moves."""
+        """Show these notes; if only their numbers change, rows stay where they are."""
         if list(notes) == self.notes:
             return
         if len(notes) == len(self.notes):
@@ -316,7 +316,7 @@ class DropWarningsModel(QAbstractListModel):
 
 
 def list_notes(rows: Sequence[SourceRow], conflicts: Sequence[Conflict]) -> list[DropWarning]:
-    """Return all notes, the worst first; with several rows each says of which it is."""
+    """Return all notes, the worst first; with several rows each note names its row."""
     notes = []
     for row in rows:
         mine = [conflict for conflict in conflicts if row.wanted and _concerns(conflict, row)]
@@ -355,7 +355,7 @@ def _tell_conflict(conflict: Conflict) -> DropWarning:
         case "taken":
             text = translate(
                 "drop",
-                "The dataset has files of %1 already. Those of the same names will be replaced.",
+                "The dataset already has files of %1. Files with the same names will be replaced.",
             )
         case "elsewhere":
             text = translate(
@@ -376,7 +376,7 @@ def _tell_contents(row: SourceRow) -> Iterator[DropWarning]:
     elif preview.complete and not preview.found:
         yield DropWarning("waiting", translate("drop", "It holds no files."))
     if preview.safe:
-        text = translate("drop", "%Ln file(s) are safe on the server already.", None, preview.safe)
+        text = translate("drop", "%Ln file(s) are already safe on the server.", None, preview.safe)
         yield DropWarning("good", text)
     for code, left in sorted(preview.reasons.items()):
         yield _tell_left(code, left)

@@ -18,7 +18,7 @@ SETTINGS_ENDINGS = (b".cfg", b".toml")
 
 
 class DropTarget(QObject):
-    """Takes what is dropped on a window, or chosen for it."""
+    """Accepts files dropped on a window or chosen in a file dialog."""
 
     opened = Signal(object)  # the sheet
 
@@ -30,7 +30,7 @@ class DropTarget(QObject):
 
     @Slot(object)
     def take(self, paths: Sequence[bytes]) -> None:
-        """Open the sheet for folders and files; the settings of one file are imported."""
+        """Open the drop dialog for folders and files; a single settings file is imported."""
         if len(paths) == 1 and paths[0].lower().endswith(SETTINGS_ENDINGS):
             path = Path(os.fsdecode(paths[0]))
             self._paths = paths
@@ -58,7 +58,7 @@ class DropTarget(QObject):
         match kind:
             case "mydata":
                 from mydata_like.gui.wizard.mydata_import_dialog import (
-                    MyDataImportDialog,  # few need it
+                    MyDataImportDialog,  # imported late, as few starts need it
                 )
 
                 sheet = MyDataImportDialog(self._desk, path, self._window)
@@ -79,14 +79,14 @@ class DropTarget(QObject):
 
 
 def drop_paths(paths: Sequence[bytes], desk: AppContext, window: QWidget) -> DropTarget:
-    """Open, above a window, what fits to these paths, as if they had been dropped there."""
+    """Open the dialog that fits these paths, as if they had been dropped on the window."""
     arrival = DropTarget(desk, window)
     arrival.take(paths)
     return arrival
 
 
 def accept_drops(desk: AppContext, window: QWidget) -> DropTarget:
-    """Let files and folders be dropped anywhere on a window."""
+    """Accept files and folders dropped anywhere on a window."""
     arrival = DropTarget(desk, window)
     DropZone(window).dropped.connect(arrival.take)
     return arrival

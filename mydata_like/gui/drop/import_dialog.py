@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class ImportDialog(QDialog):
-    """Shows what another settings file would change here; one click takes it over."""
+    """Shows what another settings file would change; one click imports it."""
 
     def __init__(self, desk: AppContext, source: Path, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -40,7 +40,7 @@ class ImportDialog(QDialog):
         self._list = QListView(self)
         self._buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel, self)
         self.take_over = self._buttons.addButton(
-            self.tr("&Take over"), QDialogButtonBox.ButtonRole.AcceptRole
+            self.tr("&Import"), QDialogButtonBox.ButtonRole.AcceptRole
         )
         self._lay_out()
         self._connect()
@@ -80,9 +80,9 @@ class ImportDialog(QDialog):
         changes, kept = copying.changes, copying.kept
         text = self.tr("%Ln setting(s) would change. From %1:", "", len(changes))
         if not changes:
-            text = self.tr("Nothing would change: the settings of %1 are those here.")
+            text = self.tr("Nothing would change: %1 has the current settings.")
         self._said.setText(text.replace("%1", self._name()))
-        locked = self.tr("%1 stays as it is: it is locked.")
+        locked = self.tr("%1 is locked and is not changed.")
         self.notes.show(
             [
                 *(DropWarning("good", self._tell(key, value)) for key, value in changes.items()),

@@ -19,7 +19,7 @@ ASK_AFTER = 400  # milliseconds after the last change of server or account
 
 
 class ApiKeyRow(SideNote):
-    """Takes a new API key, or the wish to forget the one there is."""
+    """Accepts a new API key, or a request to remove the stored one."""
 
     edited = Signal()
 
@@ -27,8 +27,9 @@ class ApiKeyRow(SideNote):
         super().__init__(
             self.tr("API key"),
             self.tr(
-                "The key of the account, from its page on the server. It is kept in the system's "
-                "keyring, or in a file that only you can read, and never in the settings."
+                "The key of the account, from its page on the server. It is stored in the "
+                "system's keyring, or in a file that only you can read, and never in the "
+                "settings."
             ),
             parent,
         )
@@ -52,12 +53,12 @@ class ApiKeyRow(SideNote):
 
     @property
     def state(self) -> str:
-        """What is said of where the key is."""
+        """The text about the storage of the key."""
         return self._state.text
 
     @property
     def change(self) -> ApiKeyChange | None:
-        """What is to become of the key when the settings are saved; None leaves all as it is."""
+        """The change of the key when the settings are saved; None for no change."""
         text = self._line.text().strip()
         if not text and not self._forgets:
             return None
@@ -66,16 +67,16 @@ class ApiKeyRow(SideNote):
         )
 
     def propose(self, text: str) -> None:
-        """Take a key that came with a file of settings."""
+        """Accept a key from an imported file."""
         self._line.setText(text)
         self._show_state()
 
     def complain(self, text: str) -> None:
-        """Say why the key was not kept."""
+        """Show why the key was not stored."""
         self._problem.say(texts.plain(text), "problems", "problem")
 
     def look_at(self, settings: Settings | None) -> None:
-        """Find out where the key of these settings' account is, soon."""
+        """Look up soon where the key of this account is stored."""
         if settings is None or (settings.server.url, settings.server.username) == self._owner:
             return
         self._settings = settings
@@ -94,8 +95,8 @@ class ApiKeyRow(SideNote):
         self._line.setAccessibleDescription(self.help.text())
         self._store.addItem(self.tr("In the system's keyring"), "keyring")
         self._store.addItem(self.tr("In a file, not encrypted"), "file")
-        self._store.setAccessibleName(self.tr("Where the API key is kept"))
-        self._forget.setAccessibleName(self.tr("Forget the API key"))
+        self._store.setAccessibleName(self.tr("Storage of the API key"))
+        self._forget.setAccessibleName(self.tr("Remove the API key"))
         self._reset.setText(self.tr("Reset"))
         self._reset.setAutoRaise(True)
         self._reset.setAccessibleName(self.tr("Reset: %1").replace("%1", self.label.text()))
@@ -125,13 +126,13 @@ class ApiKeyRow(SideNote):
         self._tell()
 
     def choose_store(self, store: str) -> None:
-        """Choose where a new key is kept: `keyring` or `file`."""
+        """Choose the storage of a new key: `keyring` or `file`."""
         self._store.setCurrentIndex(self._store.findData(store))
         self._take_text()
 
     @Slot()
     def forget(self) -> None:
-        """Wish that the key is forgotten."""
+        """Request the removal of the key."""
         self._line.clear()
         self._forgets = True
         self._tell()
@@ -169,7 +170,7 @@ class ApiKeyRow(SideNote):
         self._forget.setEnabled(stored and not self._forgets)
         self._reset.setVisible(change is not None)
         if change is not None:
-            said = self.tr("New: stored with OK") if change.text else self.tr("Forgotten with OK")
+            said = self.tr("New: stored with OK") if change.text else self.tr("Removed with OK")
             self._state.say(f"{CHANGED_MARK} {said}", "", "working")
         elif stored:
             said = self.tr("Stored in %1").replace("%1", self._name_place(place.place))
@@ -177,7 +178,7 @@ class ApiKeyRow(SideNote):
         elif place.problem:
             self._state.say(texts.plain(place.problem), "waiting", "waiting")
         elif not known:
-            self._state.say(self.tr("Looking where it is kept"))
+            self._state.say(self.tr("Looking up where it is stored"))
         elif place.url:
             self._state.say(self.tr("Needed before a run can start"), "waiting", "waiting")
         else:

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from mydata_like.app.connection_test import TestStep
     from mydata_like.engine.pipeline import CancelFlag
 
-WIDE, HIGH = 80, 24  # characters and lines
-_ICONS: dict[str, tuple[str, Status]] = {  # from good to bad
+WIDE, HIGH = 80, 24  # in characters and lines
+_ICONS: dict[str, tuple[str, Status]] = {  # best first
     "ok": ("check", "good"),
     "unproven": ("waiting", "waiting"),
     "failed": ("problems", "problem"),
@@ -45,10 +45,10 @@ _ICONS: dict[str, tuple[str, Status]] = {  # from good to bad
 
 
 class ConnectionTest(QListWidget):
-    """Sends a small file all the way, and lists what each step has shown."""
+    """Uploads a small file, and lists the result of each step."""
 
     ended = Signal(str)  # the worst result: ok, unproven or failed
-    failed = Signal(object)  # an UploaderError: the test itself could not be carried out
+    failed = Signal(object)  # an UploaderError: the test itself failed
 
     def __init__(self, tasks: Tasks, parent: QWidget) -> None:
         super().__init__(parent)
@@ -64,16 +64,16 @@ class ConnectionTest(QListWidget):
 
     @property
     def results(self) -> tuple[str, ...]:
-        """How the steps ended, in their order."""
+        """The results of the steps, in order."""
         return tuple(self._results)
 
     @property
     def lines(self) -> list[str]:
-        """What the list says."""
+        """The text of the list."""
         return [self.item(row).text() for row in range(self.count())]
 
     def start(self, config: Path | None, settings: Settings, api_key: str = "") -> None:
-        """Test the way with these settings; a key that is not stored yet counts as if it were."""
+        """Test the connection with these settings and the entered key, stored or not."""
         self.stop()
         self.clear()
         self._results.clear()
@@ -86,7 +86,7 @@ class ConnectionTest(QListWidget):
         )
 
     def stop(self) -> None:
-        """End the test; nothing more is shown of it."""
+        """Cancel the test and show no more results."""
         self._task.cancel()
 
     def add(self, result: str, text: str) -> None:
@@ -111,7 +111,7 @@ class ConnectionTest(QListWidget):
     def _name_result(self, result: str) -> str:
         return {
             "ok": self.tr("Good"),
-            "unproven": self.tr("Not proved"),
+            "unproven": self.tr("Not verified"),
             "failed": self.tr("Failed"),
         }[result]
 
@@ -122,9 +122,9 @@ class ConnectionTestDialog(QDialog):
     def __init__(self, tasks: Tasks, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle(self.tr("Test of the connection"))
+        self.setWindowTitle(self.tr("Connection test"))
         self.test = ConnectionTest(tasks, self)
-        self._head = PlainLabel(self.tr("Trying the way to the server"), self)
+        self._head = PlainLabel(self.tr("Testing the connection to the server"), self)
         self._head.setWordWrap(True)
         self._head.scale(1.2, bold=True)
         self._bar = QProgressBar(self)
@@ -141,7 +141,7 @@ class ConnectionTestDialog(QDialog):
 
     @property
     def conclusion(self) -> str:
-        """What the whole comes to."""
+        """The overall result."""
         return self._head.text()
 
     def done(self, code: int) -> None:
@@ -167,16 +167,16 @@ class ConnectionTestDialog(QDialog):
     def _finish(self, worst: str) -> None:
         self._conclude(
             {
-                "ok": self.tr("The way to the server is open"),
-                "unproven": self.tr("Nothing failed, but not all could be proved"),
-                "failed": self.tr("Something is wrong"),
+                "ok": self.tr("The connection works"),
+                "unproven": self.tr("Nothing failed, but not every step could be verified"),
+                "failed": self.tr("The test failed"),
             }[worst]
         )
 
     @Slot(object)
     def _fail(self, error: UploaderError) -> None:
         self.test.add("failed", f"{error.message} {error.hint}".strip())
-        self._conclude(self.tr("Something is wrong"))
+        self._conclude(self.tr("The test failed"))
 
     def _conclude(self, sentence: str) -> None:
         self._head.setText(sentence)

@@ -32,7 +32,7 @@ class SettingsDialogOpener(QObject):
 
     @Slot(object)
     def open(self, key: str) -> None:
-        """Show the settings, and there the one with this key."""
+        """Show the settings, and the one with this key."""
         dialog = self.dialog or self._make()
         dialog.show_key(key, self._unsaved)
         dialog.show()
@@ -41,7 +41,7 @@ class SettingsDialogOpener(QObject):
 
     def _make(self) -> "SettingsDialog":
         from mydata_like.gui.settings_editor.settings_dialog import (
-            SettingsDialog,  # here: few starts need it
+            SettingsDialog,  # imported late, as few starts need it
         )
 
         self._dialog = SettingsDialog(self._desk, self._window)
@@ -56,5 +56,5 @@ class SettingsDialogOpener(QObject):
 
     @Slot()
     def _forget(self) -> None:
-        """Offer no more what was left: it was brought back, or others were saved in its place."""
+        """Discard the unsaved changes: they were restored, or others were saved."""
         self._unsaved = {}

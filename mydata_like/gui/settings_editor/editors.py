@@ -49,15 +49,15 @@ class Editor(QWidget):
         raise NotImplementedError
 
     def value(self) -> object:
-        """Return the value as it is shown."""
+        """Return the displayed value."""
         raise NotImplementedError
 
     def show_value(self, value: object) -> None:
-        """Show a value; this is no edit."""
+        """Show a value; this does not count as an edit."""
         raise NotImplementedError
 
     def set_fixed(self, *, fixed: bool) -> None:
-        """Let nobody change the value, who can still read it."""
+        """Make the field read-only."""
         self.setEnabled(not fixed)
 
     def _place(self, field: QWidget) -> None:
@@ -91,7 +91,7 @@ class TextEditor(Editor):
     def set_fixed(self, *, fixed: bool) -> None:
         self._line.setReadOnly(fixed)
         self._line.setPlaceholderText("" if fixed else setting_labels.example_of(self.setting))
-        # Who cannot write here need not come by with Tab, but may select with the mouse.
+        # A read-only field is not in the tab order; its text can be selected by mouse.
         self._line.setFocusPolicy(
             Qt.FocusPolicy.ClickFocus if fixed else Qt.FocusPolicy.StrongFocus
         )
@@ -188,7 +188,7 @@ class Choice(QComboBox):
 
 
 class ChoiceEditor(Editor):
-    """One of several words."""
+    """One of several choices."""
 
     def __init__(self, setting: Setting, parent: QWidget | None = None) -> None:
         super().__init__(setting, parent)
@@ -248,7 +248,7 @@ class SwitchEditor(Editor):
 
 
 class ListEditor(Editor):
-    """Texts, one a line."""
+    """A list of texts, one on each line."""
 
     def __init__(self, setting: Setting, parent: QWidget | None = None) -> None:
         super().__init__(setting, parent)
@@ -284,7 +284,7 @@ class ListEditor(Editor):
         self.edited.emit()
 
     def _fit(self) -> None:
-        """Be as high as the lines are, within reason."""
+        """Fit the height to the number of lines, within limits."""
         lines = max(LINES, min(self._lines.blockCount() + 1, LINES * 3))
         margins = self._lines.document().documentMargin() + self._lines.frameWidth()
         self._lines.setFixedHeight(
@@ -292,7 +292,7 @@ class ListEditor(Editor):
         )
 
 
-ACROSS = 3  # days that stand side by side
+ACROSS = 3  # days in one row
 
 
 class ClockFormat(QTimeEdit):
@@ -363,7 +363,7 @@ class DateEditor(Editor):
 
 
 class DaysEditor(Editor):
-    """Any of several words, such as the days of the week."""
+    """Any of several choices, such as the days of the week."""
 
     def __init__(self, setting: Setting, parent: QWidget | None = None) -> None:
         super().__init__(setting, parent)

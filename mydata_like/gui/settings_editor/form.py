@@ -28,7 +28,7 @@ ROOM = 0.85  # of the screen that a dialog takes at most
 
 
 class HintLabel(PlainLabel):
-    """Wrapped text in the colour of what explains, or of a status, in every theme."""
+    """Wrapped text in the colour of explanations or of a status, in every theme."""
 
     def __init__(self, text: str = "", parent: QWidget | None = None) -> None:
         super().__init__(text, parent)
@@ -70,11 +70,11 @@ class StatusIcon(QWidget):
 
     @property
     def text(self) -> str:
-        """What is said."""
+        """The text."""
         return self._text.text()
 
     def say(self, text: str, name: str = "", status: Status | None = None) -> None:
-        """Say a sentence, with the icon of this name, as a status asks for; or say nothing."""
+        """Show a sentence with the icon and colour of a status, or nothing."""
         self.setVisible(bool(text))
         self._text.setText(text)
         self._text.tint(status)
@@ -93,18 +93,18 @@ class SideNote(QWidget):
         self.column = lay_side_by_side(self, self.label, self.help)
 
     def matches(self, sought: str) -> bool:
-        """Return whether all words of a search are found here."""
+        """Return whether it contains all words of a search."""
         return fits(sought, f"{self.label.text()} {self.help.text()}")
 
 
 def fits(sought: str, said: str) -> bool:
-    """Return whether all words of a search are found in what is said."""
+    """Return whether its texts contain all words of a search."""
     folded = said.casefold()
     return all(word in folded for word in sought.casefold().split())
 
 
 def fit_to_screen(window: QWidget, characters: int, lines: int) -> None:
-    """Make a window so wide and high, but leave some room around it on a small screen."""
+    """Resize a window, but leave a margin around it on a small screen."""
     metrics, room = window.fontMetrics(), window.screen().availableSize() * ROOM
     wanted = QSize(metrics.averageCharWidth() * characters, metrics.lineSpacing() * lines)
     window.resize(wanted.boundedTo(room))
@@ -130,7 +130,7 @@ def lay_side_by_side(whole: QWidget, label: PlainLabel, text: HintLabel) -> QVBo
 
 
 class InlineMessage(QWidget):
-    """Says one thing at a time; empty it takes no room."""
+    """Shows one message at a time; it takes no space while empty."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -147,29 +147,29 @@ class InlineMessage(QWidget):
 
     @property
     def text(self) -> str:
-        """What is said."""
+        """The text."""
         return self._sign.text
 
     def say(self, text: str, name: str = "info", status: Status | None = None) -> None:
-        """Say something, with the icon of this name, in the colour of a status."""
+        """Show a message with the icon of this name, in the colour of a status."""
         self._sign.say(text, name, status)
         self._button.hide()
         self.show()
 
     def offer(self, text: str, words: str, act: Callable[[], object]) -> None:
-        """Say something, with a button that does what its words say."""
+        """Show a message with a button."""
         self.say(text)
         self._act = act
         self._button.setText(words)
         self._button.show()
 
     def clear(self) -> None:
-        """Say nothing."""
+        """Show nothing."""
         self.hide()
 
     @Slot()
     def act(self) -> None:
-        """Do what the button offers."""
+        """Execute the action of the button."""
         self.clear()
         if self._act is not None:
             self._act()
@@ -209,21 +209,21 @@ class SettingRow(QWidget):
 
     @property
     def problem(self) -> str:
-        """What is said to be wrong."""
+        """The error message."""
         return self._problem.text
 
     @property
     def source(self) -> str:
-        """What is said of where the value is from."""
+        """The text about the source of the value."""
         return self._source.text
 
     def show_draft(self, draft: PendingChanges) -> None:
-        """Show the value, and all that is said about it."""
+        """Show the value and all texts about it."""
         self.editor.show_value(draft.value(self.key))
         self.show_facts(draft)
 
     def show_facts(self, draft: PendingChanges) -> None:
-        """Show the state of the value, which the user may be typing at the moment."""
+        """Show the status of the value, which the user may be editing."""
         fixed_by = draft.fixed_by(self.key)
         self.editor.set_fixed(fixed=bool(fixed_by))
         self._reset.setVisible(draft.is_own(self.key))
@@ -239,7 +239,7 @@ class SettingRow(QWidget):
             self._problem.say("")
 
     def matches(self, sought: str) -> bool:
-        """Return whether all words of a search are found in what is said of the setting."""
+        """Return whether the texts of the setting contain all words of a search."""
         about = self.setting.about
         choices = (
             setting_labels.name_choice(self.setting, choice) for choice in self.setting.choices
@@ -255,7 +255,7 @@ class SettingRow(QWidget):
         return fits(sought, " ".join(said))
 
     def _describe(self, draft: PendingChanges, fixed_by: str) -> tuple[str, str, Status | None]:
-        """Return where the value is from, with the icon and the status that go with it."""
+        """Return the source of the value, with its icon and status."""
         winner = draft.winner(self.key)
         if fixed_by:
             return setting_labels.name_lock(winner, fixed_by), "padlock", None
@@ -303,7 +303,7 @@ HEADING = 1.2  # times the usual size of text
 
 
 class FormSection(QWidget):
-    """One section: its heading, its rows, and what else belongs there."""
+    """One section: its heading, its rows and other widgets."""
 
     def __init__(self, name: str, parent: QWidget) -> None:
         super().__init__(parent)
@@ -322,12 +322,12 @@ class FormSection(QWidget):
         self._layout.addWidget(row)
 
     def add_aside(self, aside: SideNote) -> None:
-        """Add what is no setting."""
+        """Add a widget that is not a setting."""
         self._asides.append(aside)
         self._layout.addWidget(aside)
 
     def seek(self, sought: str) -> bool:
-        """Show only what a search finds; return whether that is anything."""
+        """Show only what matches a search; return whether anything does."""
         parts: list[SettingRow | SideNote] = [*self.rows, *self._asides]
         found = [part for part in parts if part.matches(sought)]
         for part in parts:
@@ -371,13 +371,13 @@ class Form(QWidget):
         self._show_relevance(draft)
 
     def show_facts(self, draft: PendingChanges) -> None:
-        """Show what is said about the values, while they are being edited."""
+        """Update the texts about the values while the user edits them."""
         for row in self.rows:
             row.show_facts(draft)
         self._show_relevance(draft)
 
     def seek(self, sought: str) -> bool:
-        """Show only what a search finds; return whether that is anything."""
+        """Show only what matches a search; return whether anything does."""
         found = [section.seek(sought) for section in self._sections]
         return any(found)
 
@@ -403,7 +403,7 @@ _KINDS: Mapping[str, Iterable[object]] = {
 
 
 def is_used(key: str, draft: PendingChanges) -> bool:
-    """Return whether a setting has any effect with the others as they are."""
+    """Return whether a setting has any effect with the current values of the others."""
     if key in _KINDS:
         return draft.value("schedule.kind") in _KINDS[key]
     if key == "data.group_prefix":

@@ -44,12 +44,12 @@ def name_section(section: str) -> str:
         "instrument": translate("settings", "Instrument"),
         "window": translate("settings", "Window"),
         "data": translate("settings", "Data"),
-        "filters": translate("settings", "What is taken"),
+        "filters": translate("settings", "Which files are uploaded"),
         "schedule": translate("settings", "When runs start"),
-        "limits": translate("settings", "What the instrument is spared"),
-        "transfer": translate("settings", "How files travel"),
-        "advanced": translate("settings", "What hardly anybody has to change"),
-        "monitor": translate("settings", "Signs of life"),
+        "limits": translate("settings", "Limits while the instrument is in use"),
+        "transfer": translate("settings", "Transfers"),
+        "advanced": translate("settings", "Rarely needed settings"),
+        "monitor": translate("settings", "Health signals"),
         "archive": translate("settings", "Archives of tiny files"),
     }[section]
 
@@ -65,7 +65,7 @@ def help_of(setting: Setting) -> str:
 
 
 def with_labels(text: str) -> str:
-    """Return a text that names settings as the dialog does, and not by their keys."""
+    """Return a text with labels of settings instead of their keys."""
     return _KEY.sub(_find_label, text)
 
 
@@ -75,14 +75,14 @@ def unit_of(setting: Setting) -> str:
 
 
 def name_choice(setting: Setting, choice: str) -> str:
-    """Return what a choice is called; those that speak for themselves stay as they are."""
+    """Return the label of a choice; self-explanatory choices stay unchanged."""
     return _name_choices().get(setting.key, {}).get(choice) or _name_days().get(choice, choice)
 
 
 def name_zero(setting: Setting) -> str:
-    """Return what a zero means where it is no amount; empty where it is one."""
+    """Return what a zero means if it is not an amount; empty if it is one."""
     return {
-        "transfer.channels": translate("settings", "as many as are good"),
+        "transfer.channels": translate("settings", "automatic"),
         "transfer.batch_below": translate("settings", "each file alone"),
         "limits.bandwidth": translate("settings", "no limit"),
         "limits.pause_under_pressure": translate("settings", "never"),
@@ -108,7 +108,7 @@ def name_source(given: ResolvedValue) -> str:
 
 
 def name_lock(given: ResolvedValue, fixed_by: str) -> str:
-    """Return who keeps a value from being changed here."""
+    """Return who locked a value."""
     if given.source in (Layer.ENVIRONMENT, Layer.OPTION):
         said = translate("settings", "Set by the environment variable %1")
     else:
@@ -154,14 +154,14 @@ def _name_days() -> Mapping[str, str]:
 def _name_choices() -> Mapping[str, Mapping[str, str]]:
     return {
         "schedule.kind": {
-            "manual": translate("settings", "By hand only"),
+            "manual": translate("settings", "Manually only"),
             "startup": translate("settings", "When the program starts"),
             "saved": translate("settings", "When settings are saved"),
             "once": translate("settings", "Once"),
             "daily": translate("settings", "Every day"),
             "weekly": translate("settings", "On some days of the week"),
-            "timer": translate("settings", "Every so many minutes"),
-            "watch": translate("settings", "When new files have settled"),
+            "timer": translate("settings", "At a fixed interval"),
+            "watch": translate("settings", "When new files no longer change"),
         },
         "data.unknown_owners": {
             "upload": translate("settings", "Upload for the facility"),
@@ -185,12 +185,12 @@ def _name_choices() -> Mapping[str, Mapping[str, str]]:
             "tray": translate("settings", "In the tray"),
         },
         "window.theme": {
-            "system": translate("settings", "As the system"),
+            "system": translate("settings", "Same as the system"),
             "light": translate("settings", "Light"),
             "dark": translate("settings", "Dark"),
         },
         "window.language": {
-            "system": translate("settings", "As the system"),
+            "system": translate("settings", "Same as the system"),
             "en": "English",
             "de": "Deutsch",
         },

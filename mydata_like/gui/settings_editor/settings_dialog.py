@@ -39,16 +39,16 @@ if TYPE_CHECKING:
 translate = QCoreApplication.translate
 
 SHOWN = 5
-TOLD_AGAIN = 20_000  # milliseconds after which the clock has moved on
+TOLD_AGAIN = 20_000  # milliseconds between two updates of the times
 
 
 class SchedulePreview(SideNote):
-    """Shows the next start times of a schedule, or says in words when runs start."""
+    """Shows the next start times of a schedule, or describes when runs start."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(
             self.tr("Next starts"),
-            self.tr("When runs would start by themselves, in this computer's time."),
+            self.tr("When runs would start automatically, in this computer's time."),
             parent,
         )
         self._settings: Settings | None = None
@@ -61,11 +61,11 @@ class SchedulePreview(SideNote):
 
     @property
     def said(self) -> str:
-        """What is shown."""
+        """The displayed text."""
         return self._said.text()
 
     def show_settings(self, settings: Settings | None) -> None:
-        """Show the next starts of these settings; None where they are wrong."""
+        """Show the next starts of these settings; None if they are invalid."""
         self._settings = settings
         self._tell()
 
@@ -80,7 +80,7 @@ class SchedulePreview(SideNote):
     @Slot()
     def _tell(self) -> None:
         if self._settings is None:
-            self._said.setText(self.tr("They are told once the schedule is complete."))
+            self._said.setText(self.tr("They are shown once the schedule is complete."))
             return
         now = datetime.datetime.now(datetime.UTC)
         self._said.setText(describe_starts(self._settings, now, None))
@@ -89,10 +89,10 @@ class SchedulePreview(SideNote):
 def describe_starts(
     settings: Settings, now: datetime.datetime, zone: datetime.tzinfo | None
 ) -> str:
-    """Return when runs start by themselves: the next times, a line each, or a sentence."""
+    """Return when runs start automatically: the next times, one on each line, or a sentence."""
     schedule = settings.schedule
     said = {
-        "manual": translate("starts", "Only when somebody presses Start."),
+        "manual": translate("starts", "Only when you press Start."),
         "startup": translate("starts", "Each time the program starts."),
         "saved": translate("starts", "Each time settings are saved."),
     }
@@ -119,15 +119,15 @@ def find_starts(
         yield moment
 
 
-WIDE, HIGH = 120, 42  # characters and lines
-REMARKS = 4  # that are shown of a file of settings
+WIDE, HIGH = 120, 42  # in characters and lines
+REMARKS = 4  # shown of an imported file
 
 
 class SettingsDialog(QDialog):
-    """Shows all settings; what was changed is saved with OK, and only that."""
+    """Shows all settings; OK saves only the changed ones."""
 
-    left_unsaved = Signal(object)  # changes by dotted key, which nobody saved
-    settled = Signal()  # what was left unsaved last time stands here again, or something was saved
+    left_unsaved = Signal(object)  # unsaved changes by dotted key
+    settled = Signal()  # the unsaved changes were restored, or others were saved
 
     def __init__(self, desk: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -135,7 +135,7 @@ class SettingsDialog(QDialog):
         self.setWindowTitle(self.tr("Settings"))
         self._desk = desk
         self._wanted = ""  # the key to show first
-        self._unsaved: Mapping[str, object] = {}  # from last time
+        self._unsaved: Mapping[str, object] = {}  # unsaved changes of the last time
         self._busy = True
         self.draft = PendingChanges()
         self.key_row = ApiKeyRow(desk.controller.config, desk.tasks)
@@ -156,18 +156,18 @@ class SettingsDialog(QDialog):
 
     @property
     def ready(self) -> bool:
-        """Whether the settings are shown, and nothing is being read or written."""
+        """Whether the settings are displayed and no file is being read or written."""
         return not self._busy
 
     def show_key(self, key: str, unsaved: Mapping[str, object]) -> None:
-        """Show one setting first, and offer what was left unsaved last time."""
+        """Show one setting first, and offer to restore unsaved changes."""
         self._wanted, self._unsaved = key, unsaved
         if self.ready:
             self._open_first()
 
     @Slot()
     def accept(self) -> None:
-        """Save, unless something is wrong; then show the first of it."""
+        """Save the settings, or show the first invalid one."""
         if self._busy:
             return
         wrong = [key for key in settings_by_key() if self._is_wrong(key)]
@@ -182,7 +182,7 @@ class SettingsDialog(QDialog):
 
     @Slot()
     def reject(self) -> None:
-        """Close without saving; what was changed is not lost."""
+        """Close without saving; the changes can be restored next time."""
         if self._busy and self.draft.changes:
             return  # it is being saved
         if self.draft.changes:
@@ -190,7 +190,7 @@ class SettingsDialog(QDialog):
         super().reject()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        # In a search, Esc ends it and Enter goes to what it has found; neither closes the dialog.
+        # During a search, Esc ends it and Enter goes to the first match; neither closes the dialog.
         match event.key():
             case Qt.Key.Key_Escape if self.panes.end_search():
                 return
@@ -203,7 +203,10 @@ class SettingsDialog(QDialog):
         for button, said in (
             (self.importing, self.tr("Take settings from MyData's MyData.cfg, or from a file")),
             (self.exporting, self.tr("Write the settings to a file, without secrets")),
-            (self.trying, self.tr("Try the way to the server with these settings, step by step")),
+            (
+                self.trying,
+                self.tr("Test the connection to the server with these settings, step by step"),
+            ),
         ):
             button.setToolTip(said)
             button.setAccessibleDescription(said)
@@ -237,7 +240,7 @@ class SettingsDialog(QDialog):
 
     @Slot(object)
     def _take_draft(self, draft: PendingChanges) -> None:
-        """Show what was read; changes that were made before stand on top of it."""
+        """Show the settings that were read, with the earlier changes applied."""
         draft.take(self.draft.changes)
         self.draft = draft
         self.panes.show_draft(draft)
@@ -268,7 +271,7 @@ class SettingsDialog(QDialog):
 
     @Slot()
     def _follow(self) -> None:
-        """Show what follows from the values as they are now."""
+        """Update everything that depends on the current values."""
         self.starts.show_settings(self.draft.part("schedule", "filters"))
         self.key_row.look_at(self.draft.part("server"))
         self.trying.setEnabled(not self._busy and self.draft.settings is not None)
@@ -292,7 +295,7 @@ class SettingsDialog(QDialog):
 
     @Slot(object)
     def _fail(self, error: UploaderError) -> None:
-        """Say what went wrong, where it belongs."""
+        """Show an error next to the widget that it concerns."""
         self._set_busy(busy=False)
         match error.problem_code:
             case services.CHANGED_ELSEWHERE:
@@ -306,7 +309,7 @@ class SettingsDialog(QDialog):
                 self.notice.say(said, "problems", "problem")
 
     def _renew(self) -> None:
-        """Read the settings again: somebody else has changed them."""
+        """Read the settings again after another program has changed them."""
         text = self.tr(
             "The settings file was changed by another program. Your changes are applied on top of"
             " it: review them and press OK again."
@@ -351,7 +354,7 @@ class SettingsDialog(QDialog):
 
     @Slot(str)
     def read_file(self, path: str) -> None:
-        """Take over what a file of settings says; nothing is saved before OK."""
+        """Apply the settings of a file; nothing is saved before OK."""
         read = partial(services.read_proposal, Path(path), self._desk.controller.config)
         self._desk.tasks.run(read, self._take_proposal, self._fail)
 
@@ -362,7 +365,7 @@ class SettingsDialog(QDialog):
             self.key_row.propose(proposal.secret.reveal())
         taken = len(proposal.changes) - len(refused)
         said = [self.tr("%Ln setting(s) were taken from the file; OK saves them.", "", taken)]
-        said += [self.tr("%1 is locked and stays.").replace("%1", key) for key in refused]
+        said += [self.tr("%1 is locked and was not changed.").replace("%1", key) for key in refused]
         said += proposal.remarks
         more = len(said) - 1 - REMARKS
         if more > 0:
@@ -382,7 +385,7 @@ class SettingsDialog(QDialog):
 
     @Slot(str)
     def write_file(self, path: str) -> None:
-        """Write what is shown to a file, without secrets."""
+        """Write the displayed settings to a file, without secrets."""
         write = partial(services.export_settings, self.draft.own_values(), Path(path))
         self._desk.tasks.run(write, self._tell_export, self._fail, writes=True)
 

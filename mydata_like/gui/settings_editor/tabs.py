@@ -29,13 +29,13 @@ class SettingsTabs(QWidget):
         self._search.setPlaceholderText(self.tr("Search all settings"))
         self._search.setAccessibleName(self.tr("Search all settings"))
         self._search.setClearButtonEnabled(True)
-        self._cursor: QWidget = self._search  # where it was when the fields went grey
+        self._cursor: QWidget = self._search  # the focus when the fields were disabled
         self._tabs = QTabBar(self)
         self._tabs.setExpanding(False)
         self._tabs.setAccessibleName(self.tr("Groups of settings"))
         for leaf in self._leaves:
             self._tabs.addTab(leaf.title)
-        self._nothing = PlainLabel(self.tr("No setting fits what you look for."), self)
+        self._nothing = PlainLabel(self.tr("No setting matches your search."), self)
         self._nothing.hide()
         self._scroll = QScrollArea(self)
         self._page = QWidget(self._scroll)
@@ -49,11 +49,11 @@ class SettingsTabs(QWidget):
 
     @property
     def title(self) -> str:
-        """The name of the tab that is shown."""
+        """The name of the current tab."""
         return self._tabs.tabText(self._tabs.currentIndex()).replace("&", "")
 
     def show_draft(self, draft: PendingChanges) -> None:
-        """Show the values of a draft from now on."""
+        """Show the values of a draft."""
         self._draft = draft
         self._find_form(self._tabs.currentIndex())
         for form in self.forms:
@@ -62,7 +62,7 @@ class SettingsTabs(QWidget):
         self._mark_tabs()
 
     def hold(self, *, held: bool) -> None:
-        """Take no entries for a while; afterwards the cursor is where it was."""
+        """Disable the fields; enabling them restores the focus."""
         focused = self.window().focusWidget()
         if held and focused is not None:
             self._cursor = focused
@@ -71,7 +71,7 @@ class SettingsTabs(QWidget):
             self._cursor.setFocus()
 
     def reveal(self, key: str) -> None:
-        """Show a setting, and put the cursor there; an unknown one shows nothing special."""
+        """Show a setting and focus it; an unknown key is ignored."""
         row = self.find_row(key)
         if row is None:
             return
@@ -83,13 +83,13 @@ class SettingsTabs(QWidget):
         self._scroll.ensureWidgetVisible(row)
 
     def find_row(self, key: str) -> SettingRow | None:
-        """Return the row of a setting, built now where it was not needed before."""
+        """Return the row of a setting; its tab is built if necessary."""
         index = self._find_tab(key)
         rows = self._find_form(index).rows if index >= 0 else iter(())
         return next((row for row in rows if row.key == key), None)
 
     def search(self, sought: str) -> None:
-        """Show only what this finds, from all tabs; an empty text ends the search."""
+        """Show only the settings of all tabs that match; an empty text ends the search."""
         self._search.setText(sought)
 
     def end_search(self) -> bool:
@@ -99,7 +99,7 @@ class SettingsTabs(QWidget):
         return searched
 
     def go_to_found(self) -> bool:
-        """Put the cursor into the first setting found; return whether it was in the search."""
+        """Focus the first match; return whether the focus was in the search field."""
         searching = self._search.hasFocus()
         row = next((row for row in self._rows if row.isVisibleTo(self)), None)
         if searching and row is not None:
@@ -108,7 +108,7 @@ class SettingsTabs(QWidget):
 
     @property
     def found(self) -> tuple[str, ...]:
-        """The keys of the settings that are shown."""
+        """The keys of the displayed settings."""
         return tuple(row.key for row in self._rows if row.isVisibleTo(self))
 
     @property
@@ -133,7 +133,7 @@ class SettingsTabs(QWidget):
         return self._forms[index]
 
     def _order_stops(self) -> None:
-        """Let Tab go as the eye goes, in whatever order the tabs were built."""
+        """Set the tab order to the visual order, however the tabs were built."""
         before: QWidget = self._scroll
         for form in self.forms:
             for widget in filter(self._is_stop, form.findChildren(QWidget)):
@@ -142,7 +142,7 @@ class SettingsTabs(QWidget):
 
     def _is_stop(self, widget: QWidget) -> bool:
         stops = bool(widget.focusPolicy() & Qt.FocusPolicy.TabFocus) and not widget.focusProxy()
-        return stops and widget.window() == self.window()  # and not in a list that pops up
+        return stops and widget.window() == self.window()  # and not in a pop-up list
 
     def _lay_out(self) -> None:
         self._column = QVBoxLayout(self._page)
@@ -176,7 +176,7 @@ class SettingsTabs(QWidget):
         self.edited.emit()
 
     def _propose_day(self) -> None:
-        """A run that starts once needs a day: tomorrow, until somebody chooses another."""
+        """A schedule of one run needs a day: tomorrow, unless the user chooses another."""
         day = self.find_row("schedule.date")
         once = self._draft.value("schedule.kind") == "once"
         if day is not None and once and self._draft.value("schedule.date") is None:
@@ -193,7 +193,7 @@ class SettingsTabs(QWidget):
         self.edited.emit()
 
     def refresh(self) -> None:
-        """Show the state of the values that the user is editing."""
+        """Show the status of the values that the user is editing."""
         for form in self.forms:
             form.show_facts(self._draft)
         self._mark_tabs()
@@ -209,7 +209,7 @@ class SettingsTabs(QWidget):
 
     @Slot()
     def _show_search(self) -> None:
-        """Show what the search finds in any tab, or all of one tab where nobody searches."""
+        """Show the matches in all tabs, or one whole tab if there is no search."""
         sought = self._search.text().strip()
         if sought:
             shown = [at for at in range(len(self._leaves)) if self._find_form(at).seek(sought)]

@@ -116,7 +116,7 @@ translate = QCoreApplication.translate
 
 
 def layout_name(layout: Layout) -> str:
-    """Return a layout's name in the person's language."""
+    """Return a layout's name in the user's language."""
     names = {
         Layout.USERNAME_DATASET: translate("layouts", "User name / Dataset"),
         Layout.EMAIL_DATASET: translate("layouts", "E-mail address / Dataset"),
@@ -141,7 +141,7 @@ def layout_name(layout: Layout) -> str:
 
 
 def layout_example(layout: Layout, instrument: str) -> str:
-    """Return a path of one file as the layout wants it."""
+    """Return the path of an example file in this layout."""
     examples = {
         Layout.USERNAME_DATASET: "ada/2026-05-01 liver/image.tif",
         Layout.EMAIL_DATASET: "ada@example.org/2026-05-01 liver/image.tif",
@@ -162,17 +162,17 @@ def layout_example(layout: Layout, instrument: str) -> str:
 
 
 DIRECTORY, LAYOUT = "data.directory", "data.layout"
-NAMED = 3  # folders or owners that are named; the others are counted
+NAMED = 3  # folders or owners that are named; the others are only counted
 
 
 class FoldersStep(WizardStep):
-    """Asks for the data folder, and shows what the first folders would become."""
+    """Asks for the data folder, and shows the datasets that its first folders would become."""
 
     def __init__(self, desk: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(desk, parent)
         self.title = self.tr("Which data?")
         self.explanation = self.tr(
-            "The folder below which the instrument saves. Nothing in it is ever changed."
+            "The folder in which the instrument saves its data. Nothing in it is ever changed."
         )
         self._found: LayoutPreview | None = None
         self.directory = QLineEdit(self)
@@ -183,7 +183,7 @@ class FoldersStep(WizardStep):
         self.layout_box = QComboBox(self)
         for layout in Layout:
             self.layout_box.addItem(layout_name(layout), layout)
-        self.example = self.add_field(self.tr("Its folders &mean"), self.layout_box, key=LAYOUT)
+        self.example = self.add_field(self.tr("Folder &structure"), self.layout_box, key=LAYOUT)
         self.model = PreviewModel(self)
         self.table = self._make_table()
         self.add(self.table)
@@ -286,7 +286,7 @@ class FoldersStep(WizardStep):
         self.example.show_note(self.tr("For example: %1").replace("%1", texts.plain(example)))
 
     def _look(self, *, typed: bool = False) -> None:
-        """Look at the folders, and tell what they would become."""
+        """Scan the folders, and show what they would become."""
         self._found = None
         self.model.clear()
         self.suggestion.hide()
@@ -303,11 +303,11 @@ class FoldersStep(WizardStep):
                 progress=self._add_sample,
                 typed=typed,
             )
-            self.verdict.show_checking(self.tr("Looking at the folders…"))
+            self.verdict.show_checking(self.tr("Scanning the folders…"))
         self.changed.emit()
 
     def _try_settings(self) -> Settings | None:
-        """Return the settings with what is entered here, where it can be looked at."""
+        """Return the settings with the values entered here, if they are valid enough for a scan."""
         text = self.directory.text().strip()
         wrong = self.find_wrong(DIRECTORY, text)
         if wrong:
@@ -339,7 +339,7 @@ class FoldersStep(WizardStep):
             number = self.tr("More than %Ln dataset(s) found.", None, found.folders)
         if not found.folders:
             self.verdict.show_caution(
-                self.tr("No folder fits yet, so there is nothing to upload so far.")
+                self.tr("No folder fits this layout yet, so there is nothing to upload.")
             )
         elif found.misfits:
             text = self.tr("%Ln folder(s) do not fit this layout:", None, len(found.misfits))
@@ -349,7 +349,7 @@ class FoldersStep(WizardStep):
 
     def _tell_owners(self, found: LayoutPreview) -> None:
         if found.strangers is None:
-            text = self.tr("The server could not be asked for the owners.")
+            text = self.tr("The owners could not be checked on the server.")
             self.owners.show_caution(text)
         elif found.strangers:
             text = self.tr(

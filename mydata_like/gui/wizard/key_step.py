@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class HostKeyPanel(QWidget):
-    """Shows the key of a host that nobody has vouched for yet."""
+    """Shows the key of a host that the user has not confirmed yet."""
 
     trusted = Signal(object)  # a Registered, with the next host's key
 
@@ -56,13 +56,13 @@ class HostKeyPanel(QWidget):
         self._connect()
 
     def ask(self, registered: RegisteredInstrument) -> None:
-        """Ask for the next host."""
+        """Fetch the key of the next host."""
         assert registered.host_key is not None
         self._registered = registered
         key: HostKey = registered.host_key
         text = self.tr(
-            "This is the first contact with the staging host %1, port %2. Compare the "
-            "fingerprint of its key with what the administrator tells you:"
+            "This is the first connection to the staging host %1, port %2. Compare the "
+            "fingerprint of its key with the one from your administrator:"
         )
         host = texts.plain(key.host)
         self._sentence.setText(text.replace("%1", host).replace("%2", str(key.port)))
@@ -73,7 +73,7 @@ class HostKeyPanel(QWidget):
         self.show()
 
     def stop(self) -> None:
-        """Wait no more for what is asked."""
+        """Cancel the request."""
         self._check.cancel()
 
     def _connect(self) -> None:
@@ -96,7 +96,7 @@ class HostKeyPanel(QWidget):
         self.verdict.show_problem(error.problem)
 
 
-ASK_AFTER = 15_000  # milliseconds after which it is asked again whether the key is approved
+ASK_AFTER = 15_000  # milliseconds between two checks for the approval
 
 
 class KeyStep(WizardStep):
@@ -104,10 +104,10 @@ class KeyStep(WizardStep):
 
     def __init__(self, desk: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(desk, parent)
-        self.title = self.tr("Let the server know this computer")
+        self.title = self.tr("Register this computer")
         self.explanation = self.tr(
-            "Files travel under a key that was made on this computer. "
-            "An administrator of the server approves it once."
+            "Files are uploaded with a key that was created on this computer. An administrator "
+            "of the server approves it once."
         )
         self.approved = False
         self._key: PublicKeyInfo | None = None
@@ -129,7 +129,7 @@ class KeyStep(WizardStep):
 
     @property
     def proved(self) -> bool:
-        """Whether a test file has made the whole way."""
+        """Whether a test file was uploaded and verified."""
         return self.approved and self.test.proved
 
     def begin(self) -> None:
@@ -137,7 +137,7 @@ class KeyStep(WizardStep):
         show = partial(services.show_key, self.config, self.settings)
         self.check.cancel()
         self.check = self._desk.tasks.run(show, self._show_key, self._show_failure, writes=True)
-        self.verdict.show_checking(self.tr("Looking for the key…"))
+        self.verdict.show_checking(self.tr("Reading the key…"))
         for part in (self.waiting, self.host_key, self.test):
             part.hide()
 
@@ -153,8 +153,8 @@ class KeyStep(WizardStep):
             self.tr(
                 "The administrator compares the fingerprint in the server's administration "
                 "(MyData, uploader registration requests), chooses the storage box and ticks "
-                "“approved”. You may close this window meanwhile: the program goes on asking, "
-                "and tells you when the approval comes."
+                "“approved”. You can close this window: the program keeps checking, and "
+                "notifies you when the key is approved."
             ),
             waiting,
         )
@@ -162,7 +162,7 @@ class KeyStep(WizardStep):
         self.copy_message = QPushButton(
             icon("copy"), self.tr("Copy a &message for the administrator"), waiting
         )
-        self.ask_now = QPushButton(icon("refresh"), self.tr("&Ask again now"), waiting)
+        self.ask_now = QPushButton(icon("refresh"), self.tr("Check &again now"), waiting)
         line = QHBoxLayout(waiting)
         line.setContentsMargins(0, 0, 0, 0)
         line.addWidget(text, 1)
@@ -189,7 +189,7 @@ class KeyStep(WizardStep):
 
     @Slot()
     def _ask(self) -> None:
-        """Ask the server whether the key is approved; the first time the key is registered."""
+        """Check whether the key is approved; the first check registers it."""
         self.again.stop()
         self.ask_now.setEnabled(False)
         self.run_check(
@@ -198,7 +198,7 @@ class KeyStep(WizardStep):
             self._show_failure,
             progress=self._show_notice,
         )
-        self.verdict.show_checking(self.tr("Asking the server whether the key is approved…"))
+        self.verdict.show_checking(self.tr("Checking whether the key is approved…"))
 
     @Slot(object)
     def _show_notice(self, event: Event) -> None:
@@ -220,7 +220,7 @@ class KeyStep(WizardStep):
 
     @Slot(object)
     def _take_approval(self, registered: RegisteredInstrument) -> None:
-        """Go on: meet the staging hosts, then offer to prove the way."""
+        """Continue: confirm the keys of the staging hosts, then offer a test upload."""
         self.waiting.hide()
         self.approved = True
         box = registered.admission.area.box
@@ -243,7 +243,7 @@ class KeyStep(WizardStep):
         QGuiApplication.clipboard().setText(self._write_message())
 
     def _write_message(self) -> str:
-        """Return what an administrator needs to know, as a message that can be sent."""
+        """Return the message to send to the administrator."""
         assert self._key is not None
         instrument = self.settings.instrument
         text = self.tr(
@@ -265,7 +265,7 @@ class KeyStep(WizardStep):
 
 
 class TestFilePanel(QWidget):
-    """A button that sends a test file, and below it what each step has shown."""
+    """A button that sends a test file, and the results of each step below it."""
 
     ended = Signal()
 
@@ -276,7 +276,7 @@ class TestFilePanel(QWidget):
         self._settings = Settings()
         self.send = QPushButton(icon("start"), self.tr("&Send a test file"), self)
         self.steps = ConnectionTest(desk.tasks, self)
-        self.steps.setAccessibleName(self.tr("How far the test file came"))
+        self.steps.setAccessibleName(self.tr("Steps of the test upload"))
         self.steps.setMinimumHeight(self.fontMetrics().height() * 14)
         self.verdict = CheckLabel(self)
         column = QVBoxLayout(self)
@@ -288,20 +288,20 @@ class TestFilePanel(QWidget):
         self._connect()
 
     def offer(self, settings: Settings) -> None:
-        """Offer to send the file to the server of these settings."""
+        """Offer a test upload to the server of these settings."""
         self._settings = settings
         self.proved = False
         self.steps.clear()
         self.steps.hide()
         self.verdict.show_note(
-            self.tr("A small file goes the whole way, is compared there and removed again.")
+            self.tr("A small file is uploaded, verified on the server and deleted again.")
         )
         self.show()
         self.send.setEnabled(True)
         self.send.setFocus()
 
     def stop(self) -> None:
-        """End a test that is under way."""
+        """Cancel a running test."""
         self.steps.stop()
 
     def _connect(self) -> None:
@@ -313,7 +313,7 @@ class TestFilePanel(QWidget):
     def _send(self) -> None:
         self.send.setEnabled(False)
         self.steps.show()
-        self.verdict.show_checking(self.tr("A small file is on its way…"))
+        self.verdict.show_checking(self.tr("Uploading a small file…"))
         self.steps.start(self._config, self._settings)
 
     @Slot(str)
@@ -322,9 +322,9 @@ class TestFilePanel(QWidget):
         if not self.proved:
             self.verdict.show_wrong(self.tr("The test file did not arrive; see the last line."))
         elif worst == "unproven":
-            self.verdict.show_good(self.tr("Nothing failed, though not all could be proved."))
+            self.verdict.show_good(self.tr("Nothing failed, but not every step could be verified."))
         else:
-            self.verdict.show_good(self.tr("The whole way is open. You can finish now."))
+            self.verdict.show_good(self.tr("The test upload succeeded. You can finish now."))
         self._offer_again()
 
     @Slot(object)

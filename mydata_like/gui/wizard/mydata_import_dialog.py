@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class MyDataImportDialog(QDialog):
-    """Shows what each setting of MyData becomes; one click takes all of it over."""
+    """Shows what each setting of MyData becomes; one click imports all of them."""
 
     carried_over = Signal(object)  # a Beginning
 
@@ -48,13 +48,13 @@ class MyDataImportDialog(QDialog):
         self.report = QPlainTextEdit(self)
         self.report.setReadOnly(True)
         self.report.setTabChangesFocus(True)
-        self.report.setAccessibleName(self.tr("What would be taken over"))
+        self.report.setAccessibleName(self.tr("Settings to import"))
         self.verdict = CheckLabel(self)
         self.into_file = QCheckBox(
             self.tr("Keep the API key in a &file that only you can read (not encrypted)"), self
         )
         self.into_file.hide()
-        self.take_over = QPushButton(self.tr("&Take over"), self)
+        self.take_over = QPushButton(self.tr("&Import"), self)
         self.take_over.setEnabled(False)
         self._buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel, self)
         self._buttons.addButton(self.take_over, QDialogButtonBox.ButtonRole.AcceptRole)
@@ -103,7 +103,7 @@ class MyDataImportDialog(QDialog):
         assert self._takeover is not None
         if self._takeover.secret is None:
             return texts.plain(self._takeover.secret_problem)
-        return self.tr("The API key comes along.")
+        return self.tr("The API key is imported as well.")
 
     @Slot()
     def _carry_over(self) -> None:

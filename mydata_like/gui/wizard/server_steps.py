@@ -30,7 +30,7 @@ URL = "server.url"
 
 
 class AddressStep(WizardStep):
-    """Asks for the server's address; another one that was found is offered as a button."""
+    """Asks for the server's address; a different address that was found is offered as a button."""
 
     demo_wanted = Signal()
 
@@ -82,7 +82,7 @@ class AddressStep(WizardStep):
         return bool(beginning.loaded.settings.server.url)
 
     def open_takeover(self, source: Path | None) -> MyDataImportDialog:
-        """Show what MyData's settings would change, and take them over if that is wanted."""
+        """Show what MyData's settings would change, and import them if the user agrees."""
         sheet = MyDataImportDialog(self._desk, source, self)
         sheet.carried_over.connect(self.taken_over)
         sheet.open()
@@ -107,8 +107,8 @@ class AddressStep(WizardStep):
 
     def _tell_legacy(self) -> str:
         if self._legacy is None:
-            return self.tr("Has MyData been used before? Its settings can be taken over.")
-        text = self.tr("MyData has been used on this computer: %1")
+            return self.tr("Have you used MyData before? Its settings can be imported.")
+        text = self.tr("MyData was used on this computer: %1")
         return text.replace("%1", texts.plain(str(self._legacy)))
 
     @Slot()
@@ -123,7 +123,7 @@ class AddressStep(WizardStep):
             server = self.settings.server
             find = partial(services.check_address, server, text)
             self.run_check(find, self._show_found, self._show_failure, typed=typed)
-            self.verdict.show_checking(self.tr("Looking for the server…"))
+            self.verdict.show_checking(self.tr("Connecting to the server…"))
         else:
             self.check.cancel()
             self.verdict.clear()
@@ -176,7 +176,7 @@ USERNAME = "server.username"
 
 
 class AccountStep(WizardStep):
-    """Asks who uploads; the key goes to the keyring, never into the settings."""
+    """Asks for the account; its key goes to the keyring, never into the settings."""
 
     def __init__(self, desk: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(desk, parent)
@@ -211,7 +211,7 @@ class AccountStep(WizardStep):
         self._has_key = beginning.has_key
         self.username.setText(self.settings.server.username)
         self.key.clear()
-        kept = self.tr("Kept already; leave this empty to use it")
+        kept = self.tr("Already stored; leave empty to use it")
         self.key.setPlaceholderText(kept if self._has_key else "")
         self.guard(self.username, self.account_verdict)
 
@@ -259,7 +259,7 @@ class AccountStep(WizardStep):
             server = self.settings.server.changed(username=username)
             ask = partial(services.check_account, self.config, server, key)
             self.run_check(ask, self._show_name, self._show_failure, typed=typed)
-            self.verdict.show_checking(self.tr("Asking the server who you are…"))
+            self.verdict.show_checking(self.tr("Checking the account…"))
         else:
             self.check.cancel()
             self.verdict.clear()
@@ -287,14 +287,12 @@ CONTACT, EMAIL = "instrument.contact_name", "instrument.contact_email"
 
 
 class InstrumentStep(WizardStep):
-    """Asks for facility and instrument, both picked from what the server has."""
+    """Asks for the facility and the instrument, which the server lists."""
 
     def __init__(self, desk: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(desk, parent)
         self.title = self.tr("Which instrument?")
-        self.explanation = self.tr(
-            "Datasets are shown on the server under the name of their instrument."
-        )
+        self.explanation = self.tr("The server shows datasets under the name of their instrument.")
         self._known: tuple[str, ...] | None = None  # instruments of the chosen facility
         self.facility = QComboBox(self)
         self.instrument = QComboBox(self)
@@ -368,7 +366,7 @@ class InstrumentStep(WizardStep):
         server = self.settings.server
         find = partial(services.list_instruments, self.config, server, chosen)
         self.run_check(find, self._show_place, self._show_failure)
-        self._facility_verdict.show_checking(self.tr("Asking the server for its facilities…"))
+        self._facility_verdict.show_checking(self.tr("Loading the facilities…"))
         self.changed.emit()
 
     @Slot(object)
@@ -392,7 +390,7 @@ class InstrumentStep(WizardStep):
 
     @Slot()
     def _judge(self) -> None:
-        """Say of each field whether it is well."""
+        """Show for each field whether it is valid."""
         name = self.instrument.currentText().strip()
         if not name or self._known is None:
             self.verdict.clear()
@@ -410,7 +408,7 @@ class InstrumentStep(WizardStep):
 
 
 def _list(box: QComboBox, names: Iterable[str]) -> None:
-    """Offer these names instead of those before, which is no change by the person."""
+    """Offer these names instead of the earlier ones; the user has changed nothing."""
     with QSignalBlocker(box):
         box.clear()
         box.addItems(list(names))

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class StepIndicator(QFrame):
-    """The names of the pages; signs and weights tell which are done."""
+    """The names of the pages; icons and weights show which are done."""
 
     def __init__(self, names: Sequence[str], parent: QWidget) -> None:
         super().__init__(parent)
@@ -55,7 +55,7 @@ class StepIndicator(QFrame):
         self.setMinimumWidth(self.fontMetrics().averageCharWidth() * 22)
 
     def show_place(self, place: int) -> None:
-        """Mark the page of this index as the one that is shown."""
+        """Mark the page of this index as the current one."""
         for index, (sign, label) in enumerate(self._rows):
             if index < place:
                 sign.show_icon("check", "good")
@@ -70,19 +70,19 @@ TITLE = 1.4  # times the usual size of text
 
 
 class SetupWizard(QDialog):
-    """Five short pages; it opens on the first one that is not answered yet."""
+    """Five short pages; it opens on the first incomplete one."""
 
     demo_wanted = Signal()
 
     def __init__(
         self, desk: AppContext, parent: QWidget | None = None, *, first: int | None = None
     ) -> None:
-        """`first` is the page to open on, where that is not for the wizard to find."""
+        """`first` is the page to open on; by default the first incomplete one."""
         super().__init__(parent)
         self._first = first
         self._desk = desk
-        self._eager = False  # Next was pressed while an answer was awaited
-        self._focus: QWidget | None = None  # where it was when the page was kept
+        self._eager = False  # Next was pressed during a check
+        self._focus: QWidget | None = None  # the focus when the page was saved
         self._reading = self._keeping = BackgroundTask()
         self.setWindowTitle(self.tr("Set up mydata-like"))
         self.address = AddressStep(desk)
@@ -104,7 +104,7 @@ class SetupWizard(QDialog):
 
     @property
     def step(self) -> WizardStep:
-        """The page that is shown."""
+        """The current page."""
         return self.steps[self._stack.currentIndex()]
 
     def done(self, result: int) -> None:
@@ -115,7 +115,7 @@ class SetupWizard(QDialog):
         super().done(result)
 
     def _stack_up(self) -> QStackedWidget:
-        """Return the pages, which come before all buttons for those who go by Tab."""
+        """Return the pages; in the tab order they come before all buttons."""
         stack = QStackedWidget(self)
         for step in self.steps:
             area = QScrollArea(stack)
@@ -128,7 +128,7 @@ class SetupWizard(QDialog):
         return stack
 
     def _make_frame(self) -> None:
-        """Make what is around the pages."""
+        """Build the frame around the pages."""
         self._trail = StepIndicator(self._name_steps(), self)
         self._stack = self._stack_up()
         self._title = PlainLabel("", self)
@@ -174,7 +174,7 @@ class SetupWizard(QDialog):
         self._choose_size()
 
     def _choose_size(self) -> None:
-        """Take the room that the pages like, as far as it is there."""
+        """Resize to the preferred size of the pages, within the screen."""
         metrics = self.fontMetrics()
         liked = QSize(metrics.averageCharWidth() * 130, metrics.height() * 40)
         parent = self.parentWidget()
@@ -192,7 +192,7 @@ class SetupWizard(QDialog):
             step.taken_over.connect(self._start_with)
 
     def _read(self) -> None:
-        """Read what is set already."""
+        """Read the current settings."""
         self._stack.setEnabled(False)
         self.next.setEnabled(False)
         self.back.setEnabled(False)
@@ -202,7 +202,7 @@ class SetupWizard(QDialog):
 
     @Slot(object)
     def _start_with(self, beginning: SetupState) -> None:
-        """Show what is set, and the first page that lacks something."""
+        """Show the settings, and the first incomplete page."""
         self.verdict.clear()
         self._take(beginning)
         undone = (index for index, step in enumerate(self.steps) if not step.is_done(beginning))
@@ -229,7 +229,7 @@ class SetupWizard(QDialog):
 
     @Slot()
     def _follow(self) -> None:
-        """Let the person go on as soon as the page allows it."""
+        """Enable Next as soon as the page is complete."""
         readiness = self.step.readiness
         self.next.setEnabled(readiness is not Readiness.LACKING and not self._keeping.running)
         self.again.setVisible(self.step.lost and self.step is not self.key)
@@ -253,7 +253,7 @@ class SetupWizard(QDialog):
 
     @Slot()
     def _go_on(self) -> None:
-        """Keep what was entered, then show the next page; an open check is waited for."""
+        """Save the page, then show the next one; wait for a running check first."""
         if self.step is self.key:
             self.accept()
             return
@@ -269,7 +269,7 @@ class SetupWizard(QDialog):
         self._keeping = self._desk.tasks.run(keep, self._take_kept, self._refuse, writes=True)
 
     def _find_changes(self) -> dict[str, object]:
-        """Return what differs from the settings as they are."""
+        """Return the changes to the current settings."""
         settings = self.step.settings
         return {
             key: value
@@ -284,7 +284,7 @@ class SetupWizard(QDialog):
 
     @Slot(object)
     def _refuse(self, error: UploaderError) -> None:
-        """Stay on the page: what was entered could not be kept."""
+        """Stay on the page: it could not be saved."""
         self._stack.setEnabled(True)
         if self._focus is not None:
             self._focus.setFocus()

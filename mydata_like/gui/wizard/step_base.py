@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class CheckIcon(QWidget):
-    """A small icon in the colour of its status, and in that of the theme in force."""
+    """A small icon in the colour of its status in the current theme."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -58,7 +58,7 @@ class CheckIcon(QWidget):
 
 
 class CheckLabel(QWidget):
-    """One sentence with a sign; below a field it keeps its place while it says nothing."""
+    """One sentence with an icon; below a field it keeps its space while empty."""
 
     def __init__(self, parent: QWidget, *, keeps_place: bool = True) -> None:
         super().__init__(parent)
@@ -76,39 +76,39 @@ class CheckLabel(QWidget):
 
     @property
     def text(self) -> str:
-        """What is said."""
+        """The text."""
         return self._text.text()
 
     def clear(self) -> None:
-        """Say nothing."""
+        """Show nothing."""
         self._say("", "", None)
 
     def show_checking(self, text: str) -> None:
-        """Say that an answer is awaited."""
+        """Show that a check is running."""
         self._say("working", text, "working")
 
     def show_good(self, text: str) -> None:
-        """Say that all is well."""
+        """Show a success."""
         self._say("check", text, "good")
 
     def show_caution(self, text: str) -> None:
-        """Say what should be known, though it keeps nobody from going on."""
+        """Show a warning that does not block the next step."""
         self._say("warning", text, "waiting")
 
     def show_wrong(self, text: str) -> None:
-        """Show what has to be fixed."""
+        """Show an error that the user must fix."""
         self._say("error", text, "problem")
 
     def show_note(self, text: str) -> None:
-        """Say what explains the field."""
+        """Show an explanation of the field."""
         self._say("info", text, "skipped")
 
     def show_waiting(self, text: str) -> None:
-        """Say for whom or what it waits."""
+        """Show what it waits for."""
         self._say("waiting", text, "waiting")
 
     def show_problem(self, problem: Problem) -> None:
-        """Say what went wrong, and what to do."""
+        """Show a problem and its advice."""
         self.show_wrong(tell(problem))
 
     def _say(self, name: str, text: str, status: Status | None) -> None:
@@ -123,17 +123,17 @@ def tell(problem: Problem) -> str:
 
 
 class Readiness(Enum):
-    """Whether a page can be left."""
+    """Whether the user can leave a page."""
 
-    LACKING = "lacking"  # something is missing or wrong
-    CHECKING = "checking"  # an answer is awaited
+    LACKING = "lacking"  # a value is missing or invalid
+    CHECKING = "checking"  # a check is running
     READY = "ready"
 
 
 class WizardStep(QWidget):
-    """One page: it asks for some settings, and checks them while they are typed."""
+    """One page: it asks for some settings, and checks them while the user types."""
 
-    changed = Signal()  # its readiness may be another
+    changed = Signal()  # its readiness may have changed
     taken_over = Signal(object)  # a Beginning: settings came from elsewhere
 
     title = ""
@@ -142,7 +142,7 @@ class WizardStep(QWidget):
     def __init__(self, desk: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._desk = desk
-        self.check = BackgroundTask()  # the latest
+        self.check = BackgroundTask()  # the latest check
         self.settings = Settings()
         self._locked_by: Mapping[str, str] = {}
         self._column = QVBoxLayout(self)
@@ -159,45 +159,45 @@ class WizardStep(QWidget):
 
     @property
     def lost(self) -> bool:
-        """Whether the check brought no answer, so that it is worth asking again."""
+        """Whether the check got no answer, so that it is worth repeating."""
         return self.check.failed
 
     def take(self, beginning: SetupState) -> None:
-        """Show what is set already."""
+        """Show the current settings."""
         self.settings = beginning.loaded.settings
         self._locked_by = beginning.loaded.locked_by
         self.fill(beginning)
 
     def fill(self, beginning: SetupState) -> None:
-        """Put what is set into the fields."""
+        """Fill the fields with the current settings."""
 
     def begin(self) -> None:
-        """The page has become visible: look at what its fields hold."""
+        """Check the fields when the page becomes visible."""
 
     def end(self) -> None:
-        """The page is left: nothing is asked for it any more."""
+        """Cancel checks when the user leaves the page."""
         self.check.cancel()
 
     def changes(self) -> dict[str, object]:
-        """Return the settings that were entered here, by their keys."""
+        """Return the entered settings by their keys."""
         return {}
 
     def new_key(self) -> ApiKeyChange | None:
-        """Return the API key that was entered here."""
+        """Return the entered API key."""
         return None
 
     def show_refusal(self, error: UploaderError) -> bool:
-        """Show why what was entered cannot be kept, if that concerns this page."""
+        """Show why a value cannot be saved, if it is on this page."""
         del error
         return False
 
     def is_done(self, beginning: SetupState) -> bool:
-        """Return whether what this page asks for is there."""
+        """Return whether the page is complete."""
         del beginning
         return False
 
     def minimumSizeHint(self) -> QSize:
-        """Return what the page needs at its width; Qt counts with every text at its tallest."""
+        """Return the height for this width; Qt assumes the maximum height of each text."""
         needed = self._column.minimumSize()
         return QSize(needed.width(), self._column.minimumHeightForWidth(self.width()))
 
@@ -210,14 +210,14 @@ class WizardStep(QWidget):
         progress: Callable[[Any], object] | None = None,
         typed: bool = False,
     ) -> None:
-        """Check in the background, in place of the check before; once typing pauses if `typed`."""
+        """Start a check that replaces the previous one; if `typed`, after a pause in typing."""
         self.check.cancel()
         self.check = self._desk.tasks.run(
             function, done, failed, progress=progress, cancel=True, delay=TYPING if typed else 0
         )
 
     def add_field(self, label: str, editor: QWidget, *beside: QWidget, key: str = "") -> CheckLabel:
-        """Add a field with its label above and its verdict below; `key` is its setting's."""
+        """Add a field with its label above and its result below; `key` is that of its setting."""
         caption = PlainLabel(label, self)
         caption.setBuddy(editor)
         line = QHBoxLayout()
@@ -233,7 +233,7 @@ class WizardStep(QWidget):
         return verdict
 
     def add(self, part: QWidget | QLayout) -> None:
-        """Add something of the page's own."""
+        """Add another widget."""
         if isinstance(part, QPushButton):
             self._column.addWidget(part, 0, Qt.AlignmentFlag.AlignLeft)
         elif isinstance(part, QWidget):
@@ -242,11 +242,11 @@ class WizardStep(QWidget):
             self._column.addLayout(part)
 
     def add_space(self) -> None:
-        """Leave the rest of the page empty, or what is between its parts."""
+        """Add stretchable space."""
         self._column.addStretch(1)
 
     def guard(self, editor: QWidget, verdict: CheckLabel) -> None:
-        """Let nobody change what an administrator has decided."""
+        """Disable the fields that an administrator has set."""
         who = self._locked_by.get(str(editor.property("setting")), "")
         editor.setEnabled(not who)
         editor.setToolTip("")
@@ -256,6 +256,6 @@ class WizardStep(QWidget):
             editor.setToolTip(texts.tip(said))
 
     def find_wrong(self, key: str, value: object) -> str:
-        """Return what is wrong with a single value of a setting; empty if it is valid."""
+        """Return why a value of a setting is invalid; empty if it is valid."""
         _, problems = check_values({key: value})
         return problems[0].message if problems else ""
