@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mydata_like.core.formatting import format_json, format_lines, format_path, format_text
+from mydata_like.core.formatting import (
+    format_duration,
+    format_json,
+    format_lines,
+    format_path,
+    format_size,
+    format_text,
+)
 
 CONTROL = ("Cc", "Cf", "Cs", "Zl", "Zp")
 TEXT = st.text(st.characters(exclude_categories=()) | st.characters(categories=CONTROL))
@@ -51,3 +58,21 @@ def test_json_holds_no_control_character_and_means_the_same(value, indent):
     assert is_plain(text.replace("\n", "") if indent else text)
     again = json.loads(text)
     assert json.dumps(again) == json.dumps(value)
+
+
+@pytest.mark.parametrize(
+    ("size", "shown"),
+    [(0, "0 bytes"), (999, "999 bytes"), (1000, "1.0 kB"), (12_345_678, "12.3 MB"),
+     (999e9, "999.0 GB"), (1e12, "1.0 TB"), (5e15, "5000.0 TB")],
+)  # fmt: skip
+def test_a_size_has_a_decimal_unit(size, shown):
+    assert format_size(size) == shown
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [(0.44, "0.4 s"), (9.94, "9.9 s"), (10, "10 s"), (59.4, "59 s"), (245, "4 min 05 s"),
+     (3600, "1 h 00 min"), (90_000, "25 h 00 min")],
+)  # fmt: skip
+def test_a_duration_has_two_units_at_most(seconds, shown):
+    assert format_duration(seconds) == shown

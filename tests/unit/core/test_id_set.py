@@ -15,6 +15,8 @@ def test_what_was_added_is_in_it_and_nothing_else(added, asked):
     ids = IdSet()
     ids.update(added)
 
+    ids.update(added)  # a second time
+
     assert len(ids) == len(set(added))
     assert all((number in ids) == (number in added) for number in asked + added)
 

@@ -76,7 +76,8 @@ def test_a_time_is_utc():
 
 
 @pytest.mark.parametrize(
-    ("seconds", "year"), [(0, 1970), (2**63, 9999), (-(2**63), 1), (1e300, 9999)]
+    ("seconds", "year"),
+    [(0, 1970), (2**63, 9999), (-(2**63), 1), (1e300, 9999), (float("nan"), 1970)],
 )
 def test_a_number_of_seconds_is_the_nearest_time(seconds, year):
     assert moment_of(seconds).year == year

@@ -31,6 +31,13 @@ def test_a_long_name_keeps_its_beginning_and_its_extension():
     assert name.endswith(".tif")
 
 
+def test_long_names_of_datasets_stay_apart_in_one_component():
+    one, other = (components(staged_path("x" * 400 + end, 1, "", "a"))[0] for end in "12")
+
+    assert one != other
+    assert max(len(one), len(other)) <= 255
+
+
 def test_a_long_directory_of_many_bytes_becomes_one_component():
     path = staged_path("d", 1, "/".join(["漢" * 25] * 20), "a")
 
