@@ -52,7 +52,7 @@ docs: .venv/docs-ready
 	touch $@
 
 tests: setup
-	$(BIN)/pytest -n 3 --dist loadfile
+	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 # Bytecode is written whatever the environment says: without it, half of the time is compiling.
 pure: setup
