@@ -131,8 +131,8 @@ def test_a_block_that_lies_beyond_the_end_of_what_is_there_is_sent(place, member
 def test_a_file_sent_again_trusts_no_partial_file(place, member):
     leave(place, member, b"+\0+")
     part_of(place, member).write_bytes(b"?" * SIZE)
-    anew = member._replace(from_scratch=True)
-    assert send(place, anew, far()).checksum == checksum(member)
+    again = member._replace(from_scratch=True)
+    assert send(place, again, far()).checksum == checksum(member)
     assert place.arrived(member)
 
 
