@@ -63,12 +63,15 @@ def _take_private() -> None:
 
 def _carry_out(words: list[str]) -> None:
     from mydata_like.cli.terminal import guard_streams
-    from mydata_like.hostos.process import gc_disabled_for_imports
+    from mydata_like.hostos.process import call_with_large_stack, gc_disabled_for_imports
+
+    def start() -> None:
+        with gc_disabled_for_imports():
+            from mydata_like.cli.main import build_app
+        build_app()(words, prog_name="mydata-like", obj=open_window)
 
     guard_streams()
-    with gc_disabled_for_imports():
-        from mydata_like.cli.main import build_app
-    build_app()(words, prog_name="mydata-like", obj=open_window)
+    call_with_large_stack(start)
 
 
 def open_window(config: "Path | None", paths: "tuple[Path, ...]", *, hidden: bool) -> int:

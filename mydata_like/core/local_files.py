@@ -24,6 +24,9 @@ class LocalFile(NamedTuple):
     top: int = 0  # how many bytes of its path are trusted, see `core.openat`
 
 
+_FIRST_NS, _LAST_NS = -(2**63), 2**63 - 1
+
+
 def signed(inode: int) -> int:
     """Return an inode as stored in the ledger, in 63 bits; inodes of Windows may be longer."""
     return inode & 0x7FFF_FFFF_FFFF_FFFF
@@ -34,7 +37,9 @@ def bounded_ns(moment_ns: int) -> int:
 
     File systems have a wider range: NTFS begins in 1601, ext4 ends in 2446.
     """
-    return min(max(moment_ns, -(2**63)), 2**63 - 1)
+    if _FIRST_NS <= moment_ns <= _LAST_NS:  # faster than `min` and `max`, and it is for each file
+        return moment_ns
+    return _FIRST_NS if moment_ns < 0 else _LAST_NS
 
 
 class ArchiveMember(NamedTuple):

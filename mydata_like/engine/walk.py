@@ -284,6 +284,7 @@ _FUTURE = Problem(
 _ENCODING = sys.getfilesystemencoding()
 _ERRORS = sys.getfilesystemencodeerrors()
 _KIND = 0o170000  # the bits of a mode for the file type
+_REGULAR_FILE = stat.S_IFREG
 
 
 class Batch:
@@ -400,6 +401,7 @@ class _FolderWalk:
 
     def __init__(self, walk: Walk, folder: DatasetFolder) -> None:
         self._walk = walk
+        self._refuse = walk.refuse
         self._folder = folder
         self._above = folder.above
         self._followed: set[Identity] = set()
@@ -458,7 +460,7 @@ class _FolderWalk:
             self._fail(folder, name, error)
             return False
         kind = status.st_mode & _KIND
-        if kind == stat.S_IFREG:
+        if kind == _REGULAR_FILE:
             self._take_file(folder, name, folder.path + name, status)
         elif kind == stat.S_IFDIR and not is_junction(entry):
             return self._enter(folder, name, folder.listing.open_below)
@@ -472,7 +474,7 @@ class _FolderWalk:
         self, folder: _WalkFolder, name: bytes, path: bytes, status: os.stat_result
     ) -> None:
         batch, key, size = self._batch, folder.prefix + name, status.st_size
-        refused = self._walk.refuse(key, name, self._above)
+        refused = self._refuse(key, name, self._above)
         if refused:
             batch.leave(FileSkipped(path=key, size=size, problem=refused))
             return
