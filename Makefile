@@ -51,12 +51,14 @@ docs: .venv/docs-ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group docs
 	touch $@
 
+# Bytecode is written whatever the environment says: without it, half of the time is compiling.
+tests pure: export PYTHONDONTWRITEBYTECODE =
+
 tests: setup
 	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder
 
-# Bytecode is written whatever the environment says: without it, half of the time is compiling.
 pure: setup
-	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -q -n 2 -m pure -p no:pytest-qt \
+	$(BIN)/pytest -q -n 2 -m pure -p no:pytest-qt \
 		--hypothesis-profile quick tests/unit
 
 COVERED := mydata_like/core/*,mydata_like/settings/*,mydata_like/engine/*
