@@ -14,6 +14,7 @@ from mydata_like.app.settings_service import save_settings
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.controller import WindowController
 from mydata_like.gui.tasks import Tasks
+from mydata_like.gui.theme.widgets import app_icon
 from mydata_like.gui.theme_settings import set_language
 from mydata_like.gui.window_state import WindowState
 from tests.gui.ledgers import WrittenLedger
@@ -96,9 +97,10 @@ def desk(site, open_desk, qtbot):
 
 
 @pytest.fixture
-def full():
+def full(qapp):
     """Return a context manager in which this process cannot open files or start processes."""
     resource = pytest.importorskip("resource")
+    assert not app_icon().isNull()  # Qt never tries again to load a plugin that it could not load
 
     @contextmanager
     def fill():
