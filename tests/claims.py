@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.site import DEADLINE, Site, finish, kill_group
+from tests.site import DEADLINE, Ended, Site, finish, kill_group
 from tests.truth import Truth
 
 Look = dict[str, Any]  # what `tests.window_texts` has read of the window
@@ -98,40 +98,33 @@ class Views:
         site, sample = self.site, choose_sample(truth)
         folders = [str(site.data), *map(str, self.sources)]
         texts = [*folders, *map(str, sample[: bool(truth.at_risk)])]
-        with ThreadPoolExecutor(max_workers=2) as pool:
+        asked = [
+            ["status", "--json"],
+            ["status"],
+            ["free", *folders, "--dry-run", "--json"],
+            *(["where", text, "--json"] for text in texts),
+        ]
+        with ThreadPoolExecutor(max_workers=1) as pool:
             window = pool.submit(ask_window, site, sample)
-            asked = [
-                pool.submit(self._ask_status),
-                pool.submit(self._ask_status_text),
-                *(pool.submit(self._ask_where, text) for text in texts),
-                pool.submit(self._ask_free, folders),
-            ]
-            claims = [claim for future in asked for claim in future.result()]
-        return [*claims, *read_look(window.result(), truth)]
+            record, text, deletable, *places = site.commands(
+                asked, [*self.settings, "advanced.pause_patience=0"]
+            )
+            look = window.result()
+        return [
+            *(read_status(record.lines[-1]) if record.code == 0 else ()),
+            *read_status_text(text.output),
+            *read_free_end(deletable),
+            *(claim for place in places if place.lines for claim in read_where(place.lines[-1])),
+            *read_look(look, truth),
+        ]
 
     def glance(self, truth: Truth) -> list[Claim]:
         """Return the claims of the window and of `status --json`, which are fast to read."""
         with ThreadPoolExecutor(max_workers=1) as pool:
             window = pool.submit(ask_window, self.site, ())
-            return [*self._ask_status(), *read_look(window.result(), truth)]
-
-    def _ask_status(self) -> list[Claim]:
-        ended = self.site.command("status", "--json", settings=self.settings)
-        return list(read_status(ended.lines[-1])) if ended.code == 0 else []
-
-    def _ask_status_text(self) -> list[Claim]:
-        ended = self.site.command("status", settings=self.settings)
-        return list(read_status_text(ended.output))
-
-    def _ask_where(self, text: str) -> list[Claim]:
-        ended = self.site.command("where", text, "--json", settings=self.settings)
-        return list(read_where(ended.lines[-1])) if ended.lines else []
-
-    def _ask_free(self, folders: list[str]) -> list[Claim]:
-        options = (*self.settings, "advanced.pause_patience=0")
-        ended = self.site.command("free", *folders, "--dry-run", "--json", settings=options)
-        refused = not ended.lines or "files" not in ended.lines[-1]
-        return [Claim("free --dry-run", UNKNOWN)] if refused else list(read_free(ended.lines[-1]))
+            ended = self.site.command("status", "--json", settings=self.settings)
+            claims = read_status(ended.lines[-1]) if ended.code == 0 else ()
+            return [*claims, *read_look(window.result(), truth)]
 
 
 def choose_sample(truth: Truth) -> list[Path]:
@@ -232,6 +225,12 @@ def read_where(record: dict[str, Any]) -> Iterator[Claim]:
         says = _STATES.get(str(file.get("state", "")))
         if says and file.get("local", "same") != "changed":
             yield Claim("where --json", says, file["path"])
+
+
+def read_free_end(ended: Ended) -> Iterable[Claim]:
+    """Return the claims of `free --dry-run --json`, which may have been refused."""
+    refused = not ended.lines or "files" not in ended.lines[-1]
+    return [Claim("free --dry-run", UNKNOWN)] if refused else read_free(ended.lines[-1])
 
 
 def read_free(record: dict[str, Any]) -> Iterator[Claim]:

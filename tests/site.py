@@ -101,12 +101,15 @@ class Site:
         self, *words: str, settings: Sequence[str] = (), stdin: int = subprocess.DEVNULL
     ) -> "subprocess.Popen[str]":
         """Start a command in a new process group; `words` begin with its name."""
-        choices = [word for value in (*QUICK, *settings) for word in ("--set", value)]
+        return self._start(["-m", "mydata_like", *words, *self._choices(settings)], stdin)
+
+    def _choices(self, settings: Sequence[str]) -> list[str]:
+        values = [word for value in (*QUICK, *settings) for word in ("--set", value)]
+        return ["--config", str(self.config), *values]
+
+    def _start(self, words: Sequence[str], stdin: int) -> "subprocess.Popen[str]":
         process = subprocess.Popen(
-            [
-                *(*self.wrap, sys.executable, "-m", "mydata_like", *words),
-                *("--config", str(self.config), *choices),
-            ],
+            [*self.wrap, sys.executable, *words],
             stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -128,6 +131,16 @@ class Site:
     def command(self, *words: str, settings: Sequence[str] = ()) -> Ended:
         """Run a command and wait for its end."""
         return finish(self.start(*words, settings=settings))
+
+    def commands(self, each: Sequence[Sequence[str]], settings: Sequence[str] = ()) -> list[Ended]:
+        """Run the commands `status`, `where` or `free` one after another, in a single start."""
+        process = self._start(["-m", "tests.forked_commands"], stdin=subprocess.PIPE)
+        assert process.stdin is not None
+        choices = self._choices(settings)
+        process.stdin.write(json.dumps([[*words, *choices] for words in each]))
+        ended = finish(process)
+        assert ended.code == 0, ended.complaints
+        return [Ended(*results) for results in json.loads(ended.output)]
 
     def run(self, *settings: str) -> Ended:
         """Run, and return the totals."""
