@@ -46,6 +46,7 @@ SLOW_COMPUTER = 4  # factor outside of `make quick`: the gate also runs on slow 
 WALL_SECONDS = 60  # after which a pure test counts as hanging, on a very busy computer
 PROCESS_EVENTS = ("subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system")
 PROCESS = psutil.Process()
+BRIEF = 0.2  # seconds in which most threads end without a garbage collection
 GRACE = 30.0  # seconds to wait for threads and processes to end
 HOME = {
     "HOME": "",
@@ -100,6 +101,12 @@ def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
         if not any(item.get_closest_marker(kind) for kind in KINDS):
             item.add_marker("pure")
             item.add_marker(pytest.mark.timeout(WALL_SECONDS))
+
+
+def pytest_collection_finish() -> None:
+    """Exclude all modules and tests from garbage collections, of which there are many."""
+    gc.collect()
+    gc.freeze()
 
 
 def _find_kinds(item: pytest.Item) -> Iterator[str]:
@@ -176,6 +183,8 @@ def _nothing_left_running() -> Iterator[None]:
     priority = PROCESS.nice()
     yield
     assert PROCESS.nice() == priority, "set limits.low_priority=false: it cannot be undone"
+    for thread in _new_threads(threads):
+        thread.join(BRIEF)
     if _new_threads(threads):
         gc.collect()  # closes connections that frames of exceptions refer to
     for thread in _new_threads(threads):
