@@ -55,7 +55,7 @@ docs: .venv/docs-ready
 tests pure: export PYTHONDONTWRITEBYTECODE =
 
 tests: setup
-	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder
+	$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder
 
 pure: setup
 	$(BIN)/pytest -q -n 2 -m pure -p no:pytest-qt \

@@ -279,7 +279,9 @@ def test_a_host_that_takes_the_word_to_remove_and_does_nothing_is_found_out(tmp_
 def test_a_disk_is_given_as_many_tiny_files_as_fit_into_a_look(tmp_path):
     many = 500  # of which a slow host unpacks a few within a hundredth of a second
     effort = LEAST._replace(files=many, total=0.0)
-    slow = script(tmp_path / "slow", f'sleep 0.5\nexec {shutil.which("tar")} "$@"\n')
+    # On a busy computer, the beginning of the work is noticed late.
+    sleep, tar = shutil.which("sleep"), shutil.which("tar")
+    slow = script(tmp_path / "slow", f'{sleep} 3\nexec {tar} "$@"\n')
     with (
         sshd_with(tmp_path, *with_programs(tmp_path, tar=slow)) as sshd,
         open_session(endpoint_of(sshd, tmp_path, stall_timeout=600.0)) as session,
