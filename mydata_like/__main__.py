@@ -44,7 +44,7 @@ def main() -> None:
         guard_streams()
         sys.exit(try_parts(words[1:]))
     else:
-        _carry_out(words)
+        _run_command(words)
 
 
 def show(words: list[str] | None = None) -> None:
@@ -61,7 +61,7 @@ def _take_private() -> None:
     take_private()
 
 
-def _carry_out(words: list[str]) -> None:
+def _run_command(words: list[str]) -> None:
     from mydata_like.cli.terminal import guard_streams
     from mydata_like.hostos.process import call_with_large_stack, gc_disabled_for_imports
 

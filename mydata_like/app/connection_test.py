@@ -20,7 +20,7 @@ from mydata_like.core.ports import CancelSignal, SentFile, Transport
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.settings.atomic_write import write_private
 from mydata_like.ssh.session import Endpoint
-from mydata_like.transfer.probe_file import Visit, visit
+from mydata_like.transfer.probe_file import ProbeConnection, open_probe
 
 PERMISSIONS: Final = "mydata-default-permissions"  # the group that the MyData app creates
 _SIZE: Final = 100_000
@@ -149,7 +149,7 @@ class StagingTest:
         transport = open_transport(approval_request, area, self._settings, self._places)
         with closing(transport), self._small_file() as file:
             checksum = _send(transport, file, name)
-        with visit(usable[0], location) as there:
+        with open_probe(usable[0], location) as there:
             yield _check_file(there, name, checksum)
             yield _clean_up(there, name)
 
@@ -173,7 +173,7 @@ class StagingTest:
 def _try_host(endpoint: Endpoint, location: bytes, approval_request: ApprovalRequest) -> TestStep:
     name = f"host {endpoint.host}"
     try:
-        with visit(endpoint, location) as there:
+        with open_probe(endpoint, location) as there:
             return _ok(name, f"Login and upload work: {there.capabilities.why}.")
     except AccessDeniedError as error:
         return _failed(name, approval_request.explain(error))
@@ -191,7 +191,7 @@ def _send(transport: Transport, file: LocalFile, name: str) -> str:
     return fate.checksum
 
 
-def _check_file(there: Visit, name: str, checksum: str) -> TestStep:
+def _check_file(there: ProbeConnection, name: str, checksum: str) -> TestStep:
     found = there.inspect(name.encode())
     sent = f"A file of {format_size(_SIZE)} was sent"
     if found.size == _SIZE and found.checksum == checksum:
@@ -212,7 +212,7 @@ def _check_file(there: Visit, name: str, checksum: str) -> TestStep:
     )
 
 
-def _clean_up(there: Visit, name: str) -> TestStep:
+def _clean_up(there: ProbeConnection, name: str) -> TestStep:
     if there.remove(name.encode()):
         return _ok("cleaning", "The file was removed again.")
     return TestStep(

@@ -19,11 +19,11 @@ from mydata_like.hostos.service import (
     ServiceCommand,
     ServiceDefinition,
     ServiceFolders,
-    carry_out,
     define_service,
     find_autostart,
     make_folders_as,
     remove_definition,
+    run_commands,
     write_definition,
 )
 from mydata_like.settings.schema import Settings
@@ -84,7 +84,7 @@ class Service:
         write_definition(self.definition)
         if self._needed and sys.platform != "win32":
             make_folders_as(self._account, self._needed)
-        return carry_out(self.definition.install)
+        return run_commands(self.definition.install)
 
     def uninstall(self) -> Iterator[InstallStep]:
         """Stop the service and remove the definition; raises `SettingsError` if it is not ours.
@@ -93,7 +93,7 @@ class Service:
         """
         if not Path(self.definition.file).exists():
             return
-        yield from carry_out(self.definition.uninstall)
+        yield from run_commands(self.definition.uninstall)
         remove_definition(self.definition)
 
 

@@ -43,7 +43,7 @@ from mydata_like.transfer.archive_writer import ArchiveSource, open_content
 from mydata_like.transfer.channel import describe_member
 from mydata_like.transfer.file_source import FileSource
 from mydata_like.transfer.pool import SshTransport, build_endpoints
-from mydata_like.transfer.probe_file import require_login, visit
+from mydata_like.transfer.probe_file import open_probe, require_login
 from mydata_like.transfer.remote_cleanup import AGE, Leftover, Removed, clean_up, open_remover
 from mydata_like.transfer.remote_shell import owner_mark, part_name
 from mydata_like.transfer.single_file import RESUMABLE
@@ -103,7 +103,7 @@ def clean_staging(
 
 
 def _clean(area: CleanupArea, folders: Sequence[bytes], wanted: "_Wanted") -> Removed:
-    with visit(area.endpoints[0], area.location) as there:
+    with open_probe(area.endpoints[0], area.location) as there:
         remover = open_remover(there.session, there.capabilities.access, area.location, area.owner)
         if remover is None:  # with scp there are no temporary names
             return Removed(clean=frozenset(folders))

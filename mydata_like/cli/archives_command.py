@@ -10,7 +10,7 @@ import typer
 
 from mydata_like.app.archive_service import ArchiveFile, extract_member, verify_member
 from mydata_like.cli.options import JsonOption
-from mydata_like.cli.output import Shape, print_json, print_lines, tell_failure
+from mydata_like.cli.output import Shape, print_failure, print_json, print_lines
 from mydata_like.core.archives import Indexed
 from mydata_like.core.errors import ArchiveError, Problem
 from mydata_like.core.formatting import format_path, format_size
@@ -78,7 +78,7 @@ def _opened(file: Path, *, as_json: bool) -> Iterator[ArchiveFile]:
         if as_json:
             print_json({"problem": error.problem._asdict()})
         else:
-            tell_failure(error, Shape.TEXT)
+            print_failure(error, Shape.TEXT)
         raise typer.Exit(SOME_FAILED_EXIT) from None
 
 

@@ -11,8 +11,8 @@ from rich.table import Table
 
 from mydata_like.app.demo_service import DemoSite, open_demo
 from mydata_like.app.settings_service import HOME
-from mydata_like.cli.output import Shape, print_lines, tell_failure
-from mydata_like.cli.run_command import RunArguments, carry_out
+from mydata_like.cli.output import Shape, print_failure, print_lines
+from mydata_like.cli.run_command import RunArguments, run_and_show
 from mydata_like.cli.stdin_commands import stopped_by_signals
 from mydata_like.core.errors import UploaderError
 from mydata_like.core.formatting import format_size
@@ -32,7 +32,7 @@ def demonstrate(*, as_json: bool) -> int:
             os.environ[HOME] = str(place.folder / "home")
             return _demonstrate(place, shape)
     except UploaderError as error:
-        tell_failure(error, shape)
+        print_failure(error, shape)
         return error.exit_code
 
 
@@ -54,7 +54,7 @@ def open_demonstration() -> int:
                     return window.wait()
             return window.returncode
     except UploaderError as error:
-        tell_failure(error, Shape.TEXT)
+        print_failure(error, Shape.TEXT)
         return error.exit_code
 
 
@@ -64,7 +64,7 @@ def serve_forever(write_config: str) -> int:
         with open_demo() as place:
             return _serve(place, Path(write_config) if write_config else None)
     except UploaderError as error:
-        tell_failure(error, Shape.TEXT)
+        print_failure(error, Shape.TEXT)
         return error.exit_code
 
 
@@ -98,7 +98,7 @@ def _demonstrate(place: DemoSite, shape: Shape) -> int:
     console.print(f"Staging host: {address}", soft_wrap=True)
     console.print(f"Sample data: {place.data}", soft_wrap=True)
     # If host keys are pinned for this computer, the server alone cannot add one.
-    code = carry_out(RunArguments(config, (), shape, host_keys=(place.sshd.fingerprint,)))
+    code = run_and_show(RunArguments(config, (), shape, host_keys=(place.sshd.fingerprint,)))
     losses = place.find_losses()
     console.print(_build_table(place))
     for loss in losses:

@@ -17,9 +17,9 @@ from mydata_like.cli.output import (
     Shape,
     choose_shape,
     log_event,
+    print_failure,
     print_json,
     print_lines,
-    tell_failure,
 )
 from mydata_like.cli.stdin_commands import follow_standard_input, stopped_by_signals
 from mydata_like.core.errors import Cancelled, UploaderError
@@ -118,15 +118,15 @@ def examine(  # noqa: PLR0913, PLR0917 - the options of a command
         attended=attended and events,
     )
     try:
-        _carry_out(asked)
+        _run_test(asked)
     except UploaderError as error:
-        tell_failure(error, asked.shape)
+        print_failure(error, asked.shape)
         raise typer.Exit(error.exit_code) from None
     except Cancelled:
         raise typer.Exit(INTERRUPTED_EXIT) from None
 
 
-def _carry_out(asked: SpeedTestArguments) -> None:
+def _run_test(asked: SpeedTestArguments) -> None:
     order = asked.order
     loaded = load_trusting(order.config, asked.assignments, asked.host_keys)
     settings, cancel = loaded.settings, CancelFlag()
@@ -146,32 +146,32 @@ def _carry_out(asked: SpeedTestArguments) -> None:
 
 def _examine(test: SpeedTest, asked: SpeedTestArguments) -> dict[str, Any]:
     """Measure or load a test, apply its recommendations, and return its record."""
-    tell = _TELLERS[asked.shape]
+    report = _TELLERS[asked.shape]
     if test.obstacle:
-        tell(SpeedTestOutput([test.obstacle, ""]))
-    record = test.recall() if asked.latest else _measure(test, tell)
+        report(SpeedTestOutput([test.obstacle, ""]))
+    record = test.recall() if asked.latest else _measure(test, report)
     known = len(test.findings.unknown)
     try:
         if asked.apply:
-            _apply(test, record, tell, afresh=asked.latest)
+            _apply(test, record, report, afresh=asked.latest)
     finally:
         unknown = test.findings.unknown
         record["findings"]["unknown"] = list(unknown)
         test.keep(record)
-        tell(SpeedTestOutput(unknown[known:]))
+        report(SpeedTestOutput(unknown[known:]))
     return record
 
 
-def _measure(test: SpeedTest, tell: Tell) -> dict[str, Any]:
+def _measure(test: SpeedTest, report: Tell) -> dict[str, Any]:
     with closing(test.measure()) as parts:
         for measured in parts:
-            tell(SpeedTestOutput([describe(measured)], "stage_measured", measured.as_record()))
+            report(SpeedTestOutput([describe(measured)], "stage_measured", measured.as_record()))
     verdict = test.judge()
-    tell(SpeedTestOutput(list(conclude(verdict, test.findings))))
+    report(SpeedTestOutput(list(conclude(verdict, test.findings))))
     return test.as_record(verdict)
 
 
-def _apply(test: SpeedTest, record: dict[str, Any], tell: Tell, *, afresh: bool) -> None:
+def _apply(test: SpeedTest, record: dict[str, Any], report: Tell, *, afresh: bool) -> None:
     """Save the recommended settings and measure the improvement; `afresh` measures both states.
 
     The replaced values are recorded before the measurement, so that they survive an interrupted
@@ -181,7 +181,7 @@ def _apply(test: SpeedTest, record: dict[str, Any], tell: Tell, *, afresh: bool)
     changes = test.find_applicable(record)
     if not changes:
         said = "Nothing was changed: no setting is left that may be changed here and is faster."
-        tell(SpeedTestOutput(["", said]))
+        report(SpeedTestOutput(["", said]))
         return
     before = {one.what: one for one in (test.measure_files() if afresh else test.findings.measured)}
     applied = {"changes": changes, "replaced": test.find_replaced(changes)}
@@ -190,13 +190,13 @@ def _apply(test: SpeedTest, record: dict[str, Any], tell: Tell, *, afresh: bool)
     record["proof"] = {name: earlier.get(name, {}) | new for name, new in applied.items()}
     record["proof"]["measured"] = measured
     test.keep(record)
-    lines = [f"Set {key} to {_tell_value(value)}." for key, value in changes.items()]
-    tell(SpeedTestOutput(["", *lines], "settings_applied", applied))
+    lines = [f"Set {key} to {_format_value(value)}." for key, value in changes.items()]
+    report(SpeedTestOutput(["", *lines], "settings_applied", applied))
     for after in gains:
         was = before.get(after.what)
         first = f"{format_value(was)} before, " if was else ""
         fields = {"before": was and was.as_record(), "after": after.as_record()}
-        tell(
+        report(
             SpeedTestOutput(
                 [f"{after.what}: {first}{format_value(after)} now"], "gain_measured", fields
             )
@@ -204,24 +204,24 @@ def _apply(test: SpeedTest, record: dict[str, Any], tell: Tell, *, afresh: bool)
         measured.append(fields)
 
 
-def _tell_value(value: object) -> str:
+def _format_value(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def _tell_person(told: SpeedTestOutput) -> None:
+def _print_lines(told: SpeedTestOutput) -> None:
     """Print lines and flush them, so that a reader of a pipe gets them immediately."""
     print_lines(told.lines)
     sys.stdout.flush()
 
 
-def _tell_program(told: SpeedTestOutput) -> None:
+def _print_record(told: SpeedTestOutput) -> None:
     if told.event:
         print_json({"event": told.event, **told.fields})
 
 
 _TELLERS: Final[Mapping[Shape, Tell]] = {
-    Shape.TEXT: _tell_person,
-    Shape.EVENTS: _tell_program,
+    Shape.TEXT: _print_lines,
+    Shape.EVENTS: _print_record,
     Shape.JSON: lambda _: None,
 }
 
@@ -258,12 +258,12 @@ def conclude(verdict: Diagnosis, findings: SpeedTestResult) -> Iterator[str]:
     yield from ("", _describe_machines(findings), "", *_tabulate(verdict.predictions))
     yield from ("", verdict.sentence)
     yield from (_advise(advice) for advice in verdict.advice)
-    if others := _tell_others(findings.here):
+    if others := _describe_others(findings.here):
         yield others
     yield from findings.unknown
 
 
-def _tell_others(here: LocalMachine) -> str:
+def _describe_others(here: LocalMachine) -> str:
     """Return how much CPU other programs used before or after the test, if it was much."""
     moments = (("began", here.busy), ("ended", here.busy_after))
     shares = [f"{busy:.0%} when the test {word}" for word, busy in moments if (busy or 0) > _UNSURE]
@@ -289,12 +289,12 @@ def _tabulate(predictions: Sequence[Prediction]) -> Iterator[str]:
     """Yield a row for each stage: its speed on its own, and where it is the bottleneck."""
     yield f"{'alone':<12}" + "".join(f"{one.workload + ' files':>24}" for one in predictions)
     for stage in StageResult:
-        cells = [_tell_rate(one, stage) for one in predictions]
+        cells = [_describe_rate(one, stage) for one in predictions]
         if any(cells):
             yield (f"{stage:<12}" + "".join(f"{cell:>24}" for cell in cells)).rstrip()
 
 
-def _tell_rate(prediction: Prediction, stage: StageResult) -> str:
+def _describe_rate(prediction: Prediction, stage: StageResult) -> str:
     if stage not in prediction.rates:
         return ""
     rate = prediction.rates[stage]

@@ -15,7 +15,7 @@ from mydata_like.app.logging_setup import open_log
 from mydata_like.app.run_request import RunObserver
 from mydata_like.app.settings_service import load_settings
 from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
-from mydata_like.cli.output import Shape, print_json, print_lines, tell_failure
+from mydata_like.cli.output import Shape, print_failure, print_json, print_lines
 from mydata_like.cli.stdin_commands import stopped_by_signals
 from mydata_like.core.deletion import DeletedFile, KeptFile
 from mydata_like.core.errors import Cancelled, Problem, UploaderError
@@ -98,7 +98,7 @@ def free(  # noqa: PLR0913 - each is an option of its own
         with stopped_by_signals(cancel):
             sums = work.look(paths) if dry_run else work.free(paths, sure=yes)
     except UploaderError as error:
-        tell_failure(error, shape)
+        print_failure(error, shape)
         raise typer.Exit(error.exit_code) from None
     except Cancelled:
         raise typer.Exit(INTERRUPTED_EXIT) from None

@@ -194,7 +194,7 @@ def summarise(finished: RunFinished, *, partial: bool = False) -> list[str]:
     lines = []
     if finished.problem:
         lines.append(_sentence(finished.problem))
-    lines.extend(_tell_safe(finished, partial=partial))
+    lines.extend(_describe_safe(finished, partial=partial))
     if finished.left_behind:
         where = f" of shard {finished.shard}" if finished.shard else ""
         lines.append(
@@ -218,7 +218,7 @@ def summarise(finished: RunFinished, *, partial: bool = False) -> list[str]:
     return lines
 
 
-def _tell_safe(finished: RunFinished, *, partial: bool) -> Iterator[str]:
+def _describe_safe(finished: RunFinished, *, partial: bool) -> Iterator[str]:
     """Yield whether all files are safe, if that is known."""
     safe = finished.verified == finished.found - finished.skipped and not finished.problem
     where = f" of shard {finished.shard}" if finished.shard else " of this run" if partial else ""
@@ -312,7 +312,7 @@ class DryRunOutput:
                 f"{self._found[path]:,} found, {self._known[path]:,} on the server"
             )
         lines.append(
-            f"{_tell_wanted(totals)}; "
+            f"{_describe_wanted(totals)}; "
             f"{totals.known:,} are on the server, {totals.waiting:,} wait, "
             f"{totals.skipped:,} are left out, {totals.failed:,} cannot be read."
         )
@@ -321,7 +321,7 @@ class DryRunOutput:
         return lines
 
 
-def _tell_wanted(totals: Totals) -> str:
+def _describe_wanted(totals: Totals) -> str:
     """Return what a run would send; reports that everything is there only if all of it is."""
     if totals.wanted:
         return f"{totals.wanted:,} files, {format_size(totals.wanted_bytes)} would be sent"
@@ -423,17 +423,17 @@ def choose_shape(*, events: bool, brief: bool, as_json: bool = False) -> Shape:
     return Shape.JSON if as_json else Shape.TEXT
 
 
-def tell_failure(error: UploaderError, shape: Shape) -> None:
+def print_failure(error: UploaderError, shape: Shape) -> None:
     """Print why a command failed."""
     if shape is Shape.TEXT:
         more = f"More: mydata-like explain {error.problem_code}"
         for line in filter(None, (error.message, error.hint, more)):
             print_line(line, err=True)
         return
-    print_json(event_record(end_of_nothing(error.problem)))
+    print_json(event_record(unstarted_run(error.problem)))
 
 
-def end_of_nothing(problem: Problem) -> RunFinished:
+def unstarted_run(problem: Problem) -> RunFinished:
     """Return the summary of a run that did not start."""
     return RunFinished.of_nothing(SystemClock().now(), problem)
 

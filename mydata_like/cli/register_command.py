@@ -19,7 +19,7 @@ from mydata_like.app.registration import HostKey, load_trusting, trust_host
 from mydata_like.app.run_request import RunObserver, RunRequest, ignore
 from mydata_like.app.settings_service import load_settings
 from mydata_like.cli.options import AcceptOption, ConfigOption, JsonOption, SetOption
-from mydata_like.cli.output import PlainLines, Shape, print_json, print_lines, tell_failure
+from mydata_like.cli.output import PlainLines, Shape, print_failure, print_json, print_lines
 from mydata_like.cli.stdin_commands import stopped_by_signals
 from mydata_like.core.errors import Cancelled, HostKeyError, UploaderError
 from mydata_like.core.ports import Emit
@@ -84,7 +84,7 @@ def register(  # noqa: PLR0913, PLR0917 - the options of a command
             _renew_identity(asked, shape, sure=yes)
         _register(asked, shape)
     except UploaderError as error:
-        tell_failure(error, shape)
+        print_failure(error, shape)
         raise typer.Exit(error.exit_code) from None
     except Cancelled:
         raise typer.Exit(INTERRUPTED_EXIT) from None

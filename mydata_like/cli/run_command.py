@@ -39,12 +39,12 @@ from mydata_like.cli.output import (
     Shape,
     choose_shape,
     describe_safety,
-    end_of_nothing,
     log_event,
+    print_failure,
     print_json,
     print_lines,
     summarise,
-    tell_failure,
+    unstarted_run,
 )
 from mydata_like.cli.stdin_commands import follow_commands, stopped_by_signals
 from mydata_like.cli.terminal import drawing_stream
@@ -86,18 +86,18 @@ class RunArguments:
     accept_empty: bool = False
 
 
-def carry_out(
+def run_and_show(
     arguments: RunArguments, sources: Sequence[str] = (), becoming: Sequence[str] = ()
 ) -> int:
     """Run, show the progress, and return the exit code; upload only `sources` if there are any."""
     try:
-        return _carry_out(replace(arguments, sources=read_offers(sources, becoming)))
+        return _run(replace(arguments, sources=read_offers(sources, becoming)))
     except UploaderError as error:
-        tell_failure(error, arguments.shape)
+        print_failure(error, arguments.shape)
         return error.exit_code
     except (Cancelled, KeyboardInterrupt):
         if arguments.shape is not Shape.TEXT:
-            print_json(event_record(end_of_nothing(INTERRUPTED)))
+            print_json(event_record(unstarted_run(INTERRUPTED)))
         return INTERRUPTED_EXIT
 
 
@@ -117,7 +117,7 @@ def read_offers(sources: Sequence[str], becoming: Sequence[str]) -> tuple[Source
     return tuple(SourceRequest(os.fsencode(path), next(destinations, None)) for path in sources)
 
 
-def _carry_out(arguments: RunArguments) -> int:
+def _run(arguments: RunArguments) -> int:
     reload = partial(load_trusting, arguments.config, arguments.assignments, arguments.host_keys)
     settings = reload().settings
     lower_own_priority(settings)
@@ -147,7 +147,7 @@ def _carry_out(arguments: RunArguments) -> int:
         with open_run(request, observer) as run:
             end = run.execute()
         _send_signals(arguments, settings, end.finished)
-    _tell_end(arguments, settings, end.finished, preview.lines(progress.totals))
+    _report_end(arguments, settings, end.finished, preview.lines(progress.totals))
     return end.exit_code
 
 
@@ -206,7 +206,7 @@ def _open_report(arguments: RunArguments, progress: RunProgress) -> Iterator[Run
         yield PlainLines(sys.stdout.write)
 
 
-def _tell_end(
+def _report_end(
     arguments: RunArguments, settings: Settings, finished: RunFinished, preview: list[str]
 ) -> None:
     if arguments.shape is Shape.JSON:
@@ -256,7 +256,7 @@ def run(  # noqa: PLR0913 - each is an option of its own
         shard=read_shard(shard),
         accept_empty=accept_empty,
     )
-    raise typer.Exit(carry_out(arguments, sources or (), becoming or ()))
+    raise typer.Exit(run_and_show(arguments, sources or (), becoming or ()))
 
 
 def scan(  # noqa: PLR0913 - each is an option of its own
@@ -277,4 +277,4 @@ def scan(  # noqa: PLR0913 - each is an option of its own
     arguments = RunArguments(
         config, tuple(assignments or ()), shape, dry_run=True, shard=read_shard(shard)
     )
-    raise typer.Exit(carry_out(arguments, sources or (), becoming or ()))
+    raise typer.Exit(run_and_show(arguments, sources or (), becoming or ()))

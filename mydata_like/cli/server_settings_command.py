@@ -10,7 +10,7 @@ from mydata_like.app.run_request import RunObserver, RunRequest
 from mydata_like.app.settings_service import load_settings
 from mydata_like.cli.options import ConfigOption, SetOption
 from mydata_like.cli.output import print_line
-from mydata_like.cli.settings_command import problems_told, source_text, tell_warnings
+from mydata_like.cli.settings_command import print_warnings, problems_told, source_text
 from mydata_like.cli.stdin_commands import stopped_by_signals
 from mydata_like.core.errors import UploaderError
 from mydata_like.engine.pipeline import CancelFlag
@@ -37,7 +37,7 @@ def fetch(config: ConfigOption = None, assignments: SetOption = None) -> None:
         theirs = next(given for given in entry.given if given.source is Layer.SERVER)
         counts = "" if entry.winner is theirs else f" (not used: {source_text(entry)})"
         print_line(f"{key} = {format_value(entry.setting, theirs.value)}{counts}")
-    tell_warnings(loaded)
+    print_warnings(loaded)
 
 
 def _fetch(settings: Settings, config: Path | None) -> bool:

@@ -74,7 +74,7 @@ def show(
             rows = {entry.setting.key: _as_json(entry) for entry in explained}
             sys.stdout.write(format_json(rows, indent=2) + "\n")
             return
-        tell_warnings(loaded)
+        print_warnings(loaded)
         for decision in loaded.find_server_decisions():
             print_line(describe_decision(decision), err=True)
         table = Table("setting", "value", "source", box=None, pad_edge=False)
@@ -119,7 +119,7 @@ def check(config: ConfigOption = None, assignments: SetOption = None) -> None:
     """Check all settings and report everything that is wrong or missing."""
     with problems_told():
         loaded = load_settings(config, assignments or ())
-        tell_warnings(loaded)
+        print_warnings(loaded)
         missing = find_missing(loaded.settings)
         for setting in missing:
             print_line(f"{setting.key} is not set yet: {setting.about.help}", err=True)
@@ -180,7 +180,7 @@ def _save(config: ConfigOption, key: str, value: object) -> None:
         print_line(f"Still wrong: {problem}", err=True)
 
 
-def tell_warnings(loaded: Loaded) -> None:
+def print_warnings(loaded: Loaded) -> None:
     """Print the warnings of the settings files."""
     for warning in loaded.warnings:
         print_line(f"Warning: {warning}", err=True)

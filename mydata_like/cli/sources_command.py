@@ -10,7 +10,7 @@ import typer
 from mydata_like.app.settings_service import load_settings
 from mydata_like.app.source_service import find_unfinished_sources, remove_source
 from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
-from mydata_like.cli.output import Shape, print_json, print_lines, tell_failure
+from mydata_like.cli.output import Shape, print_failure, print_json, print_lines
 from mydata_like.core.errors import UploaderError
 from mydata_like.core.extra_sources import KnownSource
 from mydata_like.core.formatting import format_path, format_size
@@ -37,7 +37,7 @@ def sources(
             remove_source(settings, config, key)
         found = find_unfinished_sources(settings, config)
     except UploaderError as error:
-        tell_failure(error, Shape.JSON if as_json else Shape.TEXT)
+        print_failure(error, Shape.JSON if as_json else Shape.TEXT)
         raise typer.Exit(error.exit_code) from None
     if as_json:
         print_json({"sources": [_as_record(source) for source in found]})

@@ -18,9 +18,9 @@ from mydata_like.cli.output import (
     Shape,
     describe_decision,
     describe_safety,
+    print_failure,
     print_json,
     print_lines,
-    tell_failure,
 )
 from mydata_like.core.errors import UploaderError
 from mydata_like.core.formatting import LIMITS, format_duration, format_size
@@ -39,7 +39,7 @@ def status(
         settings = load_settings(config, assignments or ()).settings
         found = look_at_state(settings, config, assignments or ())
     except UploaderError as error:
-        tell_failure(error, Shape.JSON if as_json else Shape.TEXT)
+        print_failure(error, Shape.JSON if as_json else Shape.TEXT)
         raise typer.Exit(error.exit_code) from None
     if as_json:
         print_json(found.as_record())
@@ -95,7 +95,7 @@ def _describe_runs(found: StatusReport) -> Iterator[str]:
 def _describe_run(past: PastRunRow) -> str:
     began = _local(past.started)
     if past.finished is None:
-        return f"{began}  was cut off; the next run carries on"
+        return f"{began}  was interrupted; the next run carries on"
     sums = past.summary
     counts = " + ".join(
         f"{sums.get(name, 0)} {name}" for name in ("verified", "waiting", "skipped", "failed")

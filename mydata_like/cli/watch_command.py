@@ -30,9 +30,9 @@ from mydata_like.cli.output import (
     Shape,
     choose_shape,
     log_event,
+    print_failure,
     print_lines,
     summarise,
-    tell_failure,
 )
 from mydata_like.cli.stdin_commands import follow_commands, stopped_by_signals
 from mydata_like.core.deletion import PARTIAL_REASONS
@@ -120,7 +120,7 @@ def watch(  # noqa: PLR0913 - each is an option of its own
             raise typer.Exit(chosen[0](Service(order, wanted)))
         _watch(order, shape)
     except UploaderError as error:
-        tell_failure(error, shape)
+        print_failure(error, shape)
         raise typer.Exit(error.exit_code) from None
     except Cancelled:
         pass  # being stopped is how a watch ends
@@ -210,7 +210,7 @@ def install_service(service: Service) -> int:
     print_lines([f"{service.definition.file} is written."])
     left = service.definition.install[len(outcomes) :]
     problem = outcomes[-1].problem
-    print_lines(_tell(problem, (outcomes[-1].command, *left)))
+    print_lines(_describe(problem, (outcomes[-1].command, *left)))
     if not problem:
         print_lines(["The service is installed and running."])
     print_lines(service.definition.advice)
@@ -225,11 +225,11 @@ def uninstall_service(service: Service) -> int:
         return 0
     problem = outcomes[-1].problem
     print_lines([f"{service.definition.file} is removed."])
-    print_lines(_tell(problem, [outcome.command for outcome in outcomes if outcome.problem]))
+    print_lines(_describe(problem, [outcome.command for outcome in outcomes if outcome.problem]))
     return FAILED_EXIT if problem else 0
 
 
-def _tell(problem: str, commands: Iterable[tuple[str, ...]]) -> Iterator[str]:
+def _describe(problem: str, commands: Iterable[tuple[str, ...]]) -> Iterator[str]:
     if problem:
         yield f"The system did not do its part: {problem}."
         yield "Type this yourself:"

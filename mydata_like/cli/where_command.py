@@ -10,7 +10,7 @@ import typer
 from mydata_like.app.file_status_service import find_files, find_status
 from mydata_like.app.settings_service import load_settings
 from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
-from mydata_like.cli.output import Shape, print_json, print_lines, tell_failure
+from mydata_like.cli.output import Shape, print_failure, print_json, print_lines
 from mydata_like.core.errors import UploaderError
 from mydata_like.core.file_status import (
     FileSafety,
@@ -70,7 +70,7 @@ def where(
         found = find_files(settings, config, text)
         nothing = None if found else find_status(settings, config, _locate(text))
     except UploaderError as error:
-        tell_failure(error, Shape.JSON if as_json else Shape.TEXT)
+        print_failure(error, Shape.JSON if as_json else Shape.TEXT)
         raise typer.Exit(error.exit_code) from None
     if as_json:
         print_json({"files": [file.as_record() for file in found]})
@@ -90,14 +90,14 @@ def _explain(status: PathStatus, text: str) -> Iterator[str]:
     """Yield why nothing is known of a file: what the last run said of it, if it did."""
     yield f"Nothing is known of {text}: no run has sent it or found it on the server."
     if status.outcome is not None:
-        yield _tell_outcome(status.outcome)
+        yield _describe_outcome(status.outcome)
     elif status.unknown is not None:
         yield _UNKNOWN[status.unknown]
 
 
 def _describe(file: FileStatus) -> Iterator[str]:
     yield format_path(file.key)
-    yield f"  {_tell_safety(file)}"
+    yield f"  {_describe_safety(file)}"
     entry, modified = file.entry, file.modified
     checksum = f", MD5 {entry.checksum}" if entry and entry.checksum else ""
     since = f", modified {modified:%Y-%m-%d %H:%M:%SZ}" if modified else ""
@@ -110,10 +110,10 @@ def _describe(file: FileStatus) -> Iterator[str]:
     if file.safety in _REMARKS:
         yield f"  {_REMARKS[file.safety]}"
     if file.outcome is not None and file.safety is not FileSafety.VERIFIED:
-        yield f"  {_tell_outcome(file.outcome)}"
+        yield f"  {_describe_outcome(file.outcome)}"
 
 
-def _tell_safety(file: FileStatus) -> str:
+def _describe_safety(file: FileStatus) -> str:
     if file.safety is FileSafety.PENDING and file.entry is not None:
         return _PENDING.get(file.entry.state, file.entry.state.value)
     if file.safety is FileSafety.UNSENT and file.outcome is None:
@@ -121,6 +121,6 @@ def _tell_safety(file: FileStatus) -> str:
     return _SAFETY[file.safety]
 
 
-def _tell_outcome(outcome: KnownOutcome) -> str:
+def _describe_outcome(outcome: KnownOutcome) -> str:
     told = " ".join(filter(None, (outcome.problem.message, outcome.problem.hint)))
     return f"{outcome.kind}: {told}"

@@ -255,10 +255,10 @@ class Transport(Protocol):
 class FileChecksum(Protocol):
     """Computes checksums of local files for the engine."""
 
-    def __call__(self, file: LocalFile, heed: Callable[[], None]) -> str:
+    def __call__(self, file: LocalFile, checkpoint: Callable[[], None]) -> str:
         """Return the MD5 of all bytes of an unchanged file.
 
-        `heed` is called between chunks; it may wait and may raise. Raises `FileChangedError`.
+        `checkpoint` is called between chunks; it may wait and may raise. Raises `FileChangedError`.
         """
 
 

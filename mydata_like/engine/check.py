@@ -130,7 +130,7 @@ class Check:
         files = self._leave_out_known(view, group)
         entries = self._ledger.find_entries([file.key for file in files])
         judged = [(file, self._judge(view, file, entries.get(file.key))) for file in files]
-        self._tell_known(group, files)
+        self._report_known(group, files)
         checked = CheckedGroup(group, [], unread := [])
         verified: list[tuple[LocalFile, Entry]] = []
         for file, found in judged:
@@ -156,7 +156,7 @@ class Check:
         if learnt:
             self._ledger.record(learnt)
 
-    def _tell_known(self, group: FileGroup, others: Sequence[LocalFile]) -> None:
+    def _report_known(self, group: FileGroup, others: Sequence[LocalFile]) -> None:
         if len(group.files) > len(others):
             size = sum(map(SIZE, group.files)) - sum(map(SIZE, others))
             files = len(group.files) - len(others)

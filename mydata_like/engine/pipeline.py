@@ -433,13 +433,13 @@ def begin(work: Callable[[], T]) -> Callable[[], T]:
     """Start work in a thread; return a function that waits for its result, or raises its error."""
     future: Future[T] = Future()
 
-    def carry_out() -> None:
+    def run_work() -> None:
         try:
             future.set_result(work())
         except BaseException as error:  # it is raised in the thread that waits
             future.set_exception(error)
 
-    threading.Thread(target=carry_out, name="background call", daemon=True).start()
+    threading.Thread(target=run_work, name="background call", daemon=True).start()
     return future.result
 
 

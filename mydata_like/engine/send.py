@@ -147,7 +147,7 @@ class Send:
             results = self._gate.call(lambda: self._send(channel, payload, attempts))
         except CutOffError:
             if attempts.reported:
-                self._tell_end(channel, payload, [], begun)
+                self._report_end(channel, payload, [], begun)
                 attempts.reported = False
             return self._attempt(channel, payload, attempts)
         except TransientError as error:
@@ -156,7 +156,7 @@ class Send:
             ]
         staged, refused = self._sort(payload, results)
         self._keep(staged)
-        self._tell_end(channel, payload, staged, begun)
+        self._report_end(channel, payload, staged, begun)
         attempts.reported = False
         return staged, refused
 
@@ -188,7 +188,7 @@ class Send:
                 self._give_up(wanted, result.problem)
         return staged, refused
 
-    def _tell_end(
+    def _report_end(
         self, channel: Channel, payload: Payload, staged: list[Staged], begun: float
     ) -> None:
         seconds = self._gate.clock.monotonic() - begun
@@ -216,13 +216,13 @@ class Send:
             self._choices.sending(payload, channel),
             self._channels.carrying(channel, payload) as reach,
         ):
-            self._tell_start(channel, payload, attempts.made)
+            self._report_start(channel, payload, attempts.made)
             attempts.reported = True
             results = channel.send(payload, follow)
             reach(payload.size)
             return results
 
-    def _tell_start(self, channel: Channel, payload: Payload, attempt: int) -> None:
+    def _report_start(self, channel: Channel, payload: Payload, attempt: int) -> None:
         self._emit(
             TransferStarted(
                 transfer=payload.id,

@@ -131,10 +131,10 @@ class Program(QObject):
         self.window.help_wanted.connect(self._open_help)
         self.window.set_up_wanted.connect(self._set_up)
         self.window.settings_wanted.connect(self.drawer.open)
-        self.drawer.left_unsaved.connect(self._tell_unsaved)
+        self.drawer.left_unsaved.connect(self._show_unsaved)
         self.window.folders_wanted.connect(self.arrival.choose)
         self.presence.paths_given.connect(self._take_paths)
-        self.controller.command_refused.connect(self._tell_refusal)
+        self.controller.command_refused.connect(self._show_refusal)
         self.window.demo_wanted.connect(self.demonstration.open)
 
     def open(self) -> None:
@@ -157,7 +157,7 @@ class Program(QObject):
         wizard.open()
 
     @Slot()
-    def _tell_unsaved(self) -> None:
+    def _show_unsaved(self) -> None:
         title = self.tr("The settings were not saved")
         text = self.tr("Your changes can be restored.")
         self.presence.banner.show_notification(Notification(None, title, text, SETTINGS))
@@ -167,7 +167,7 @@ class Program(QObject):
         self.arrival.take([os.fsencode(path) for path in paths])
 
     @Slot(object)
-    def _tell_refusal(self, problem: Problem) -> None:
+    def _show_refusal(self, problem: Problem) -> None:
         said = texts.plain(problem.message).rstrip(".")
         self.presence.banner.show_notification(
             Notification(None, said, texts.plain(problem.hint), "")

@@ -79,7 +79,7 @@ class WindowController(QObject):
         self._begun = 0.0  # when the engine started
         self._finished = -CLEARS_UP  # when its last run or a speed test ended
         self._watched = False  # by another program: a service
-        self._testing = False  # a speed test of this window is under way
+        self._testing = False  # a speed test of this window is in progress
         self._asking = False
         self._changed = False
         self._turns = 0
@@ -222,7 +222,7 @@ class WindowController(QObject):
         While another program runs an upload, the command waits until that run has ended.
         """
         if self._engine is not None and not self._spent:
-            self._tell(self._engine, (name, fields))
+            self._send_order(self._engine, (name, fields))
             return
         self._wanted.append((name, fields))
         beside = self.state.phase in (Phase.ELSEWHERE, Phase.TESTING)
@@ -237,7 +237,7 @@ class WindowController(QObject):
         if self._single:  # while a service watches, only a single run can be started
             options, said, orders = split_orders(orders)
             words = services.engine_command("run", self.config, *options)
-            self._added.keep(said)
+            self._added.track_kept(said)
         self._last_words = None
         self._begun = monotonic()
         self._engine = Engine(words, self)
@@ -245,13 +245,13 @@ class WindowController(QObject):
         self._engine.ended.connect(self._take_end)
         self._engine.start()
         for order in orders:
-            self._tell(self._engine, order)
+            self._send_order(self._engine, order)
 
-    def _tell(self, engine: Engine, order: Order) -> None:
+    def _send_order(self, engine: Engine, order: Order) -> None:
         name, fields = order
         number = engine.command(name, **fields)
         if name == ADD:
-            self._added.tell(number, order)
+            self._added.track_sent(number, order)
 
     @Slot(object)
     def _take_settings(self, loaded: Loaded) -> None:
@@ -412,7 +412,7 @@ class WindowController(QObject):
     def _take_end(self, code: int | None) -> None:
         said = ""
         if self._engine is not None:
-            said = self._engine.said
+            said = self._engine.error_output
             self._engine.deleteLater()
         self._engine, self._spent = None, False
         problem = self._last_words

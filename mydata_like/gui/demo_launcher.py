@@ -36,13 +36,13 @@ class DemoLauncher(QObject):
     def _start(self, command: tuple[str, ...]) -> None:
         started, _ = QProcess.startDetached(command[0], list(command[1:]))
         if not started:
-            self._tell(self.tr("This computer could not start another program."))
+            self._show_problem(self.tr("This computer could not start another program."))
 
     @Slot(object)
     def _fail(self, error: UploaderError) -> None:
-        self._tell(texts.error_text(error))
+        self._show_problem(texts.error_text(error))
 
-    def _tell(self, why: str) -> None:
+    def _show_problem(self, why: str) -> None:
         """Show above the active window or dialog why the demonstration cannot start."""
         box = QMessageBox(QApplication.activeWindow())
         box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)

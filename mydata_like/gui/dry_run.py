@@ -222,11 +222,11 @@ class DryRunDialog(QDialog):
         self._controller = desk.controller
         self._progress = RunProgress(SystemClock())
         self._summed = self._wanted = False
-        self._said = PlainLabel(self.tr("Scanning the folders…"), self)
-        self._said.setWordWrap(True)
+        self._summary = PlainLabel(self.tr("Scanning the folders…"), self)
+        self._summary.setWordWrap(True)
         self._busy = QProgressBar(self)
         self._busy.setRange(0, 0)
-        self._busy.setAccessibleName(self.tr("The dry run is under way"))
+        self._busy.setAccessibleName(self.tr("The dry run is in progress"))
         self._model = PlanModel(self)
         self._table = self._make_table()
         self._left = LeftModel(self)
@@ -253,7 +253,7 @@ class DryRunDialog(QDialog):
         super().done(result)
 
     def _make_table(self) -> QTableView:
-        table = self._dress_table(self._model, self.tr("Folders"))
+        table = self._set_up_table(self._model, self.tr("Folders"))
         header = table.horizontalHeader()
         header.setSectionResizeMode(FOLDER, QHeaderView.ResizeMode.Stretch)
         width = table.fontMetrics().averageCharWidth()
@@ -262,7 +262,7 @@ class DryRunDialog(QDialog):
         return table
 
     def _make_left_table(self) -> QTableView:
-        table = self._dress_table(self._left, self.tr("Not uploaded now"))
+        table = self._set_up_table(self._left, self.tr("Not uploaded now"))
         header = table.horizontalHeader()
         header.resizeSection(0, table.fontMetrics().averageCharWidth() * 50)
         header.setStretchLastSection(True)
@@ -270,7 +270,7 @@ class DryRunDialog(QDialog):
         table.hide()
         return table
 
-    def _dress_table(self, model: QAbstractTableModel, name: str) -> QTableView:
+    def _set_up_table(self, model: QAbstractTableModel, name: str) -> QTableView:
         table = QTableView(self)
         table.setModel(model)
         table.setAccessibleName(name)
@@ -288,7 +288,7 @@ class DryRunDialog(QDialog):
 
     def _lay_out(self) -> None:
         layout = QVBoxLayout(self)
-        layout.addWidget(self._said)
+        layout.addWidget(self._summary)
         layout.addWidget(self._busy)
         layout.addWidget(self._table, 2)
         layout.addWidget(self._left_table, 1)
@@ -322,10 +322,10 @@ class DryRunDialog(QDialog):
     def _show_end(self, problem: Problem | None) -> None:
         self._summed = True
         if problem is not None:
-            self._said.setText(texts.plain(f"{problem.message} {problem.hint}"))
+            self._summary.setText(texts.plain(f"{problem.message} {problem.hint}"))
             return
         sums = self._progress.reported
-        self._said.setText(f"{_tell_wanted(sums)}\n{_tell_rest(sums)}".strip())
+        self._summary.setText(f"{_describe_wanted(sums)}\n{_describe_rest(sums)}".strip())
         more = max(0, sums.waiting + sums.skipped + sums.failed - self._left.files)
         self._more.setText(self.tr("and %Ln more file(s)", None, more))
         self._more.setVisible(more > 0)
@@ -337,7 +337,7 @@ class DryRunDialog(QDialog):
         del code
         self._busy.hide()
         if not self._summed:
-            self._said.setText(self.tr("The dry run ended before it was complete."))
+            self._summary.setText(self.tr("The dry run ended before it was complete."))
 
     @Slot()
     def _upload_now(self) -> None:
@@ -345,7 +345,7 @@ class DryRunDialog(QDialog):
         self.accept()
 
 
-def _tell_wanted(sums: RunProgressed) -> str:
+def _describe_wanted(sums: RunProgressed) -> str:
     """Describe what a run would send; claim that all is uploaded only if every file is."""
     if sums.wanted:
         text = translate("dry run", "%Ln file(s), %1, would be uploaded.", None, sums.wanted)
@@ -365,7 +365,7 @@ def _tell_wanted(sums: RunProgressed) -> str:
     )
 
 
-def _tell_rest(sums: RunProgressed) -> str:
+def _describe_rest(sums: RunProgressed) -> str:
     """Describe the files that would not be sent; empty if there are none."""
     settled = sums.verified + sums.wanted + sums.waiting + sums.skipped + sums.failed
     parts = (

@@ -26,7 +26,7 @@ _LET_GO: list[QProcess] = []
 # The wait takes 30 s if a dead mount blocks the process.
 _GIVEN_UP: list["Engine"] = []
 LONGEST_EVENT = 16 * 1024 * 1024  # bytes in a line; a line of a speed test has about 10 kB
-SAID_AT_MOST = 4000  # characters of standard error that are kept
+ERRORS_AT_MOST = 4000  # characters of standard error that are kept
 
 
 class Engine(QObject):
@@ -48,7 +48,7 @@ class Engine(QObject):
         super().__init__(parent)
         self._parse = parse
         self._rest = b""
-        self._said = ""
+        self._errors = ""
         self._commands = 0
         self._process = QProcess(self)
         self._process.setProgram(program[0])
@@ -58,15 +58,15 @@ class Engine(QObject):
     def _connect(self) -> None:
         self._process.readyReadStandardOutput.connect(self._read_events)
         self._process.readyReadStandardError.connect(self._read_words)
-        self._process.finished.connect(self._tell_end)
+        self._process.finished.connect(self._report_end)
         # Qt detects some failures within `start`; the queue delivers them after `start` returns.
         queued = Qt.ConnectionType.QueuedConnection
-        self._process.errorOccurred.connect(self._tell_failure, queued)
+        self._process.errorOccurred.connect(self._report_failure, queued)
 
     @property
-    def said(self) -> str:
+    def error_output(self) -> str:
         """The last output of the process to standard error."""
-        return self._said
+        return self._errors
 
     @property
     def number(self) -> int:
@@ -133,20 +133,20 @@ class Engine(QObject):
     @Slot()
     def _read_words(self) -> None:
         text = bytes(self._process.readAllStandardError().data()).decode("utf-8", "replace")
-        self._said = (self._said + text)[-SAID_AT_MOST:]
+        self._errors = (self._errors + text)[-ERRORS_AT_MOST:]
 
     @Slot(int, QProcess.ExitStatus)
-    def _tell_end(self, code: int, status: QProcess.ExitStatus) -> None:
+    def _report_end(self, code: int, status: QProcess.ExitStatus) -> None:
         self._read_events()
         self._read_words()
-        if self._said:
-            logger.warning("Output of the engine: %s", texts.plain(self._said))
+        if self._errors:
+            logger.warning("Output of the engine: %s", texts.plain(self._errors))
         self.ended.emit(code if status is QProcess.ExitStatus.NormalExit else None)
 
     @Slot(QProcess.ProcessError)
-    def _tell_failure(self, error: QProcess.ProcessError) -> None:
+    def _report_failure(self, error: QProcess.ProcessError) -> None:
         if error is QProcess.ProcessError.FailedToStart:
-            self._said = self._process.errorString()
+            self._errors = self._process.errorString()
             self.ended.emit(None)
 
 

@@ -10,7 +10,7 @@ import sys
 
 from mydata_like.core.errors import UploaderError
 from mydata_like.gui.launch_options import LaunchOptions
-from mydata_like.gui.startup_errors import describe_obstacle, find_missing, tell
+from mydata_like.gui.startup_errors import describe_obstacle, find_missing, print_error
 
 
 def start(wanted: LaunchOptions) -> int:
@@ -19,10 +19,10 @@ def start(wanted: LaunchOptions) -> int:
         return _start(wanted)
     except ImportError as error:
         obstacle = describe_obstacle(str(error), tuple(find_missing()), os.environ)
-        tell(obstacle)
+        print_error(obstacle)
         return obstacle.exit_code
     except UploaderError as error:
-        tell(error)
+        print_error(error)
         if not wanted.hidden and not (sys.stderr and sys.stderr.isatty()):
             _show(error)
         return error.exit_code

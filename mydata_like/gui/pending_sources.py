@@ -22,7 +22,7 @@ class PendingSources:
     """Tracks added sources from the command to the engine until a run has accepted them."""
 
     def __init__(self) -> None:
-        self._told: dict[int, Order] = {}  # by the number of the command, not answered yet
+        self._sent: dict[int, Order] = {}  # by the number of the command, not answered yet
         self._kept: list[Order] = []  # the engine keeps them for its next run
         self._refused: list[Order] = []  # by a run that accepts no more
         self._running = False
@@ -32,11 +32,11 @@ class PendingSources:
         """Whether the engine keeps sources for a run that has not started."""
         return bool(self._kept)
 
-    def tell(self, number: int, order: Order) -> None:
+    def track_sent(self, number: int, order: Order) -> None:
         """Track a command that was sent to the engine."""
-        self._told[number] = order
+        self._sent[number] = order
 
-    def keep(self, orders: Sequence[Order]) -> None:
+    def track_kept(self, orders: Sequence[Order]) -> None:
         """Track the orders with which the engine was started."""
         self._kept.extend(orders)
 
@@ -55,12 +55,12 @@ class PendingSources:
 
     def take_back(self) -> list[Order]:
         """Return the orders that an ended engine has left without a run."""
-        left = [*self._kept, *self._told.values(), *self._refused]
-        self._kept, self._told, self._refused, self._running = [], {}, [], False
+        left = [*self._kept, *self._sent.values(), *self._refused]
+        self._kept, self._sent, self._refused, self._running = [], {}, [], False
         return left
 
     def _take_answer(self, event: CommandDone | CommandRefused) -> None:
-        order = self._told.pop(event.id, None) if isinstance(event.id, int) else None
+        order = self._sent.pop(event.id, None) if isinstance(event.id, int) else None
         if order is None:
             return
         if isinstance(event, CommandRefused):
@@ -81,13 +81,13 @@ def split_orders(orders: Sequence[Order]) -> tuple[list[str], list[Order], list[
         return [f"--only={orders[0][1]['only']}"], [], []
     if any(name != ADD for name, _ in orders):
         return [], [], [order for order in orders if order[0] != "start"]
-    said = [order for order in orders if _can_be_said(order)]
+    optional = [order for order in orders if _fits_option(order)]
     # The options apply to all sources: either all have a kind (`as`), or none has.
-    said = [order for order in said if ("as" in order[1]) == ("as" in said[0][1])]
+    optional = [order for order in optional if ("as" in order[1]) == ("as" in optional[0][1])]
     return (
-        [option for _, fields in said for option in _options(fields)],
-        said,
-        [order for order in orders if order not in said],
+        [option for _, fields in optional for option in _options(fields)],
+        optional,
+        [order for order in orders if order not in optional],
     )
 
 
@@ -99,7 +99,7 @@ def _options(fields: dict[str, object]) -> list[str]:
     return options
 
 
-def _can_be_said(order: Order) -> bool:
+def _fits_option(order: Order) -> bool:
     names = order[1].get("as", [])
     try:
         str(order[1]["path"]).encode()

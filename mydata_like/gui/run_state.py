@@ -160,7 +160,7 @@ class RunState:
     `run`, `reason` and `sums` describe the active run. `measured` is its bottleneck, if known.
     `problem` is why the run is paused, or why the engine is broken. `awaited` is why the server
     does not admit this uploader yet. `last` is the newest run that has ended, `whole` the newest
-    that covered everything, `interrupted` one that was cut off since. `sources` are the added
+    that covered everything, `interrupted` one that was interrupted since. `sources` are the added
     folders that are not finished. `set_by_server` are the settings that the server overrides.
     `data_problem` is why the data directory cannot be read. `missing` are keys of settings.
     """

@@ -72,7 +72,7 @@ def find_missing() -> Iterator[str]:
             yield library
 
 
-def tell(error: UploaderError) -> None:
+def print_error(error: UploaderError) -> None:
     """Write to standard error, if there is one, what happened and what to do."""
     if sys.stderr:
         sys.stderr.write(f"{error.message}\n{error.hint}\n")

@@ -18,13 +18,13 @@ def overview_sentence(state: RunState) -> str:
         Phase.UNSET: translate("sentences", "Not set up yet"),
         Phase.STARTING: translate("sentences", "Starting"),
         Phase.STOPPING: translate("sentences", "Stopping"),
-        Phase.TESTING: translate("sentences", "A speed test is under way"),
-        Phase.BROKEN: _tell_problem(state, translate("sentences", "The engine has stopped")),
-        Phase.PAUSED: _tell_pause(state),
+        Phase.TESTING: translate("sentences", "A speed test is in progress"),
+        Phase.BROKEN: _describe_problem(state, translate("sentences", "The engine has stopped")),
+        Phase.PAUSED: _describe_pause(state),
     }
     if state.phase in said:
         return said[state.phase]
-    return _tell_run(state) if state.at_work else _tell_rest(state)
+    return _describe_run(state) if state.at_work else _describe_rest(state)
 
 
 def limit_sentence(measured: StagesMeasured | None) -> str:
@@ -38,17 +38,17 @@ def limit_sentence(measured: StagesMeasured | None) -> str:
     return text.replace("%2", texts.rate(measured.byte_rate))
 
 
-def _tell_problem(state: RunState, otherwise: str) -> str:
+def _describe_problem(state: RunState, otherwise: str) -> str:
     return texts.plain(state.problem.message).rstrip(".") if state.problem else otherwise
 
 
-def _tell_pause(state: RunState) -> str:
+def _describe_pause(state: RunState) -> str:
     paused = translate("sentences", "Paused")
     by_person = state.problem is not None and state.problem.code == "run.paused"
-    return paused if by_person else _tell_problem(state, paused)
+    return paused if by_person else _describe_problem(state, paused)
 
 
-def _tell_run(state: RunState) -> str:
+def _describe_run(state: RunState) -> str:
     sums = state.sums
     left = max(0, sums.wanted - sums.sent)
     if left and sums.remaining:
@@ -62,22 +62,22 @@ def _tell_run(state: RunState) -> str:
     return translate("sentences", "Looking through %Ln file(s)", None, sums.found)
 
 
-def _tell_rest(state: RunState) -> str:
+def _describe_rest(state: RunState) -> str:
     last = state.last
     if state.data_problem is not None:
         return texts.plain(state.data_problem.message).rstrip(".")
     if state.awaited is not None:
         return translate("sentences", "Waiting for the administrator's approval")
     if state.interrupted is None and last is not None and last.problem is None:
-        return _tell_failed(last) or _tell_open(state, last) or _tell_safe(state, last)
-    return _tell_unsent(state)
+        return _describe_failed(last) or _describe_open(state, last) or _describe_safe(state, last)
+    return _describe_unsent(state)
 
 
-def _tell_unsent(state: RunState) -> str:
+def _describe_unsent(state: RunState) -> str:
     """Return why no run has sent everything, and which files exist only here as a result."""
     why = translate("sentences", "Ready to start")
     if state.interrupted is not None:
-        why = translate("sentences", "The last run was cut off")
+        why = translate("sentences", "The last run was interrupted")
     elif state.last is not None and state.last.problem is not None:
         why = texts.plain(state.last.problem.message).rstrip(".")
     if not state.at_risk.files:
@@ -88,7 +88,7 @@ def _tell_unsent(state: RunState) -> str:
     return text.replace("%1", why).replace("%2", texts.size(state.at_risk.bytes))
 
 
-def _tell_failed(last: PastRunState) -> str:
+def _describe_failed(last: PastRunState) -> str:
     """Return what needs the user's attention after the last run; empty if nothing does."""
     if last.failed:
         return translate("sentences", "%Ln file(s) need your attention", None, last.failed)
@@ -102,7 +102,7 @@ def _tell_failed(last: PastRunState) -> str:
     return ""
 
 
-def _tell_open(state: RunState, last: PastRunState) -> str:
+def _describe_open(state: RunState, last: PastRunState) -> str:
     """Return what remains for the next run; empty if unknown."""
     if last.waiting:
         return translate("sentences", "%Ln file(s) wait for the next run", None, last.waiting)
@@ -117,7 +117,7 @@ def _tell_open(state: RunState, last: PastRunState) -> str:
     return ""
 
 
-def _tell_safe(state: RunState, last: PastRunState) -> str:
+def _describe_safe(state: RunState, last: PastRunState) -> str:
     if not last.found:
         return translate("sentences", "No files were found")
     if not last.verified:

@@ -165,11 +165,11 @@ class Tasks(QObject):
 
     def _work(self) -> None:
         while (number := self._queue.get()) is not None:
-            self._carry_out(number)
+            self._run_task(number)
             if not self._closed:
                 self._ended.emit(number)
 
-    def _carry_out(self, number: int) -> None:
+    def _run_task(self, number: int) -> None:
         call = self._calls[number]
         begins = call.task.running and (call.writes or not self._closed)
         self._outcomes[number] = _call(call.function) if begins else _Outcome(cancelled=True)

@@ -349,7 +349,7 @@ def remove_definition(definition: ServiceDefinition) -> bool:
     return True
 
 
-def carry_out(commands: Iterable[tuple[str, ...]]) -> Iterator[InstallStep]:
+def run_commands(commands: Iterable[tuple[str, ...]]) -> Iterator[InstallStep]:
     """Run commands of the system one after another until one fails."""
     for command in commands:
         problem = _run(command)

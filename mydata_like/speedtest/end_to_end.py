@@ -91,7 +91,7 @@ def measure_end_to_end(
 
     Return the number of channels used: `plan.channels`, or fewer if the host allows fewer. The
     start and the end of a large file are not counted, because the large files of a run are larger
-    than those of a test. Files that take longer than expected are cut off.
+    than those of a test. Files that take longer than expected are interrupted.
     """
     effort = budget.effort
     batches = _list_batches(settings)
@@ -178,7 +178,7 @@ def _send(
 ) -> list[list[FloodProgress]]:
     """Send payloads over all channels at once; return the progress of the last one on each channel.
 
-    A payload is cut off when `may_end` returns True.
+    A payload is interrupted when `may_end` returns True.
     """
     began = time.perf_counter()
 

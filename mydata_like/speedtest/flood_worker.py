@@ -93,13 +93,13 @@ def main() -> None:
     with suppress(EOFError, OSError):
         while flood := pipe.receive():
             try:
-                _carry_out(flood, pipe)
+                _run_order(flood, pipe)
             except UploaderError as error:
                 pipe.send(FloodRefused(error.message))
     os._exit(0)  # threads may still be inside a library that a normal exit would tear down
 
 
-def _carry_out(flood: FloodOrder, pipe: Pipe) -> None:
+def _run_order(flood: FloodOrder, pipe: Pipe) -> None:
     began = time.monotonic()
     with closing(connect(flood.endpoint)) as session, ExitStack() as stack:
         set_up = time.monotonic() - began

@@ -82,7 +82,7 @@ class RemoteHost:
     def clean(self) -> None:
         """Remove the files of this test, or of one that was killed.
 
-        A command that was cut off may still write files, so a failed removal is repeated once.
+        A command that was interrupted may still write files, so a failed removal is repeated once.
         Raises `RejectedError` if the host does not print that it is done: a host that allows only
         SFTP accepts the command, does nothing and reports success.
         """

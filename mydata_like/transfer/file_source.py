@@ -259,16 +259,16 @@ def open_source(seen: Seen) -> FileSource:
     return FileSource(seen.path, descriptor, before, started)
 
 
-def read_checksum(file: LocalFile, heed: Callable[[], None]) -> str:
+def read_checksum(file: LocalFile, checkpoint: Callable[[], None]) -> str:
     """Return the MD5 of a file that matches the scan; holes are not read.
 
-    `heed` is called before each piece, and may raise. Raises `FileChangedError`.
+    `checkpoint` is called before each piece, and may raise. Raises `FileChangedError`.
     """
-    heed()
+    checkpoint()
     with open_source(file) as source:
         extents = source.find_extents() if source.may_have_holes else None
         for _ in source.chunks(bytearray(min(CHUNK, max(1, file.size))), extents):
-            heed()
+            checkpoint()
         return source.finish()
 
 

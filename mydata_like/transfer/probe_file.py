@@ -34,7 +34,7 @@ class ProbeResult(NamedTuple):
     checksum: str
 
 
-class Visit:
+class ProbeConnection:
     """A session with a staging host, to inspect files below a location."""
 
     def __init__(self, session: SshSession, location: bytes) -> None:
@@ -79,7 +79,7 @@ class Visit:
 
 
 @contextmanager
-def visit(endpoint: Endpoint, location: bytes) -> Iterator[Visit]:
+def open_probe(endpoint: Endpoint, location: bytes) -> Iterator[ProbeConnection]:
     """Yield a session with a staging host; raises the errors of connecting and probing."""
     with closing(connect(endpoint)) as session:
-        yield Visit(session, location)
+        yield ProbeConnection(session, location)

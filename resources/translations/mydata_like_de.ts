@@ -442,7 +442,7 @@
         <translation>Die Ordner werden durchsucht …</translation>
     </message>
     <message>
-        <source>The dry run is under way</source>
+        <source>The dry run is in progress</source>
         <translation>Der Probelauf ist unterwegs</translation>
     </message>
     <message>
@@ -1474,7 +1474,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Vorerst wird nichts gesendet.</translation>
     </message>
     <message>
-        <source>Cut off</source>
+        <source>Interrupted</source>
         <translation>Abgebrochen</translation>
     </message>
     <message>
@@ -1494,7 +1494,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Der letzte Lauf endete vorzeitig.</translation>
     </message>
     <message>
-        <source>The last run was cut off: the program or the computer stopped.</source>
+        <source>The last run was interrupted: the program or the computer stopped.</source>
         <translation>Der letzte Lauf brach ab: Das Programm oder der Computer wurde beendet.</translation>
     </message>
     <message>
@@ -1957,7 +1957,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Etwa 15 Sekunden; weniger genau</translation>
     </message>
     <message>
-        <source>The speed test is under way</source>
+        <source>The speed test is in progress</source>
         <translation>Der Geschwindigkeitstest läuft</translation>
     </message>
     <message>
@@ -2021,7 +2021,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>%1 geprüft</translation>
     </message>
     <message>
-        <source>%1 under way</source>
+        <source>%1 in progress</source>
         <translation>%1 unterwegs</translation>
     </message>
     <message>
@@ -2224,7 +2224,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Der letzte Lauf hat keine gefunden.</translation>
     </message>
     <message numerus="yes">
-        <source>It was cut off; %Ln of its file(s) are verified.</source>
+        <source>It was interrupted; %Ln of its file(s) are verified.</source>
         <translation>
             <numerusform>Er brach ab; %Ln seiner Dateien ist geprüft.</numerusform>
             <numerusform>Er brach ab; %Ln seiner Dateien sind geprüft.</numerusform>
@@ -3140,7 +3140,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Zweiter Versuch</translation>
     </message>
     <message numerus="yes">
-        <source>Cut off, %Ln file(s) unfinished</source>
+        <source>Interrupted, %Ln file(s) unfinished</source>
         <translation>
             <numerusform>Abgebrochen, %Ln Datei unfertig</numerusform>
             <numerusform>Abgebrochen, %Ln Dateien unfertig</numerusform>
@@ -3191,7 +3191,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Vorzeitig beendet</translation>
     </message>
     <message>
-        <source>Cut off</source>
+        <source>Interrupted</source>
         <translation>Abgebrochen</translation>
     </message>
     <message numerus="yes">
@@ -3250,7 +3250,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Wird angehalten</translation>
     </message>
     <message>
-        <source>A speed test is under way</source>
+        <source>A speed test is in progress</source>
         <translation>Ein Geschwindigkeitstest läuft</translation>
     </message>
     <message>
@@ -3306,7 +3306,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Bereit zum Start</translation>
     </message>
     <message>
-        <source>The last run was cut off</source>
+        <source>The last run was interrupted</source>
         <translation>Der letzte Lauf brach ab</translation>
     </message>
     <message numerus="yes">

@@ -274,10 +274,10 @@
         </translation>
     </message>
     <message numerus="yes">
-        <source>It was cut off; %Ln of its file(s) are verified.</source>
+        <source>It was interrupted; %Ln of its file(s) are verified.</source>
         <translation>
-            <numerusform>It was cut off; %Ln of its files is verified.</numerusform>
-            <numerusform>It was cut off; %Ln of its files are verified.</numerusform>
+            <numerusform>It was interrupted; %Ln of its files is verified.</numerusform>
+            <numerusform>It was interrupted; %Ln of its files are verified.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
@@ -438,10 +438,10 @@
 <context>
     <name>runs</name>
     <message numerus="yes">
-        <source>Cut off, %Ln file(s) unfinished</source>
+        <source>Interrupted, %Ln file(s) unfinished</source>
         <translation>
-            <numerusform>Cut off, %Ln file unfinished</numerusform>
-            <numerusform>Cut off, %Ln files unfinished</numerusform>
+            <numerusform>Interrupted, %Ln file unfinished</numerusform>
+            <numerusform>Interrupted, %Ln files unfinished</numerusform>
         </translation>
     </message>
     <message numerus="yes">

@@ -167,7 +167,9 @@ def a_look(**pages):
         a_look(overview=a_page("Ready", level="good")),
         a_look(overview=a_page("Only on this computer", "Nothing")),
         a_look(overview=a_page("Only on this computer", "1 file", "5 MB")),
-        a_look(overview=a_page("1 verified", "0 under way", "0 waiting", "0 skipped", "0 failed")),
+        a_look(
+            overview=a_page("1 verified", "0 in progress", "0 waiting", "0 skipped", "0 failed")
+        ),
         a_look(tray={"tip": "", "level": "idle"}),
         a_look(line=["No files were found"]),
         a_look(problems=a_page("Nothing else is wrong.")),

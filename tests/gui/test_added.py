@@ -43,7 +43,7 @@ def refused(code):
 )
 def test_what_no_run_has_taken_is_taken_back(events, left):
     added = PendingSources()
-    added.tell(7, MICE)
+    added.track_sent(7, MICE)
     for event in events:
         added.follow(event)
 
@@ -53,7 +53,7 @@ def test_what_no_run_has_taken_is_taken_back(events, left):
 
 def test_what_an_engine_was_started_with_waits_for_its_run():
     added = PendingSources()
-    added.keep([MICE])
+    added.track_kept([MICE])
     assert added.waiting
 
     added.follow(BEGUN)

@@ -18,7 +18,7 @@ from tests.site import wait_for as wait_for_event
 
 
 def describe(controller):
-    return controller.state, controller.engine and controller.engine.said
+    return controller.state, controller.engine and controller.engine.error_output
 
 
 def wait_for(qtbot, controller, *phases):

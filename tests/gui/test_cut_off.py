@@ -157,11 +157,13 @@ def test_after_a_kill_every_view_says_what_exists_only_here(cut_off, site, windo
     assert controller.state.interrupted is not None
     assert (controller.state.at_risk.files, controller.state.at_risk.bytes) == (count, size)
     said = texts(window.page)
-    assert any("The last run was cut off" in text and f"{count} file(s)" in text for text in said)
+    assert any(
+        "The last run was interrupted" in text and f"{count} file(s)" in text for text in said
+    )
     assert f"{count} file(s)" in said  # the card
     assert any("The oldest of them is from" in text for text in said)
     assert not any("safe" in text or text == "Nothing" for text in said)
-    qtbot.waitUntil(lambda: "The last run was cut off" in tray.icon.toolTip())
+    qtbot.waitUntil(lambda: "The last run was interrupted" in tray.icon.toolTip())
     assert choose_icon(controller.state).state is TrayState.AT_RISK
 
 
@@ -201,7 +203,7 @@ def test_folders_and_history_after_a_kill(cut_off, site, window, qtbot):
     window.show_page(NavigationRequest("history"))
     runs = window.page._runs.model
     qtbot.waitUntil(lambda: runs.rowCount() == 2 and not runs.busy)
-    assert cells(runs, 7)[0].startswith("Cut off, ")
+    assert cells(runs, 7)[0].startswith("Interrupted, ")
 
 
 def test_status_after_a_kill(cut_off, site):

@@ -25,7 +25,7 @@ def test_the_dry_run_reports_each_folder_and_sends_nothing(desk, site, qtbot, qt
     assert model.rowCount() == 4
     missing = [int(model.index(row, MISSING).data()) for row in range(4)]
     assert sum(missing) == len(site.place.expected_files())
-    assert "would be uploaded" in dialog._said.text()
+    assert "would be uploaded" in dialog._summary.text()
     assert not [change for change in site.changes() if "dataset" in change]
     qtmodeltester.check(model)
 
@@ -40,7 +40,7 @@ def test_what_stays_here_is_named_and_the_sentence_follows_from_the_numbers(
     dialog = open_dialog(desk, qtbot)
     qtbot.waitUntil(lambda: dialog.ended, timeout=DEADLINE)
 
-    told = dialog._said.text()
+    told = dialog._summary.text()
     assert "Nothing would be uploaded now, and 1 file(s) are not on the server." in told
     assert "1 waiting" in told
     missing = [int(dialog._model.index(row, MISSING).data()) for row in range(4)]
@@ -59,7 +59,7 @@ def test_that_all_is_there_is_said_where_all_is_there(desk, site, qtbot):
     qtbot.waitUntil(lambda: dialog.ended, timeout=DEADLINE)
 
     number = len(site.place.expected_files())
-    assert f"Nothing to upload: all {number} file(s) are on the server." in dialog._said.text()
+    assert f"Nothing to upload: all {number} file(s) are on the server." in dialog._summary.text()
     assert not dialog._left_table.isVisible()
 
 
@@ -72,7 +72,7 @@ def test_of_very_many_files_that_stay_the_first_are_named_and_the_others_counted
 
     assert dialog._left.rowCount() == 20
     assert dialog._more.text() == "and 5 more file(s)"
-    assert "25 left out" in dialog._said.text()
+    assert "25 left out" in dialog._summary.text()
 
 
 def test_a_run_follows_at_a_click(desk, site, qtbot):
@@ -113,4 +113,4 @@ def test_a_dry_run_that_cannot_be_made_says_why(desk, site, qtbot):
     qtbot.waitUntil(lambda: dialog.ended, timeout=DEADLINE)
 
     assert not dialog._upload.isEnabled()
-    assert "server" in dialog._said.text()
+    assert "server" in dialog._summary.text()

@@ -112,7 +112,7 @@ def test_a_folder_is_never_called_better_than_it_is(counts, at_rest, at_work, cu
 
     marks = [
         mark_of_folder(group, pace)
-        for pace in (RunPhase.AT_REST, RunPhase.ACTIVE, RunPhase.CUT_OFF)
+        for pace in (RunPhase.AT_REST, RunPhase.ACTIVE, RunPhase.INTERRUPTED)
     ]
     assert [mark.word for mark in marks] == [at_rest, at_work, cut_off]
     good = {mark.status == "good" for mark in marks}

@@ -94,14 +94,14 @@ def test_the_files_of_one_run_are_those_of_its_time(qtbot, still_desk, written, 
 def test_runs_without_any_sums_are_shown(still_desk, written, open_page):
     written.ledger.record_run(PastRunRow("x", written.clock.now(), None, {}))
 
-    assert column(open_page(still_desk), 7) == ["Cut off"]
+    assert column(open_page(still_desk), 7) == ["Interrupted"]
 
 
 def test_a_run_that_was_cut_off_says_what_stayed_open(still_desk, written, open_page):
     sums = {"found": 40, "verified": 5, "waiting": 1, "skipped": 1, "failed": 0}
     written.ledger.record_run(PastRunRow("x", written.clock.now(), None, sums))
 
-    assert column(open_page(still_desk), 7) == ["Cut off, 34 file(s) unfinished"]
+    assert column(open_page(still_desk), 7) == ["Interrupted, 34 file(s) unfinished"]
 
 
 def test_only_the_run_at_work_is_not_finished(still_desk, written, open_page):
@@ -110,7 +110,7 @@ def test_only_the_run_at_work_is_not_finished(still_desk, written, open_page):
         written.clock.move(60)
     still_desk.controller._set(phase=Phase.RUNNING, run="new")
 
-    assert column(open_page(still_desk), 7) == ["Not finished", "Cut off"]
+    assert column(open_page(still_desk), 7) == ["Not finished", "Interrupted"]
 
 
 def test_a_run_that_found_nothing_calls_nothing_safe(still_desk, written, open_page):

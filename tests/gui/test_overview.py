@@ -216,7 +216,7 @@ def test_a_file_that_is_not_data_is_reported_without_alarm(desk, site, qtbot):
 
     desk.controller.show_test(under_way=True)
     said = read_page()
-    assert "A speed test is under way" in said
+    assert "A speed test is in progress" in said
     assert "1 file(s) were left out on purpose." not in said
 
 
@@ -279,7 +279,8 @@ def test_a_run_that_was_cut_off_is_said_with_what_exists_only_here(qtbot):
     state = RunState(phase=Phase.IDLE, last=run_that(), interrupted=CUT, at_risk=risk)
 
     assert overview_sentence(state) == (
-        f"The last run was cut off; 34 file(s), {texts.size(170e6)}, exist only on this computer"
+        f"The last run was interrupted; 34 file(s), {texts.size(170e6)}, exist only on this "
+        "computer"
     )
     assert "34 file(s)" in said_of(qtbot, state)
     assert _parts_of(state) == StatusCounts(40, 6, 0, 34, 0, 0)

@@ -77,7 +77,7 @@ class DropDialog(QDialog):
         self.notes = DropWarningsModel(self)
         self._conflicts: list[Conflict] = []
         self._failure: DropWarning | None = None  # of the scan
-        self._unasked: DropWarning | None = None  # why the conflicts are unknown
+        self._check_failure: DropWarning | None = None  # why the conflicts are unknown
         self._timer = QTimer(self, interval=SHOW_AFTER)
         self._make_widgets()
         self._set_up_tree()
@@ -174,7 +174,7 @@ class DropDialog(QDialog):
         if fresh != known:
             self._ask()
         notes = list_notes(self.model.rows, self._conflicts)
-        extra = [self._failure, self._unasked, self._find_obstacle()]
+        extra = [self._failure, self._check_failure, self._find_obstacle()]
         self.notes.show([*(note for note in extra if note), *notes])
         self._list.setVisible(bool(self.notes.notes))
         self._title.setText(self.tr("Upload %Ln folder(s) or file(s)", "", self._count_wanted()))
@@ -210,12 +210,12 @@ class DropDialog(QDialog):
 
     @Slot(object)
     def _take_conflicts(self, conflicts: list[Conflict]) -> None:
-        self._conflicts, self._unasked = conflicts, None
+        self._conflicts, self._check_failure = conflicts, None
         self._show()
 
     @Slot(object)
     def _fail_to_ask(self, error: UploaderError) -> None:
-        self._unasked = _describe(error)
+        self._check_failure = _describe(error)
         self._show()
 
     @Slot()

@@ -183,7 +183,7 @@ class SourcesModel(QAbstractItemModel):
         value: Any = None
         match role:
             case Role.DisplayRole:
-                value = self._tell(row, column)
+                value = self._describe(row, column)
             case Role.EditRole if column in NAMES:
                 value = row.destination[column - SourceColumn.OWNER]
             case Role.ForegroundRole if self._is_quiet(row, column):
@@ -195,7 +195,7 @@ class SourcesModel(QAbstractItemModel):
     def _is_quiet(self, row: SourceRow, column: SourceColumn) -> bool:
         return not row.wanted or (column is SourceColumn.OWNER and not row.destination.owner)
 
-    def _tell(self, row: SourceRow, column: SourceColumn) -> str:
+    def _describe(self, row: SourceRow, column: SourceColumn) -> str:
         if column is SourceColumn.NAME:
             return texts.plain(row.name)
         if row.preview is None:
@@ -206,7 +206,7 @@ class SourcesModel(QAbstractItemModel):
             name = row.destination[column - SourceColumn.OWNER]
             return texts.plain(name or (self._account if column is SourceColumn.OWNER else ""))
         found = row.preview.found, row.preview.found_bytes
-        return _tell_number(column, *found)
+        return _describe_number(column, *found)
 
     def _show_part(self, part: SourcePart, column: SourceColumn, role: int) -> Any:
         if role == Role.DecorationRole and column is SourceColumn.NAME:
@@ -215,7 +215,7 @@ class SourcesModel(QAbstractItemModel):
             return None
         if column is SourceColumn.NAME:
             return texts.plain(part.name) if part.name else self.tr("other files")
-        return _tell_number(column, part.files, part.bytes)
+        return _describe_number(column, part.files, part.bytes)
 
     def _show_one(self, number: int, preview: SourcePreview) -> None:
         row = self.rows[number]
@@ -263,7 +263,7 @@ def _show_name(row: SourceRow, role: int) -> Any:
     return value
 
 
-def _tell_number(column: SourceColumn, files: int, size: int) -> str:
+def _describe_number(column: SourceColumn, files: int, size: int) -> str:
     return texts.count(files) if column is SourceColumn.FILES else texts.size(size)
 
 
@@ -320,7 +320,7 @@ def list_notes(rows: Sequence[SourceRow], conflicts: Sequence[Conflict]) -> list
     notes = []
     for row in rows:
         mine = [conflict for conflict in conflicts if row.wanted and _concerns(conflict, row)]
-        for note in (*_judge_names(row), *map(_tell_conflict, mine), *_tell_contents(row)):
+        for note in (*_judge_names(row), *map(_describe_conflict, mine), *_describe_contents(row)):
             notes.append(note if len(rows) == 1 else _of(row, note))
     order = list(ICONS)
     return sorted(notes, key=lambda note: order.index(note.status))
@@ -343,7 +343,7 @@ def _judge_names(row: SourceRow) -> Iterator[DropWarning]:
         yield DropWarning("problem", texts.plain(f"{error.message} {error.hint}"))
 
 
-def _tell_conflict(conflict: Conflict) -> DropWarning:
+def _describe_conflict(conflict: Conflict) -> DropWarning:
     other = texts.plain(conflict.other)
     match conflict.kind:
         case "inside":
@@ -365,7 +365,7 @@ def _tell_conflict(conflict: Conflict) -> DropWarning:
     return DropWarning("problem" if conflict.hinders else "waiting", text.replace("%1", other))
 
 
-def _tell_contents(row: SourceRow) -> Iterator[DropWarning]:
+def _describe_contents(row: SourceRow) -> Iterator[DropWarning]:
     preview = row.preview
     if preview is None:
         return
@@ -379,10 +379,10 @@ def _tell_contents(row: SourceRow) -> Iterator[DropWarning]:
         text = translate("drop", "%Ln file(s) are already safe on the server.", None, preview.safe)
         yield DropWarning("good", text)
     for code, left in sorted(preview.reasons.items()):
-        yield _tell_left(code, left)
+        yield _describe_left(code, left)
 
 
-def _tell_left(code: str, left: SkippedSource) -> DropWarning:
+def _describe_left(code: str, left: SkippedSource) -> DropWarning:
     first = texts.plain(left.example.rpartition(b"/")[2])
     if code.startswith("waiting."):
         text = translate("drop", "%Ln file(s) wait, such as %1: %2", None, left.number)

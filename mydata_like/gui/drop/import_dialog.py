@@ -35,7 +35,7 @@ class ImportDialog(QDialog):
         self._source = source
         self._copying: SettingsImport | None = None
         self._title = PlainLabel(self.tr("Import settings"), self)
-        self._said = PlainLabel(self.tr("Reading %1…").replace("%1", self._name()), self)
+        self._summary = PlainLabel(self.tr("Reading %1…").replace("%1", self._name()), self)
         self.notes = DropWarningsModel(self)
         self._list = QListView(self)
         self._buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel, self)
@@ -52,7 +52,7 @@ class ImportDialog(QDialog):
 
     def _lay_out(self) -> None:
         self._title.scale(LARGE, bold=True)
-        self._said.setWordWrap(True)
+        self._summary.setWordWrap(True)
         self._list.setModel(self.notes)
         self._list.setAccessibleName(self.tr("What would change"))
         self._list.setWordWrap(True)
@@ -61,7 +61,7 @@ class ImportDialog(QDialog):
         self.take_over.setDefault(True)
         layout = QVBoxLayout(self)
         layout.addWidget(self._title)
-        layout.addWidget(self._said)
+        layout.addWidget(self._summary)
         layout.addWidget(self._list, 1)
         layout.addWidget(self._buttons)
         metrics = self.fontMetrics()
@@ -81,11 +81,14 @@ class ImportDialog(QDialog):
         text = self.tr("%Ln setting(s) would change. From %1:", "", len(changes))
         if not changes:
             text = self.tr("Nothing would change: %1 has the current settings.")
-        self._said.setText(text.replace("%1", self._name()))
+        self._summary.setText(text.replace("%1", self._name()))
         locked = self.tr("%1 is locked and is not changed.")
         self.notes.show(
             [
-                *(DropWarning("good", self._tell(key, value)) for key, value in changes.items()),
+                *(
+                    DropWarning("good", self._describe(key, value))
+                    for key, value in changes.items()
+                ),
                 *(
                     DropWarning("skipped", locked.replace("%1", setting_labels.with_labels(it.key)))
                     for it in kept
@@ -95,7 +98,7 @@ class ImportDialog(QDialog):
         self.take_over.setEnabled(bool(changes))
 
     @staticmethod
-    def _tell(key: str, value: object) -> str:
+    def _describe(key: str, value: object) -> str:
         setting = settings_by_key()[key]
         return texts.plain(f"{setting_labels.label_of(setting)}: {format_value(setting, value)}")
 
@@ -114,6 +117,6 @@ class ImportDialog(QDialog):
 
     @Slot(object)
     def _show_failure(self, error: UploaderError) -> None:
-        self._said.setText(texts.plain(error.message))
+        self._summary.setText(texts.plain(error.message))
         hint = [DropWarning("waiting", texts.plain(error.hint))] if error.hint else []
         self.notes.show([DropWarning("problem", texts.plain(error.message)), *hint])

@@ -51,9 +51,10 @@ def count_active_run(sums: RunProgressed) -> StatusCounts:
 
 
 def count_past_run(past: PastRunState, at_risk: int = 0) -> StatusCounts:
-    """Return the parts of a run that has ended or was cut off; unfinished files count as waiting.
+    """Return the parts of a run that has ended or was interrupted.
 
-    A run that was cut off may have counted fewer files than the ledger has as `at_risk`.
+    Unfinished files count as waiting. A run that was interrupted may have counted fewer files than
+    the ledger has as `at_risk`.
     """
     waiting = max(past.waiting, past.unsafe - past.failed)
     if past.finished is None:
@@ -136,7 +137,7 @@ class StatusBreakdownBar(QWidget):
     def _part_text(self, name: str) -> str:
         return {
             "verified": self.tr("%1 verified"),
-            "open": self.tr("%1 under way"),
+            "open": self.tr("%1 in progress"),
             "waiting": self.tr("%1 waiting"),
             "skipped": self.tr("%1 skipped"),
             "failed": self.tr("%1 failed"),

@@ -132,7 +132,7 @@ class SummaryRow(QWidget):
         last, interrupted = state.last, state.interrupted
         if interrupted is not None and (last is None or interrupted.started > last.started):
             more = self.tr(
-                "It was cut off; %Ln of its file(s) are verified.", None, interrupted.verified
+                "It was interrupted; %Ln of its file(s) are verified.", None, interrupted.verified
             )
             return texts.moment(interrupted.started), more
         if last is None or last.finished is None:

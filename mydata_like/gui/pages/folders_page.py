@@ -131,7 +131,7 @@ class FoldersPage(Page):
         if state.at_work:
             phase = RunPhase.ACTIVE
         elif state.interrupted is not None or (state.last and state.last.problem):
-            phase = RunPhase.CUT_OFF
+            phase = RunPhase.INTERRUPTED
         self._model.set_phase(phase)
         self._update_actions()
 

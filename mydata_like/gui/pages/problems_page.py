@@ -216,7 +216,7 @@ class ProblemsPage(Page):
             mark = RowIcon(self.tr("Paused"), "pause", "waiting")
             return mark, self.tr("Nothing is sent for now.")
         if problem.code == CUT_OFF:
-            mark = RowIcon(self.tr("Cut off"), "warning", "waiting")
+            mark = RowIcon(self.tr("Interrupted"), "warning", "waiting")
             return mark, self.tr("The last run did not finish.")
         mark = RowIcon(self.tr("Failed"), "error", "problem")
         if state.data_problem is problem:
@@ -232,7 +232,7 @@ class ProblemsPage(Page):
         if state.interrupted is not None:
             return Problem(
                 CUT_OFF,
-                self.tr("The last run was cut off: the program or the computer stopped."),
+                self.tr("The last run was interrupted: the program or the computer stopped."),
                 self.tr("Nothing is lost: the next run continues."),
             )
         return state.last.problem if state.last is not None else None

@@ -75,7 +75,7 @@ class SpeedPage(Page):
     def _lay_out(self) -> None:
         self._test_quickly.setToolTip(self.tr("About 15 seconds; less accurate"))
         self._progress.setTextVisible(False)
-        self._progress.setAccessibleName(self.tr("The speed test is under way"))
+        self._progress.setAccessibleName(self.tr("The speed test is in progress"))
         buttons = QHBoxLayout()
         for button in (self._test, self._test_quickly, self._cancel):
             buttons.addWidget(button)

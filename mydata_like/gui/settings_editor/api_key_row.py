@@ -73,7 +73,7 @@ class ApiKeyRow(SideNote):
 
     def complain(self, text: str) -> None:
         """Show why the key was not stored."""
-        self._problem.say(texts.plain(text), "problems", "problem")
+        self._problem.show_text(texts.plain(text), "problems", "problem")
 
     def look_at(self, settings: Settings | None) -> None:
         """Look up soon where the key of this account is stored."""
@@ -123,7 +123,7 @@ class ApiKeyRow(SideNote):
     @Slot()
     def _take_text(self) -> None:
         self._forgets = False
-        self._tell()
+        self._show_change()
 
     def choose_store(self, store: str) -> None:
         """Choose the storage of a new key: `keyring` or `file`."""
@@ -135,16 +135,16 @@ class ApiKeyRow(SideNote):
         """Request the removal of the key."""
         self._line.clear()
         self._forgets = True
-        self._tell()
+        self._show_change()
 
     @Slot()
     def _take_back(self) -> None:
         self._line.clear()
         self._forgets = False
-        self._tell()
+        self._show_change()
 
-    def _tell(self) -> None:
-        self._problem.say("")
+    def _show_change(self) -> None:
+        self._problem.show_text("")
         self._show_state()
         self.edited.emit()
 
@@ -171,18 +171,18 @@ class ApiKeyRow(SideNote):
         self._reset.setVisible(change is not None)
         if change is not None:
             said = self.tr("New: stored with OK") if change.text else self.tr("Removed with OK")
-            self._state.say(f"{CHANGED_MARK} {said}", "", "working")
+            self._state.show_text(f"{CHANGED_MARK} {said}", "", "working")
         elif stored:
             said = self.tr("Stored in %1").replace("%1", self._name_place(place.place))
-            self._state.say(said, "key")
+            self._state.show_text(said, "key")
         elif place.problem:
-            self._state.say(texts.plain(place.problem), "waiting", "waiting")
+            self._state.show_text(texts.plain(place.problem), "waiting", "waiting")
         elif not known:
-            self._state.say(self.tr("Looking up where it is stored"))
+            self._state.show_text(self.tr("Looking up where it is stored"))
         elif place.url:
-            self._state.say(self.tr("Needed before a run can start"), "waiting", "waiting")
+            self._state.show_text(self.tr("Needed before a run can start"), "waiting", "waiting")
         else:
-            self._state.say("")
+            self._state.show_text("")
 
     def _name_place(self, place: str) -> str:
         return {

@@ -200,7 +200,7 @@ class ChoiceEditor(Editor):
         for choice in setting.choices:
             self._choice.addItem(setting_labels.name_choice(setting, choice), choice)
         self._place(self._choice)
-        self._choice.activated.connect(self._tell)
+        self._choice.activated.connect(self._emit_edited)
 
     @property
     def field(self) -> QWidget:
@@ -213,7 +213,7 @@ class ChoiceEditor(Editor):
         self._choice.setCurrentIndex(self._choice.findData(value))
 
     @Slot()
-    def _tell(self) -> None:
+    def _emit_edited(self) -> None:
         self.edited.emit()
 
 
@@ -224,9 +224,9 @@ class SwitchEditor(Editor):
         super().__init__(setting, parent)
         self._switch = QCheckBox(self)
         self._place(self._switch)
-        self._switch.toggled.connect(self._tell_word)
-        self._switch.clicked.connect(self._tell)
-        self._tell_word()
+        self._switch.toggled.connect(self._show_word)
+        self._switch.clicked.connect(self._emit_edited)
+        self._show_word()
 
     @property
     def field(self) -> QWidget:
@@ -239,11 +239,11 @@ class SwitchEditor(Editor):
         self._switch.setChecked(value is True)
 
     @Slot()
-    def _tell_word(self) -> None:
+    def _show_word(self) -> None:
         self._switch.setText(self.tr("On") if self._switch.isChecked() else self.tr("Off"))
 
     @Slot()
-    def _tell(self) -> None:
+    def _emit_edited(self) -> None:
         self.edited.emit()
 
 
@@ -258,7 +258,7 @@ class ListEditor(Editor):
         self._lines.setPlaceholderText(setting_labels.example_of(setting))
         self._place(self._lines)
         self._fit()
-        self._lines.textChanged.connect(self._tell)
+        self._lines.textChanged.connect(self._emit_edited)
 
     @property
     def field(self) -> QWidget:
@@ -279,7 +279,7 @@ class ListEditor(Editor):
         self._lines.setPlaceholderText("" if fixed else setting_labels.example_of(self.setting))
 
     @Slot()
-    def _tell(self) -> None:
+    def _emit_edited(self) -> None:
         self._fit()
         self.edited.emit()
 
@@ -373,7 +373,7 @@ class DaysEditor(Editor):
         self._switches = {}
         for number, choice in enumerate(setting.choices):
             switch = QCheckBox(setting_labels.name_choice(setting, choice), box)
-            switch.clicked.connect(self._tell)
+            switch.clicked.connect(self._emit_edited)
             grid.addWidget(switch, number // ACROSS, number % ACROSS)
             self._switches[choice] = switch
         self._place(box)
@@ -392,7 +392,7 @@ class DaysEditor(Editor):
             switch.setChecked(choice in chosen)
 
     @Slot()
-    def _tell(self) -> None:
+    def _emit_edited(self) -> None:
         self.edited.emit()
 
 

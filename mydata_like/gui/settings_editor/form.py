@@ -66,14 +66,14 @@ class StatusIcon(QWidget):
         line.setContentsMargins(0, 0, 0, 0)
         line.addWidget(self._picture, 0, Qt.AlignmentFlag.AlignTop)
         line.addWidget(self._text, 1)
-        self.say("")
+        self.show_text("")
 
     @property
     def text(self) -> str:
         """The text."""
         return self._text.text()
 
-    def say(self, text: str, name: str = "", status: Status | None = None) -> None:
+    def show_text(self, text: str, name: str = "", status: Status | None = None) -> None:
         """Show a sentence with the icon and colour of a status, or nothing."""
         self.setVisible(bool(text))
         self._text.setText(text)
@@ -150,15 +150,15 @@ class InlineMessage(QWidget):
         """The text."""
         return self._sign.text
 
-    def say(self, text: str, name: str = "info", status: Status | None = None) -> None:
+    def show_text(self, text: str, name: str = "info", status: Status | None = None) -> None:
         """Show a message with the icon of this name, in the colour of a status."""
-        self._sign.say(text, name, status)
+        self._sign.show_text(text, name, status)
         self._button.hide()
         self.show()
 
     def offer(self, text: str, words: str, act: Callable[[], object]) -> None:
         """Show a message with a button."""
-        self.say(text)
+        self.show_text(text)
         self._act = act
         self._button.setText(words)
         self._button.show()
@@ -227,16 +227,16 @@ class SettingRow(QWidget):
         fixed_by = draft.fixed_by(self.key)
         self.editor.set_fixed(fixed=bool(fixed_by))
         self._reset.setVisible(draft.is_own(self.key))
-        self._source.say(*self._describe(draft, fixed_by))
+        self._source.show_text(*self._describe(draft, fixed_by))
         problem = draft.problems.get(self.key, "")
         if problem:
             label = setting_labels.label_of(self.setting)
             said = f"{label}: {texts.plain(setting_labels.with_labels(problem))}"
-            self._problem.say(said, "problems", "problem")
+            self._problem.show_text(said, "problems", "problem")
         elif self.key in draft.missing:
-            self._problem.say(self.tr("Needed before a run can start"), "waiting", "waiting")
+            self._problem.show_text(self.tr("Needed before a run can start"), "waiting", "waiting")
         else:
-            self._problem.say("")
+            self._problem.show_text("")
 
     def matches(self, sought: str) -> bool:
         """Return whether the texts of the setting contain all words of a search."""
@@ -287,11 +287,11 @@ class SettingRow(QWidget):
         right.addStretch(1)
 
     def _connect(self) -> None:
-        self.editor.edited.connect(self._tell)
+        self.editor.edited.connect(self._emit_edited)
         self._reset.clicked.connect(self._want_reset)
 
     @Slot()
-    def _tell(self) -> None:
+    def _emit_edited(self) -> None:
         self.edited.emit(self)
 
     @Slot()

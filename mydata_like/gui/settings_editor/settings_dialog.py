@@ -52,22 +52,22 @@ class SchedulePreview(SideNote):
             parent,
         )
         self._settings: Settings | None = None
-        self._said = PlainLabel("", self)
-        self._said.setWordWrap(True)
-        self.column.addWidget(self._said)
+        self._message = PlainLabel("", self)
+        self._message.setWordWrap(True)
+        self.column.addWidget(self._message)
         self._timer = QTimer(self, interval=TOLD_AGAIN)
-        self._timer.timeout.connect(self._tell)
-        self._tell()
+        self._timer.timeout.connect(self._show_starts)
+        self._show_starts()
 
     @property
     def said(self) -> str:
         """The displayed text."""
-        return self._said.text()
+        return self._message.text()
 
     def show_settings(self, settings: Settings | None) -> None:
         """Show the next starts of these settings; None if they are invalid."""
         self._settings = settings
-        self._tell()
+        self._show_starts()
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
@@ -78,12 +78,12 @@ class SchedulePreview(SideNote):
         self._timer.stop()
 
     @Slot()
-    def _tell(self) -> None:
+    def _show_starts(self) -> None:
         if self._settings is None:
-            self._said.setText(self.tr("They are shown once the schedule is complete."))
+            self._message.setText(self.tr("They are shown once the schedule is complete."))
             return
         now = datetime.datetime.now(datetime.UTC)
-        self._said.setText(describe_starts(self._settings, now, None))
+        self._message.setText(describe_starts(self._settings, now, None))
 
 
 def describe_starts(
@@ -173,7 +173,7 @@ class SettingsDialog(QDialog):
         wrong = [key for key in settings_by_key() if self._is_wrong(key)]
         if wrong:
             text = self.tr("%Ln setting(s) must be corrected first", "", len(wrong))
-            self.notice.say(text, "problems", "problem")
+            self.notice.show_text(text, "problems", "problem")
             self.panes.reveal(wrong[0])
         elif self.draft.changes or self.key_row.change:
             self._save()
@@ -253,7 +253,7 @@ class SettingsDialog(QDialog):
         self._wanted = ""
         if self.draft.file_problems:
             said = "\n".join(str(problem) for problem in self.draft.file_problems[:REMARKS])
-            self.notice.say(texts.plain(said), "problems", "problem")
+            self.notice.show_text(texts.plain(said), "problems", "problem")
         elif self._unsaved:
             text = self.tr("%Ln change(s) from last time were not saved", "", len(self._unsaved))
             self.notice.offer(text, self.tr("&Restore them"), self._bring_back)
@@ -306,7 +306,7 @@ class SettingsDialog(QDialog):
                 problems = error.problems if isinstance(error, InvalidSettingsError) else ()
                 self.panes.reveal(problems[0].key if problems else "")
                 said = texts.plain(f"{error.message} {error.hint}".strip())
-                self.notice.say(said, "problems", "problem")
+                self.notice.show_text(said, "problems", "problem")
 
     def _renew(self) -> None:
         """Read the settings again after another program has changed them."""
@@ -314,7 +314,7 @@ class SettingsDialog(QDialog):
             "The settings file was changed by another program. Your changes are applied on top of"
             " it: review them and press OK again."
         )
-        self.notice.say(text, "warning", "waiting")
+        self.notice.show_text(text, "warning", "waiting")
         self._load()
 
     def _ask_for_another_store(self, error: UploaderError) -> None:
@@ -325,7 +325,7 @@ class SettingsDialog(QDialog):
             "The API key cannot be stored, and nothing was saved. Unlock the keyring, or "
             "choose to keep the key in a file."
         )
-        self.notice.say(text, "problems", "problem")
+        self.notice.show_text(text, "problems", "problem")
 
     def _set_busy(self, *, busy: bool) -> None:
         self._busy = busy
@@ -370,7 +370,7 @@ class SettingsDialog(QDialog):
         more = len(said) - 1 - REMARKS
         if more > 0:
             said = [*said[: REMARKS + 1], self.tr("And %Ln more", "", more)]
-        self.notice.say("\n".join(map(texts.plain, said)))
+        self.notice.show_text("\n".join(map(texts.plain, said)))
 
     @Slot()
     def _choose_target(self) -> None:
@@ -387,8 +387,10 @@ class SettingsDialog(QDialog):
     def write_file(self, path: str) -> None:
         """Write the displayed settings to a file, without secrets."""
         write = partial(services.export_settings, self.draft.own_values(), Path(path))
-        self._desk.tasks.run(write, self._tell_export, self._fail, writes=True)
+        self._desk.tasks.run(write, self._show_exported, self._fail, writes=True)
 
     @Slot(object)
-    def _tell_export(self, _: object) -> None:
-        self.notice.say(self.tr("The settings were written, without secrets."), "check", "good")
+    def _show_exported(self, _: object) -> None:
+        self.notice.show_text(
+            self.tr("The settings were written, without secrets."), "check", "good"
+        )

@@ -245,7 +245,7 @@ class SpeedTestProcess(QObject):
     def _take_end(self, code: int | None) -> None:
         said = ""
         if self._engine is not None:
-            said = self._engine.said
+            said = self._engine.error_output
             self._engine.deleteLater()
         self._engine = None
         self._kill_timer.stop()

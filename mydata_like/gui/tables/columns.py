@@ -194,9 +194,9 @@ def _mark(row: RunRow, *, under_way: bool) -> RowIcon:
 
 def _mark_cut_off(row: RunRow) -> RowIcon:
     left = int(number(row, "found") - number(row, "verified") - number(row, "skipped"))
-    word = translate("runs", "Cut off")
+    word = translate("runs", "Interrupted")
     if left > 0:
-        word = translate("runs", "Cut off, %Ln file(s) unfinished", None, left)
+        word = translate("runs", "Interrupted, %Ln file(s) unfinished", None, left)
     return RowIcon(word, "warning", "waiting")
 
 

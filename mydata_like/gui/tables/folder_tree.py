@@ -264,7 +264,7 @@ class RunPhase(Enum):
 
     AT_REST = "the last run has ended"
     ACTIVE = "a run is in progress"
-    CUT_OFF = "the last run was cut off"
+    INTERRUPTED = "the last run was interrupted"
 
 
 def mark_of_folder(group: FolderGroup, phase: RunPhase = RunPhase.AT_REST) -> RowIcon:

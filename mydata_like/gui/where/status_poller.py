@@ -141,7 +141,7 @@ class FileStatusPoller(QObject):
 
     @property
     def polling(self) -> bool:
-        """Whether a poll is under way."""
+        """Whether a poll is in progress."""
         return self._task.running
 
     def watch(self, path: Path) -> None:

@@ -325,15 +325,15 @@ class FoldersStep(WizardStep):
     @Slot(object)
     def _show_preview(self, found: LayoutPreview) -> None:
         self._found = found
-        self._tell_folders(found)
+        self._show_folders(found)
         if found.suggestion is not None:
             text = self.tr("Did you mean “%1”? &Use it")
             self.suggestion.setText(text.replace("%1", layout_name(found.suggestion)))
             self.suggestion.show()
-        self._tell_owners(found)
+        self._show_owners(found)
         self.changed.emit()
 
-    def _tell_folders(self, found: LayoutPreview) -> None:
+    def _show_folders(self, found: LayoutPreview) -> None:
         number = self.tr("%Ln dataset(s) found.", None, found.folders)
         if not found.complete:
             number = self.tr("More than %Ln dataset(s) found.", None, found.folders)
@@ -347,7 +347,7 @@ class FoldersStep(WizardStep):
         else:
             self.verdict.show_good(number)
 
-    def _tell_owners(self, found: LayoutPreview) -> None:
+    def _show_owners(self, found: LayoutPreview) -> None:
         if found.strangers is None:
             text = self.tr("The owners could not be checked on the server.")
             self.owners.show_caution(text)

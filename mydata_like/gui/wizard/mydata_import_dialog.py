@@ -78,7 +78,7 @@ class MyDataImportDialog(QDialog):
         self.resize(metrics.averageCharWidth() * 90, metrics.height() * 26)
 
     def _connect(self) -> None:
-        self._buttons.accepted.connect(self._carry_over)
+        self._buttons.accepted.connect(self._import)
         self._buttons.rejected.connect(self.reject)
 
     @Slot(object)
@@ -94,19 +94,19 @@ class MyDataImportDialog(QDialog):
             for line in paragraph.lines:
                 cursor.insertText(f"    {texts.plain(setting_labels.with_labels(line))}\n", plain)
             cursor.insertText("\n", plain)
-        cursor.insertText(self._tell_key(), plain)
+        cursor.insertText(self._describe_key(), plain)
         self.report.moveCursor(QTextCursor.MoveOperation.Start)
         self.take_over.setEnabled(True)
         self.take_over.setDefault(True)
 
-    def _tell_key(self) -> str:
+    def _describe_key(self) -> str:
         assert self._takeover is not None
         if self._takeover.secret is None:
             return texts.plain(self._takeover.secret_problem)
         return self.tr("The API key is imported as well.")
 
     @Slot()
-    def _carry_over(self) -> None:
+    def _import(self) -> None:
         assert self._takeover is not None
         self.take_over.setEnabled(False)
         store: KeyStore = "file" if self.into_file.isChecked() else "keyring"

@@ -68,7 +68,7 @@ class AddressStep(WizardStep):
         self.guard(self.address, self.verdict)
         self._legacy = beginning.legacy
         self.import_button.setVisible(self._legacy is not None)
-        self._old.setText(self._tell_legacy())
+        self._old.setText(self._describe_legacy())
 
     def begin(self) -> None:
         self.address.setFocus()
@@ -105,7 +105,7 @@ class AddressStep(WizardStep):
         self._choose_button.clicked.connect(self._choose_file)
         self.demo.clicked.connect(self.demo_wanted)
 
-    def _tell_legacy(self) -> str:
+    def _describe_legacy(self) -> str:
         if self._legacy is None:
             return self.tr("Have you used MyData before? Its settings can be imported.")
         text = self.tr("MyData was used on this computer: %1")

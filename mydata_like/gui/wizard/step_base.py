@@ -81,43 +81,43 @@ class CheckLabel(QWidget):
 
     def clear(self) -> None:
         """Show nothing."""
-        self._say("", "", None)
+        self._show_text("", "", None)
 
     def show_checking(self, text: str) -> None:
         """Show that a check is running."""
-        self._say("working", text, "working")
+        self._show_text("working", text, "working")
 
     def show_good(self, text: str) -> None:
         """Show a success."""
-        self._say("check", text, "good")
+        self._show_text("check", text, "good")
 
     def show_caution(self, text: str) -> None:
         """Show a warning that does not block the next step."""
-        self._say("warning", text, "waiting")
+        self._show_text("warning", text, "waiting")
 
     def show_wrong(self, text: str) -> None:
         """Show an error that the user must fix."""
-        self._say("error", text, "problem")
+        self._show_text("error", text, "problem")
 
     def show_note(self, text: str) -> None:
         """Show an explanation of the field."""
-        self._say("info", text, "skipped")
+        self._show_text("info", text, "skipped")
 
     def show_waiting(self, text: str) -> None:
         """Show what it waits for."""
-        self._say("waiting", text, "waiting")
+        self._show_text("waiting", text, "waiting")
 
     def show_problem(self, problem: Problem) -> None:
         """Show a problem and its advice."""
-        self.show_wrong(tell(problem))
+        self.show_wrong(format_problem(problem))
 
-    def _say(self, name: str, text: str, status: Status | None) -> None:
+    def _show_text(self, name: str, text: str, status: Status | None) -> None:
         self._sign.show_icon(name, status)
         self._text.setText(texts.plain(text))
         self.setVisible(self._keeps_place or bool(text))
 
 
-def tell(problem: Problem) -> str:
+def format_problem(problem: Problem) -> str:
     """Return a problem and its advice as one text."""
     return " ".join(filter(None, (problem.message, problem.hint)))
 

@@ -39,12 +39,12 @@ class Bench:
         self.read = []
         self.compare = Compare(self._read, self.ledger, self.events.append, self.gate, self.choices)
 
-    def _read(self, file, heed):
-        heed()
+    def _read(self, file, checkpoint):
+        checkpoint()
         self.read.append(file.name)
         if isinstance(self.checksum, FileChangedError):
             raise self.checksum
-        return self.checksum(file, heed) if callable(self.checksum) else self.checksum
+        return self.checksum(file, checkpoint) if callable(self.checksum) else self.checksum
 
     def __call__(self, *groups):
         """Return what comes out: groups, and what is open after the reading."""
@@ -133,7 +133,7 @@ def test_a_file_that_moves_waits_and_one_that_cannot_be_read_fails(code, kind):
 
 def test_what_is_to_be_sent_does_not_wait_for_what_is_read():
     passed = threading.Event()
-    bench = Bench(checksum=lambda file, heed: CHECKSUM if passed.wait(30) else "")
+    bench = Bench(checksum=lambda file, checkpoint: CHECKSUM if passed.wait(30) else "")
     reading = a_checked(*(a_comparison(f"{number}.txt") for number in range(READERS + 1)))
     sending = [a_checked(open_files=[a_wanted(f"{number}")]) for number in range(50)]
 
@@ -153,10 +153,10 @@ def test_what_is_to_be_sent_does_not_wait_for_what_is_read():
 def test_a_stop_ends_the_reading_between_two_pieces():
     begun = threading.Event()
 
-    def read_for_ever(file, heed):
+    def read_for_ever(file, checkpoint):
         begun.set()
         while True:
-            heed()
+            checkpoint()
 
     bench = Bench(checksum=read_for_ever)
 
@@ -174,12 +174,12 @@ def test_a_stop_ends_the_reading_between_two_pieces():
 def test_what_holds_the_run_holds_the_reading_as_well():
     pieces, held = [], threading.Event()
 
-    def read(file, heed):
+    def read(file, checkpoint):
         for number in range(3):
             if number == 1:
                 bench.gate.hold("person", PAUSED)
                 held.set()
-            heed()
+            checkpoint()
             pieces.append(number)
         return CHECKSUM
 

@@ -13,9 +13,9 @@ from mydata_like.core.errors import SettingsError
 from mydata_like.hostos.service import (
     MARK,
     ServiceDefinition,
-    carry_out,
     make_folders_as,
     remove_definition,
+    run_commands,
     write_definition,
 )
 from tests.umasks import modes_below, umask
@@ -66,9 +66,9 @@ def test_commands_end_at_the_first_that_does_not_work():
     bad = (sys.executable, "-c", "import sys; sys.exit('no bus here')")
     never = ("mydata-like-knows-no-such-command",)
 
-    outcomes = list(carry_out([good, bad, good]))
+    outcomes = list(run_commands([good, bad, good]))
     assert [outcome.problem for outcome in outcomes] == ["", "no bus here"]
-    assert "was not found" in next(carry_out([never])).problem
+    assert "was not found" in next(run_commands([never])).problem
 
 
 @pytest.mark.process

@@ -47,7 +47,7 @@ class Line:
                 self.act()
                 progress(size * part // 16)
                 if self.cut_off:
-                    raise TransientError("Cut off.", code=CUT)
+                    raise TransientError("Interrupted.", code=CUT)
         return [SentFile(index, "") for index, _ in enumerate(payload.members)]
 
     def cut(self):
