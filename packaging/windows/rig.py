@@ -1,0 +1,310 @@
+"""Run the program and its tests under Windows, with Wine: `python packaging/windows/rig.py [STEP...]`.
+
+It needs root on Debian 12 or newer. What it downloads and builds is kept in `build/windows-rig`:
+
+- a prefix of Wine, and CPython for Windows, which is in Maven's central repository;
+- the locked dependencies and those of the tests, as wheels for Windows;
+- stand-ins for libraries that Wine or this CPython lacks, from `standins`.
+"""
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+import time
+import venv
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).parents[2]
+STANDINS: Final = Path(__file__).parent / "standins"
+PYTHON: Final = "org.bytedeco:cpython:jar:windows-x86_64:3.11.3-1.5.9"
+PACKAGES: Final = {  # Debian's packages, by a program of each
+    "wine": "wine",
+    "x86_64-w64-mingw32-gcc": "gcc-mingw-w64-x86-64-win32",
+    "x86_64-w64-mingw32-objdump": "binutils-mingw-w64-x86-64",
+    "Xvfb": "xvfb",
+}
+SCREEN: Final = "1366x768x24"
+TIMEOUT: Final = 1800.0  # seconds for one command
+# Functions of ICU that Qt imports, and calls only for text in rare encodings.
+ICU: Final = re.compile(r"\b(ucnv_\w+|UCNV_\w+)\b")
+TEST_GROUP: Final = ("hypothesis", "pytest", "pytest-qt", "pytest-timeout", "pytest-xdist")
+
+
+class RigError(Exception):
+    """A step that failed."""
+
+
+class Rig:
+    """Wine with CPython for Windows in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.python = folder / "python"
+        self.source = folder / "source"
+        self.display = ""
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The environment of Windows programs."""
+        kept = {name: os.environ[name] for name in ("HOME", "PATH", "LANG") if name in os.environ}
+        return kept | {
+            "WINEPREFIX": str(self.folder / "prefix"),
+            "WINEARCH": "win64",
+            "WINEDEBUG": "-all",
+            "DISPLAY": self.display,
+            "PYTHONPATH": to_windows(self.source),
+            "PYTHONUNBUFFERED": "1",
+        }
+
+    def run(self, *words: str, timeout: float = TIMEOUT, **variables: str) -> str:
+        """Run Windows' Python with these arguments; return its output, which is also printed."""
+        command = ["wine", str(self.python / "python.exe"), *words]
+        return run(command, timeout, env=self.environment | variables, cwd=self.source)
+
+    # What is prepared, once
+
+    def prepare(self) -> None:
+        """Get and build everything that is missing; copy the program."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for name, make in (
+            ("system packages", install_packages),
+            ("CPython", self._get_python),
+            ("prefix of Wine", self._make_prefix),
+            ("wheels", self._get_wheels),
+            ("stand-ins", self._build_standins),
+            ("copy of the program", self._copy_source),
+        ):
+            with timed(name):
+                make()
+
+    def _get_python(self) -> None:
+        if (self.python / "python.exe").exists():
+            return
+        jar = self.folder / "cpython.jar"
+        if not jar.exists():
+            tools = self._make_tools()
+            run([str(tools / "maven-artifact"), PYTHON, str(jar)])
+        shutil.rmtree(self.python, ignore_errors=True)
+        unpacked = self.folder / "unpacked"
+        with zipfile.ZipFile(jar) as archive:
+            archive.extractall(unpacked)
+        (inner,) = unpacked.rglob("python311.dll")
+        inner.parent.rename(self.python)
+        shutil.rmtree(unpacked)
+
+    def _make_tools(self) -> Path:
+        """Return the programs of an environment for programs that download."""
+        tools = self.folder / "tools"
+        if not (tools / "bin" / "uv").exists():
+            venv.create(tools, clear=True, with_pip=True)
+            run([str(tools / "bin" / "pip"), "install", "--quiet", "uv", "maven-artifact"])
+        return tools / "bin"
+
+    def _make_prefix(self) -> None:
+        if not (self.folder / "prefix" / "system.reg").exists():
+            run(["wineboot", "-i"], env=self.environment)
+            run(["wineserver", "-w"], env=self.environment)
+
+    def _get_wheels(self) -> None:
+        wanted = ROOT / "packaging" / "requirements-bundle.txt"
+        stamp = self.folder / "requirements"
+        if stamp.exists() and stamp.read_bytes() == wanted.read_bytes():
+            return
+        target = self.python / "lib" / "site-packages"
+        for what in (["--require-hashes", "--requirement", str(wanted)], TEST_GROUP):
+            run(
+                [
+                    *(str(self._make_tools() / "uv"), "pip", "install", "--quiet"),
+                    *("--python-platform", "x86_64-pc-windows-msvc", "--python-version", "3.11"),
+                    *("--only-binary", ":all:", "--target", str(target), *what),
+                ]
+            )
+        shutil.copy(wanted, stamp)
+
+    def _build_standins(self) -> None:
+        """Build the libraries that are missing.
+
+        This CPython lacks `python3.dll`, which extensions for all versions import from. Wine 8
+        lacks `bcryptprimitives.dll` and `icuuc.dll`; the functions of the latter return nothing.
+        """
+        if (self.python / "icuuc.dll").exists():
+            return
+        names = re.findall(r"\s(_?Py\w+)$", list_symbols(self.python / "python311.dll"), re.M)
+        forwards = "".join(f"{name}=python311.{name}\n" for name in sorted(set(names)))
+        self._compile("python3", STANDINS / "empty.c", "-nostdlib", "-eDllMainCRTStartup", forwards)
+        self._compile("bcryptprimitives", STANDINS / "bcryptprimitives.c", "-ladvapi32")
+        qt = self.python / "lib" / "site-packages" / "PySide6" / "Qt6Core.dll"
+        functions = sorted(set(ICU.findall(list_symbols(qt))))
+        code = self.folder / "icuuc.c"
+        code.write_text(
+            "".join(f"__declspec(dllexport) void *{it}(void) {{ return 0; }}\n" for it in functions)
+        )
+        self._compile("icuuc", code)
+
+    def _compile(self, name: str, code: Path, *words: str) -> None:
+        options = [word for word in words if word.startswith("-")]
+        for exports in (word for word in words if not word.startswith("-")):
+            definition = self.folder / f"{name}.def"
+            definition.write_text(f"LIBRARY {name}\nEXPORTS\n{exports}")
+            options.append(str(definition))
+        library = str(self.python / f"{name}.dll")
+        run(["x86_64-w64-mingw32-gcc", "-shared", "-o", library, str(code), *options])
+
+    def _copy_source(self) -> None:
+        """Copy the program and its tests, so that Windows writes nothing into them."""
+        self.source.mkdir(exist_ok=True)
+        for name in ("mydata_like", "resources", "tests", "packaging", "benchmarks"):
+            shutil.copytree(
+                ROOT / name,
+                self.source / name,
+                dirs_exist_ok=True,
+                ignore=shutil.ignore_patterns("__pycache__"),
+            )
+        for name in ("pyproject.toml", "README.md"):
+            shutil.copy(ROOT / name, self.source / name)
+
+    # The steps
+
+    def start(self) -> None:
+        """Print the version, and check all parts of the program."""
+        self.run("-m", "mydata_like", "--version")
+        self.run("-m", "mydata_like", "--self-test")
+
+    def unit(self) -> None:
+        """Run the unit tests."""
+        self.run("-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/unit")
+
+    def demo(self) -> None:
+        """Upload sample data to the embedded server."""
+        self.run("-m", "mydata_like", "demo", "--no-window")
+
+
+def to_windows(path: Path) -> str:
+    """Return a path as Windows programs in Wine see it."""
+    return "Z:" + str(path).replace("/", "\\")
+
+
+def install_packages() -> None:
+    """Install the Debian packages whose programs are missing."""
+    missing = [package for program, package in PACKAGES.items() if not shutil.which(program)]
+    if missing:
+        quiet = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
+        run(["apt-get", "update", "-qq"], env=quiet)
+        run(["apt-get", "install", "-qq", "--no-install-recommends", *missing], env=quiet)
+
+
+def list_symbols(library: Path) -> str:
+    """Return the tables of a Windows library's imports and exports."""
+    command = ["x86_64-w64-mingw32-objdump", "-p", str(library)]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def run(
+    command: Sequence[str],
+    timeout: float = TIMEOUT,
+    *,
+    env: dict[str, str] | None = None,
+    cwd: Path | None = None,
+) -> str:
+    """Run a command, print its output as it comes, and return it. Raises `RigError`.
+
+    Its standard streams are pipes, since Wine cannot inherit all kinds of files.
+    """
+    started = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        encoding="utf-8",
+        errors="replace",
+        env=env,
+        cwd=cwd,
+    )
+    assert started.stdout is not None
+    timer = threading.Timer(timeout, started.kill)
+    timer.start()
+    lines = []
+    for line in started.stdout:
+        print(line, end="", flush=True)
+        lines.append(line)
+    code = started.wait()
+    timer.cancel()
+    if code:
+        raise RigError(f"{' '.join(command[:6])} ended with exit code {code}")
+    return "".join(lines)
+
+
+@contextmanager
+def timed(name: str) -> Iterator[None]:
+    """Print the name of a part, and how long it took."""
+    began = time.monotonic()
+    yield
+    print(f"{name}: {time.monotonic() - began:.0f} s", flush=True)
+
+
+@contextmanager
+def screen(rig: Rig) -> Iterator[None]:
+    """Open a screen with a Windows desktop.
+
+    The first window of a prefix starts a desktop that inherits the streams of the program, so who
+    reads them would wait for ever. It is started in advance, with no streams.
+    """
+    server = subprocess.Popen(
+        ["Xvfb", "-displayfd", "1", "-screen", "0", SCREEN, "-nolisten", "tcp"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert server.stdout is not None
+    rig.display = f":{server.stdout.readline().strip()}"
+    silent = {name: subprocess.DEVNULL for name in ("stdin", "stdout", "stderr")}
+    size = SCREEN.rpartition("x")[0]
+    desktop = subprocess.Popen(
+        ["wine", "explorer.exe", f"/desktop=rig,{size}"], env=rig.environment, **silent
+    )
+    try:
+        rig.run("-c", "pass")
+        yield
+    finally:
+        subprocess.run(["wineserver", "-k"], env=rig.environment, check=False)
+        desktop.wait()
+        server.terminate()
+        server.wait()
+
+
+def main() -> int:
+    """Prepare the rig and carry out steps; return 1 if one failed."""
+    steps: dict[str, Callable[[Rig], None]] = {
+        "start": Rig.start,
+        "unit": Rig.unit,
+        "demo": Rig.demo,
+    }
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("steps", nargs="*", choices=steps, default=[*steps], metavar="STEP")
+    parser.add_argument("--folder", type=Path, default=ROOT / "build" / "windows-rig")
+    options = parser.parse_args()
+    rig = Rig(options.folder.absolute())
+    rig.prepare()
+    failed = []
+    with screen(rig):
+        for name in options.steps:
+            try:
+                with timed(name):
+                    steps[name](rig)
+            except RigError as error:
+                failed.append(f"{name}: {error}")
+    print("\n".join(failed) or "all steps passed")
+    return int(bool(failed))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
