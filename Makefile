@@ -9,13 +9,14 @@
 # make wheel   the wheel and the sources, in dist
 # make package        what people install on this system, in dist; see packaging/README.md
 # make test-package   the same, and try it as it is installed; as root, on computers with nothing else
+# make test-windows   run the program under Windows, with Wine; as root, on Debian
 # make lock    lock what installations and packages are made of
 # make bench   speed against scp, sftp, lftp, tar over ssh, rsync and rclone
 PYTHON ?= python3
 BIN := .venv/bin
 
 .PHONY: setup demo quick pure coverage test format lint types contracts docs tests translations screenshots bench \
-	kill-test claim-test free-test fuzz pages wheel package test-package lock clean
+	kill-test claim-test free-test fuzz pages wheel package test-package test-windows lock clean
 
 setup: .venv/ready
 
@@ -115,6 +116,9 @@ package: setup
 test-package: package
 	[ "$$(id -u)" -ne 0 ] || PYTHON="$(PYTHON)" sh packaging/setup.sh debootstrap
 	$(BIN)/pytest -rs packaging/linux
+
+test-windows:
+	$(PYTHON) packaging/windows/rig.py $(STEPS)
 
 UV := .venv/lock/bin/uv
 LOCK := $(UV) pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \

@@ -5,6 +5,7 @@ forgotten there is escaped here, the last place before a terminal: a name could 
 the cursor, set the title, answer as if from the keyboard, or turn the direction of a line.
 """
 
+import io
 import re
 import sys
 from typing import Any, Final, TextIO, cast
@@ -46,10 +47,17 @@ class GuardedStream:
 
 
 def guard_streams() -> None:
-    """Guard standard output and error of this process, where there are any."""
+    """Guard standard output and error of this process, where there are any.
+
+    They are UTF-8 in pipes and files, whatever the system's encoding, since programs read them. A
+    terminal keeps its own. What cannot be encoded is written as an escape.
+    """
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is not None:  # a program without a console has none
+            if isinstance(stream, io.TextIOWrapper):
+                encoding = None if stream.isatty() else "utf-8"
+                stream.reconfigure(encoding=encoding, errors="backslashreplace")
             setattr(sys, name, cast(TextIO, GuardedStream(stream)))
 
 

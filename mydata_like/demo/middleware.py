@@ -2,7 +2,6 @@
 
 import io
 import json
-import os
 import re
 import socket
 import struct
@@ -477,7 +476,7 @@ def _change_body(environ: "WSGIEnvironment", action: StoreHalf | StoreOtherCheck
 def _reset(connection: socket.socket) -> NoReturn:
     """Close a connection with a TCP reset instead of a normal shutdown."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
-    os.close(connection.detach())
+    socket.close(connection.detach())
     raise ConnectionResetError
 
 

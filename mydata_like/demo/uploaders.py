@@ -276,13 +276,18 @@ class Registrations:
                     "key": "location",
                     "resource_uri": uri_of("storageboxoption", number),
                     "storage_box": own,
-                    "value": box["location"],
+                    "value": _to_remote(box["location"]),
                     "value_type": "string",
                 }
             ],
             "resource_uri": own,
             "status": "online",
         }
+
+
+def _to_remote(location: str) -> str:
+    """Return a folder's path as SFTP has it: absolute and with slashes, also on Windows."""
+    return location if location.startswith("/") else "/" + location.replace("\\", "/")
 
 
 def require_manager() -> Caller:

@@ -35,6 +35,12 @@ class KnownFolders(Protocol):
     def record_meta(self, key: str, value: str) -> None: ...
 
 
+# Work-around: CPython 3.11 raises AttributeError in `os.path.ismount` for bytes on Windows.
+# https://github.com/powerline/powerline/issues/2221. Remove when it takes bytes there.
+def _is_mount(path: bytes) -> bool:
+    return os.path.ismount(os.fsdecode(path))
+
+
 class Availability:
     """A comparison of what a run finds in the data directory with what earlier runs found.
 
@@ -47,7 +53,7 @@ class Availability:
         self,
         memory: KnownFolders,
         load_freed: Callable[[], Set[Freed]],
-        is_mount: Callable[[bytes], bool] = os.path.ismount,
+        is_mount: Callable[[bytes], bool] = _is_mount,
     ) -> None:
         self._memory = memory
         self._load_freed = load_freed

@@ -158,7 +158,7 @@ def _upload() -> str:
     _require_demo()
     command = [*find_program(), "demo", "--json"]
     ended = subprocess.run(  # noqa: S603 - our own program
-        command, capture_output=True, text=True, check=False
+        command, capture_output=True, encoding="utf-8", check=False
     )
     if ended.returncode != 0:
         output = (ended.stderr + ended.stdout).strip().replace("\n", " ")
@@ -266,7 +266,7 @@ def _try(name: str, home: str) -> int:
     environment = os.environ | {HOME: home, "QT_QPA_PLATFORM": "offscreen"}
     try:
         ended = subprocess.run(  # noqa: S603 - our own program
-            command, env=environment, capture_output=True, text=True, timeout=_TIMEOUT
+            command, env=environment, capture_output=True, encoding="utf-8", timeout=_TIMEOUT
         )
     except subprocess.TimeoutExpired:
         return _report("FAILED", name, f"It did not finish within {_TIMEOUT:.0f} seconds.")

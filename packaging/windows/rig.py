@@ -1,6 +1,7 @@
-"""Run the program and its tests under Windows, with Wine: `python packaging/windows/rig.py [STEP...]`.
+"""Run the program and its tests under Windows, with Wine.
 
-It needs root on Debian 12 or newer. What it downloads and builds is kept in `build/windows-rig`:
+`python packaging/windows/rig.py [STEP...]` needs root on Debian 12 or newer. What it downloads and
+builds is kept in `build/windows-rig`:
 
 - a prefix of Wine, and CPython for Windows, which is in Maven's central repository;
 - the locked dependencies and those of the tests, as wheels for Windows;
@@ -289,14 +290,17 @@ def main() -> int:
         "demo": Rig.demo,
     }
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("steps", nargs="*", choices=steps, default=[*steps], metavar="STEP")
+    parser.add_argument("steps", nargs="*", metavar="STEP", help=f"of {list(steps)}")
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "windows-rig")
     options = parser.parse_args()
+    chosen = options.steps or ["start", "demo"]
+    if unknown := set(chosen) - set(steps):
+        parser.error(f"there is no step {', '.join(sorted(unknown))}")
     rig = Rig(options.folder.absolute())
     rig.prepare()
     failed = []
     with screen(rig):
-        for name in options.steps:
+        for name in chosen:
             try:
                 with timed(name):
                     steps[name](rig)

@@ -1,6 +1,11 @@
 """Standard output and error: the last place where control characters are escaped."""
 
 import io
+import os
+import subprocess
+import sys
+
+import pytest
 
 from mydata_like.cli.output import PlainLines
 from mydata_like.cli.terminal import GuardedStream, drawing_stream
@@ -52,3 +57,18 @@ def test_a_line_stays_one_line_whatever_a_server_says():
         "Note: It says:\\nFailed: \\x1b[2J Do\\r\\nthis.\n",
         "Failed: a\\nb: n\\u2028o\n",
     ]
+
+
+@pytest.mark.process
+def test_a_pipe_gets_utf_8_whatever_the_encoding_of_the_system():
+    """The encoding of a pipe is cp1252 on many computers with Windows."""
+    words = r"from mydata_like.cli.terminal import guard_streams as g; g(); print('\u03bc \udcff')"
+
+    ended = subprocess.run(
+        [sys.executable, "-c", words],
+        env=os.environ | {"PYTHONIOENCODING": "cp1252"},
+        capture_output=True,
+        check=True,
+    )
+
+    assert ended.stdout.split() == ["\u03bc".encode(), rb"\udcff"]
