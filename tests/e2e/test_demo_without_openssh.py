@@ -3,7 +3,7 @@
 import pytest
 
 from mydata_like.cli.output import Shape
-from mydata_like.cli.run_command import RunArguments, carry_out
+from mydata_like.cli.run_command import RunArguments, run_and_show
 from mydata_like.demo.demo_site import start_site
 from mydata_like.demo.fixtures import make_samples
 
@@ -17,7 +17,7 @@ def test_every_sample_arrives(tmp_path, capsys, stack):
         config = tmp_path / "settings.toml"
         place.write_settings(config)
 
-        code = carry_out(
+        code = run_and_show(
             RunArguments(config, (f"transfer.ssh={stack}", "limits.low_priority=false"), Shape.JSON)
         )
 

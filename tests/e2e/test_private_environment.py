@@ -32,7 +32,7 @@ app = QCoreApplication([])
 engine = Engine(sys.argv[1:], parse=dict)
 engine.events_received.connect(lambda records: print(json.dumps(
     [engine.number, records, sorted(os.environ)]), flush=True))
-engine.ended.connect(lambda code: (print(json.dumps(engine.said), flush=True), app.quit()))
+engine.ended.connect(lambda code: (print(json.dumps(engine.error_output), flush=True), app.quit()))
 engine.start()
 app.exec()
 """
