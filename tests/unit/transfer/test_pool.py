@@ -40,8 +40,15 @@ def new_workers(before):
     return [
         one
         for one in psutil.Process().children()
-        if one not in before and "channels import main" in " ".join(one.cmdline())
+        if one not in before and "channels import main" in " ".join(command_of(one))
     ]
+
+
+def command_of(process):
+    """Return the command of a process; for a moment after its start, Linux does not know it."""
+    while not (words := process.cmdline()) and process.status() != psutil.STATUS_ZOMBIE:
+        pass
+    return words
 
 
 @pytest.fixture
