@@ -59,7 +59,7 @@ tests: setup
 	$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder
 
 pure: setup
-	$(BIN)/pytest -q -n 2 -m pure -p no:pytest-qt \
+	$(BIN)/pytest -q -n 3 -m pure -p no:pytest-qt \
 		--hypothesis-profile quick tests/unit
 
 COVERED := mydata_like/core/*,mydata_like/settings/*,mydata_like/engine/*

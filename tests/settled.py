@@ -13,5 +13,11 @@ def settle(*paths: Path) -> None:
         status = path.lstat()
         if time.time_ns() - status.st_mtime_ns < 10**10:
             os.utime(path, ns=(0, status.st_mtime_ns - 10**10), follow_symlinks=False)
-        while time.time_ns() - path.lstat().st_ctime_ns < LAG_NS:
-            pass
+    settle_keeping_times(*paths)
+
+
+def settle_keeping_times(*paths: Path) -> None:
+    """Wait until the change times of files are old, without touching them."""
+    for path in paths:
+        while (rest := path.lstat().st_ctime_ns + LAG_NS - time.time_ns()) > 0:
+            time.sleep(rest / 10**9)

@@ -90,6 +90,7 @@ def test_weekly_starts_on_its_days(zone, begin):
     assert [start for start in starts_of(rule, zone, begin) if start >= expected[0]] == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("zone", ZONES, ids=str)
 @PERIODS
 @pytest.mark.parametrize(

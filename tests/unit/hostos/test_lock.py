@@ -148,6 +148,7 @@ def test_shards_of_one_split_work_side_by_side(state: Path, data: bytes) -> None
         assert not is_locked(state, data)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("first", "second"),
     [
@@ -195,6 +196,7 @@ def test_a_link_leads_to_the_same_lock(state: Path, data: bytes, tmp_path: Path)
         pytest.fail("two runs at once")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("note", ["", "{}", "[]", '{"started": 5}', "\xff"])
 def test_a_note_that_makes_no_sense_is_left_unsaid(state: Path, data: bytes, note: str) -> None:
     with lock_data_directory(state, data, FakeClock()):

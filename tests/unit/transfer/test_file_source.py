@@ -13,7 +13,7 @@ from mydata_like.core.local_files import LocalFile
 from mydata_like.core.openat import FolderCache
 from mydata_like.transfer.archive_writer import read_tiny
 from mydata_like.transfer.file_source import CHUNK, LARGE, open_source, read_checksum
-from tests.settled import settle
+from tests.settled import settle, settle_keeping_times
 
 NOBODY = 65534
 
@@ -167,12 +167,6 @@ def test_a_file_that_is_not_what_the_scan_saw_is_refused(read, file, change, cod
 
     assert refusal.value.problem_code == code
     assert "scan.tif" in refusal.value.message
-
-
-def settle_keeping_times(*paths):
-    """Wait until the change time of files is old, without touching them."""
-    while any(time.time_ns() - path.lstat().st_ctime_ns < 30_000_000 for path in paths):
-        pass
 
 
 def rewrite(path):
