@@ -21,6 +21,7 @@ from mydata_like.app.settings_service import (
 from mydata_like.app.staging_service import open_approval_request
 from mydata_like.core.deletion import CleanupCandidate, DeletedFile, KeptFile
 from mydata_like.core.errors import NotApprovedError, Problem, RunError, SettingsError
+from mydata_like.core.file_access import spell_as_listed
 from mydata_like.engine.local_cleanup import LocalCleanup, ServerCheck
 from mydata_like.engine.reverify import Reverification, Reverify
 from mydata_like.hostos.clock import SystemClock
@@ -74,7 +75,7 @@ def find_key(root: Path, path: Path) -> bytes | None:
         below = Path(os.path.normpath(Path.cwd() / path)).relative_to(os.path.normpath(root))
     except ValueError:
         return None
-    return b"" if below == Path() else os.fsencode(below.as_posix())
+    return b"" if below == Path() else os.fsencode(spell_as_listed(root, below).as_posix())
 
 
 def find_source_key(sources: Iterable[bytes], path: Path) -> bytes | None:

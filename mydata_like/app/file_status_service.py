@@ -21,6 +21,7 @@ from mydata_like.app.source_service import find_sources
 from mydata_like.core.data_directory import WHOLE
 from mydata_like.core.errors import Problem, SettingsError
 from mydata_like.core.extra_sources import lies_in
+from mydata_like.core.file_access import system_path
 from mydata_like.core.file_status import (
     NO_EVIDENCE,
     Amount,
@@ -165,7 +166,7 @@ class _Disk:
         path, status, problem = root.path, Path(os.fsdecode(root.path)).stat(), None
         for name in below.split(b"/") if below else ():
             path = os.path.join(path, name)  # noqa: PTH118 - of bytes
-            status = os.lstat(path)
+            status = os.lstat(system_path(path))
             if problem is None and is_link(status):
                 target = links.resolve(path)
                 if isinstance(target, Problem):

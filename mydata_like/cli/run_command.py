@@ -57,6 +57,7 @@ from mydata_like.core.events import (
     event_record,
 )
 from mydata_like.core.extra_sources import SourceRequest, parse_destination
+from mydata_like.core.file_access import spell_as_listed
 from mydata_like.core.formatting import format_path
 from mydata_like.engine.command_handler import CommandHandler
 from mydata_like.engine.layout_walk import ScanScope
@@ -177,7 +178,8 @@ def _find_folder(settings: Settings, text: str) -> str:
     path = Path(os.path.normpath(root / text))
     if path == root or not path.is_relative_to(root):
         raise BadParameter("--only takes a folder below the data directory.")
-    return format_path(os.fsencode(path.relative_to(root).as_posix()))
+    below = spell_as_listed(root, path.relative_to(root))
+    return format_path(os.fsencode(below.as_posix()))
 
 
 def _send_signals(arguments: RunArguments, settings: Settings, finished: RunFinished) -> None:

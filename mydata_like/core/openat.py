@@ -6,6 +6,8 @@ path is opened, and refused if it contains a link or a junction, or if it now le
 
 The first `top` bytes of a path are trusted: links in them are followed, because the user named
 them. If `top` is 0, everything but the last name is trusted.
+
+On Windows, names may have any length and form, and open files may be renamed and deleted.
 """
 
 import errno
@@ -13,6 +15,8 @@ import os
 import stat
 from collections.abc import Iterator
 from typing import Final, Self
+
+from mydata_like.core.file_access import open_shared, system_path
 
 NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0)
 FOLDER: Final = (
@@ -98,7 +102,7 @@ class OpenFolder:
         self.entries: Iterator[os.DirEntry[str] | os.DirEntry[bytes]]
         try:
             if descriptor is None:
-                by_path = os.scandir(path)
+                by_path = os.scandir(system_path(path))
                 self.entries, self.close_entries = by_path, by_path.close
                 self.status = check_path(path, top)
             else:
@@ -167,13 +171,16 @@ def check_path(path: bytes, top: int, *, last: bool = True) -> os.stat_result:
 
     With `last` false, the last name may be a link.
     """
+    if os.altsep:  # Windows
+        path = path.replace(os.fsencode(os.altsep), _SEPARATOR)
     names = path[top:].split(_SEPARATOR) if top else path.rsplit(_SEPARATOR, 1)[1:]
     place = path[: len(path) - len(_SEPARATOR.join(names))]
     for number, name in enumerate(names, start=1):
         place = join(place, name)
-        if (last or number < len(names)) and name and is_link(os.lstat(place)):
+        if (last or number < len(names)) and name and is_link(os.lstat(system_path(place))):
             raise _link()
-    return os.lstat(path) if len(path) > top else os.stat(path)  # noqa: PTH116 - bytes
+    place = system_path(path)
+    return os.lstat(place) if len(path) > top else os.stat(place)  # noqa: PTH116 - bytes
 
 
 def is_link(status: os.stat_result) -> bool:
@@ -188,8 +195,8 @@ def join(folder: bytes, name: bytes) -> bytes:
 
 
 def _open_by_path(path: bytes, top: int, flags: int) -> int:
-    """Open a path, then check it for links; an open file cannot be moved on Windows."""
-    descriptor = os.open(path, flags)
+    """Open a path, then check that it leads to the same file without a link."""
+    descriptor = open_shared(path, flags)
     try:
         there, opened = check_path(path, top), os.fstat(descriptor)
         if there.st_ino and opened.st_ino and not os.path.samestat(there, opened):

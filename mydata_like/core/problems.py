@@ -57,6 +57,10 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
         NOBODY,
     ),
     "file.vanished": ProblemInfo("The local file was moved or deleted before it was read.", NOBODY),
+    "file.in-use": ProblemInfo(
+        "Another program on this computer lets no other read the file; a later run uploads it.",
+        USER,
+    ),
     "file.unreadable": ProblemInfo(
         "The operating system denies reading the file.", USER, OPEN_FOLDER
     ),
@@ -638,6 +642,8 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
 }
 # For a code that is not in the table, such as one in a ledger written by another version.
 UNKNOWN: Final = ProblemInfo("", Fixer.USER, Action.TRY_AGAIN)
+# Local files with these problems wait for the next run.
+LEFT_FOR_LATER: Final = frozenset({"file.changed", "file.vanished", "file.replaced", "file.in-use"})
 INTENDED: Final = frozenset(code for code, info in PROBLEMS.items() if info.intended)
 
 

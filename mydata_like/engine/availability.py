@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Final, Protocol
 
 from mydata_like.core.errors import SettingsError
+from mydata_like.core.file_access import system_path
 from mydata_like.core.formatting import format_path
 from mydata_like.core.local_files import LocalFile
 from mydata_like.core.model import FileGroup
@@ -152,7 +153,7 @@ def _find_mount(root: bytes, file: LocalFile) -> bytes:
 def _may_exist(path: bytes) -> bool:
     """Return whether a file exists or cannot be examined."""
     try:
-        os.lstat(path)
+        os.lstat(system_path(path))
     except (FileNotFoundError, NotADirectoryError):
         return False
     except OSError:

@@ -15,6 +15,7 @@ from mydata_like.core.model import (
     Registered,
 )
 from mydata_like.core.ports import Emit, FileChecksum, Ledger
+from mydata_like.core.problems import LEFT_FOR_LATER
 from mydata_like.engine.gate import Gate
 from mydata_like.engine.pipeline import TICK, Lock, StageInput
 from mydata_like.engine.user_overrides import UserOverrides
@@ -28,8 +29,6 @@ UNREAD = Problem(
     "The server has a file of this name and size. The local file must be read to compare them.",
     "A run reads it once and compares the checksum. It is sent only if it differs.",
 )
-# Local files that changed while they were read are left for the next run.
-LEFT = frozenset({"file.changed", "file.vanished", "file.replaced"})
 
 Result = FileToSend | Registered
 
@@ -144,7 +143,7 @@ class Compare:
         try:
             checksum = self._checksum(item.file, self._wait_while_held)
         except FileChangedError as error:
-            kind = FileWaiting if error.problem_code in LEFT else FileFailed
+            kind = FileWaiting if error.problem_code in LEFT_FOR_LATER else FileFailed
             self._emit(kind.of(item.file, error.problem))
             return None
         same = (match.known for match in item.matches if match.checksum == checksum)

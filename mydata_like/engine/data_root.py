@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from mydata_like.core.errors import Problem, RunError, SettingsError
+from mydata_like.core.file_access import system_path
 from mydata_like.core.formatting import format_path
 from mydata_like.core.openat import OpenFolder, look
 
@@ -81,7 +82,8 @@ class Root:
         return status
 
     def _look(self) -> os.stat_result:
-        return status_of(self.path) if self._top == len(self.path) else os.lstat(self.path)
+        path = system_path(self.path)
+        return status_of(path) if self._top == len(self.path) else os.lstat(path)
 
     def unavailable(self, why: str) -> RunError:
         """Return the error for a folder that cannot be read."""

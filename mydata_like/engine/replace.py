@@ -23,6 +23,7 @@ from mydata_like.core.model import (
     Staged,
 )
 from mydata_like.core.ports import Channel, SentFile, UnsentFile
+from mydata_like.core.problems import LEFT_FOR_LATER
 from mydata_like.core.staging_path import aside_path
 from mydata_like.engine.pipeline import Lock, StageInput
 from mydata_like.engine.run_context import RunContext
@@ -37,7 +38,6 @@ TOGETHER = 200  # replacements that are moved into place at once
 PATIENCE = 1.0  # seconds to wait for a channel while other work continues
 FAILURES = 4  # of the connection or the host, for the same bytes, before their files fail
 MISSING = "staging.missing"
-LEFT = frozenset({"file.changed", "file.vanished", "file.replaced"})
 
 NOT_LOOKED = Problem(
     "waiting.replacing",
@@ -298,7 +298,7 @@ class Pending:
         self._confirmed.clear()
 
     def _leave(self, wanted: FileToSend, problem: Problem) -> None:
-        waits = problem.code in LEFT or problem == NOT_LOOKED
+        waits = problem.code in LEFT_FOR_LATER or problem == NOT_LOOKED
         for file in wanted.files:
             kind = FileWaiting if waits else FileFailed
             self._context.emit(kind.of(file, problem))

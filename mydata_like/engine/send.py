@@ -16,6 +16,7 @@ from mydata_like.core.events import (
 from mydata_like.core.local_files import LocalFile
 from mydata_like.core.model import EntryState, FileToSend, Payload, Registered, Staged
 from mydata_like.core.ports import Channel, SentFile, UnsentFile
+from mydata_like.core.problems import LEFT_FOR_LATER
 from mydata_like.engine.outcome_recorder import LedgerStep, record_staged
 from mydata_like.engine.pipeline import StageInput
 from mydata_like.engine.run_context import RunContext
@@ -65,9 +66,7 @@ class Attempts:
         self.failed += any(problem.code != DROPPED for problem in problems)
 
 
-# Local files that changed while they were read, or that the user cancelled, are left for the next
-# run.
-LEFT = frozenset({"file.changed", "file.vanished", "file.replaced", CANCELLED.code, STOPPING.code})
+WAITING = LEFT_FOR_LATER | {CANCELLED.code, STOPPING.code}
 CHECK_INTERVAL = 1.0  # seconds between checks of an idle worker for more work
 TOGETHER = 2  # attempts of a batch, after which the rest of it is sent one by one
 
@@ -277,11 +276,11 @@ class Send:
     def _give_up(self, wanted: FileToSend, problem: Problem) -> None:
         for file in wanted.files:
             self._leave(file, problem)
-        if problem == CANCELLED or problem.code not in LEFT:
+        if problem == CANCELLED or problem.code not in WAITING:
             self._choices.keep(wanted, "waiting" if problem == CANCELLED else "failed")
 
     def _leave(self, file: LocalFile, problem: Problem) -> None:
-        kind = FileWaiting if problem.code in LEFT else FileFailed
+        kind = FileWaiting if problem.code in WAITING else FileFailed
         self._emit(kind(path=file.key, size=file.size, problem=problem))
 
 

@@ -16,6 +16,7 @@ from mydata_like.core.extra_sources import (
     lies_in,
     suggest_destination,
 )
+from mydata_like.core.file_access import system_path
 from mydata_like.core.formatting import format_path
 from mydata_like.core.openat import is_link
 from mydata_like.engine.data_root import reason
@@ -174,7 +175,7 @@ def _look(path: bytes) -> int:
     """Return the kind of a path, if it can be uploaded."""
     shown = format_path(path)
     try:
-        status = os.lstat(path)
+        status = os.lstat(system_path(path))
     except OSError as error:
         raise SourceError(
             f"{shown} cannot be uploaded: {reason(error)}.",
@@ -199,7 +200,7 @@ def _look(path: bytes) -> int:
 def _is_file(path: bytes) -> bool:
     """Return whether a path is no folder; a missing path is reported when it is read."""
     try:
-        return not stat.S_ISDIR(os.lstat(path).st_mode)
+        return not stat.S_ISDIR(os.lstat(system_path(path)).st_mode)
     except OSError:
         return False
 

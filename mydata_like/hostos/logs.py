@@ -14,17 +14,22 @@ from datetime import UTC, datetime
 from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
+from time import monotonic
 from typing import BinaryIO, Final, NamedTuple
 from urllib.parse import quote
 
+from filelock import FileLock, Timeout
+
 from mydata_like.core.errors import SettingsError
+from mydata_like.core.file_access import open_shared_text
 from mydata_like.core.formatting import format_json, format_lines, format_text
 from mydata_like.core.log_line import LogLine
-from mydata_like.settings.atomic_write import make_private_file, require_plain
+from mydata_like.settings.atomic_write import PRIVATE_FILE, make_private_file, require_plain
 
 logger = logging.getLogger(__name__)
 
 FILES = 5
+_RENAME_AGAIN: Final = 60.0  # seconds after which a full log that could not be renamed is tried
 HIDDEN = "***"
 SHORTEST_SECRET = 4  # hiding anything shorter would redact too much
 
@@ -81,8 +86,7 @@ class LogStyle:
 def logging_to(folder: Path, redact: Redaction, style: LogStyle) -> Iterator[None]:
     """Log to a file in `folder`, or to standard error if that cannot be written.
 
-    Each process needs its own name, since files are renamed when they are full. Errors that end
-    a thread are logged as well.
+    Several processes may log to one file. Errors that end a thread are logged as well.
     """
     handler, problem = _open_handler(folder, style)
     handler.setFormatter(_JsonFormatter(redact) if style.json_lines else _PlainFormatter(redact))
@@ -105,24 +109,68 @@ def logging_to(folder: Path, redact: Redaction, style: LogStyle) -> Iterator[Non
 def _open_handler(folder: Path, style: LogStyle) -> tuple[logging.Handler, Exception | None]:
     file = folder / f"{style.name}.log"
     try:
-        handler = _PrivateHandler(
-            file,
-            maxBytes=style.file_bytes,
-            backupCount=FILES - 1,
-            encoding="utf-8",
-            errors="backslashreplace",
+        handler = _SharedHandler(
+            file, maxBytes=style.file_bytes, encoding="utf-8", errors="backslashreplace"
         )
     except (OSError, SettingsError) as error:
         return logging.StreamHandler(sys.stderr), error
     return handler, None
 
 
-class _PrivateHandler(RotatingFileHandler):
-    """Creates each file readable by its owner only, also after rotation."""
+class _SharedHandler(RotatingFileHandler):
+    """A file that several processes add to, and that only its owner may read.
+
+    When it is full, one of them renames it and the older ones, and the others follow. If a file
+    cannot be renamed, as on Windows while a program such as an editor has it open, the current one
+    grows on, and it is tried again later.
+    """
+
+    _rests_until = 0.0  # on the monotonic clock
+
+    def shouldRollover(self, record: logging.LogRecord) -> bool:  # noqa: N802 - logging's name
+        if self.stream and not self._is_current(self.stream):
+            self.stream.close()
+            self.stream = self._open()
+        return monotonic() >= self._rests_until and bool(super().shouldRollover(record))
+
+    def doRollover(self) -> None:  # noqa: N802 - logging's name
+        lock = Path(self.baseFilename).with_suffix(".lock")
+        try:
+            with FileLock(lock, timeout=0, mode=PRIVATE_FILE):
+                if self.stream and self._is_current(self.stream):
+                    self.stream.close()
+                    self._rename_all()
+        except Timeout:
+            pass  # another process is renaming them
+        except OSError:
+            self._rests_until = monotonic() + _RENAME_AGAIN
+        if self.stream:
+            self.stream.close()
+        self.stream = self._open()
+
+    def _rename_all(self) -> None:
+        """Rename only as many as make room; if all names are taken, the oldest is replaced."""
+        files = [Path(f"{self.baseFilename}{'.' * bool(n)}{n or ''}") for n in range(FILES)]
+        room = next((n for n, file in enumerate(files) if not file.exists()), FILES - 1)
+        for number in range(room, 0, -1):
+            files[number - 1].replace(files[number])
 
     def _open(self) -> TextIOWrapper:
         make_private_file(Path(self.baseFilename))
-        return super()._open()
+        return open(
+            self.baseFilename,
+            "a",
+            encoding=self.encoding,
+            errors=self.errors,
+            opener=open_shared_text,
+        )
+
+    def _is_current(self, stream: TextIOWrapper) -> bool:
+        """Return whether the open file still has its name."""
+        try:
+            return os.path.samestat(os.fstat(stream.fileno()), Path(self.baseFilename).stat())
+        except OSError:
+            return False
 
 
 def _log_thread_error(ended: threading.ExceptHookArgs) -> None:
@@ -235,7 +283,7 @@ class LogFollower:
     def _read(self, file: Path, offset: int, most: int) -> bytes:
         try:
             require_plain(file)
-            with file.open("rb") as opened:
+            with open(file, "rb", opener=open_shared_text) as opened:
                 return _read_from(opened, offset, most)
         except (OSError, SettingsError):
             return b""
@@ -257,13 +305,13 @@ def read_end(file: Path, most: int) -> str:
     """Return the last lines of a log, at most `most` bytes; empty if there is no log."""
     try:
         require_plain(file)
-        with file.open("rb") as opened:
+        with open(file, "rb", opener=open_shared_text) as opened:
             size = os.fstat(opened.fileno()).st_size
             content = _read_from(opened, max(0, size - most), most)
     except (OSError, SettingsError):
         return ""
     first = content.find(b"\n") + 1 if size > most else 0
-    return content[first:].decode("utf-8", "backslashreplace")
+    return content[first:].decode("utf-8", "backslashreplace").replace(os.linesep, "\n")
 
 
 def _read_from(opened: BinaryIO, offset: int, most: int) -> bytes:

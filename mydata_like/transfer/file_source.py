@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from mydata_like.core.errors import FileChangedError
+from mydata_like.core.file_access import is_in_use
 from mydata_like.core.formatting import format_path
 from mydata_like.core.local_files import LocalFile, Reading, bounded_ns
 from mydata_like.core.openat import NO_LINK, FolderCache
@@ -346,6 +347,12 @@ def translated(path: bytes, error: OSError) -> FileChangedError:
         )
     if error.errno in _REPLACED:
         return _replaced(path)
+    if is_in_use(error):
+        return FileChangedError(
+            f"{format_path(path)} is in use by another program, which lets no other read it.",
+            hint="It is sent once that program has closed it.",
+            code="file.in-use",
+        )
     return FileChangedError(
         f"{format_path(path)} cannot be read: {error.strerror or error}.",
         hint="Check its permissions, and that its disk works and no other program locks it.",

@@ -3,18 +3,26 @@
 import errno
 import os
 import stat
+import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
 
-from mydata_like.core.openat import FOLDER, FolderCache, OpenFolder, check_path, look
+from mydata_like.core.openat import FOLDER, NO_LINK, FolderCache, OpenFolder, check_path, look
+from tests.privileges import IS_ROOT
 
-READ = os.O_RDONLY | os.O_NOFOLLOW
+READ = os.O_RDONLY | NO_LINK
 NOBODY = 65534
 
 
-@pytest.fixture(params=[True, False], ids=["by descriptor", "by path, as on Windows"])
+on_posix = pytest.mark.skipif(sys.platform == "win32", reason="only POSIX has openat")
+
+
+@pytest.fixture(
+    params=[pytest.param(True, marks=on_posix), False],
+    ids=["by descriptor", "by path, as on Windows"],
+)
 def by_descriptor(request):
     return request.param
 
@@ -127,7 +135,7 @@ def test_no_descriptor_is_left(data, by_descriptor):
     assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can take another identity")
+@pytest.mark.skipif(not IS_ROOT, reason="only root can take another identity")
 @pytest.mark.skipif(not hasattr(os, "O_PATH"), reason="Linux only")
 def test_folders_that_may_only_be_passed_are_passed():
     with TemporaryDirectory() as name, FolderCache() as folders:
