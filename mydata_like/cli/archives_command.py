@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +14,7 @@ from mydata_like.cli.output import Shape, print_failure, print_json, print_lines
 from mydata_like.core.archives import Indexed
 from mydata_like.core.errors import ArchiveError, Problem
 from mydata_like.core.formatting import format_path, format_size
+from mydata_like.core.parsing import moment_of_ns
 
 SOME_FAILED_EXIT = 1
 
@@ -129,4 +130,4 @@ def _describe(member: Indexed) -> str:
 
 
 def _modified(member: Indexed) -> datetime:
-    return datetime.fromtimestamp(0, UTC) + timedelta(microseconds=member.modified_ns // 1000)
+    return moment_of_ns(member.modified_ns)

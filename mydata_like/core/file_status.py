@@ -1,7 +1,7 @@
 """The status of a local file or folder: on the disk, in the ledgers, on the server."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from mydata_like.core.errors import Problem
 from mydata_like.core.formatting import format_path
 from mydata_like.core.model import Entry, EntryState
+from mydata_like.core.parsing import moment_of_ns
 
 
 class LocalState(StrEnum):
@@ -158,7 +159,7 @@ class FileStatus(NamedTuple):
         modified_ns = self.entry.modified_ns if self.entry else self.modified_ns
         if not modified_ns:
             return None
-        return datetime.fromtimestamp(0, UTC) + timedelta(microseconds=modified_ns // 1000)
+        return moment_of_ns(modified_ns)
 
     def as_record(self) -> dict[str, object]:
         """Return the status as plain values for JSON; unknown facts of the server are null."""

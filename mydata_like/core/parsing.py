@@ -7,7 +7,7 @@ Every reply, file or line that others may have written is parsed here first. JSO
 import json
 import math
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NoReturn
 
 # The limits on containers and values of a document. Without them, a short text could need thirty
@@ -75,7 +75,12 @@ def moment_of(seconds: float) -> datetime:
     """
     if math.isnan(seconds):
         seconds = 0
-    return datetime.fromtimestamp(min(max(seconds, _FIRST_SECOND), _LAST_SECOND), UTC)
+    return _EARLIEST + timedelta(seconds=min(max(seconds, _FIRST_SECOND), _LAST_SECOND))
+
+
+def moment_of_ns(nanoseconds: int) -> datetime:
+    """Return a file's time, in nanoseconds since the start of 1970 (UTC), to the microsecond."""
+    return _EARLIEST + timedelta(microseconds=nanoseconds // 1000)
 
 
 def _finite(text: str) -> float:

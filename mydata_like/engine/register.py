@@ -4,7 +4,6 @@ import logging
 from collections import Counter
 from collections.abc import Iterator, Set
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
 from itertools import chain
 from math import inf
 from typing import NamedTuple
@@ -29,6 +28,7 @@ from mydata_like.core.model import (
     Registration,
     Staged,
 )
+from mydata_like.core.parsing import moment_of_ns
 from mydata_like.core.ports import Clock, Emit, Ledger, ServerAPI
 from mydata_like.engine.dataset_writers import DatasetQueues, WriteTracker
 from mydata_like.engine.gate import Gate
@@ -48,7 +48,6 @@ LOST_ANSWERS = 3  # in a row for one dataset before the files of the last reques
 FIRST_LOOK, LONGEST_LOOK = 1.0, 30.0  # seconds between checks after a lost answer
 IDLE_WAIT, LONGEST_IDLE_WAIT = 0.05, 0.5  # seconds after which an idle worker checks again
 REJECTIONS = 2  # of a single record: busy servers answer 500 as well
-BEGINNING = datetime.fromtimestamp(0, UTC)  # of the times of files
 
 CONFLICT = Problem(
     "register.conflict",
@@ -404,7 +403,7 @@ class BatchSizer:
 def _registration(item: Staged, box: str) -> Registration:
     wanted, file = item.wanted, item.wanted.file
     record = wanted.datafile
-    modified = (BEGINNING + timedelta(microseconds=file.modified_ns // 1000)).isoformat()
+    modified = moment_of_ns(file.modified_ns).isoformat()
     return Registration(
         wanted.dataset.id,
         file.directory.decode(),

@@ -9,7 +9,6 @@ import json
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from datetime import UTC, datetime
 from functools import partial
 from itertools import count
 from typing import Any, Final, Protocol
@@ -27,6 +26,7 @@ from mydata_like.core.events import ChannelChanged
 from mydata_like.core.formatting import format_path
 from mydata_like.core.local_files import Reading
 from mydata_like.core.model import Datafile, DatasetId, FileToSend, Payload, Replacement
+from mydata_like.core.parsing import moment_of_ns
 from mydata_like.core.ports import Emit, Progress, SentFile, UnsentFile
 from mydata_like.core.token_bucket import TokenBucket
 from mydata_like.server.client import ApiClient, Query
@@ -381,7 +381,7 @@ def place(wanted: FileToSend) -> tuple[str, str]:
 
 def draft_record(client: ApiClient, wanted: FileToSend) -> dict[str, object]:
     """Return the record of a wanted file without its checksum."""
-    modified = datetime.fromtimestamp(wanted.file.modified_ns // 1000 / 1_000_000, UTC).isoformat()
+    modified = moment_of_ns(wanted.file.modified_ns).isoformat()
     return {
         "dataset": client.wire.uri("dataset", wanted.dataset.id),
         **datafile_document(*place(wanted)),
