@@ -16,6 +16,10 @@ from mydata_like.engine.pipeline import CancelFlag
 logger = logging.getLogger(__name__)
 
 _PIECE = 64 * 1024  # bytes read at once
+# The last one is Ctrl+Break on Windows, and the end of the console's window.
+_STOPPING = [
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGBREAK") if hasattr(signal, name)
+]
 
 
 def follow_standard_input(
@@ -87,7 +91,7 @@ def follow_commands(
 
 @contextmanager
 def stopped_by_signals(cancel: CancelFlag) -> Iterator[None]:
-    """Turn SIGINT and SIGTERM into a request to stop; the second one is obeyed at once."""
+    """Turn signals to stop into a request to stop; a second one ends the program at once."""
 
     def stop(number: int, frame: FrameType | None) -> None:
         if cancel.is_set():
@@ -95,7 +99,7 @@ def stopped_by_signals(cancel: CancelFlag) -> Iterator[None]:
             signal.raise_signal(number)
         cancel.set(signal.Signals(number).name)
 
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, stop) for number in _STOPPING}
     try:
         yield
     finally:

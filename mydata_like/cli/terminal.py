@@ -5,9 +5,13 @@ forgotten there is escaped here, the last place before a terminal: a name could 
 the cursor, set the title, answer as if from the keyboard, or turn the direction of a line.
 """
 
+import errno
 import io
+import os
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final, TextIO, cast
 
 from mydata_like.core.formatting import format_lines
@@ -28,8 +32,14 @@ class GuardedStream:
 
     def write(self, text: str) -> int:
         """Write a text; returns its length, as streams do."""
-        self.stream.write(self._escape(text))
+        with _closed_pipe_named():
+            self.stream.write(self._escape(text))
         return len(text)
+
+    def flush(self) -> None:
+        """Write what is buffered."""
+        with _closed_pipe_named():
+            self.stream.flush()
 
     def writelines(self, lines: list[str]) -> None:
         """Write texts."""
@@ -44,6 +54,21 @@ class GuardedStream:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.stream, name)
+
+
+@contextmanager
+def _closed_pipe_named() -> Iterator[None]:
+    """Raise `BrokenPipeError` if the reader of a pipe has gone, on every system.
+
+    Work-around: Python 3.11 raises OSError with EINVAL on Windows.
+    https://github.com/python/cpython/issues/79935. Remove when that is fixed.
+    """
+    try:
+        yield
+    except OSError as error:
+        if os.name == "nt" and error.errno == errno.EINVAL:
+            raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE)) from error
+        raise
 
 
 def guard_streams() -> None:

@@ -1,6 +1,7 @@
 """The threads and bounded queues in which the stages of a run work."""
 
 import logging
+import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -8,7 +9,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from time import monotonic
 from types import TracebackType
-from typing import Generic, NamedTuple, Protocol, Self, TypeVar
+from typing import Final, Generic, NamedTuple, Protocol, Self, TypeVar
 from weakref import WeakSet
 
 from mydata_like.core.errors import Cancelled, UploaderError
@@ -18,6 +19,9 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 TICK = 0.1  # seconds after which every wait checks whether to continue
+# Work-around: Python 3.11 on Windows obeys Ctrl+C only after the main thread's wait for a lock.
+# https://github.com/python/cpython/issues/125541. Remove when Python 3.14 is required.
+_LONGEST_WAIT: Final = 0.2 if os.name == "nt" else threading.TIMEOUT_MAX  # seconds
 
 
 class StageInput(Protocol[T_co]):
@@ -192,7 +196,10 @@ class CancelFlag:
         return self._event.is_set()
 
     def wait(self, timeout: float) -> bool:
-        return self._event.wait(timeout)
+        deadline = monotonic() + timeout
+        while (rest := deadline - monotonic()) > 0 and not self._event.is_set():
+            self._event.wait(min(rest, _LONGEST_WAIT))
+        return self._event.is_set()
 
     def set(self, reason: str = "") -> None:
         with self._lock:

@@ -72,3 +72,18 @@ def test_a_pipe_gets_utf_8_whatever_the_encoding_of_the_system():
     )
 
     assert ended.stdout.split() == ["\u03bc".encode(), rb"\udcff"]
+
+
+@pytest.mark.process
+def test_a_reader_that_has_gone_is_a_broken_pipe_on_every_system():
+    words = (
+        "import os, sys; from mydata_like.cli.terminal import guard_streams\n"
+        "reader, writer = os.pipe(); sys.stdout = open(writer, 'w'); guard_streams()\n"
+        "os.close(reader)\n"
+        "try: print('x', flush=True)\n"
+        "except BrokenPipeError: os._exit(7)"
+    )
+
+    ended = subprocess.run([sys.executable, "-c", words], capture_output=True, check=False)
+
+    assert (ended.returncode, ended.stderr) == (7, b"")
