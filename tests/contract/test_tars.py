@@ -10,6 +10,7 @@ from mydata_like.core.errors import StagingError
 from mydata_like.core.model import Payload
 from mydata_like.core.ports import SentFile, UnsentFile
 from tests.fakes.place import checksum
+from tests.privileges import IS_ROOT
 from tests.sshd_fixture import needs_sshd, script, with_programs
 from tests.staging import Staging, wanted
 
@@ -94,7 +95,7 @@ def test_one_file_that_is_refused_is_distinguished_from_the_others(place, host):
 def test_a_full_disk_is_reported_at_the_first_attempt(place, host):
     place.location.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place.location)]
-    if os.geteuid() or subprocess.run(command, check=False).returncode:
+    if not IS_ROOT or subprocess.run(command, check=False).returncode:
         pytest.skip("nothing can be mounted here")
     members = place.settle(*[place.write(f"a/{n}", 60_000) for n in range(40)])
     transport = host.build(place.location)

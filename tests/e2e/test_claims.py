@@ -1,6 +1,5 @@
 """What every view says after an upload was interrupted, against what the server has."""
 
-import os
 from dataclasses import replace
 
 import pytest
@@ -22,13 +21,14 @@ from tests.claims import (
     read_look,
 )
 from tests.claimtrials import INTERRUPTIONS, NEEDS_ROOT, open_trial, play
+from tests.privileges import IS_ROOT
 from tests.sshd_fixture import needs_sshd
 from tests.truth import Local, Truth
 
 pytestmark = [pytest.mark.e2e, needs_sshd]
 
 
-ONLY_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
+ONLY_ROOT = pytest.mark.skipif(not IS_ROOT, reason="only root can mount a small disk")
 TRIALS = [
     pytest.param(name, id=name, marks=[ONLY_ROOT] if name in NEEDS_ROOT else [])
     for name in INTERRUPTIONS

@@ -15,6 +15,7 @@ import pytest
 from mydata_like import __version__
 from mydata_like.core.events import Event, event_name
 from tests.invariants import check_complete, check_idle, check_sums, check_untouched
+from tests.privileges import IS_ROOT
 from tests.site import DEADLINE, Picture, finish, left_behind, make_data, open_site, wait_for
 from tests.sshd_fixture import needs_sshd
 
@@ -273,7 +274,7 @@ def _carry_out(*words, options=()):
 
 def _without_privileges() -> tuple[str, ...]:
     """Return the words before a command whose user is bound by the modes of files."""
-    if os.geteuid() != 0:
+    if not IS_ROOT:
         return ()
     if shutil.which("setpriv") is None:
         pytest.skip("root needs setpriv for this")

@@ -1,7 +1,6 @@
 """`mydata-like watch` as people start it: the service, a second one, its end, its commands."""
 
 import json
-import os
 import re
 import shlex
 import stat
@@ -11,6 +10,7 @@ import sys
 import pytest
 
 from mydata_like.demo.middleware import Fault, Hang
+from tests.privileges import IS_ROOT
 from tests.site import finish, make_data, open_site
 from tests.sshd_fixture import needs_sshd
 
@@ -53,7 +53,7 @@ def command(home, *words, environment=None):
 
 
 def is_root():
-    return hasattr(os, "geteuid") and os.geteuid() == 0
+    return IS_ROOT
 
 
 def unit(home):

@@ -18,6 +18,7 @@ from mydata_like.core.events import (
     TransferStarted,
 )
 from tests.invariants import check_carried, check_law
+from tests.privileges import IS_ROOT
 from tests.site import make_data, open_site
 from tests.sshd_fixture import needs_sshd, scp_only, sftp_only
 
@@ -94,7 +95,7 @@ def test_a_host_without_a_shell_gets_all_files(tmp_path, rung):
         assert {event.rung for event in opened} == {rung}
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
+@pytest.mark.skipif(not IS_ROOT, reason="only root can mount a small disk")
 def test_a_full_staging_area_ends_the_run_when_patience_does(site):
     with small_disk(site.server.box_location):
         full = site.carry("advanced.pause_patience=0")
@@ -107,7 +108,7 @@ def test_a_full_staging_area_ends_the_run_when_patience_does(site):
         check_carried(site, after)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
+@pytest.mark.skipif(not IS_ROOT, reason="only root can mount a small disk")
 def test_a_full_staging_area_that_gets_room_is_used_again(site):
     with small_disk(site.server.box_location):
         room = once(RunPaused, lambda: enlarge(site.server.box_location))
@@ -118,7 +119,7 @@ def test_a_full_staging_area_that_gets_room_is_used_again(site):
         assert [event.problem.code for event in carried.of_kind(RunPaused)] == ["staging.full"]
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
+@pytest.mark.skipif(not IS_ROOT, reason="only root can mount a small disk")
 def test_a_staging_area_that_is_full_at_the_first_connection_is_used_when_it_gets_room(site):
     with small_disk(site.server.box_location):
         filler = site.server.box_location / "filler"

@@ -7,6 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+pytest.importorskip("resource", reason="the fuzzer measures the memory of POSIX processes")
+
 from tests.fuzz.runner import make_input
 from tests.fuzz.targets import TARGETS
 

@@ -31,6 +31,7 @@ from mydata_like.engine.scan import Scan
 from mydata_like.settings.schema import Data, Filters, Instrument, Settings
 from tests.builders import a_file, a_tree
 from tests.fakes.clock import FakeClock
+from tests.privileges import IS_ROOT
 
 LATER = datetime(2100, 1, 1, tzinfo=UTC)
 LEFT_OUT = FileWaiting | FileSkipped | FileFailed
@@ -299,7 +300,7 @@ def test_pipes_sockets_and_devices_are_skipped(tmp_path):
     expected = {b"ds/pipe": "skipped.special", b"ds/socket": "skipped.special"}
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(folder / "socket"))
-    if os.geteuid() == 0:
+    if IS_ROOT:
         os.mknod(folder / "null", 0o20666, os.makedev(1, 3))
         expected[b"ds/null"] = "skipped.special"
 
@@ -398,7 +399,7 @@ def without_rights(root: str, results) -> None:
 
 
 def scanned_without_rights(root):
-    if os.geteuid() != 0:
+    if not IS_ROOT:
         found = scanned(root)
         return found.keys, found.failed, found.left
     context = get_context("fork")

@@ -18,6 +18,7 @@ from mydata_like.hostos.service import (
     run_commands,
     write_definition,
 )
+from tests.privileges import IS_ROOT
 from tests.umasks import modes_below, umask
 
 
@@ -72,7 +73,7 @@ def test_commands_end_at_the_first_that_does_not_work():
 
 
 @pytest.mark.process
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="needs root")
+@pytest.mark.skipif(not IS_ROOT, reason="needs root")
 class TestFoldersOfAnotherAccount:
     @pytest.fixture
     def home(self, tmp_path_factory):

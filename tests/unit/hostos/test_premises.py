@@ -16,6 +16,7 @@ from mydata_like.hostos.clock import SystemClock
 from mydata_like.hostos.safe_delete import SafeDirectory
 from mydata_like.state.state_files import DeletionLogFile
 from tests.builders import a_file
+from tests.privileges import IS_ROOT
 from tests.racing import FRAME, racing
 from tests.settled import settle
 from tests.site import Picture
@@ -152,7 +153,7 @@ with SafeDirectory(os.fsencode(sys.argv[1])) as premises:
 
 @pytest.mark.process
 @pytest.mark.skipif(
-    sys.platform != "linux" or os.geteuid() != 0, reason="only root can become another account"
+    sys.platform != "linux" or not IS_ROOT, reason="only root can become another account"
 )
 @pytest.mark.parametrize("mode", ["ab", "r+b"])
 def test_a_file_that_another_account_has_open_stays(folder, mode):

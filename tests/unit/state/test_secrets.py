@@ -7,6 +7,7 @@ import pytest
 
 from mydata_like.core.errors import SettingsError
 from mydata_like.state.secrets import FileSecrets, Owner, Secret, SecretSources, load_api_key
+from tests.privileges import IS_ROOT
 
 KEY = "0123456789abcdef-canary"
 OWNER = Owner("https://data.example.org", "facility")
@@ -98,7 +99,7 @@ def test_a_secrets_file_that_others_can_read_is_refused(path, mode):
         FileSecrets(path).find(OWNER)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+@pytest.mark.skipif(not IS_ROOT, reason="only root can give files away")
 def test_a_secrets_file_of_another_owner_is_refused(path):
     FileSecrets(path).save(OWNER, Secret(KEY))
     os.chown(path, 65534, 65534)

@@ -13,6 +13,7 @@ from mydata_like.core.local_files import LocalFile
 from mydata_like.core.openat import FolderCache
 from mydata_like.transfer.archive_writer import read_tiny
 from mydata_like.transfer.file_source import CHUNK, LARGE, open_source, read_checksum
+from tests.privileges import IS_ROOT
 from tests.settled import settle, settle_keeping_times
 
 NOBODY = 65534
@@ -257,7 +258,7 @@ def test_a_file_that_was_not_read_to_its_end_has_no_checksum(file):
 @pytest.fixture
 def as_nobody():
     """Return to being root after a test that has taken another identity."""
-    if os.geteuid() != 0:
+    if not IS_ROOT:
         pytest.skip("only root can take another identity")
     yield lambda: os.seteuid(NOBODY)
     os.seteuid(0)

@@ -15,6 +15,7 @@ from mydata_like.transfer.remote_shell import Shells, part_name
 from mydata_like.transfer.single_file import SingleSender
 from tests.fakes.place import MODIFIED, checksum
 from tests.fakes.session import LocalSession
+from tests.privileges import IS_ROOT
 
 pytestmark = [
     pytest.mark.process,
@@ -274,7 +275,7 @@ def small_disk(place):
     """Have the location lie on a disk of one mebibyte."""
     place.location.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place.location)]
-    if os.geteuid() or subprocess.run(command, check=False).returncode:
+    if not IS_ROOT or subprocess.run(command, check=False).returncode:
         pytest.skip("nothing can be mounted here")
     yield place.location
     subprocess.run(["umount", "-l", str(place.location)], check=True)
