@@ -1,10 +1,12 @@
-"""Another umask, and the modes of created files."""
+"""Another umask, and the modes of files."""
 
 import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+import pytest
 
 
 @contextmanager
@@ -23,3 +25,11 @@ def modes_below(folder: Path) -> dict[str, str]:
         str(path.relative_to(folder)): stat.filemode(path.lstat().st_mode)
         for path in folder.rglob("*")
     }
+
+
+posix_modes = pytest.mark.skipif(os.name == "nt", reason="Windows has no modes of files")
+
+
+def has_mode(path: Path, mode: int) -> bool:
+    """Return whether a file has these permissions; on Windows they come from its folder."""
+    return os.name == "nt" or stat.S_IMODE(path.stat().st_mode) == mode

@@ -47,8 +47,16 @@ class Installation:
         self.data = self.root / "alice/Scan"
         self.config = folder / "settings.toml"
         self.config.write_text(
-            f'[server]\nurl = "https://data.example.org"\n[data]\ndirectory = "{self.root}"\n'
-            f'[advanced]\nstate_directory = "{folder / "state"}"\n[filters]\nsymlinks = "within"\n'
+            f"""\
+            [server]
+            url = "https://data.example.org"
+            [data]
+            directory = '{self.root}'
+            [advanced]
+            state_directory = '{folder / "state"}'
+            [filters]
+            symlinks = "within"
+            """
         )
         self.settings = load_settings(self.config).settings
         for name in STATES.keys() - {"link.tif", "dangling.tif", "removed.tif"}:

@@ -1,6 +1,5 @@
 """Reading settings for a dialog, and writing what was changed there."""
 
-import stat
 import sys
 
 import pytest
@@ -18,6 +17,7 @@ from mydata_like.app.settings_service import Secret, load_settings
 from mydata_like.core.errors import SettingsError
 from mydata_like.settings.fields import InvalidSettingsError
 from mydata_like.settings.pending_changes import ApiKeyChange
+from tests.umasks import has_mode
 
 FILE = """\
 # The file of the microscope.
@@ -55,7 +55,7 @@ def test_a_file_that_is_not_there_is_made(tmp_path):
     save_edit(config, edition(config, {"server.url": "https://a.example.org"}))
 
     assert load_settings(config).settings.server.url == "https://a.example.org"
-    assert stat.S_IMODE(config.stat().st_mode) == 0o600
+    assert has_mode(config, 0o600)
 
 
 def test_a_file_changed_by_another_program_is_left_as_it_is(config):

@@ -3,7 +3,6 @@
 import json
 import logging
 import os
-import stat
 import zipfile
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from mydata_like.core.extra_sources import Destination, ExtraSource
 from mydata_like.hostos.logs import LogStyle, Redaction, logging_to
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from tests.fakes.clock import FakeClock
+from tests.umasks import has_mode
 
 app = build_app()
 
@@ -37,7 +37,7 @@ def config(tmp_path, monkeypatch):
     config.parent.mkdir()
     config.write_text(
         f'[server]\nurl = "https://data.example.org"\nusername = "demo"\n'
-        f'[data]\ndirectory = "{data}"\n[filters]\nexcludes = ["Secret study/*"]\n'
+        f"[data]\ndirectory = '{data}'\n[filters]\nexcludes = [\"Secret study/*\"]\n"
         f'[monitor]\nsignal_url = "https://ping.example.org/{KEY}"\n'
     )
     secrets = config.with_name("secrets.toml")
@@ -124,7 +124,7 @@ def test_the_bundle_is_a_zip_file_of_ones_own(config, tmp_path):
     documents = collect_documents(config, names=True)
     write_bundle(file, documents)
 
-    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert has_mode(file, 0o600)
     with zipfile.ZipFile(file) as bundle:
         assert {name: bundle.read(name).decode() for name in bundle.namelist()} == dict(documents)
     with pytest.raises(RunError):

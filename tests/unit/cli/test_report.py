@@ -4,6 +4,7 @@ import io
 import json
 import os
 from datetime import UTC, datetime
+from typing import TextIO, cast
 
 import pytest
 from rich.console import Console
@@ -18,6 +19,7 @@ from mydata_like.cli.output import (
     summarise,
 )
 from mydata_like.cli.progress_bars import _Picture
+from mydata_like.cli.terminal import GuardedStream
 from mydata_like.core.errors import Problem
 from mydata_like.core.events import (
     ChannelChanged,
@@ -100,7 +102,7 @@ def test_a_reader_that_has_gone_does_not_end_the_run():
     reading, writing = os.pipe()
     os.close(reading)
     with os.fdopen(writing, "w") as stream:
-        lines = EventLines(stream)
+        lines = EventLines(cast(TextIO, GuardedStream(stream)))
         lines.show(failed())
         lines.show(failed())
 

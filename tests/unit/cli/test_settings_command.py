@@ -1,4 +1,6 @@
 import json
+import os
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -6,7 +8,8 @@ from typer.testing import CliRunner
 from mydata_like.cli.settings_command import app
 
 KEY = "0123456789abcdef-canary"
-COMPLETE = """\
+DATA = "C:/data" if os.name == "nt" else "/data"
+COMPLETE = f"""\
 [server]
 url = "https://data.example.org"
 username = "facility"  # ask Ada
@@ -18,7 +21,7 @@ contact_name = "Ada"
 contact_email = "ada@example.org"
 
 [data]
-directory = "/data"
+directory = "{DATA}"
 """
 
 
@@ -168,7 +171,7 @@ def test_show_as_json_is_for_programs(home, call):
         "line": 3,
         "locked_by": None,
     }
-    assert rows["data.directory"]["value"] == "/data"
+    assert rows["data.directory"]["value"] == str(Path(DATA))
     assert rows["filters.includes"]["value"] == []
     assert rows["server.ca_file"]["value"] is None
     assert rows["schedule.to_time"]["value"] == "23:59:00"

@@ -22,7 +22,7 @@ def config(tmp_path):
     (tmp_path / "usb").mkdir()
     path = tmp_path / "settings.toml"
     state, data = tmp_path / "state", tmp_path / "data"
-    path.write_text(f'[data]\ndirectory = "{data}"\n[advanced]\nstate_directory = "{state}"\n')
+    path.write_text(f"[data]\ndirectory = '{data}'\n[advanced]\nstate_directory = '{state}'\n")
     settings, root, clock = load_settings(path).settings, os.fsencode(data), SystemClock()
     with SqliteLedger.open(ledger_file(settings, find_places(path), root), root, clock) as ledger:
         for name in (b"usb", b"away"):

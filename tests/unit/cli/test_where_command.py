@@ -40,8 +40,8 @@ def place(tmp_path):
     """A data directory with two files, a ledger that knows four."""
     config, data = tmp_path / "settings.toml", tmp_path / "data"
     config.write_text(
-        f'[server]\nurl = "https://data.example.org"\n[data]\ndirectory = "{data}"\n'
-        f'[advanced]\nstate_directory = "{tmp_path / "state"}"\n'
+        f"[server]\nurl = \"https://data.example.org\"\n[data]\ndirectory = '{data}'\n"
+        f"[advanced]\nstate_directory = '{tmp_path / 'state'}'\n"
     )
     a_file(data / "alice/S/a.txt", 3, MODIFIED_NS / 1e9)
     a_file(data / "alice/S/raw/b.txt", 4, MODIFIED_NS / 1e9)

@@ -1,6 +1,7 @@
 """Lines in, commands or their problems out; nothing that is written there does any harm."""
 
 import json
+import os
 
 import pytest
 from hypothesis import given
@@ -101,7 +102,7 @@ def test_a_source_is_offered_with_or_without_what_it_becomes():
     line = rb'{"command": "add_source", "path": "/a\udcff", "as": ["Mice", "Day 1"]}'
 
     assert parse_command(line).command.offer == SourceRequest(
-        b"/a\xff", Destination("", "Mice", "Day 1")
+        os.fsencode("/a\udcff"), Destination("", "Mice", "Day 1")
     )
     assert parse_command(b'{"command": "add_source", "path": "/a"}').command.offer == SourceRequest(
         b"/a"

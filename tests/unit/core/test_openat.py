@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from mydata_like.core.openat import FOLDER, NO_LINK, FolderCache, OpenFolder, check_path, look
-from tests.privileges import IS_ROOT
+from tests.privileges import IS_ROOT, needs_links
 
 READ = os.O_RDONLY | NO_LINK
 NOBODY = 65534
@@ -70,6 +70,7 @@ def test_many_folders_in_turn_are_found(data, folders):
     assert texts == ["data", "c", "g", "h", "i", "j"] * 2
 
 
+@needs_links
 @pytest.mark.parametrize("swapped", ["a", "a/b"])
 def test_a_folder_that_has_become_a_link_is_refused(data, folders, swapped):
     swap(data / swapped, data.parent / "outside" / swapped)
@@ -88,6 +89,7 @@ def test_a_link_to_the_very_same_folder_is_refused_as_well(data, folders):
         read(folders, data / "a/b/file", data)
 
 
+@needs_links
 def test_links_in_what_is_trusted_are_followed(data, folders):
     link = data.with_name("link")
     link.symlink_to(data)
@@ -96,6 +98,7 @@ def test_links_in_what_is_trusted_are_followed(data, folders):
     assert read(folders, link / "a/b/file", "") == "data"
 
 
+@needs_links
 def test_a_link_in_the_place_of_the_file_is_refused(data, folders):
     (data / "link").symlink_to(data / "a/b/file")
 
@@ -120,6 +123,7 @@ def test_after_a_refusal_others_are_still_found(data, folders):
     assert read(folders, data / "a/b/file", data) == "data"
 
 
+@needs_links
 def test_no_descriptor_is_left(data, by_descriptor):
     before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - only their number counts
     (data / "link").symlink_to("a")
@@ -161,6 +165,7 @@ def test_a_folder_is_listed_with_what_lies_below(data, by_descriptor):
             assert [entry.is_dir() for entry in below.entries] == [True]
 
 
+@needs_links
 def test_a_listed_folder_that_has_become_a_link_is_not_entered(data, by_descriptor):
     top = os.fsencode(data)
     with OpenFolder.open(top, len(top), by_descriptor=by_descriptor) as listing:
@@ -171,6 +176,7 @@ def test_a_listed_folder_that_has_become_a_link_is_not_entered(data, by_descript
             listing.open_below(b"a")
 
 
+@on_posix
 def test_an_open_folder_stays_the_one_that_was_opened(data):
     path = os.fsencode(data / "a/b")
     with OpenFolder.open(path, len(os.fsencode(data))) as listing:
@@ -181,6 +187,7 @@ def test_an_open_folder_stays_the_one_that_was_opened(data):
         assert os.path.samestat(entry.stat(follow_symlinks=False), expected)
 
 
+@needs_links
 def test_a_folder_is_no_longer_read_through_a_link(data):
     top = len(os.fsencode(data))
     assert stat.S_ISREG(look(os.fsencode(data / "a/b/file"), top).st_mode)
@@ -193,6 +200,7 @@ def test_a_folder_is_no_longer_read_through_a_link(data):
         check_path(os.fsencode(data / "a/b"), top)
 
 
+@on_posix
 def test_the_top_of_all_is_opened(by_descriptor):
     with FolderCache(by_descriptor=by_descriptor) as folders:
         os.close(folders.open(b"/", 1, FOLDER))

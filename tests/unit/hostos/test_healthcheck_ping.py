@@ -1,7 +1,6 @@
 """Signals to a dead man's switch, over real sockets."""
 
 import json
-import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -10,6 +9,7 @@ from threading import Thread
 import pytest
 
 from mydata_like.hostos.healthcheck_ping import call_signal, write_signal
+from tests.umasks import has_mode
 
 
 class Switch(BaseHTTPRequestHandler):
@@ -92,7 +92,7 @@ def test_a_signal_file_can_be_read_by_a_monitor(tmp_path):
 
     assert write_signal(file, {"found": 3}) is None
     assert json.loads(file.read_text()) == {"found": 3}
-    assert stat.S_IMODE(file.stat().st_mode) == 0o644
+    assert has_mode(file, 0o644)
 
 
 def test_a_signal_file_that_cannot_be_written_is_reported(tmp_path):

@@ -18,7 +18,7 @@ from mydata_like.hostos.lock import EXPIRY, Lease, LockHolder, is_local, lock_da
 from tests.fakes.clock import FakeClock
 from tests.mounts import MOUNTS, needs_mounts
 from tests.site import Picture
-from tests.umasks import umask
+from tests.umasks import posix_modes, umask
 
 LOCK = ".mydata-like.lock"
 TWICE = """
@@ -95,6 +95,7 @@ def test_a_lease_is_valid_where_none_is_needed(data, tmp_path):
         pytest.fail("two runs at once")
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no /proc")
 def test_file_systems_of_this_computer_are_distinguished_from_those_of_others(tmp_path):
     assert is_local(os.fsencode(tmp_path))
     assert not is_local(b"/proc/self")
@@ -220,6 +221,7 @@ def test_after_a_long_sleep_a_takeover_by_another_process_is_noticed(data):
     assert (data / LOCK).exists()
 
 
+@posix_modes
 @pytest.mark.parametrize("mask", [0o000, 0o077])
 def test_other_accounts_read_it_and_cannot_write_it(data, mask):
     lease = Lease(os.fsencode(data), WHOLE, LockHolder.here(FakeClock()))

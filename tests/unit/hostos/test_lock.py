@@ -14,6 +14,8 @@ from mydata_like.core.data_directory import WHOLE, Shard
 from mydata_like.core.errors import AlreadyRunningError, Cancelled, RunError
 from mydata_like.hostos.lock import find_shards, is_locked, lock_data_directory
 from tests.fakes.clock import FakeClock
+from tests.privileges import needs_links
+from tests.umasks import posix_modes
 
 HOLDER = """
 import sys
@@ -93,7 +95,7 @@ def test_a_second_run_names_the_first(state: Path, data: bytes) -> None:
     holder.wait()
     assert f"process {holder.pid} on " in caught.value.message
     assert "since 2026-01-05 09:00 UTC" in caught.value.message
-    assert "/data" in caught.value.message
+    assert f"{os.sep}data" in caught.value.message
 
 
 def test_two_runs_of_one_process_exclude_each_other_too(state: Path, data: bytes) -> None:
@@ -163,7 +165,7 @@ def test_runs_over_some_of_the_same_files_exclude_each_other(
 ) -> None:
     with (
         lock_data_directory(state, data, FakeClock(), first),
-        pytest.raises(AlreadyRunningError, match=f"{first}.*/data since"),
+        pytest.raises(AlreadyRunningError, match=rf"{first}.*[/\\]data since"),
         lock_data_directory(state, data, FakeClock(), second),
     ):
         pytest.fail("two runs over the same files")
@@ -184,6 +186,7 @@ def test_a_killed_run_is_in_the_way_of_no_shard(state: Path, data: bytes) -> Non
         assert not is_locked(state, data)
 
 
+@needs_links
 def test_a_link_leads_to_the_same_lock(state: Path, data: bytes, tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(os.fsdecode(data))
@@ -209,6 +212,7 @@ def test_a_note_that_makes_no_sense_is_left_unsaid(state: Path, data: bytes, not
             pytest.fail("two runs at once")
 
 
+@posix_modes
 def test_the_locks_files_are_their_owners(state: Path, data: bytes) -> None:
     with lock_data_directory(state, data, FakeClock()):
         modes = {stat.S_IMODE(file.stat().st_mode) for file in state.iterdir()}

@@ -6,7 +6,6 @@ import json
 import logging
 import os
 import re
-import stat
 import subprocess
 import sys
 import threading
@@ -17,7 +16,7 @@ import pytest
 
 from mydata_like.hostos import logs
 from mydata_like.hostos.logs import LogStyle, Redaction, logging_to
-from tests.umasks import modes_below, umask
+from tests.umasks import has_mode, modes_below, posix_modes, umask
 
 SECRET = "s3cr3t&key/with=signs"
 PEM = "-----BEGIN OPENSSH PRIVATE KEY-----\nc2VjcmV0\nbW9yZQ==\n-----END OPENSSH PRIVATE KEY-----"
@@ -178,16 +177,16 @@ def test_a_log_that_cannot_be_renamed_grows_and_loses_nothing(
     assert log_of(tmp_path).count("line ") == 100
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="only POSIX has modes")
+@posix_modes
 def test_the_log_is_its_owners_alone(tmp_path: Path, redact: Redaction) -> None:
     with logging_to(tmp_path / "new", redact, LogStyle(name="gui")):
         pass
 
-    assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o700
-    assert stat.S_IMODE((tmp_path / "new" / "gui.log").stat().st_mode) == 0o600
+    assert has_mode((tmp_path / "new"), 0o700)
+    assert has_mode((tmp_path / "new" / "gui.log"), 0o600)
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="only POSIX has modes")
+@posix_modes
 def test_a_log_that_follows_a_full_one_is_its_owners_alone(
     tmp_path: Path, redact: Redaction
 ) -> None:

@@ -9,7 +9,7 @@ from hashlib import md5
 import pytest
 
 from mydata_like.core.deletion import DeletedFile
-from mydata_like.core.errors import Cancelled, FileChangedError
+from mydata_like.core.errors import Cancelled, FileChangedError, RunError
 from mydata_like.core.model import DatafileId, DatasetId, Entry, EntryState
 from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.hostos.clock import SystemClock
@@ -35,6 +35,8 @@ def folder(tmp_path):
 
 @pytest.fixture
 def premises(folder):
+    if os.name == "nt":
+        pytest.skip("Windows has no safe way to delete files")
     with closing(SafeDirectory(os.fsencode(folder))) as opened:
         yield opened
 
@@ -234,3 +236,9 @@ def test_reading_ends_when_a_stop_is_requested(premises):
     cancel.set()
     with premises.hold(entry()) as held, pytest.raises(Cancelled):
         held.measure(cancel)
+
+
+@pytest.mark.skipif(os.name != "nt", reason="POSIX has a safe way")
+def test_where_there_is_no_safe_way_nothing_is_deleted(folder):
+    with pytest.raises(RunError, match="no safe way to delete"):
+        SafeDirectory(os.fsencode(folder))

@@ -19,6 +19,7 @@ from mydata_like.ledger import ledger_file
 from mydata_like.ledger.sql import PastRunRow
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from tests.fakes.clock import FakeClock
+from tests.umasks import has_mode
 
 DATA = b"/data"
 HERE = DatasetId(1)
@@ -56,7 +57,7 @@ def test_a_ledger_is_its_owners_alone(filled: Path) -> None:
 
     assert set(modes) >= {"ledger.db", "ledger.db-wal"}
     assert set(modes.values()) == {0o600}
-    assert stat.S_IMODE(filled.parent.stat().st_mode) == 0o700
+    assert has_mode(filled.parent, 0o700)
 
 
 def test_rows_outlive_the_process(filled: Path) -> None:
@@ -282,7 +283,7 @@ def test_migrations_keep_a_copy_of_what_was(filled: Path) -> None:
         assert connection.execute("SELECT count(note) FROM entries").fetchone() == (400,)
 
     copy = filled.with_name(f"ledger.before-v{len(later)}.db")
-    assert stat.S_IMODE(copy.stat().st_mode) == 0o600
+    assert has_mode(copy, 0o600)
     with open_ledger(copy) as ledger:
         assert len(list(ledger.iter_verified(HERE))) == 400
 

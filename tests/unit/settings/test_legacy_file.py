@@ -1,6 +1,5 @@
 """MyData.cfg in all the forms in which it is met."""
 
-import stat
 from contextlib import suppress
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from hypothesis import strategies as st
 from mydata_like.core.errors import SettingsError
 from mydata_like.settings.mydata_cfg import blank_key, key_places, read_legacy_file, usual_places
 from tests.legacy import WINDOWS_PAIRS, write_legacy
+from tests.umasks import has_mode
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252", "utf-16"])
@@ -91,7 +91,7 @@ def test_a_blanked_key_is_all_that_is_missing_afterwards(tmp_path, encoding):
     key = WINDOWS_PAIRS["api_key"]
     assert path.read_bytes() == before.replace(f" = {key}", " =").encode(encoding)
     assert key not in path.read_bytes().decode(encoding)
-    assert stat.S_IMODE(path.stat().st_mode) == 0o664
+    assert has_mode(path, 0o664)
     assert list(tmp_path.iterdir()) == [path]
 
 

@@ -1,5 +1,4 @@
 import os
-import stat
 from pathlib import Path
 
 import pytest
@@ -7,6 +6,8 @@ import pytest
 from mydata_like.core.errors import SettingsError
 from mydata_like.settings.fields import InvalidSettingsError
 from mydata_like.settings.settings_file import edit_settings_file, edit_text, read_settings_file
+from tests.privileges import needs_links
+from tests.umasks import has_mode
 
 
 @pytest.fixture
@@ -189,11 +190,12 @@ def test_a_new_file_and_its_folder_are_for_the_owner_only(tmp_path):
     finally:
         os.umask(umask)
 
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    assert has_mode(path, 0o600)
+    assert has_mode(path.parent, 0o700)
     assert [entry.name for entry in path.parent.iterdir()] == ["settings.toml"]
 
 
+@needs_links
 def test_a_link_to_the_file_stays_a_link(path, tmp_path):
     target = tmp_path / "real.toml"
     target.write_text("")

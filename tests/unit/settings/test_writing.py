@@ -12,7 +12,7 @@ from mydata_like.settings.atomic_write import (
     read_plain,
     write_private,
 )
-from tests.umasks import modes_below, umask
+from tests.umasks import has_mode, modes_below, umask
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="only POSIX has modes")
 
@@ -34,7 +34,7 @@ def test_the_mode_of_a_file_that_is_there_is_corrected(tmp_path):
 
     make_private_file(file)
 
-    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert has_mode(file, 0o600)
     assert file.read_bytes() == b"text"
 
 

@@ -3,7 +3,6 @@
 import base64
 import re
 import shutil
-import stat
 import struct
 import subprocess
 import sys
@@ -14,6 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import dsa, ec, rsa
 
 from mydata_like.core.errors import SettingsError
 from mydata_like.ssh.keys import PublicKey, create_key, ensure_key, load_key
+from tests.umasks import has_mode
 
 
 def write_private(path, key, encoding=form.PrivateFormat.TraditionalOpenSSL, secret=None):
@@ -26,8 +26,8 @@ def write_private(path, key, encoding=form.PrivateFormat.TraditionalOpenSSL, sec
 def test_a_new_key_is_ed25519_and_its_owners_alone(tmp_path):
     key = create_key(tmp_path / "ssh" / "id")
     assert key.public.type == "ssh-ed25519"
-    assert stat.S_IMODE(key.path.stat().st_mode) == 0o600
-    assert stat.S_IMODE(key.path.parent.stat().st_mode) == 0o700
+    assert has_mode(key.path, 0o600)
+    assert has_mode(key.path.parent, 0o700)
 
 
 def test_a_key_is_loaded_as_it_was_made(tmp_path):

@@ -8,6 +8,7 @@ from platformdirs.unix import Unix
 from mydata_like.core.errors import SettingsError
 from mydata_like.settings.atomic_write import make_private_folder
 from mydata_like.state.paths import StatePaths, is_protected
+from tests.umasks import posix_modes
 
 
 @pytest.mark.parametrize(
@@ -49,6 +50,7 @@ def test_all_files_but_the_managed_one_go_below_a_folder(tmp_path):
     assert places.managed_file == StatePaths.standard().managed_file
 
 
+@posix_modes
 def test_folders_are_made_for_the_owner_only(tmp_path):
     places = StatePaths.below(tmp_path / "a" / "b")
 
@@ -69,6 +71,7 @@ def test_a_folder_that_cannot_be_made_is_reported(tmp_path):
         make_private_folder(tmp_path / "file")
 
 
+@posix_modes
 def test_a_file_that_others_can_change_is_not_protected(tmp_path):
     managed = tmp_path / "managed.toml"
     managed.touch(mode=0o666)

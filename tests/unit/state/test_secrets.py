@@ -1,13 +1,13 @@
 import logging
 import os
 import pickle
-import stat
 
 import pytest
 
 from mydata_like.core.errors import SettingsError
 from mydata_like.state.secrets import FileSecrets, Owner, Secret, SecretSources, load_api_key
-from tests.privileges import IS_ROOT
+from tests.privileges import IS_ROOT, needs_links
+from tests.umasks import has_mode, posix_modes
 
 KEY = "0123456789abcdef-canary"
 OWNER = Owner("https://data.example.org", "facility")
@@ -76,7 +76,7 @@ def test_a_key_kept_in_a_file_is_found_again_by_its_owner_only(path):
 
     assert FileSecrets(path).find(OWNER) == Secret(KEY)
     assert FileSecrets(path).find(OWNER._replace(origin="https://evil.example.org")) is None
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert has_mode(path, 0o600)
 
 
 def test_a_forgotten_key_is_gone_from_the_file(path):
@@ -90,6 +90,7 @@ def test_a_forgotten_key_is_gone_from_the_file(path):
     assert KEY not in path.read_text()
 
 
+@posix_modes
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o660])
 def test_a_secrets_file_that_others_can_read_is_refused(path, mode):
     FileSecrets(path).save(OWNER, Secret(KEY))
@@ -108,6 +109,7 @@ def test_a_secrets_file_of_another_owner_is_refused(path):
         FileSecrets(path).find(OWNER)
 
 
+@needs_links
 def test_a_link_to_a_secrets_file_is_refused(path, tmp_path):
     FileSecrets(tmp_path / "real").save(OWNER, Secret(KEY))
     path.symlink_to(tmp_path / "real")

@@ -27,6 +27,7 @@ from mydata_like.state.state_files import (
     save_record,
 )
 from tests.fakes.clock import FakeClock
+from tests.umasks import has_mode
 
 NOON = datetime(2026, 6, 3, 12, 0, tzinfo=UTC)
 WEEK = timedelta(days=7)
@@ -67,7 +68,7 @@ def test_a_record_is_read_as_it_was_written(file, record):
 
     assert load_record(file, type(record)) == record
     assert [path.name for path in file.parent.iterdir()] == [file.name]
-    assert file.stat().st_mode & 0o777 == 0o600
+    assert has_mode(file, 0o600)
 
 
 @pytest.mark.parametrize("kind", [ApprovalState, Heartbeat, ServerSettings])
@@ -307,7 +308,7 @@ def test_deletions_are_found_again_and_those_taken_back_are_not(file, clock):
         log.take_back(freed(b"a"), REFUSED)
 
     assert load_deletions(file) == {("b", "0" * 32)}
-    assert file.stat().st_mode & 0o777 == 0o600
+    assert has_mode(file, 0o600)
 
 
 def test_a_line_that_was_cut_off_does_not_spoil_the_next_deletion(file, clock):

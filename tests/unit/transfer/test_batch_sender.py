@@ -15,6 +15,7 @@ from mydata_like.transfer.batch_sender import BatchSender
 from mydata_like.transfer.remote_shell import Shells
 from tests.fakes.place import MODIFIED, checksum
 from tests.fakes.session import LocalSession
+from tests.umasks import has_mode
 
 pytestmark = pytest.mark.process
 
@@ -48,8 +49,8 @@ def test_all_members_arrive_with_time_mode_and_checksum(place):
         status = place.there(member).stat()
         assert stat.S_IMODE(status.st_mode) == 0o660
         assert status.st_mtime == MODIFIED
-        assert stat.S_IMODE(place.there(member).parent.stat().st_mode) == 0o2770
-        assert stat.S_IMODE(place.there(member).parent.parent.stat().st_mode) == 0o2770
+        assert has_mode(place.there(member).parent, 0o2770)
+        assert has_mode(place.there(member).parent.parent, 0o2770)
 
 
 @pytest.mark.parametrize("size", [0, 1, 511, 512, 513, 65535, 65536, 65537, 262143, 262144, 262145])
@@ -132,7 +133,7 @@ def test_other_tars_take_batches_too(place, other_tar, named):
     fates = send(place, place.settle(*members), session, rung, named=named)
     assert [fate.checksum for fate in fates.results] == [checksum(member) for member in members]
     assert all(map(place.arrived, members))
-    assert stat.S_IMODE(place.there(members[3]).stat().st_mode) == 0o660
+    assert has_mode(place.there(members[3]), 0o660)
     assert place.there(members[3]).stat().st_mtime == MODIFIED
     assert list_files(place) == {member.remote for member in members}
 

@@ -17,6 +17,7 @@ from mydata_like.transfer.single_file import SingleSender
 from mydata_like.transfer.worker_messages import SendTask
 from tests.fakes.place import MODIFIED, checksum
 from tests.fakes.session import LocalSession
+from tests.umasks import has_mode
 
 pytestmark = pytest.mark.process
 
@@ -54,7 +55,7 @@ def test_a_file_arrives_with_time_mode_and_checksum(place, size):
     status = place.there(member).stat()
     assert stat.S_IMODE(status.st_mode) == 0o660
     assert status.st_mtime == MODIFIED
-    assert stat.S_IMODE(place.there(member).parent.stat().st_mode) == 0o2770
+    assert has_mode(place.there(member).parent, 0o2770)
     assert len(list(place.there(member).parent.iterdir())) == 1
 
 
@@ -266,8 +267,8 @@ def test_scp_carries_a_whole_payload_in_one_command(place):
     assert [fate.checksum for fate in fates] == [checksum(member) for member in members]
     assert all(map(place.arrived, members))
     assert len(session.commands) == 1
-    assert stat.S_IMODE(place.there(members[0]).stat().st_mode) == 0o660
-    assert stat.S_IMODE(place.there(members[0]).parent.stat().st_mode) == 0o2770
+    assert has_mode(place.there(members[0]), 0o660)
+    assert has_mode(place.there(members[0]).parent, 0o2770)
     assert place.there(members[0]).stat().st_mtime == MODIFIED
 
 
