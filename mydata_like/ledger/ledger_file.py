@@ -327,14 +327,18 @@ def connect_to_read(file: Path) -> sqlite3.Connection:
 
 
 def put_aside(file: Path, now: datetime) -> Path:
-    """Rename a damaged file and the files that belong to it; keep only the newest few."""
+    """Rename a damaged file and the files that belong to it; keep only the newest few.
+
+    Raises OSError, as on Windows while another program has one of them open; the file itself is the
+    last, so that what belonged to it is never taken for a part of a new one.
+    """
     older = sorted(file.parent.glob(f"{file.stem}.corrupt-*{file.suffix}"))
     for path in older[: max(0, len(older) + 1 - KEPT)]:
         for part in _parts(path):
             part.unlink(missing_ok=True)
     stamp = now.strftime("%Y%m%dT%H%M%S.%f")
     aside = file.with_name(f"{file.stem}.corrupt-{stamp}{file.suffix}")
-    for part, target in zip(_parts(file), _parts(aside), strict=True):
+    for part, target in reversed(list(zip(_parts(file), _parts(aside), strict=True))):
         if part.exists():
             part.replace(target)
     return aside

@@ -41,6 +41,7 @@ DIFFERENT: Final = (
     "tests/unit/hostos/test_logs.py",
     "tests/unit/hostos/test_logreading.py",
     "tests/unit/cli/test_terminal.py",
+    "tests/unit/ledger/test_sqlite_ledger.py",
 )
 TEST_GROUP: Final = (
     "hypothesis",

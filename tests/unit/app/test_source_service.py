@@ -59,14 +59,14 @@ def test_a_dry_run_reports_what_a_run_would_do(settings, folder):
     assert (look.found, look.wanted, look.waiting, look.left, look.safe) == (6, 4, 1, 1, 0)
     assert (look.found_bytes, look.wanted_bytes) == (26, 20)
     assert {code: (it.number, it.example) for code, it in look.reasons.items()} == {
-        "waiting.settling": (1, os.fsencode(folder / "new.tif")),
-        "skipped.pattern": (1, os.fsencode(folder / "e.tmp")),
+        "waiting.settling": (1, os.fsencode((folder / "new.tif").as_posix())),
+        "skipped.pattern": (1, os.fsencode((folder / "e.tmp").as_posix())),
     }
     assert sorted(look.parts) == [(b"", 2, 10), (b"raw", 2, 10)]
 
 
 def test_what_the_server_has_verified_needs_nothing(settings, ledger, folder):
-    key = os.fsencode(folder)
+    key = os.fsencode(folder.as_posix())
     file = Entry(key + b"/a.tif", 5, OLD * 10**9, EntryState.VERIFIED, DatasetId(1))
     ledger.record([file, file._replace(key=key + b"/b.tif", size=4)])
     ledger.record_source(ExtraSource(key, Destination("ada", "Mice", "one")))

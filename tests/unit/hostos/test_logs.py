@@ -159,8 +159,8 @@ def test_processes_that_share_a_log_lose_no_line_when_it_is_full(tmp_path: Path)
     texts = [file.read_text() for file in tmp_path.glob("*.log*")]
     found = re.findall(r"x: ([ab] \d+)", "".join(texts))
     lost = {f"{name} {number}" for name in "ab" for number in range(400)} - set(found)
-    # Wine 8 looks up the end of a file and writes there in two steps.
-    assert len(lost) <= (3 if hasattr(ctypes, "WinDLL") and is_wine() else 0)
+    # Wine 8 looks up the end of a file and writes there in two steps, so lines overwrite others.
+    assert len(lost) <= (40 if hasattr(ctypes, "WinDLL") and is_wine() else 0)
     assert len(found) == len(set(found))
     assert len(texts) > 1
 
