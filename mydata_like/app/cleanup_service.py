@@ -19,9 +19,9 @@ from mydata_like.app.settings_service import (
     prepare_places,
 )
 from mydata_like.app.staging_service import open_approval_request
+from mydata_like.core.data_directory import spell_as_listed
 from mydata_like.core.deletion import CleanupCandidate, DeletedFile, KeptFile
 from mydata_like.core.errors import NotApprovedError, Problem, RunError, SettingsError
-from mydata_like.core.file_access import spell_as_listed
 from mydata_like.engine.local_cleanup import LocalCleanup, ServerCheck
 from mydata_like.engine.reverify import Reverification, Reverify
 from mydata_like.hostos.clock import SystemClock

@@ -10,8 +10,6 @@ import io
 import os
 import re
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, Final, TextIO, cast
 
 from mydata_like.core.formatting import format_lines
@@ -32,14 +30,20 @@ class GuardedStream:
 
     def write(self, text: str) -> int:
         """Write a text; returns its length, as streams do."""
-        with _closed_pipe_named():
+        try:
             self.stream.write(self._escape(text))
+        except OSError as error:
+            _raise_if_closed(error)
+            raise
         return len(text)
 
     def flush(self) -> None:
         """Write what is buffered."""
-        with _closed_pipe_named():
+        try:
             self.stream.flush()
+        except OSError as error:
+            _raise_if_closed(error)
+            raise
 
     def writelines(self, lines: list[str]) -> None:
         """Write texts."""
@@ -56,19 +60,14 @@ class GuardedStream:
         return getattr(self.stream, name)
 
 
-@contextmanager
-def _closed_pipe_named() -> Iterator[None]:
-    """Raise `BrokenPipeError` if the reader of a pipe has gone, on every system.
+def _raise_if_closed(error: OSError) -> None:
+    """Raise `BrokenPipeError` if the error means that the reader of a pipe has gone.
 
     Work-around: Python 3.11 raises OSError with EINVAL on Windows.
     https://github.com/python/cpython/issues/79935. Remove when that is fixed.
     """
-    try:
-        yield
-    except OSError as error:
-        if os.name == "nt" and error.errno == errno.EINVAL:
-            raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE)) from error
-        raise
+    if os.name == "nt" and error.errno == errno.EINVAL:
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE)) from error
 
 
 def guard_streams() -> None:

@@ -1,7 +1,11 @@
-"""Shards of a data directory, and the names of the lock files that runs create in it."""
+"""Shards of a data directory, the spelling of paths in it, and the lock files of runs."""
 
 import hashlib
+import os
 import re
+import sys
+import unicodedata
+from pathlib import Path
 from typing import Final, NamedTuple, Self
 
 from mydata_like.core.model import DatasetFolder
@@ -69,3 +73,32 @@ def read_lock_name(name: str) -> Shard | None:
 def is_lock_name(name: bytes) -> bool:
     """Return whether a name is that of a lock file, which is not data."""
     return _NAME.fullmatch(name) is not None
+
+
+def spell_as_listed(root: Path, below: Path) -> Path:
+    """Return a path below a folder as its folders list it, since scans report these names.
+
+    Windows and macOS usually ignore the case of letters, and macOS the form of composed ones. Names
+    that are not there stay as they are.
+    """
+    if sys.platform not in ("win32", "darwin"):
+        return below
+    spelled = Path()
+    for name in below.parts:
+        spelled /= _find_listed(root / spelled, name)
+    return spelled
+
+
+def _find_listed(folder: Path, name: str) -> str:
+    if not os.path.lexists(folder / name):
+        return name
+    folded = _fold(name)
+    try:
+        alike = [listed.name for listed in folder.iterdir() if _fold(listed.name) == folded]
+    except OSError:
+        return name
+    return name if name in alike or not alike else alike[0]
+
+
+def _fold(name: str) -> str:
+    return unicodedata.normalize("NFC", name).casefold()

@@ -8,8 +8,6 @@ The interface and its constants are those of the Windows API: `CreateFileW`
 import os
 import re
 import sys
-import unicodedata
-from pathlib import Path
 from typing import Final
 
 if sys.platform == "win32":
@@ -20,6 +18,7 @@ if sys.platform == "win32":
 _VERBATIM: Final = b"\\\\?\\"  # such a path is neither shortened nor interpreted
 _DEVICE: Final = b"\\\\.\\"
 _SEPARATORS: Final = re.compile(rb"[\\/]+")
+_NETWORK: Final = re.compile(rb"[\\/]{2}")
 _IN_USE: Final = (32, 33)  # ERROR_SHARING_VIOLATION, ERROR_LOCK_VIOLATION
 
 
@@ -38,38 +37,9 @@ def verbatim(path: bytes) -> bytes:
     if path.startswith((_VERBATIM, _DEVICE)):
         return path
     plain = _SEPARATORS.sub(rb"\\", path)
-    if _SEPARATORS.match(path) and len(path) > 1 and path[1:2] in b"\\/":
+    if _NETWORK.match(path):
         return _VERBATIM + b"UNC" + plain
     return _VERBATIM + plain if plain[1:3] == b":\\" else path
-
-
-def spell_as_listed(root: Path, below: Path) -> Path:
-    """Return a path below a folder as its folders list it, since scans report these names.
-
-    Windows and macOS usually ignore the case of letters, and macOS the form of composed ones. Names
-    that are not there stay as they are.
-    """
-    if sys.platform not in ("win32", "darwin"):
-        return below
-    spelled = Path()
-    for name in below.parts:
-        spelled /= _find_listed(root / spelled, name)
-    return spelled
-
-
-def _find_listed(folder: Path, name: str) -> str:
-    if not os.path.lexists(folder / name):
-        return name
-    folded = _fold(name)
-    try:
-        alike = [listed.name for listed in folder.iterdir() if _fold(listed.name) == folded]
-    except OSError:
-        return name
-    return name if name in alike or not alike else alike[0]
-
-
-def _fold(name: str) -> str:
-    return unicodedata.normalize("NFC", name).casefold()
 
 
 def is_in_use(error: OSError) -> bool:

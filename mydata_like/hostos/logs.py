@@ -18,8 +18,6 @@ from time import monotonic
 from typing import BinaryIO, Final, NamedTuple
 from urllib.parse import quote
 
-from filelock import FileLock, Timeout
-
 from mydata_like.core.errors import SettingsError
 from mydata_like.core.file_access import open_shared_text
 from mydata_like.core.formatting import format_json, format_lines, format_text
@@ -134,6 +132,8 @@ class _SharedHandler(RotatingFileHandler):
         return monotonic() >= self._rests_until and bool(super().shouldRollover(record))
 
     def doRollover(self) -> None:  # noqa: N802 - logging's name
+        from filelock import FileLock, Timeout  # here, since a log is seldom full
+
         lock = Path(self.baseFilename).with_suffix(".lock")
         try:
             with FileLock(lock, timeout=0, mode=PRIVATE_FILE):

@@ -38,6 +38,7 @@ TIMEOUT: Final = 1800.0  # seconds for one command
 ICU: Final = re.compile(r"\b(ucnv_\w+|UCNV_\w+)\b")
 DIFFERENT: Final = (
     "tests/unit/core/test_file_access.py",
+    "tests/unit/core/test_spelling.py",
     "tests/unit/hostos/test_logs.py",
     "tests/unit/hostos/test_logreading.py",
     "tests/unit/cli/test_terminal.py",

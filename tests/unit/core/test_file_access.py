@@ -12,7 +12,6 @@ from mydata_like.core.file_access import (
     is_in_use,
     open_shared,
     open_shared_text,
-    spell_as_listed,
     system_path,
     verbatim,
 )
@@ -115,17 +114,6 @@ def test_a_file_that_a_program_lets_no_other_read_is_in_use(tmp_path: Path) -> N
         kernel.CloseHandle(ctypes.c_void_p(handle))
 
     assert refusal.value.problem_code == "file.in-use"
-
-
-@pytest.mark.parametrize("typed", ["Alice/Scan 1", "alice/scan 1", "ALICE/SCAN 1/more"])
-def test_a_path_is_spelled_as_its_folders_list_it(tmp_path: Path, typed: str) -> None:
-    (tmp_path / "Alice" / "Scan 1").mkdir(parents=True)
-    ignores_case = (tmp_path / "alice").exists()
-
-    spelled = spell_as_listed(tmp_path, Path(typed))
-
-    listed = typed.replace("ALICE/SCAN", "Alice/Scan").replace("alice/scan", "Alice/Scan")
-    assert spelled.as_posix() == (listed if ignores_case else typed)
 
 
 def make(path: bytes, content: bytes) -> None:
