@@ -6,13 +6,15 @@ from pathlib import Path
 
 LAG_NS = 30_000_000  # a little more than the age from which `transfer.file_source` trusts a file
 
+FOLLOW = os.utime not in os.supports_follow_symlinks  # as on Windows
+
 
 def settle(*paths: Path) -> None:
     """Wait until the files' time stamps are old enough for the file not to count as changing."""
     for path in paths:
         status = path.lstat()
         if time.time_ns() - status.st_mtime_ns < 10**10:
-            os.utime(path, ns=(0, status.st_mtime_ns - 10**10), follow_symlinks=False)
+            os.utime(path, ns=(0, status.st_mtime_ns - 10**10), follow_symlinks=FOLLOW)
     settle_keeping_times(*paths)
 
 

@@ -1,7 +1,6 @@
 """A web server on a real socket with scripted answers."""
 
 import json
-import os
 import socket
 import ssl
 import threading
@@ -55,7 +54,7 @@ def raw(content: bytes, *, close: bool = True) -> Answer:
 def reset(sock: socket.socket) -> None:
     """Reset the connection, as a crashed proxy does."""
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
-    os.close(sock.detach())
+    socket.close(sock.detach())
 
 
 def page(*rows: Any, total: int | None = None) -> Answer:
