@@ -145,6 +145,7 @@ def test_a_channel_worker_starts_without_what_takes_long_to_import(tmp_path):
     assert subprocess.run(asked, capture_output=True, text=True).stderr.strip() == "set()"
 
 
+@pytest.mark.slow
 def test_a_dsa_key_is_refused(tmp_path):
     path = write_private(tmp_path / "id", dsa.generate_private_key(2048))
     with pytest.raises(SettingsError, match="usable private key"):
