@@ -17,7 +17,7 @@ MOST_VALUES: Final = 2_000_000
 LONGEST_FILE: Final = 1024 * 1024  # bytes of a small state file; most have 1 kB
 
 # Margins on both sides, so that an hour or a month can be added to any time.
-_EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _LATEST: Final = datetime(9000, 1, 1, tzinfo=UTC)
 _FIRST_SECOND: Final = -62_135_596_800  # of the year 1
 _LAST_SECOND: Final = 253_402_300_799  # of the year 9999
@@ -58,7 +58,7 @@ def parse_moment(text: object) -> datetime:
         moment = datetime.fromisoformat(text).astimezone(UTC)
     except (OverflowError, OSError):  # outside the supported years once its zone is applied
         raise ValueError("a time outside the supported years") from None
-    if not _EARLIEST <= moment < _LATEST:
+    if not _EPOCH <= moment < _LATEST:
         raise ValueError("a time before 1970 or after 8999")
     return moment
 
@@ -75,12 +75,12 @@ def moment_of(seconds: float) -> datetime:
     """
     if math.isnan(seconds):
         seconds = 0
-    return _EARLIEST + timedelta(seconds=min(max(seconds, _FIRST_SECOND), _LAST_SECOND))
+    return _EPOCH + timedelta(seconds=min(max(seconds, _FIRST_SECOND), _LAST_SECOND))
 
 
 def moment_of_ns(nanoseconds: int) -> datetime:
     """Return a file's time, in nanoseconds since the start of 1970 (UTC), to the microsecond."""
-    return _EARLIEST + timedelta(microseconds=nanoseconds // 1000)
+    return _EPOCH + timedelta(microseconds=nanoseconds // 1000)
 
 
 def _finite(text: str) -> float:
