@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 
 import psutil
 import pytest
@@ -65,9 +66,11 @@ def kill_all(process):
     family = [psutil.Process(process.pid)]
     family += family[0].children(recursive=True)
     for one in family:
-        one.send_signal(signal.SIGSTOP)  # else one may react to the end of another
+        with suppress(psutil.NoSuchProcess):  # it ended by itself
+            one.send_signal(signal.SIGSTOP)  # else one may react to the end of another
     for one in family:
-        one.kill()
+        with suppress(psutil.NoSuchProcess):
+            one.kill()
     process.wait()
     psutil.wait_procs(family[1:])
 
