@@ -20,7 +20,7 @@ BIN := .venv/bin
 
 setup: .venv/ready
 
-.venv/ready: pyproject.toml packaging/setup.sh
+.venv/ready: pyproject.toml packaging/setup.sh packaging/compile_md5.py mydata_like/core/md5.c
 	PYTHON="$(PYTHON)" sh packaging/setup.sh
 	touch $@
 

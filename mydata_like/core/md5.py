@@ -1,0 +1,104 @@
+"""MD5 checksums, of several inputs at once where the library `md5.c` is there.
+
+Hashing eight files together takes less than a quarter of the time of hashing them one after the
+other. Without the library, each is hashed by `hashlib`.
+"""
+
+import ctypes
+import hashlib
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+LANES: Final = 8  # inputs that are hashed at once
+
+LIBRARY: Final = Path(__file__).with_name(
+    {"win32": "_md5.dll", "darwin": "_md5.dylib"}.get(sys.platform, "_md5.so")
+)
+_CHECKSUM: Final = ctypes.c_char * 16
+
+
+def load(path: Path) -> ctypes.CDLL | None:
+    """Return the library, or None if it is missing or computes something else than `hashlib`."""
+    try:
+        library = ctypes.CDLL(str(path))
+    except OSError:
+        return None
+    library.md5_context_size.restype = ctypes.c_size_t
+    # Of different sizes, so that all numbers of lanes are tried.
+    data = bytes(range(251)) * 6
+    pieces = [data[lane:][: 128 * (lane + 1)] for lane in range(LANES + 1)]
+    checksums = [Md5(library) for _ in pieces]
+    update_all(list(zip(checksums, pieces, strict=True)))
+    right = all(
+        checksum.hexdigest() == hashlib.md5(piece, usedforsecurity=False).hexdigest()
+        for checksum, piece in zip(checksums, pieces, strict=True)
+    )
+    return library if right else None
+
+
+def new() -> "Md5":
+    """Return the checksum of no bytes yet."""
+    return Md5(_LIBRARY)
+
+
+class Md5:
+    """The MD5 checksum of bytes that are passed piece by piece."""
+
+    __slots__ = ("_address", "_context", "_library", "_plain")
+
+    def __init__(self, library: ctypes.CDLL | None) -> None:
+        self._library = library
+        if library is None:
+            self._plain = hashlib.md5(usedforsecurity=False)
+            return
+        self._context = ctypes.create_string_buffer(library.md5_context_size())
+        self._address = ctypes.addressof(self._context)
+        library.md5_begin(self._context)
+
+    def update(self, data: bytes | memoryview) -> None:
+        """Append bytes."""
+        update_all([(self, data)])
+
+    def hexdigest(self) -> str:
+        """Return the checksum of all bytes so far, in hexadecimal digits."""
+        if self._library is None:
+            return self._plain.hexdigest()
+        checksum = _CHECKSUM()
+        self._library.md5_read(self._context, checksum)
+        return checksum.raw.hex()
+
+
+def update_all(pieces: Sequence[tuple[Md5, bytes | memoryview]]) -> None:
+    """Append a piece to each of several different checksums, which use the same library."""
+    wanted = [(checksum, data) for checksum, data in pieces if len(data)]
+    if not wanted:
+        return
+    library = wanted[0][0]._library
+    if library is None:
+        for checksum, data in wanted:
+            checksum._plain.update(data)
+        return
+    exposed = [_expose(data) for _, data in wanted]
+    count = len(wanted)
+    library.md5_update(
+        (ctypes.c_void_p * count)(*[checksum._address for checksum, _ in wanted]),
+        (ctypes.c_void_p * count)(*[address for address, _ in exposed]),
+        (ctypes.c_size_t * count)(*[len(data) for _, data in wanted]),
+        ctypes.c_size_t(count),
+    )
+
+
+def _expose(data: bytes | memoryview) -> tuple[int | None, object]:
+    """Return the address of data, and an object that keeps the data there."""
+    if isinstance(data, memoryview):
+        if not data.readonly:
+            first = ctypes.c_char.from_buffer(data)
+            return ctypes.addressof(first), first
+        data = bytes(data)
+    text = ctypes.c_char_p(data)
+    return ctypes.cast(text, ctypes.c_void_p).value, text
+
+
+_LIBRARY: Final = load(LIBRARY)
