@@ -4,17 +4,22 @@ import hashlib
 import os
 import stat
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack, suppress
+from io import FileIO
 from math import inf
 from pathlib import Path
 from threading import Condition, Thread
 from time import monotonic
 
+from mydata_like.core import md5
 from mydata_like.demo.database import Database, Row
 from mydata_like.demo.server_clock import ServerClock
 
 _BATCH = 500
 _PIECE = 1 << 20
+_TOGETHER = 1 << 18  # bytes that are read at once of each of several files
+_LARGE = 1 << 20  # bytes; smaller files are hashed one by one
 
 _WANTED = """
     SELECT replica.id, uri, location, size, md5sum, datafile FROM replica
@@ -112,37 +117,81 @@ class Verifier:
 
     def _verify(self, replicas: list[int]) -> None:
         found = self._store.rows(_WANTED % ",".join("?" * len(replicas)), *replicas)
-        judged = [(row, find_checksum(row)) for row in found]
+        judged = list(zip(found, find_checksums(found), strict=True))
         now = self._times.now()
         with self._store.transaction():
-            self._store.change_many(_RESULT, [_judge(row, md5, now) for row, md5 in judged])
-            for row, md5 in judged:
-                if md5 and not row["md5sum"]:
+            self._store.change_many(
+                _RESULT, [_judge(row, checksum, now) for row, checksum in judged]
+            )
+            for row, checksum in judged:
+                if checksum and not row["md5sum"]:
                     self._store.change(
-                        "UPDATE datafile SET md5sum = ? WHERE id = ?", md5, row["datafile"]
+                        "UPDATE datafile SET md5sum = ? WHERE id = ?", checksum, row["datafile"]
                     )
 
 
-def _judge(row: Row, md5: str | None, now: str) -> tuple[int, str, int, int, str]:
+def _judge(row: Row, found: str | None, now: str) -> tuple[int, str, int, int, str]:
     """Return the values of `_RESULT`; a record without a checksum is verified by its size."""
-    good = md5 is not None and md5 == (row["md5sum"] or md5)
+    good = found is not None and found == (row["md5sum"] or found)
     return int(good), now, row["id"], row["size"], row["md5sum"]
+
+
+def find_checksums(rows: Sequence[Row]) -> list[str | None]:
+    """Return the MD5 of replicas' bytes, or None if they are missing or of another size.
+
+    Large files are hashed together, which takes a fraction of the time.
+    """
+    found = {row["id"]: find_checksum(row) for row in rows if row["size"] <= _LARGE}
+    large = [row for row in rows if row["size"] > _LARGE]
+    for start in range(0, len(large), md5.LANES):
+        found |= _hash_together(large[start : start + md5.LANES])
+    return [found[row["id"]] for row in rows]
 
 
 def find_checksum(row: Row) -> str | None:
     """Return the MD5 of a replica's bytes, or None if they are missing or of another size."""
     try:
-        path = join_inside(row["location"], row["uri"])
-        with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - thousands a second
-            status = os.fstat(file.fileno())
-            if not stat.S_ISREG(status.st_mode) or status.st_size != row["size"]:
-                return None
+        with _open(row) as file:
             checksum = hashlib.md5(usedforsecurity=False)
-            while piece := file.read(min(_PIECE, status.st_size + 1)):
+            while piece := file.read(min(_PIECE, row["size"] + 1)):
                 checksum.update(piece)
     except (OSError, ValueError):
         return None
     return checksum.hexdigest()
+
+
+def _hash_together(rows: Sequence[Row]) -> dict[int, str | None]:
+    """Return the checksums by replica; a piece of each file is read in turn."""
+    found: dict[int, str | None] = dict.fromkeys(row["id"] for row in rows)
+    with ExitStack() as opened:
+        reading: dict[int, tuple[FileIO, md5.Md5]] = {}
+        for row in rows:
+            with suppress(OSError, ValueError):
+                reading[row["id"]] = opened.enter_context(_open(row)), md5.new()
+        while reading:
+            pieces = []
+            for replica, (file, checksum) in list(reading.items()):
+                try:
+                    piece = file.read(_TOGETHER)
+                except OSError:
+                    del reading[replica]
+                    continue
+                if not piece:
+                    found[replica] = checksum.hexdigest()
+                    del reading[replica]
+                pieces.append((checksum, piece))
+            md5.update_all(pieces)
+    return found
+
+
+def _open(row: Row) -> FileIO:
+    """Open a replica's bytes; raises `ValueError` if they are no file of the right size."""
+    file = FileIO(join_inside(row["location"], row["uri"]))
+    status = os.fstat(file.fileno())
+    if not stat.S_ISREG(status.st_mode) or status.st_size != row["size"]:
+        file.close()
+        raise ValueError(f"{row['uri']} has another size")
+    return file
 
 
 def replica_path(location: str, uri: str) -> Path:
