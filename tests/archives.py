@@ -9,7 +9,7 @@ from mydata_like.transfer.archive_writer import ArchiveSource
 from tests.settled import settle
 
 NAME = b"Set 1-0123abcd-0001.tar"
-MODIFIED_NS = 1_600_000_000_123_456_789
+MODIFIED_NS = 1_600_000_000_123_456_700  # in units of 100 ns, as NTFS stores it
 
 
 def a_member(folder: Path, name: bytes, content: bytes) -> ArchiveMember:

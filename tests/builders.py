@@ -4,13 +4,16 @@ import os
 from pathlib import Path
 from textwrap import dedent
 
+from mydata_like.core.file_access import system_path
+
 
 def a_file(path: Path, size: int = 3, modified: float | None = None) -> Path:
     """Write a file of `size` bytes, and create the folders above it; `modified` is its mtime."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes((b"abcdefgh" * (size // 8 + 1))[:size])
+    place = Path(os.fsdecode(system_path(os.fsencode(path))))
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_bytes((b"abcdefgh" * (size // 8 + 1))[:size])
     if modified is not None:
-        os.utime(path, (modified, modified))
+        os.utime(place, (modified, modified))
     return path
 
 

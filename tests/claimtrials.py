@@ -162,7 +162,9 @@ class Trial:
         self.wait(process, lambda: self._count_large() >= enough)
 
     def _count_large(self) -> int:
-        sizes = (_size_of(path) for path in self.site.server.directory.rglob("*"))
+        # Unlike `rglob`, this passes over folders that vanish meanwhile.
+        walked = os.walk(self.site.server.directory)
+        sizes = (_size_of(Path(at, name)) for at, _, names in walked for name in names)
         return sum(size is not None and LARGE <= size < LARGE + 100 for size in sizes)
 
     def wait(self, process: "Popen[str]", happened: Callable[[], bool]) -> None:

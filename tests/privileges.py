@@ -1,9 +1,10 @@
-"""What this account and this system may do."""
+"""What this account and this system may do, and what the system has."""
 
 import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import psutil
 import pytest
 
 IS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
@@ -19,6 +20,34 @@ def _links_lead_somewhere() -> bool:
         return link.exists()
 
 
+def _cases_differ() -> bool:
+    with TemporaryDirectory() as folder:
+        Path(folder, "a").touch()
+        return not Path(folder, "A").exists()
+
+
+def count_descriptors() -> int:
+    """Return how many files, pipes and sockets this process has open."""
+    process = psutil.Process()
+    return process.num_handles() if os.name == "nt" else process.num_fds()
+
+
+HAS_LINKS = _links_lead_somewhere()
 needs_links = pytest.mark.skipif(
-    not _links_lead_somewhere(), reason="links need a privilege on Windows, and Wine has none"
+    not HAS_LINKS, reason="links need a privilege on Windows, and Wine has none"
+)
+needs_fifos = pytest.mark.skipif(
+    not hasattr(os, "mkfifo"), reason="Windows has no pipes, sockets and devices in folders"
+)
+needs_holes = pytest.mark.skipif(
+    not hasattr(os, "SEEK_DATA"), reason="Python finds no holes of files on Windows"
+)
+needs_proc = pytest.mark.skipif(
+    not Path("/proc/self/status").exists() or os.name == "nt", reason="needs the files in /proc"
+)
+needs_shell = pytest.mark.skipif(
+    os.name == "nt", reason="the commands of a staging host need a POSIX shell"
+)
+needs_case = pytest.mark.skipif(
+    not _cases_differ(), reason="names that differ only in case are one on this file system"
 )

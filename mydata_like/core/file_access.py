@@ -1,8 +1,9 @@
 """Opening files so that, on Windows too, their paths have any form and others may rename them.
 
 The interface and its constants are those of the Windows API: `CreateFileW`
-(https://learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-createfilew) and its paths
-(https://learn.microsoft.com/windows/win32/fileio/naming-a-file).
+(https://learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-createfilew), its paths
+(https://learn.microsoft.com/windows/win32/fileio/naming-a-file) and `FILE_BASIC_INFO`
+(https://learn.microsoft.com/windows/win32/api/winbase/ns-winbase-file_basic_info).
 """
 
 import os
@@ -64,6 +65,17 @@ def open_shared_text(path: str, flags: int) -> int:
     return open_shared(os.fsencode(path), flags)
 
 
+def stat_open(descriptor: int) -> os.stat_result:
+    """Return the status of an open file; `st_ctime` is the time of its last change.
+
+    On Windows, `os.fstat` returns the time of creation there, which stays the same when a program
+    writes to the file and then sets the time of modification back. Raises OSError.
+    """
+    if sys.platform == "win32":
+        return _with_change_time(descriptor, os.fstat(descriptor))
+    return os.fstat(descriptor)
+
+
 if sys.platform == "win32":
     _GENERIC_READ: Final = 0x80000000
     _FILE_APPEND_DATA: Final = 0x4
@@ -94,3 +106,38 @@ if sys.platform == "win32":
             raise error
         append = flags & os.O_APPEND
         return msvcrt.open_osfhandle(handle, append | os.O_BINARY | os.O_NOINHERIT)
+
+    _BASIC_INFO: Final = 0  # FileBasicInfo
+    _FILETIME_EPOCH: Final = 116_444_736_000_000_000  # 1970 in units of 100 ns since 1601
+    _STATUS_FIELDS: Final = tuple(name for name in dir(os.stat_result) if name.startswith("st_"))
+
+    class _BasicInfo(ctypes.Structure):
+        _fields_ = (
+            ("creation", ctypes.c_int64),
+            ("access", ctypes.c_int64),
+            ("write", ctypes.c_int64),
+            ("change", ctypes.c_int64),
+            ("attributes", wintypes.DWORD),
+        )
+
+    _get_information = ctypes.WinDLL("kernel32", use_last_error=True).GetFileInformationByHandleEx
+    _get_information.restype = wintypes.BOOL
+    _get_information.argtypes = (
+        wintypes.HANDLE,
+        ctypes.c_int,
+        ctypes.POINTER(_BasicInfo),
+        wintypes.DWORD,
+    )
+
+    def _with_change_time(descriptor: int, status: os.stat_result) -> os.stat_result:
+        """Return a status with the time of change; FAT has none."""
+        info = _BasicInfo()
+        handle = msvcrt.get_osfhandle(descriptor)
+        if not _get_information(handle, _BASIC_INFO, ctypes.byref(info), ctypes.sizeof(info)):
+            raise ctypes.WinError(ctypes.get_last_error())
+        if not info.change:
+            return status
+        changed_ns = (info.change - _FILETIME_EPOCH) * 100
+        fields = {name: getattr(status, name) for name in _STATUS_FIELDS}
+        fields |= {"st_ctime": changed_ns / 10**9, "st_ctime_ns": changed_ns}
+        return os.stat_result((*status[:9], changed_ns // 10**9), fields)

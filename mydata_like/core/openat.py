@@ -196,7 +196,12 @@ def join(folder: bytes, name: bytes) -> bytes:
 
 def _open_by_path(path: bytes, top: int, flags: int) -> int:
     """Open a path, then check that it leads to the same file without a link."""
-    descriptor = open_shared(path, flags)
+    try:
+        descriptor = open_shared(path, flags)
+    except PermissionError as error:  # Windows opens no folders
+        if stat.S_ISDIR(check_path(path, top).st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR)) from error
+        raise
     try:
         there, opened = check_path(path, top), os.fstat(descriptor)
         if there.st_ino and opened.st_ino and not os.path.samestat(there, opened):

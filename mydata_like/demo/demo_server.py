@@ -5,12 +5,13 @@ a separate process.
 """
 
 import io
+import os
 import secrets
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from socket import SHUT_RDWR, socket
+from socket import SHUT_RDWR, close, socket
 from threading import Event, Lock, Thread
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, Self, cast
@@ -86,6 +87,8 @@ def _shut(connection: socket) -> None:
         connection.shutdown(SHUT_RDWR)
     except OSError:
         return  # the client has closed it
+    if os.name == "nt":  # a thread may go on waiting for data there, as it does in Wine
+        close(connection.detach())
 
 
 class _Handler(BaseHTTPRequestHandler):

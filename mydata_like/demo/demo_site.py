@@ -1,5 +1,6 @@
 """A complete demonstration in one folder: server, staging host, sample data and settings."""
 
+import os
 import shutil
 import tempfile
 import uuid
@@ -113,6 +114,8 @@ def start_site(
 
 
 def _find_openssh(folder: Path, options: Sequence[str]) -> PrivateSshd | None:
+    if os.name == "nt":  # OpenSSH of Windows needs an administrator
+        return None
     try:
         return PrivateSshd(folder, options=options)
     except SettingsError:

@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import re
 import socket
 import struct
@@ -298,7 +299,7 @@ def read_body(environ: "WSGIEnvironment") -> bytes:
 CONTROL = "/control/"
 _HTML = "text/html; charset=utf-8"
 _LOG_LIMIT = 200_000
-_RESET_ON_CLOSE = struct.pack("ii", 1, 0)
+_RESET_ON_CLOSE = struct.pack("hh" if os.name == "nt" else "ii", 1, 0)
 
 
 class LoggedRequest(NamedTuple):

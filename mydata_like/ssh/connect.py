@@ -11,7 +11,7 @@ from typing import Protocol
 from mydata_like.core.errors import HostKeyError, SettingsError, StagingError, TransientError
 from mydata_like.ssh import dialing
 from mydata_like.ssh.keys import KeyPair, PublicKey, check_host_key, load_key, preferred_types
-from mydata_like.ssh.session import HOST_KEYS, Endpoint, SshSession, prefer
+from mydata_like.ssh.session import HOST_KEYS, Endpoint, OpenSession, prefer
 
 _FAMILIES = (HOST_KEYS[:1], HOST_KEYS[1:4], HOST_KEYS[4:])  # Ed25519, ECDSA, RSA
 _Dial = Callable[[], socket]  # opens a connection to the host
@@ -24,12 +24,12 @@ class _Connection(Protocol):
 
     def authenticate(self, key: KeyPair) -> None: ...
 
-    def session(self) -> SshSession: ...
+    def session(self) -> OpenSession: ...
 
     def abort(self) -> None: ...
 
 
-def connect(endpoint: Endpoint) -> SshSession:
+def connect(endpoint: Endpoint) -> OpenSession:
     """Return an authenticated session; nothing is sent before the host's key was checked.
 
     Raises `HostKeyError`, `AccessDeniedError` if our key is refused, `SettingsError` if it is not

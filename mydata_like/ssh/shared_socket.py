@@ -78,7 +78,7 @@ class SharedSocket(ABC):
         self._retired: list[list[Any]] = []  # with objects that use the library when they are freed
         self._watcher: _Waiter | None = None
         self._watches_pending = False
-        self._moved = 0.0
+        self.moved = 0.0  # when data has last arrived or left while a thread waited
         self._wake_receiver, self._wake_sender = socket.socketpair()
         for end in (self._wake_receiver, self._wake_sender):
             end.settimeout(0)
@@ -153,7 +153,7 @@ class SharedSocket(ABC):
         began = time.monotonic()
         try:
             while not waiter.done:
-                since = began if in_all else max(began, self._moved)
+                since = began if in_all else max(began, self.moved)
                 if time.monotonic() - since >= timeout:
                     return False
                 self._wait_once(waiter, min(timeout, _POLL_INTERVAL), in_all=in_all)
@@ -182,7 +182,7 @@ class SharedSocket(ABC):
         finally:
             self._watcher = None
         if moved:
-            self._moved = time.monotonic()
+            self.moved = time.monotonic()
         with self.turn():
             self.pump()
 

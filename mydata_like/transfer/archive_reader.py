@@ -17,8 +17,10 @@ from typing import Any, BinaryIO, Final, NamedTuple, Protocol, Self
 
 from mydata_like.core.archives import Indexed
 from mydata_like.core.errors import ArchiveError
+from mydata_like.core.file_access import system_path
 from mydata_like.core.formatting import format_path
 from mydata_like.core.local_files import ArchiveMember
+from mydata_like.core.openat import is_link
 from mydata_like.core.parsing import parse_json
 from mydata_like.transfer.archive_writer import (
     INDEX_ENDING,
@@ -362,7 +364,7 @@ def extract_member(archive: ArchiveFile, member: Indexed, target: Path) -> None:
     place = _find_place(member.name, target)
     part = place.with_name(_PART + secrets.token_hex(8))  # the name may have all 255 bytes
     try:
-        _make_folders(place.parent, target)
+        _make_folders(place, member.name.count(b"/"))
         if os.path.lexists(place):
             raise FileExistsError(None, "it already exists")
         _write(archive, member, part, place)
@@ -385,23 +387,30 @@ def _check_known(member: Indexed) -> None:
 
 def _find_place(name: bytes, target: Path) -> Path:
     """Return the path to extract a member to; its name is relative, of plain components."""
+    try:
+        names = [os.fsdecode(part) for part in name.split(b"/")]
+    except UnicodeDecodeError as error:  # the names of Windows are text
+        raise _invalid(name) from error
     if os.sep != "/" and (b"\\" in name or b":" in name):
-        raise ArchiveError(
-            f"{format_path(name)} is not a valid file name on this system.",
-            hint="Extract the archive on another system.",
-            code="archive.unwritable",
-        )
-    return target.joinpath(*map(os.fsdecode, name.split(b"/")))
+        raise _invalid(name)
+    return Path(os.fsdecode(system_path(os.fsencode(target.absolute()))), *names)
 
 
-def _make_folders(folder: Path, target: Path) -> None:
-    """Create the folders below the target; raises OSError if a path is not a folder."""
-    target.mkdir(parents=True, exist_ok=True)
-    path = target
-    for name in folder.relative_to(target).parts:
-        path = path / name
+def _invalid(name: bytes) -> ArchiveError:
+    return ArchiveError(
+        f"{format_path(name)} is not a valid file name on this system.",
+        hint="Extract the archive on another system.",
+        code="archive.unwritable",
+    )
+
+
+def _make_folders(place: Path, count: int) -> None:
+    """Create the folders of a file; raises OSError if one of the last `count` is no folder."""
+    place.parents[count].mkdir(parents=True, exist_ok=True)
+    for path in reversed(place.parents[:count]):
         path.mkdir(exist_ok=True)
-        if not stat.S_ISDIR(path.lstat().st_mode):
+        status = path.lstat()
+        if is_link(status) or not stat.S_ISDIR(status.st_mode):
             raise NotADirectoryError(None, f"{path.name} is not a folder")
 
 

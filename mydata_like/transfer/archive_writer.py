@@ -16,7 +16,9 @@ from itertools import repeat
 from types import TracebackType
 from typing import Final, NamedTuple, Self
 
+from mydata_like.core import md5
 from mydata_like.core.errors import FileChangedError, Problem
+from mydata_like.core.file_access import stat_open
 from mydata_like.core.local_files import ArchiveMember, LocalFile, Reading
 from mydata_like.core.openat import FolderCache
 from mydata_like.transfer import file_source, tar
@@ -105,7 +107,7 @@ def read_tiny(
         content = read(descriptor, seen.size + 1)
         if len(content) < seen.size:
             content = _read_on(descriptor, seen.size, content, read)
-        after = os.fstat(descriptor)
+        after = stat_open(descriptor)
     except OSError as error:
         raise translated(seen.path, error) from error
     finally:
@@ -182,7 +184,9 @@ class ArchiveSource:
         self._layout = _Layout(name, members)
         self._members = members
         self._modified = _seconds(modified_ns)
-        self._checksum = hashlib.md5(usedforsecurity=False)
+        self.checksum = md5.new()
+        self._unread = self._pieces()
+        self._rest = memoryview(b"")
         self._readings: list[Reading] = []
         self._folders = FolderCache()
         self.size = self._layout.size
@@ -193,11 +197,18 @@ class ArchiveSource:
         return tuple(self._readings)
 
     def chunks(self, buffer: bytearray | memoryview) -> Iterator[memoryview]:
-        """Yield the bytes as views of `buffer`, each valid until the next. Call it once."""
-        for chunk in _gather(self._pieces(), memoryview(buffer)):
-            self._checksum.update(chunk)
-            self.remaining -= len(chunk)
-            yield chunk
+        """Yield the rest of the bytes as views of `buffer`, each valid until the next."""
+        view = memoryview(buffer)
+        while self.remaining:
+            count = self._fill(view[: self.remaining])
+            self.checksum.update(view[:count])
+            yield view[:count]
+
+    def read(self, size: int) -> bytes:
+        """Return the next bytes, at most `size`; the caller adds them to `checksum`."""
+        buffer = bytearray(min(size, self.remaining))
+        self._fill(memoryview(buffer))
+        return bytes(buffer)
 
     def finish(self) -> str:
         """Return the checksum; raises `FileChangedError` if no member could be read unchanged."""
@@ -206,7 +217,7 @@ class ArchiveSource:
         if problems and len(problems) == len(self._readings):
             code, message, hint = problems[0]
             raise FileChangedError(message, hint=hint, code=code)
-        return self._checksum.hexdigest()
+        return self.checksum.hexdigest()
 
     def close(self) -> None:
         self._folders.close()
@@ -221,6 +232,19 @@ class ArchiveSource:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+    def _fill(self, view: memoryview) -> int:
+        """Fill a view with the next bytes, of which there are enough; return its size."""
+        filled = 0
+        while filled < len(view):
+            if not self._rest:
+                self._rest = memoryview(next(self._unread))
+            taken = self._rest[: len(view) - filled]
+            view[filled : filled + len(taken)] = taken
+            filled += len(taken)
+            self._rest = self._rest[len(taken) :]
+        self.remaining -= filled
+        return filled
 
     def _pieces(self) -> Iterator[Piece]:
         for member in self._members:
@@ -312,20 +336,3 @@ def _seconds(modified_ns: int) -> int:
 def _filled(size: int) -> int:
     """Return the size of a body of `size` bytes with its padding."""
     return size + len(tar.padding(size))
-
-
-def _gather(pieces: Iterator[Piece], buffer: memoryview) -> Iterator[memoryview]:
-    """Yield pieces as full buffers; only the last buffer may be shorter."""
-    filled = 0
-    for piece in pieces:
-        rest = memoryview(piece)
-        while rest:
-            taken = rest[: len(buffer) - filled]
-            buffer[filled : filled + len(taken)] = taken
-            filled += len(taken)
-            rest = rest[len(taken) :]
-            if filled == len(buffer):
-                yield buffer
-                filled = 0
-    if filled:
-        yield buffer[:filled]

@@ -3,6 +3,7 @@
 import ctypes
 import os
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -12,12 +13,14 @@ from mydata_like.core.file_access import (
     is_in_use,
     open_shared,
     open_shared_text,
+    stat_open,
     system_path,
     verbatim,
 )
 from mydata_like.core.local_files import LocalFile
 from mydata_like.core.openat import FolderCache, OpenFolder
 from mydata_like.transfer.file_source import open_source
+from tests.settled import settle_keeping_times
 
 on_windows = pytest.mark.skipif(sys.platform != "win32", reason="the rules of Windows")
 ODD = [
@@ -72,6 +75,26 @@ def test_an_open_file_can_be_renamed_rewritten_and_deleted(tmp_path: Path) -> No
         with os.fdopen(open_shared(os.fsencode(path), os.O_RDONLY), "rb") as file:
             change(path)
             assert file.read() == (b"as it is" if change is rewrite else b"as it was")
+
+
+def test_a_change_shows_in_the_status_when_the_time_of_modification_is_put_back(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "scan.tif"
+    path.write_bytes(b"as it was")
+    os.utime(path, ns=(0, 10**18))
+    settle_keeping_times(path)
+    with path.open("rb") as file:
+        before = stat_open(file.fileno())
+        rewrite(path)
+        os.utime(path, ns=(0, 10**18))
+        after = stat_open(file.fileno())
+
+    assert before.st_mtime_ns == after.st_mtime_ns == 10**18
+    assert before.st_ctime_ns < after.st_ctime_ns
+    assert time.time_ns() - after.st_ctime_ns < 60 * 10**9
+    assert (after.st_ino, after.st_mode) == (before.st_ino, before.st_mode)
+    assert after.st_ctime == pytest.approx(after.st_ctime_ns / 10**9)
 
 
 def test_writers_of_one_file_add_to_its_end(tmp_path: Path) -> None:

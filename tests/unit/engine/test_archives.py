@@ -25,6 +25,7 @@ from mydata_like.core.ports import SentFile, UnsentFile
 from mydata_like.engine.dataset_index import ArchiveState, judge_archive
 from mydata_like.transfer import tar
 from mydata_like.transfer.archive_reader import TarArchives
+from tests.archives import MODIFIED_NS as ARCHIVED_NS
 from tests.archives import members_of, write
 from tests.unit.engine import test_check, test_register, test_send, test_verify
 from tests.unit.engine.files import (
@@ -217,7 +218,7 @@ def forgetful(content, *, verified=True, looked=True):
     return bench
 
 
-def local(name, modified_ns=1_600_000_000_123_456_789):
+def local(name, modified_ns=ARCHIVED_NS):
     return a_file(name)._replace(modified_ns=modified_ns)
 
 

@@ -259,6 +259,10 @@ def add(controller, path):
     controller.handle(json.dumps({"command": "add_source", "path": str(path)}).encode())
 
 
+def key_of(path):
+    return os.fsencode(path.as_posix())
+
+
 def test_a_source_is_taken_in_by_the_run_under_way(bench, tmp_path):
     with bench.controller.over(bench.context):
         add(bench.controller, tmp_path / "nowhere")
@@ -266,7 +270,7 @@ def test_a_source_is_taken_in_by_the_run_under_way(bench, tmp_path):
         taken = [source.path for source in bench.sources.take()]
         add(bench.controller, tmp_path)
 
-    assert taken == [os.fsencode(tmp_path)]
+    assert taken == [key_of(tmp_path)]
     assert [answer for _, answer in bench.answers] == ["source.gone", "done", "source.later"]
 
 
@@ -330,8 +334,8 @@ def test_a_source_is_remembered_as_soon_as_a_run_that_opens_can(bench, tmp_path)
         add(bench.controller, later)
         add(bench.controller, tmp_path / "nowhere")
 
-    assert before == [os.fsencode(sooner)]
-    assert list(roll.destinations) == [os.fsencode(sooner), os.fsencode(later)]
+    assert before == [key_of(sooner)]
+    assert list(roll.destinations) == [key_of(sooner), key_of(later)]
 
 
 def test_a_source_that_comes_while_a_run_is_stopped_is_remembered(bench, tmp_path):
@@ -342,4 +346,4 @@ def test_a_source_that_comes_while_a_run_is_stopped_is_remembered(bench, tmp_pat
         bench.ask('"stop_run"')
         add(bench.controller, tmp_path)
 
-    assert list(roll.destinations) == [os.fsencode(tmp_path)]
+    assert list(roll.destinations) == [key_of(tmp_path)]

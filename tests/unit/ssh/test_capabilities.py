@@ -8,6 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mydata_like.ssh.capabilities import build_scp, quote
+from tests.privileges import needs_shell
 
 SHELLS = [
     command for command in (["/bin/sh"], ["bash"], ["busybox", "sh"]) if shutil.which(command[0])
@@ -22,6 +23,7 @@ def echo(shell, words):
     return output.split(b"\0")[:-1]
 
 
+@needs_shell
 @pytest.mark.process
 @pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
 def test_any_bytes_arrive_as_one_word(shell):

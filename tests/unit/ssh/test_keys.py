@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import dsa, ec, rsa
 
 from mydata_like.core.errors import SettingsError
 from mydata_like.ssh.keys import PublicKey, create_key, ensure_key, load_key
-from tests.umasks import has_mode
+from tests.umasks import has_mode, posix_modes
 
 
 def write_private(path, key, encoding=form.PrivateFormat.TraditionalOpenSSL, secret=None):
@@ -91,6 +91,7 @@ def test_an_ecdsa_key_is_understood(tmp_path):
     assert load_key(path).public.type == "ecdsa-sha2-nistp256"
 
 
+@posix_modes
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o644])
 def test_a_key_that_others_can_read_is_refused_with_the_remedy(tmp_path, mode):
     path = create_key(tmp_path / "id").path
