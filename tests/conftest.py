@@ -40,7 +40,7 @@ STARTERS = {
     "PrivateSshd": "sshd",
     "sshd_with": "sshd",
 }
-SSHD = shutil.which("sshd") or Path("/usr/sbin/sshd").exists()
+SSHD = os.name == "posix" and (shutil.which("sshd") or Path("/usr/sbin/sshd").exists())
 CPU_SECONDS = 1.0  # of a pure test in `make quick`
 SLOW_COMPUTER = 4  # factor outside of `make quick`: the gate also runs on slow and busy computers
 WALL_SECONDS = 60  # after which a pure test counts as hanging, on a very busy computer
@@ -97,7 +97,7 @@ def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
         for kind in _find_kinds(item):
             item.add_marker(kind)
         if item.get_closest_marker("sshd") and not SSHD:
-            item.add_marker(pytest.mark.skip(reason="needs sshd"))
+            item.add_marker(pytest.mark.skip(reason="needs sshd on a POSIX system"))
         if not any(item.get_closest_marker(kind) for kind in KINDS):
             item.add_marker("pure")
             item.add_marker(pytest.mark.timeout(WALL_SECONDS))

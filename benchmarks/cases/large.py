@@ -16,7 +16,7 @@ def _many(_: Corpus) -> list[Contestant]:
         peers.scp(streams, mode) for mode in ("scp protocol", "sftp mode") for streams in (1, 2, 4)
     ]
     return [
-        *(Sending(channels) for channels in (1, 2, 4)),
+        *(Sending(channels) for channels in (1, 2, 4, 8, 16)),
         WholeRun(_END_TO_END),
         *scp,
         peers.scp(1, "sftp mode", cipher=None),

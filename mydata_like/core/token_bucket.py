@@ -46,7 +46,7 @@ class TokenBucket:
 
     def take(self, most: int) -> int:
         """Wait until bytes may be sent; return how many, at least one."""
-        while (rest := self._delay()) > 0:
+        while (rest := self.delay) > 0:
             self._sleep(min(rest, _GLANCE))
             self._alive()
         with self._counting:
@@ -56,8 +56,13 @@ class TokenBucket:
             self._due = max(self._due, self._monotonic() - _CREDIT) + count / self._rate
             return count
 
-    def _delay(self) -> float:
-        """Return how long to wait at the present rate; excess bytes are made up for."""
+    def take_ready(self, most: int) -> int:
+        """Return how many bytes may be sent now, without waiting; 0 if none."""
+        return 0 if self.delay > 0 else self.take(most)
+
+    @property
+    def delay(self) -> float:
+        """How long to wait at the present rate, in seconds; excess bytes are made up for."""
         with self._counting:
             if self._asked != self._rate:
                 now = self._monotonic()

@@ -90,6 +90,8 @@ class TransferProgress:
 START: Final = 2
 # (minimum round trip in seconds, initial number of channels)
 LONG_ROUND_TRIPS: Final = ((0.02, 8), (0.005, 4))
+LARGE: Final = 8 * 1024 * 1024  # bytes; several such files are hashed together, which takes less
+LARGE_START: Final = 8  # processor time, so a run that begins with one starts with more channels
 
 WARM_UP: Final = 1.0  # active seconds before measuring: TCP windows open, other connections adapt
 WINDOW: Final = 2.0  # seconds that are measured together
@@ -148,7 +150,7 @@ class ChannelTuner:
 
     def __init__(self, channels: int = 0) -> None:
         self.channels = channels or START
-        self._begun = bool(channels)
+        self._begun = self._started = bool(channels)
         self._window = _SpeedSample()
         self._seconds = WINDOW
         self._speeds: dict[int, ChannelSpeed] = {}  # by number of channels, as far as comparable
@@ -184,6 +186,16 @@ class ChannelTuner:
         self._move(wanted)
         self._origin = self._usual = wanted
         return f"a round trip takes {round_trip * 1e3:.0f} ms: starting with {wanted}"
+
+    def expect(self, payload: Payload, ceiling: int) -> str:
+        """Start with more channels if the first payload is a large file; return the reason."""
+        started, self._started = self._started, True
+        wanted = min(LARGE_START, ceiling)
+        if started or payload.batched or payload.size < LARGE or wanted <= self.channels:
+            return ""
+        self._move(wanted)
+        self._origin = self._usual = wanted
+        return f"large files: starting with {wanted}"
 
     def look(self, sample: ThroughputSample, ceiling: int, bandwidth: float = 0.0) -> str:
         """Process a sample; return why `channels` has changed, or an empty text.

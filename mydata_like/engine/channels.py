@@ -290,6 +290,7 @@ class ChannelPool:
 
         Call it with the number of bytes sent so far.
         """
+        self._expect(payload)
         progress = TransferProgress(self.gauge, payload)
         with self.bandwidth.used_by(channel) as meter:
 
@@ -298,6 +299,14 @@ class ChannelPool:
                 progress.reach(size)
 
             yield reach
+
+    def _expect(self, payload: Payload) -> None:
+        """Choose the number of channels that suits the first payload."""
+        tuner = self._limit
+        if isinstance(tuner, ChannelTuner) and (reason := tuner.expect(payload, self.ceiling)):
+            self._follow_limit()
+            bandwidth = self.bandwidth.total
+            self._emit(LimitsChanged(channels=self.limit, bandwidth=bandwidth, reason=reason))
 
     def open_another(self) -> Channel | None:
         """Open a channel unless the limit is reached."""

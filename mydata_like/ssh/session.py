@@ -1,6 +1,6 @@
 """The interface of an SSH session and its streams, and the algorithms that are offered."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
@@ -215,3 +215,25 @@ class SshSession(Protocol):
 
     def close(self) -> None:
         """Close the connection; can be called repeatedly, at any time, from any thread."""
+
+
+class SessionWriter(Protocol):
+    """Writes to several streams of a session at once."""
+
+    @property
+    def blocked_seconds(self) -> float:
+        """Total seconds that `write_some` has waited for commands to read their input."""
+
+    def write_some(
+        self, pieces: Sequence[tuple[Stream, bytes]], moved: float | None = None
+    ) -> list[int | None]:
+        """Write as much of each piece as its command can be sent now, to streams of this session.
+
+        Return the sizes, None for an ended command. If nothing can be written, this waits briefly,
+        given the monotonic time at which bytes have last `moved`. Raises `TransientError` if the
+        connection breaks, or if that was longer ago than the stall timeout.
+        """
+
+
+class OpenSession(SshSession, SessionWriter, Protocol):
+    """A session as it was opened, whose channels are not limited in bandwidth yet."""

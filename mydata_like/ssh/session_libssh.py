@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, Final, NoReturn
 
@@ -26,7 +26,15 @@ from ssh.session import Session as LibrarySession
 from mydata_like.core.errors import TransientError
 from mydata_like.ssh import dialing
 from mydata_like.ssh.keys import KeyPair, PublicKey
-from mydata_like.ssh.session import CIPHERS, HOST_KEYS, KEY_EXCHANGES, MACS, CommandResult, Endpoint
+from mydata_like.ssh.session import (
+    CIPHERS,
+    HOST_KEYS,
+    KEY_EXCHANGES,
+    MACS,
+    CommandResult,
+    Endpoint,
+    Stream,
+)
 from mydata_like.ssh.sftp import Sftp
 from mydata_like.ssh.shared_socket import SharedSocket
 
@@ -91,6 +99,22 @@ class LibsshStream:
             else:
                 self._await_window()
 
+    def write_some(self, data: bytes) -> int | None:
+        """Write as much as the window allows, in a turn; return None if the command has ended."""
+        self._connection.pump()
+        if self._channel.is_closed():
+            return None
+        count = min(self._find_window(), len(data))
+        if count and not self._send(data if count == len(data) else data[:count]):
+            self._require_end()
+            return None
+        return count
+
+    def has_window(self) -> bool:
+        """Return whether input may be written, or the command has ended; in a turn."""
+        self._receive_all()
+        return bool(self._channel.is_closed()) or self._find_window() > 0
+
     def read(self, size: int) -> bytes:
         """Wait for output and return at most `size` bytes of it; empty at its end."""
         with self._connection.turn():
@@ -154,12 +178,8 @@ class LibsshStream:
     def _await_window(self) -> None:
         """Wait until the command has read some of its input."""
         begun = time.monotonic()
-        self._connection.wait_until(self._has_window)
+        self._connection.wait_until(self.has_window)
         self.blocked_seconds += time.monotonic() - begun
-
-    def _has_window(self) -> bool:
-        self._receive_all()
-        return bool(self._channel.is_closed()) or self._find_window() > 0
 
     def _find_window(self) -> int:
         """Return the number of bytes that may be written now; in a turn."""
@@ -233,6 +253,7 @@ class CallTimeout:
                 return
 
 
+_BRIEFLY: Final = 0.5  # seconds of one wait in `write_some`
 _AGAIN: Final = -2  # SSH_AGAIN of libssh.h
 _NEAR: Final = 0.001  # seconds; within such a round trip, no network transfers more than this:
 _NEAR_IN_FLIGHT: Final = 512 * 1024  # bytes; see `LibsshTransport.open_stream`
@@ -243,12 +264,13 @@ _VARYING: Final = 2.0  # differ by more than this factor
 
 
 class LibsshSession:
-    """An authenticated connection; see `SshSession`."""
+    """An authenticated connection; see `OpenSession`."""
 
     stack = "libssh"
 
     def __init__(self, connection: "LibsshTransport") -> None:
         self._connection = connection
+        self.blocked_seconds = 0.0
 
     @property
     def cipher(self) -> str:
@@ -278,6 +300,38 @@ class LibsshSession:
             stream.close()
             raise dialing.sftp_refused(self._connection.endpoint)
         return Sftp(stream)
+
+    def write_some(
+        self, pieces: Sequence[tuple[Stream, bytes]], moved: float | None = None
+    ) -> list[int | None]:
+        """See `SessionWriter`; not to be called by several threads at once."""
+        sizes = [self._write_some(stream, piece) for stream, piece in pieces]
+        if moved is not None and not any(size != 0 for size in sizes):
+            self._await_window([stream for stream, _ in pieces], moved)
+        return sizes
+
+    def _write_some(self, stream: Stream, piece: bytes) -> int | None:
+        assert isinstance(stream, LibsshStream)
+        with self._connection.turn():
+            size = stream.write_some(piece)
+            pending = self._connection.is_pending()
+        if pending:
+            self._connection.wait_until(self._connection.has_flushed)
+        return size
+
+    def _await_window(self, streams: Sequence[Stream], moved: float) -> None:
+        """Wait briefly until one of the commands has read some of its input, or ended."""
+        begun = time.monotonic()
+
+        def is_ready() -> bool:
+            found = [it.has_window() for it in streams if isinstance(it, LibsshStream)]
+            return any(found)
+
+        ready = self._connection.wait(is_ready, _BRIEFLY)
+        now = time.monotonic()
+        self.blocked_seconds += now - begun
+        if not ready:
+            self._connection.check_progress(moved)
 
     def close(self) -> None:
         """Close the connection; can be called repeatedly, at any time, from any thread."""
@@ -453,6 +507,14 @@ class LibsshTransport(SharedSocket):
         `is_ready` is called in turns, by any thread that has processed data.
         """
         if not self.wait(is_ready, self.endpoint.stall_timeout):
+            self._stall()
+
+    def check_progress(self, moved: float) -> None:
+        """Raise `TransientError` if nothing has moved since then for the stall timeout.
+
+        `moved` is the monotonic time of the last progress that the caller knows.
+        """
+        if time.monotonic() - max(moved, self.moved) > self.endpoint.stall_timeout:
             self._stall()
 
     def abort(self) -> None:

@@ -12,7 +12,7 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from threading import Lock
 from typing import Any, Final, Self
@@ -36,6 +36,7 @@ from mydata_like.ssh.session import (
     MACS,
     CommandResult,
     Endpoint,
+    Stream,
     signatures,
 )
 from mydata_like.ssh.sftp import Sftp
@@ -67,6 +68,23 @@ class ParamikoStream:
                 if count is None:
                     return
                 view = view[count:]
+
+    def write_some(self, data: bytes) -> int | None:
+        """Write as much as the window allows; return None if the command has ended."""
+        self._drain()
+        written = 0
+        while written < len(data) and self._channel.out_window_size:
+            count = self._send(memoryview(data)[written : written + _WRITE])
+            if count is None:
+                return None
+            if not count:
+                break
+            written += count
+        return None if self._channel.closed and not written else written
+
+    def await_window(self) -> None:
+        """Wait briefly until the command has read some of its input."""
+        self._send(memoryview(b""))
 
     def read(self, size: int) -> bytes:
         """Wait for output and return at most `size` bytes of it; empty at its end."""
@@ -241,12 +259,13 @@ _KEYS: Final[dict[str, type[paramiko.PKey]]] = {
 
 
 class ParamikoSession:
-    """An authenticated connection; see `SshSession`."""
+    """An authenticated connection; see `OpenSession`."""
 
     stack = "paramiko"
 
     def __init__(self, connection: "ParamikoTransport") -> None:
         self._connection = connection
+        self.blocked_seconds = 0.0
 
     @property
     def cipher(self) -> str:
@@ -280,6 +299,20 @@ class ParamikoSession:
             self._connection.raise_if_broken(error)
             raise dialing.sftp_refused(self._connection.endpoint) from error
         return Sftp(ParamikoStream(self._connection, channel))
+
+    def write_some(
+        self, pieces: Sequence[tuple[Stream, bytes]], moved: float | None = None
+    ) -> list[int | None]:
+        """See `SessionWriter`."""
+        streams = [stream for stream, _ in pieces if isinstance(stream, ParamikoStream)]
+        with self._connection.watched():
+            sizes = [it.write_some(some) for it, (_, some) in zip(streams, pieces, strict=True)]
+            if moved is not None and not any(size != 0 for size in sizes):
+                begun = time.monotonic()
+                streams[0].await_window()
+                self.blocked_seconds += time.monotonic() - begun
+                self._connection.check_progress(moved)
+        return sizes
 
     def close(self) -> None:
         """Close the connection; can be called repeatedly, at any time, from any thread."""
@@ -473,6 +506,15 @@ class ParamikoTransport:
     def check(self) -> None:
         """Check that the connection is open; raises `TransientError`."""
         if not self.transport.is_active():
+            raise self._broken(None)
+
+    def check_progress(self, moved: float) -> None:
+        """Raise `TransientError` if nothing has moved since then for the stall timeout.
+
+        `moved` is the monotonic time of the last progress that the caller knows.
+        """
+        if time.monotonic() - moved > self.endpoint.stall_timeout:
+            self._stalled = True
             raise self._broken(None)
 
     def raise_if_broken(self, error: Exception) -> None:

@@ -1,7 +1,7 @@
 """A channel to the staging area; a worker process does the work."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from threading import Lock
 from typing import Final, Protocol
 
@@ -43,8 +43,6 @@ class WorkerPool(Protocol):
 
     def host_of(self, worker: WorkerProcess) -> str: ...
 
-    def sending(self) -> AbstractContextManager[bool]: ...
-
     def count_spent(self, spent: TimeByCause) -> None: ...
 
     def leave(self, worker: WorkerProcess, number: int) -> None: ...
@@ -78,9 +76,7 @@ class SshChannel:
     def send(self, payload: Payload, progress: Progress) -> list[SentFile | UnsentFile]:
         """Send a payload; see `core.ports.Channel`."""
         self._workers.announce(payload)
-        with self._workers.sending() as spare:
-            task = _make_task(payload, self._workers.mark, spare=spare)
-            return self._run(task, progress)
+        return self._run(_make_task(payload, self._workers.mark), progress)
 
     def replace(
         self, replacements: Sequence[Replacement], files: Mapping[bytes, FileToSend]
@@ -172,9 +168,9 @@ class SshChannel:
         )
 
 
-def _make_task(payload: Payload, mark: bytes, *, spare: bool) -> SendTask:
+def _make_task(payload: Payload, mark: bytes) -> SendTask:
     members = tuple(describe_member(wanted, mark) for wanted in payload.members)
-    return SendTask(members, payload.batched, spare)
+    return SendTask(members, payload.batched)
 
 
 def _make_move(

@@ -210,6 +210,11 @@ class CompressedWriter:
         self._compressor = None if ratio is None else _compressor()
         self._untried = 0  # uncompressed pieces since then
 
+    @property
+    def compresses(self) -> bool:
+        """Whether frames are written."""
+        return self._compressor is not None
+
     def write(self, piece: bytes | memoryview) -> None:
         """Write a piece, or the frame that contains it."""
         if not piece:

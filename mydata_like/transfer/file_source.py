@@ -5,7 +5,6 @@ source never ends successfully with fewer bytes than announced.
 """
 
 import errno
-import hashlib
 import io
 import os
 import stat
@@ -16,8 +15,9 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Final, Self
 
+from mydata_like.core import md5
 from mydata_like.core.errors import FileChangedError
-from mydata_like.core.file_access import is_in_use
+from mydata_like.core.file_access import is_in_use, stat_open
 from mydata_like.core.formatting import format_path
 from mydata_like.core.local_files import LocalFile, Reading, bounded_ns
 from mydata_like.core.openat import NO_LINK, FolderCache
@@ -133,7 +133,8 @@ class FileSource:
         self._file = io.FileIO(descriptor)
         self._before = before
         self._started = started
-        self._checksum = hashlib.md5(usedforsecurity=False)
+        self.checksum = md5.new()
+        self._trail: PageCacheTrail | None = None
         self._finished = ""
 
     @property
@@ -165,20 +166,32 @@ class FileSource:
     def chunks(
         self, buffer: bytearray | memoryview, extents: Sequence[Extent] | None = None
     ) -> Iterator[memoryview]:
-        """Yield the bytes of the file as views of `buffer`, each valid until the next.
+        """Yield the rest of the bytes as views of `buffer`, each valid until the next.
 
         With `extents`, only these are read and yielded; the rest counts as zeros. Hashing zeros
         takes as much processor time as hashing data, so an empty view is yielded from time to time
         as a progress report. Call it once.
         """
         view = memoryview(buffer)
-        trail = PageCacheTrail(self.fileno(), self.size)
-        for offset, length in [(0, self.size)] if extents is None else extents:
+        self._begin()
+        rest = (self.size - self.remaining, self.remaining)
+        for offset, length in [rest] if extents is None else extents:
             yield from self._pass_hole(offset - (self.size - self.remaining))
             for chunk in self._read(offset, length, view):
                 yield chunk
-                trail.drop(self.size - self.remaining, end=not self.remaining)
+                self._drop_pages()
         yield from self._pass_hole(self.remaining)
+
+    def read(self, size: int) -> bytes:
+        """Return the next bytes, at most `size`; the caller adds them to `checksum`."""
+        self._begin()
+        with _file_errors(self.path):
+            data = os.read(self.fileno(), min(size, self.remaining))
+        if not data:
+            raise changed(self.path)
+        self.remaining -= len(data)
+        self._drop_pages()
+        return data
 
     def finish(self) -> str:
         """Return the checksum after all bytes were read and the file was found unchanged.
@@ -190,11 +203,11 @@ class FileSource:
         with _file_errors(self.path):
             self._file.seek(self.size)
             grown = bool(self._file.read(1))
-            after = os.fstat(self.fileno())
+            after = stat_open(self.fileno())
         if self.remaining or grown:
             raise changed(self.path)
         check_unchanged(self.path, self._before, after, self._started)
-        self._finished = self._checksum.hexdigest()
+        self._finished = self.checksum.hexdigest()
         return self._finished
 
     def close(self) -> None:
@@ -211,6 +224,14 @@ class FileSource:
     ) -> None:
         self.close()
 
+    def _begin(self) -> None:
+        if self._trail is None:
+            self._trail = PageCacheTrail(self.fileno(), self.size)
+
+    def _drop_pages(self) -> None:
+        if self._trail is not None:
+            self._trail.drop(self.size - self.remaining, end=not self.remaining)
+
     def _read(self, offset: int, length: int, view: memoryview) -> Iterator[memoryview]:
         with _file_errors(self.path):
             self._file.seek(offset)
@@ -220,14 +241,14 @@ class FileSource:
             if not count:
                 raise changed(self.path)
             chunk = view[:count]
-            self._checksum.update(chunk)
+            self.checksum.update(chunk)
             length -= count
             self.remaining -= count
             yield chunk
 
     def _pass_hole(self, length: int) -> Iterator[memoryview]:
         for number, chunk in enumerate(zeros(length)):
-            self._checksum.update(chunk)
+            self.checksum.update(chunk)
             self.remaining -= len(chunk)
             if number % _REPORT_STEP == _REPORT_STEP - 1:
                 yield chunk[:0]
@@ -280,7 +301,7 @@ def open_seen(seen: Seen, folders: FolderCache) -> tuple[int, os.stat_result]:
     except OSError as error:
         raise translated(seen.path, error) from error
     try:
-        before = os.fstat(descriptor)
+        before = stat_open(descriptor)
         _check_seen(seen, before)
     except OSError as error:
         os.close(descriptor)

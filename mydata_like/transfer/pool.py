@@ -1,8 +1,7 @@
 """The transport over SSH: a bounded pool of channels that share sessions and processes."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -26,7 +25,7 @@ from mydata_like.ssh.dialing import NO_CHANNEL, REFUSED
 from mydata_like.ssh.session import Endpoint
 from mydata_like.transfer.channel import SshChannel
 from mydata_like.transfer.remote_shell import owner_mark
-from mydata_like.transfer.sessions import Sessions, SessionSlot, count_cpus
+from mydata_like.transfer.sessions import Sessions, SessionSlot
 from mydata_like.transfer.worker_messages import ChannelOpened, JoinChannel, WorkerConfig
 from mydata_like.transfer.worker_process import WorkerProcess, build_command
 
@@ -122,7 +121,6 @@ class SshTransport:
         )
         self._lock = Lock()
         self._opened = 0
-        self._active = 0  # payloads being sent
         self._noticed: set[str] = set()
         self._spent = NOTHING_SPENT
 
@@ -197,18 +195,6 @@ class SshTransport:
         hosts = list(self._sessions.capabilities_by_host.values())
         if not (payload.batched and hosts and all(it.tar for it in hosts)):
             self._visiting({wanted.remote.rpartition("/")[0] for wanted in payload.members})
-
-    @contextmanager
-    def sending(self) -> Iterator[bool]:
-        """Count a payload; yield whether there are fewer payloads than processors."""
-        with self._lock:
-            self._active += 1
-            spare = self._active < count_cpus()
-        try:
-            yield spare
-        finally:
-            with self._lock:
-                self._active -= 1
 
     def count_spent(self, spent: TimeByCause) -> None:
         """Add the time that a channel has spent."""

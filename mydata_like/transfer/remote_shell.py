@@ -48,6 +48,7 @@ NO_DIRECTORY: Final = 92  # the location accepts no new directories
 _MOST_LOGIN_OUTPUT: Final = 64 * 1024  # bytes of login script output before the reply
 _ECHO: Final = b'while IFS= read -r line; do echo "mydata:"; done'
 _ECHOES: Final = 2
+_GRANTED: Final = 10  # channels of a session, by sshd's default for MaxSessions
 _TRIES: Final = 10
 _PAUSE: Final = 0.05  # seconds
 
@@ -148,6 +149,7 @@ class Shells:
         self._next_shell = _Shell(self._session)
         self._next_shell.begin()
         self.round_trip = self._next_shell.round_trip
+        self._spare_shells.add_channel()
 
     def start(self, script: bytes, *, retry: bool = True) -> Stream:
         """Start a script that reads its input from the stream; callable from any thread.
@@ -187,6 +189,11 @@ class Shells:
         return self.round_trip
 
     def close(self) -> None:
+        """Close the shell that waits; the channel ends."""
+        self._spare_shells.remove_channel()
+        self._drop_spare()
+
+    def _drop_spare(self) -> None:
         if stream := self._take():
             stream.close()
 
@@ -213,7 +220,7 @@ class Shells:
             except TransientError as error:
                 if error.problem_code != NO_CHANNEL:
                     raise
-            self.close()
+            self._drop_spare()
             self._spare_shells.give_up()
             time.sleep(_PAUSE)
         return self._session.start(command)
@@ -222,18 +229,30 @@ class Shells:
 class SpareShells:
     """The spare shells of a session, which wait while its channels run scripts.
 
-    After a script was refused because of them, no more are started.
+    There are only as many as sshd usually grants besides the channels. After a script was refused
+    because of them, no more are started.
     """
 
     def __init__(self) -> None:
         self._lock = Lock()
+        self._channels = 0
         self._granted = True
         self._waiting: set[_Shell] = set()
+
+    def add_channel(self) -> None:
+        """Count a channel of the session."""
+        with self._lock:
+            self._channels += 1
+
+    def remove_channel(self) -> None:
+        """Count a channel that is closed."""
+        with self._lock:
+            self._channels -= 1
 
     def start(self, session: SshSession) -> "_Shell | None":
         """Start a shell in the background; None if the host grants no spare shells."""
         with self._lock:
-            if not self._granted:
+            if not self._granted or self._channels + len(self._waiting) >= _GRANTED:
                 return None
             shell = _Shell(session, spare=True)
             self._waiting.add(shell)

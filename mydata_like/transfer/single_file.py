@@ -5,15 +5,10 @@ the bytes, compares the size and renames the file. The last chunk is held back u
 is found unchanged, so an inconsistent file never gets its final name.
 """
 
-import hashlib
 import math
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import chain
-from queue import SimpleQueue
-from threading import Thread
 from typing import Final
 
 from mydata_like.core.errors import (
@@ -51,58 +46,12 @@ from mydata_like.transfer.remote_shell import (
     read_answer,
 )
 from mydata_like.transfer.sparse import Extent, measure
+from mydata_like.transfer.throttled_session import ThrottledStream
 from mydata_like.transfer.worker_messages import LOST, Member, MemberResult, Moving
 from mydata_like.transfer.zero_runs import find_data
 
-_CHUNK: Final = 256 * 1024  # the maximum size of a chunk in bytes
-_AHEAD: Final = 4  # chunks read in advance
-
-_Free = SimpleQueue[bytearray | None]
-_Full = SimpleQueue[memoryview | BaseException | None]
-
-
-@contextmanager
-def read_ahead(chunks: Iterator[memoryview], moving: Moving) -> Iterator[Iterator[memoryview]]:
-    """Read chunks in a thread; yield an iterator over them, each valid until the next.
-
-    The thread reports each chunk to `moving`, so that its time counts for the payload.
-    """
-    free: _Free = SimpleQueue()
-    full: _Full = SimpleQueue()
-    for _ in range(_AHEAD):
-        free.put(bytearray(_CHUNK))
-    thread = Thread(target=_read, args=(chunks, moving, free, full), name="ahead", daemon=True)
-    thread.start()
-    try:
-        yield _pass_on(full, free)
-    finally:
-        free.put(None)
-        thread.join()
-
-
-def _read(chunks: Iterator[memoryview], moving: Moving, free: _Free, full: _Full) -> None:
-    try:
-        for chunk in chunks:
-            moving(0)
-            if (buffer := free.get()) is None:
-                return
-            buffer[: len(chunk)] = chunk
-            full.put(memoryview(buffer)[: len(chunk)])
-        full.put(None)
-    except BaseException as error:  # noqa: BLE001 - raised again in the consumer
-        full.put(error)
-
-
-def _pass_on(full: _Full, free: _Free) -> Iterator[memoryview]:
-    while (chunk := full.get()) is not None:
-        if isinstance(chunk, BaseException):
-            raise chunk
-        yield chunk
-        assert isinstance(chunk.obj, bytearray)
-        free.put(chunk.obj)
-
-
 RESUMABLE: Final = 8 * 1024 * 1024  # bytes; less is sent again faster than it is compared
+_CHUNK: Final = 256 * 1024  # bytes that are read at once
 _LISTING: Final = 1024 * 1024  # bytes of a listing that are parsed: 10,000 temporary files
 _STRIPED: Final = -1  # stands for the size of a striped file, which may have gaps
 _PRINT_SIZE: Final = (
@@ -166,33 +115,24 @@ def resume(existing: int, checksum: bytes) -> bytes:
 
 
 def compare(
-    stream: Stream, chunks: Iterable[memoryview], existing: int, moving: Moving
-) -> tuple[bool, memoryview]:
-    """Hash the first `existing` bytes on both sides concurrently.
+    stream: Stream, source: FileSource | ArchiveSource, existing: int, moving: Moving
+) -> bool:
+    """Hash the first `existing` bytes on both sides concurrently; return whether they are equal.
 
-    Return whether they are equal, and the rest of the last chunk. The script is closed after an
-    error; it would continue to hash otherwise.
+    The script is closed after an error; it would continue to hash otherwise.
     """
     try:
-        ours, rest = _pass(chunks, existing, moving)
+        end = source.remaining - existing
+        while source.remaining > end:
+            source.checksum.update(source.read(min(_CHUNK, source.remaining - end)))
+            moving(0)
+        if not source.remaining:
+            source.finish()
         theirs = read_answer(stream, moving)
     except UploaderError:
         stream.close()
         raise
-    return theirs[:32] == ours.encode(), rest
-
-
-def _pass(chunks: Iterable[memoryview], length: int, moving: Moving) -> tuple[str, memoryview]:
-    """Read `length` bytes; return their checksum and the rest of the last chunk."""
-    prefix = hashlib.md5(usedforsecurity=False)
-    for chunk in chunks:
-        taken = chunk[:length]
-        prefix.update(taken)
-        length -= len(taken)
-        moving(0)
-        if not length:
-            return prefix.hexdigest(), chunk[len(taken) :]
-    return "", memoryview(b"")
+    return theirs[:32] == source.checksum.hexdigest().encode()
 
 
 _UNIT: Final = 256 * 1024  # bytes per write
@@ -247,15 +187,13 @@ class StripedSender:
         Return None if the host does not support it, or the existing bytes differ.
         """
         with open_content(member) as source:
-            chunks = source.chunks(bytearray(_UNIT))
-            rest = self._begin(member, existing, chunks, moving)
-            if rest is None:
+            if not self._begin(member, existing, source, moving):
                 return None
             moving(existing)
             open_stream = partial(self._open_stream, member)
             writer = StripedWriter(open_stream, self._limit, self._shells.round_trip, moving)
             try:
-                writer.write(chain((rest,), chunks), existing)
+                writer.write(source.chunks(bytearray(_UNIT)), existing)
                 line = IndexLine("" if source.remaining else source.finish(), source.inside)
             except UploaderError as error:
                 writer.abort()
@@ -271,11 +209,11 @@ class StripedSender:
         return line, CommandResult(0, b"", b"")
 
     def _begin(
-        self, member: Member, existing: int, chunks: Iterator[memoryview], moving: Moving
-    ) -> memoryview | None:
-        """Prepare the file for streams; return the rest of the last chunk that was compared.
+        self, member: Member, existing: int, source: FileSource | ArchiveSource, moving: Moving
+    ) -> bool:
+        """Prepare the file for streams, and read what is there already.
 
-        Return None if the host does not support it, or the existing bytes differ.
+        Return False if the host does not support it, or the existing bytes differ.
         """
         script = (
             resume(existing, self._checksum) + _CONTINUE_STRIPES % existing
@@ -283,14 +221,11 @@ class StripedSender:
             else _BEGIN_STRIPES
         )
         stream = self._dirs.start(member, script)
-        rest = memoryview(b"")
-        if existing:
-            same, rest = compare(stream, chunks, existing, moving)
-            if same:
-                stream.write(b"append\n")
+        if existing and compare(stream, source, existing, moving):
+            stream.write(b"append\n")
         begun = stream.finish()
         self._able = begun.status != _DD_UNSUPPORTED
-        return rest if begun.status == 0 else None
+        return begun.status == 0
 
     def _open_stream(self, member: Member, optional: bool) -> "_ShellStripe":  # noqa: FBT001 - by position
         return _ShellStripe(self._dirs.start(member, _RECEIVE_BLOCKS, retry=not optional))
@@ -336,8 +271,6 @@ class _ShellStripe:
         self._stream.write(b".\n")
 
 
-CHUNK: Final = 256 * 1024
-
 # A file is sent by its extents if these are less than this part of it. Zeros that are no holes cost
 # an additional read, so they must save more.
 _HOLES_GAIN: Final = 0.9
@@ -373,17 +306,10 @@ class SingleSender:
         self._parts = PartialFiles(self._dirs)
         self._striped = StripedSender(shells, self._dirs, capabilities, limit or StreamLimit(0))
         self._find_zeros = find_zeros
-        self._buffer = bytearray(CHUNK)
-        self._spare = False
+        self._buffer = bytearray(_CHUNK)
 
-    def send(
-        self, index: int, member: Member, moving: Moving, *, spare: bool = False
-    ) -> MemberResult:
-        """Send one file; raises `TransientError` if the connection broke.
-
-        If a processor is `spare`, a large file is hashed in parallel with sending.
-        """
-        self._spare = spare and member.size >= LARGE
+    def send(self, index: int, member: Member, moving: Moving) -> MemberResult:
+        """Send one file; raises `TransientError` if the connection broke."""
         try:
             sent = self._send_sparse(member, moving) or self._send_plain(member, moving)
         except FileChangedError as error:
@@ -391,7 +317,7 @@ class SingleSender:
         line, finished = sent
         if finished.status == NOT_UNPACKED:
             self._compression.give_up()
-            return self.send(index, member, moving, spare=spare)
+            return self.send(index, member, moving)
         return self._conclude(index, member, line, finished)
 
     def _send_plain(self, member: Member, moving: Moving) -> tuple[IndexLine, CommandResult]:
@@ -436,35 +362,36 @@ class SingleSender:
         publish = _CHECK % member.size + _CLEAR + _publish(member)
         return sent[0], self._dirs.start(member, publish).finish()
 
-    def _reading(
-        self, source: FileSource | ArchiveSource, moving: Moving
-    ) -> AbstractContextManager[Iterator[memoryview]]:
-        chunks = source.chunks(self._buffer)
-        return read_ahead(chunks, moving) if self._spare else nullcontext(chunks)
-
     def _send_whole(self, writer: CompressedWriter, member: Member, moving: Moving) -> IndexLine:
-        with open_content(member) as source, self._reading(source, moving) as chunks:
-            for chunk in hold_back(source, chunks):
-                writer.write(chunk)
-                moving(len(chunk))
-            return IndexLine.of(source)
+        with open_content(member) as source:
+            return self._send_content(writer, source, moving)
 
     def _send_rest(
         self, writer: CompressedWriter, member: Member, existing: int, moving: Moving
     ) -> IndexLine | None:
         """Send the bytes after `existing`; None if the existing bytes differ."""
-        with open_content(member) as source, self._reading(source, moving) as chunks:
-            held_back = hold_back(source, chunks)
-            same, rest = compare(writer.stream, held_back, existing, moving)
-            if not same:
+        with open_content(member) as source:
+            if not compare(writer.stream, source, existing, moving):
                 writer.stream.write(b"fresh\n")
                 return None
             writer.stream.write(b"append\n")
             moving(existing)
-            for chunk in chain((rest,), held_back):
-                writer.write(chunk)
-                moving(len(chunk))
-            return IndexLine.of(source)
+            return self._send_content(writer, source, moving)
+
+    def _send_content(
+        self, writer: CompressedWriter, source: FileSource | ArchiveSource, moving: Moving
+    ) -> IndexLine:
+        """Send what was not read yet, the last bytes only if the file has not changed.
+
+        The line has no checksum if the script ended before it had all.
+        """
+        if isinstance(writer.stream, ThrottledStream) and not writer.compresses:
+            complete = writer.stream.send(source, moving)
+            return IndexLine.of(source) if complete else IndexLine("")
+        for chunk in hold_back(source, source.chunks(self._buffer)):
+            writer.write(chunk)
+            moving(len(chunk))
+        return IndexLine.of(source)
 
     def _send_sparse(
         self, member: Member, moving: Moving
@@ -536,8 +463,9 @@ class SingleSender:
     ) -> MemberResult:
         if finished.status is None:
             raise TransientError("The staging host did not report how the file arrived.", code=LOST)
-        self._dirs.note(member, arrived=finished.status == 0)
-        if finished.status == 0:
+        arrived = finished.status == 0 and line.checksum != ""
+        self._dirs.note(member, arrived=arrived)
+        if arrived:
             return MemberResult(index, line.checksum, inside=line.inside)
         output = finished.errors or finished.output
         check_space(output)

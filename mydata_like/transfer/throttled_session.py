@@ -19,6 +19,8 @@ from mydata_like.ssh.session import (
     SshSession,
     Stream,
 )
+from mydata_like.transfer.interleaved_sender import Content, InterleavedSender, Transmission
+from mydata_like.transfer.worker_messages import Moving
 
 FAR: Final = 0.005  # seconds; a shorter round trip looks like the server's response time
 _LATE: Final = 1.5  # round trips after which the server, not the network, delays an answer
@@ -84,6 +86,10 @@ class ChannelTimer:
         """End the payload, in the same thread."""
         self._update()
         self._thread = 0
+
+    def add(self, spent: TimeByCause) -> None:
+        """Add time that another timer counted between `end` and `begin`."""
+        self._spent = self._spent.plus(spent)
 
     def throttle(self, seconds: float) -> None:
         """Sleep to keep the bandwidth limit."""
@@ -172,10 +178,17 @@ class ThrottledSession:
     The capabilities of the host are known, so a refusal is temporary: `TransientError`.
     """
 
-    def __init__(self, session: SshSession, bucket: TokenBucket, timer: ChannelTimer) -> None:
+    def __init__(
+        self,
+        session: SshSession,
+        bucket: TokenBucket,
+        timer: ChannelTimer,
+        interleaved: InterleavedSender,
+    ) -> None:
         self._session = session
         self._bucket = bucket
         self._timer = timer
+        self._interleaved = interleaved
 
     @property
     def stack(self) -> str:
@@ -185,10 +198,10 @@ class ThrottledSession:
     def cipher(self) -> str:
         return self._session.cipher
 
-    def start(self, command: bytes) -> Stream:
+    def start(self, command: bytes) -> "ThrottledStream":
         with self._timer.timed(self._timer.learn(_STARTING)), _refused_for_now():
             stream = self._session.start(command)
-        return _ThrottledStream(stream, self._bucket, self._timer)
+        return ThrottledStream(stream, self._bucket, self._timer, self._interleaved)
 
     def run(self, command: bytes, stdin: bytes = b"") -> CommandResult:
         with self._timer.timed(self._timer.answer), _refused_for_now():
@@ -212,11 +225,20 @@ def _refused_for_now() -> Iterator[None]:
         raise TransientError(error.message, code=NO_CHANNEL) from error
 
 
-class _ThrottledStream:
-    def __init__(self, stream: Stream, bucket: TokenBucket, timer: ChannelTimer) -> None:
+class ThrottledStream:
+    """A stream that is limited by a bucket; see `Stream`."""
+
+    def __init__(
+        self,
+        stream: Stream,
+        bucket: TokenBucket,
+        timer: ChannelTimer,
+        interleaved: InterleavedSender,
+    ) -> None:
         self._stream = stream
         self._bucket = bucket
         self._timer = timer
+        self._interleaved = interleaved
         self.read_ready = stream.read_ready
         self.close = stream.close
 
@@ -227,6 +249,20 @@ class _ThrottledStream:
     def write(self, data: bytes | memoryview) -> None:
         for piece in self._bucket.pieces(memoryview(data)):
             self._write(piece)
+
+    def send(self, content: Content, moving: Moving) -> bool:
+        """Write the rest of a content, in turns with other channels of the session.
+
+        Return False if the command ended before it had all.
+        """
+        if not content.remaining:
+            return True
+        own = Transmission(content, self._stream, self._bucket, self._timer, moving)
+        self._timer.end()
+        try:
+            return self._interleaved.send(own)
+        finally:
+            self._timer.begin()
 
     def read(self, size: int) -> bytes:
         with self._timer.timed(self._timer.answer):

@@ -24,10 +24,11 @@ from mydata_like.core.formatting import format_path
 from mydata_like.core.token_bucket import TokenBucket
 from mydata_like.ssh.capabilities import HostCapabilities, probe
 from mydata_like.ssh.connect import connect, import_ahead
-from mydata_like.ssh.session import SshSession
+from mydata_like.ssh.session import OpenSession, SessionWriter, SshSession
 from mydata_like.transfer.batch_sender import BatchSender
 from mydata_like.transfer.compression import Compression
 from mydata_like.transfer.file_replacement import replace_by_shell
+from mydata_like.transfer.interleaved_sender import InterleavedSender
 from mydata_like.transfer.multi_stream import StreamLimit
 from mydata_like.transfer.remote_shell import Shells, SpareShells
 from mydata_like.transfer.scp_sender import ScpSender
@@ -74,9 +75,12 @@ class SessionState(NamedTuple):
     spares: SpareShells
     named: bool  # whether the host prints the members of batches from the first batch on
     find_zeros: bool
+    interleaved: InterleavedSender
 
 
-def build_state(config: WorkerConfig, capabilities: HostCapabilities) -> SessionState:
+def build_state(
+    session: SessionWriter, config: WorkerConfig, capabilities: HostCapabilities
+) -> SessionState:
     """Return the shared state for a new session."""
     compression = Compression(available=config.compress and capabilities.zstd)
     return SessionState(
@@ -87,6 +91,7 @@ def build_state(config: WorkerConfig, capabilities: HostCapabilities) -> Session
         SpareShells(),
         config.named,
         find_zeros=config.find_zeros,
+        interleaved=InterleavedSender(session, compression.note_plain),
     )
 
 
@@ -136,7 +141,7 @@ class ShellSender:
         results: list[MemberResult] = []
         for index, member in enumerate(task.members):
             try:
-                results.append(self._single.send(index, member, moving, spare=task.spare))
+                results.append(self._single.send(index, member, moving))
             except TransientError as error:
                 return _salvage(results, len(task.members), error)
         return TaskResult(tuple(results))
@@ -164,7 +169,7 @@ _SWITCH: Final = 0.0002  # seconds after which a thread yields the interpreter
 _REPORT_INTERVAL: Final = 0.1  # seconds between two progress reports
 
 
-Connect = Callable[[WorkerConfig], tuple[SshSession, HostCapabilities]]
+Connect = Callable[[WorkerConfig], tuple[OpenSession, HostCapabilities]]
 SendReply = Callable[[int, Reply], None]  # sends a message for a channel
 
 
@@ -240,14 +245,14 @@ class _Worker:
         with self._send_lock:
             self._pipe.send(ChannelReply(channel, reply))
 
-    def serve(self, session: SshSession, capabilities: HostCapabilities) -> None:
+    def serve(self, session: OpenSession, capabilities: HostCapabilities) -> None:
         """Let channels join until one of them fails."""
-        shared = build_state(self._config, capabilities)
+        shared = build_state(session, self._config, capabilities)
         while channel := self._joining.get():
             arguments = channel, session, shared
             Thread(target=self._work, args=arguments, name="channel", daemon=True).start()
 
-    def _work(self, channel: "_Channel", session: SshSession, shared: "SessionState") -> None:
+    def _work(self, channel: "_Channel", session: OpenSession, shared: "SessionState") -> None:
         """Run one channel; an error that ends it is sent to the engine."""
         try:
             self._run_channel(channel, session, shared)
@@ -261,10 +266,10 @@ class _Worker:
                 self._joining.put(None)
 
     def _run_channel(
-        self, channel: "_Channel", session: SshSession, shared: "SessionState"
+        self, channel: "_Channel", session: OpenSession, shared: "SessionState"
     ) -> None:
         """Open a channel and send its payloads; if it is refused, other channels continue."""
-        throttled = ThrottledSession(session, channel.bucket, channel.timer)
+        throttled = ThrottledSession(session, channel.bucket, channel.timer, shared.interleaved)
         build = partial(build_sender, throttled, shared)
         try:
             sender = build()
@@ -395,7 +400,7 @@ def _unexpected(error: BaseException) -> TransientError:
     return TransientError(f"A channel ended with {type(error).__name__}: {error}", code=LOST)
 
 
-def connect_by_ssh(config: WorkerConfig) -> tuple[SshSession, HostCapabilities]:
+def connect_by_ssh(config: WorkerConfig) -> tuple[OpenSession, HostCapabilities]:
     """Return a session and the capabilities of its host."""
     session = connect(config.endpoint)
     try:

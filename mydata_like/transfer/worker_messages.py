@@ -90,15 +90,14 @@ class LeaveChannel(_Message):
 
 @dataclass(slots=True)
 class SendTask(_Message):
-    """Send a payload; `spare` if a processor is idle."""
+    """Send a payload."""
 
     members: tuple[Member, ...]
     batched: bool
-    spare: bool = False
 
     # Plain tuples are pickled and read in half the time of named tuples.
     def __reduce__(self) -> tuple[object, ...]:
-        return _make_task, (tuple(map(tuple, self.members)), self.batched, self.spare)
+        return _make_task, (tuple(map(tuple, self.members)), self.batched)
 
 
 def _make_task(members: Iterable[Iterable[Any]], *rest: bool) -> SendTask:
@@ -244,7 +243,7 @@ class Sender(Protocol):
 LOST: Final = "channel.lost"
 MISSING: Final = "staging.missing"  # a replacement is missing
 DROPPED: Final = "channel.dropped"  # its session was closed because of another channel
-STREAMS: Final = 4  # per session, with payloads; OpenSSH grants ten, each may have a spare
+STREAMS: Final = 8  # per session, with payloads; OpenSSH grants ten, with spare shells
 
 
 def pack_error(error: UploaderError) -> TaskFailed:

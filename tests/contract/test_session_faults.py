@@ -12,6 +12,7 @@ import pytest
 from mydata_like.core.errors import AccessDeniedError, HostKeyError, TransientError
 from mydata_like.core.token_bucket import TokenBucket
 from mydata_like.ssh.connect import connect
+from mydata_like.transfer.interleaved_sender import InterleavedSender
 from mydata_like.transfer.throttled_session import ChannelTimer, ThrottledSession
 from tests.faults.tcpproxy import SilentServer, TcpProxy, seconds_for
 from tests.sshd_fixture import (
@@ -241,7 +242,8 @@ def test_where_commands_are_known_to_run_a_refusal_is_for_now(stack, tmp_path):
         sshd_with(tmp_path) as sshd,
         open_session(endpoint_of(sshd, tmp_path / "keys", stack=stack)) as session,
     ):
-        metered = ThrottledSession(session, TokenBucket(), ChannelTimer())
+        sender = InterleavedSender(session, lambda size, seconds: None)
+        metered = ThrottledSession(session, TokenBucket(), ChannelTimer(), sender)
         stream = metered.start(b"cat")
         stream.write(b"x")
         assert stream.read(1) == b"x"

@@ -3,6 +3,7 @@
 import pytest
 
 from mydata_like.transfer.remote_shell import Shells, SpareShells
+from tests.fakes.session import LocalSession
 from tests.sshd_fixture import STACKS, endpoint_of, needs_sshd, open_session, sshd_with
 
 pytestmark = needs_sshd
@@ -33,6 +34,21 @@ def test_a_channel_gets_the_room_of_a_shell_that_waits_for_another_one(session):
     for shells in (busy, needy, busy):
         shells.prepare()  # which has no effect any more
         assert shells.run(b"echo and here") == b"and here\n"
+
+
+def test_no_more_shells_wait_than_sshd_grants_besides_the_channels():
+    session, spares = LocalSession(), SpareShells()
+    channels = [Shells(session, spares=spares) for _ in range(8)]
+    for shells in channels:
+        shells.open()
+        shells.run(b"true")  # its first shell waits no more
+        shells.prepare()
+    waiting = [shells._next_shell for shells in channels if shells._next_shell]
+    for shell in waiting:
+        shell.join()
+    assert len(waiting) == 5  # two at the end, and three while there were fewer channels
+    for shells in channels:
+        shells.close()
 
 
 def test_a_channel_gets_the_room_of_its_own_shell_that_waits(session):

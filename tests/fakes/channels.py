@@ -1,15 +1,19 @@
-"""Channel workers for tests: the real ones, with local shells instead of SSH."""
+"""Channel workers for tests: the real ones, with local shells instead of SSH.
+
+On Windows, which has no POSIX shell, they send with SFTP to local files.
+"""
 
 import os
-import signal
 import threading
 from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
+import psutil
+
 from mydata_like.core.errors import AccessDeniedError, RejectedError, TransientError
 from mydata_like.ssh.capabilities import HostCapabilities
-from mydata_like.ssh.session import SshSession, Stream
+from mydata_like.ssh.session import SftpSession, SshSession, Stream
 from mydata_like.transfer.remote_shell import WAITING
 from mydata_like.transfer.worker import work
 from mydata_like.transfer.worker_messages import WorkerConfig
@@ -20,6 +24,7 @@ REFUSALS = {
     "away": TransientError("The host is away.", code="host.away"),
 }
 SHELL = HostCapabilities("shell", "a local shell", tar="gnu", checksum=b"md5sum", cpus=64)
+HOST = SHELL if os.name == "posix" else HostCapabilities("sftp", "no local shell", cpus=64)
 
 
 class NearSession(LocalSession):
@@ -27,7 +32,7 @@ class NearSession(LocalSession):
 
     def __init__(self) -> None:
         super().__init__()
-        self._waiting: Stream | None = super().start(WAITING)
+        self._waiting: Stream | None = super().start(WAITING) if os.name == "posix" else None
 
     def start(self, command: bytes) -> Stream:
         if command == WAITING and self._waiting:
@@ -46,7 +51,7 @@ class StuckSession(NearSession):
     def _allow(self, count: int) -> int:
         if self.written > 1 << 20:
             if self._dies:
-                os.kill(os.getpid(), signal.SIGKILL)
+                psutil.Process().kill()
             threading.Event().wait(60)
         return super()._allow(count)
 
@@ -56,6 +61,9 @@ class RefusingSession(LocalSession):
 
     def start(self, command: bytes) -> NoReturn:
         raise RejectedError("The host runs no commands for us.", code="ssh.exec-refused")
+
+    def open_sftp(self) -> NoReturn:
+        self.start(b"")
 
 
 class FaultySession(NearSession):
@@ -69,6 +77,11 @@ class FaultySession(NearSession):
         if not self._opens:
             raise BufferError("a mistake")
         return super().start(command)
+
+    def open_sftp(self) -> SftpSession:
+        if not self._opens:
+            raise BufferError("a mistake")
+        return super().open_sftp()
 
     def _allow(self, count: int) -> int:
         raise BufferError("a mistake")
@@ -110,20 +123,20 @@ def connect(plan: WorkerConfig) -> tuple[SshSession, HostCapabilities]:
         return _connect_far(*host.split()[1:])
     if host.startswith(("stuck ", "dies ", "one dies ")):
         behaviour, _, marker = host.rpartition(" ")
-        rung = SHELL._replace(cpus=1) if behaviour == "one dies" else SHELL
+        rung = HOST._replace(cpus=1) if behaviour == "one dies" else HOST
         dies = behaviour != "stuck"
         return (StuckSession(dies=dies) if _first(Path(marker)) else NearSession()), rung
     if host == "no tar":
-        return NearSession(), SHELL._replace(tar="", cpus=1)
+        return NearSession(), HOST._replace(tar="", cpus=1)
     session = SESSIONS.get(host, NearSession)()
-    return session, SHELL._replace(why="known" if plan.capabilities else "probed")
+    return session, HOST._replace(why="known" if plan.capabilities else "probed")
 
 
 def _connect_far(most: str, markers: str) -> tuple[SshSession, HostCapabilities]:
     """Connect to a distant host that allows at most `most` sessions."""
     if not any(_first(Path(f"{markers}-{number}")) for number in range(int(most))):
         raise _too_many()
-    return FarSession(), SHELL._replace(cpus=1)
+    return FarSession(), HOST._replace(cpus=1)
 
 
 def _too_many() -> TransientError:

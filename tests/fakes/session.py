@@ -7,7 +7,11 @@ from collections.abc import Callable
 from threading import Event
 
 from mydata_like.core.errors import TransientError
+from mydata_like.core.token_bucket import TokenBucket
 from mydata_like.ssh.session import CommandResult, SftpSession
+from mydata_like.transfer.interleaved_sender import InterleavedSender
+from mydata_like.transfer.throttled_session import ChannelTimer, ThrottledSession
+from tests.fakes.local_sftp import LocalSftp
 
 
 class LocalStream:
@@ -125,6 +129,7 @@ class LocalSession:
 
     stack = "local"
     cipher = ""
+    blocked_seconds = 0.0
 
     def __init__(self, limit: int | None = None, path: str | None = None) -> None:
         self.limit = limit
@@ -141,10 +146,20 @@ class LocalSession:
         stream.write(stdin)
         return stream.finish()
 
+    def write_some(self, pieces, moved=None) -> list[int | None]:
+        for stream, piece in pieces:
+            stream.write(piece)
+        return [len(piece) for _, piece in pieces]
+
     def open_sftp(self) -> SftpSession:
-        raise NotImplementedError
+        return LocalSftp(self._allow)
 
     def close(self) -> None: ...
+
+    def throttled(self) -> ThrottledSession:
+        """Return this session as the senders of a channel get it."""
+        interleaved = InterleavedSender(self, lambda size, seconds: None)
+        return ThrottledSession(self, TokenBucket(), ChannelTimer(), interleaved)
 
     def _allow(self, count: int) -> int:
         allowed = count if self.limit is None else max(0, min(count, self.limit - self.written))

@@ -6,6 +6,8 @@ from statistics import mean
 
 import pytest
 
+from mydata_like.core.local_files import LocalFile
+from mydata_like.core.model import Dataset, DatasetId, FileToSend, Payload
 from mydata_like.engine.channel_tuner import ChannelTuner, ThroughputSample
 from tests.fakes.road import ARCHIVE, LARGE, MB, STRIPED, TINY, Road, Trip
 
@@ -221,6 +223,34 @@ def test_what_a_long_way_begins_with_is_kept_where_processors_are_full():
     busy.climb.begin(0.04, 16)
 
     assert busy.go(3, idle=0.0) == 8
+    assert [busy.go(1, idle=0.0) for _ in range(60)] == [8] * 60
+
+
+def expect(size, *, batched=False, climb=None, ceiling=16):
+    file = LocalFile(b"/data/file", b"file", b"", b"file", size, 0, 0, 0)
+    member = FileToSend(file, Dataset(DatasetId(1), "set"), "file")
+    return (climb or ChannelTuner()).expect(Payload(1, (member,), batched=batched), ceiling)
+
+
+def test_a_run_that_begins_with_a_large_file_begins_with_more_channels():
+    assert expect(100 * MB) == "large files: starting with 8"
+    assert expect(100 * MB, ceiling=4) == "large files: starting with 4"
+    assert not expect(100 * MB, batched=True)
+    assert not expect(1 * MB)
+    assert not expect(100 * MB, climb=ChannelTuner(3))  # a fixed beginning
+
+
+def test_only_the_first_payload_counts():
+    climb = ChannelTuner()
+    assert not expect(1 * MB, climb=climb)
+    assert not expect(100 * MB, climb=climb)
+    assert climb.channels == 2
+
+
+def test_what_large_files_begin_with_is_kept_where_processors_are_full():
+    busy = Busy()
+    expect(100 * MB, climb=busy.climb)
+
     assert [busy.go(1, idle=0.0) for _ in range(60)] == [8] * 60
 
 

@@ -15,9 +15,10 @@ from mydata_like.transfer.batch_sender import BatchSender
 from mydata_like.transfer.remote_shell import Shells
 from tests.fakes.place import MODIFIED, checksum
 from tests.fakes.session import LocalSession
+from tests.privileges import needs_shell
 from tests.umasks import has_mode
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, needs_shell]
 
 SHELL = HostCapabilities("shell", tar="gnu", checksum=b"md5sum")
 

@@ -7,6 +7,7 @@ import pytest
 from mydata_like.core.channel_time import TimeByCause
 from mydata_like.core.token_bucket import TokenBucket
 from mydata_like.ssh.session import CommandResult
+from mydata_like.transfer.interleaved_sender import InterleavedSender
 from mydata_like.transfer.throttled_session import ChannelTimer, ThrottledSession
 
 
@@ -56,6 +57,11 @@ class Server:
         pass
 
 
+def throttled(server, sheet):
+    sender = InterleavedSender(server, lambda size, seconds: None)
+    return ThrottledSession(server, TokenBucket(), sheet, sender)
+
+
 class Desk:
     """A channel's timesheet, and the clocks it looks at."""
 
@@ -65,7 +71,7 @@ class Desk:
 
     def carry(self, **times):
         """Return what a payload spent: read for 3 s, hashed for 2 s, sent to this server."""
-        session = ThrottledSession(Server(self.hands, **times), TokenBucket(), self.sheet)
+        session = throttled(Server(self.hands, **times), self.sheet)
         before = self.sheet.spent
         self.sheet.begin()
         stream = session.start(b"take")
@@ -120,7 +126,7 @@ def test_a_payload_under_way_is_known_until_now():
 
 def test_a_channel_waits_for_what_other_threads_of_its_payload_wait_for():
     desk = Desk()
-    session = ThrottledSession(Server(desk.hands, write=(0.0, 8.0, 0.0)), TokenBucket(), desk.sheet)
+    session = throttled(Server(desk.hands, write=(0.0, 8.0, 0.0)), desk.sheet)
     desk.sheet.begin()
     stripe = Thread(target=lambda: session.start(b"take").write(b"bytes"))
     stripe.start()

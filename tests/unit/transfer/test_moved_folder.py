@@ -24,7 +24,10 @@ from mydata_like.transfer.multi_stream import LARGE
 from tests.fakes.clock import FakeClock
 from tests.fakes.place import MODIFIED
 from tests.fakes.web import web_server
+from tests.privileges import needs_links, needs_shell
 from tests.unit.transfer import test_batch_sender, test_sftp_striped, test_single, test_striped
+
+pytestmark = needs_links
 
 DATASET = Dataset(DatasetId(7), "Set 1")
 SMALL = 1000
@@ -94,6 +97,7 @@ WAYS = {
 
 
 @pytest.mark.process
+@needs_shell
 @pytest.mark.parametrize(("send", "size"), WAYS.values(), ids=WAYS)
 def test_no_way_sends_it(place, scanned, send, size):
     file = scanned(size)

@@ -9,6 +9,10 @@ from mydata_like.transfer.file_source import LARGE, open_source
 from tests.settled import settle
 from tests.unit.transfer.test_file_source import read_whole, seen
 
+pytestmark = pytest.mark.skipif(
+    not hasattr(os, "posix_fadvise"), reason="programs tell this system nothing about its cache"
+)
+
 SIZE = 4 * LARGE
 PLACES = [place * LARGE + 12_345 for place in range(4)]
 

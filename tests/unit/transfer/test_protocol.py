@@ -1,7 +1,7 @@
 """What goes through the pipe comes out as it went in."""
 
 import pickle
-import time
+from datetime import UTC, datetime, timedelta
 from itertools import combinations
 from pathlib import Path
 from typing import get_args
@@ -32,6 +32,7 @@ from mydata_like.transfer.worker_messages import (
     WorkerConfig,
 )
 
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 FILE = LocalFile(b"/p", b"k", b"d", b"n", 3, 10**18, 1, 2)
 
 
@@ -103,4 +104,4 @@ def test_the_messages_tried_are_all_there_are():
 @pytest.mark.parametrize("modified_ns", [-(2**80), -1, 0, 10**18, 2**80])
 def test_any_time_of_a_file_is_a_date_that_a_host_understands(modified_ns):
     member = Member(b"/data/a", 3, modified_ns, 1, 2, b"sets/a")
-    assert 1970 <= time.gmtime(member.modified).tm_year <= 9999
+    assert 1970 <= (EPOCH + timedelta(seconds=member.modified)).year <= 9999

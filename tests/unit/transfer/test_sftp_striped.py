@@ -14,12 +14,14 @@ from mydata_like.transfer.sftp_sender import SftpSender
 from mydata_like.transfer.worker_messages import SendTask
 from tests.fakes.place import MODIFIED, checksum
 from tests.fakes.session import LocalSession, SlowToAnswer
+from tests.privileges import needs_shell
 
 SERVER = b"exec /usr/lib/openssh/sftp-server"
 SIZE = LARGE + (9 << 20) + 12_345
 
 pytestmark = [
     pytest.mark.process,
+    needs_shell,
     pytest.mark.skipif(
         not Path("/usr/lib/openssh/sftp-server").exists(), reason="needs OpenSSH's sftp-server"
     ),

@@ -3,23 +3,22 @@
 import hashlib
 import os
 import stat
-import threading
 from pathlib import Path
 
 import pytest
 
 from mydata_like.core.errors import StagingError, TransientError
 from mydata_like.ssh.capabilities import HostCapabilities
-from mydata_like.transfer import multi_stream
 from mydata_like.transfer.remote_shell import Shells, part_name
 from mydata_like.transfer.scp_sender import ScpSender
 from mydata_like.transfer.single_file import SingleSender
 from mydata_like.transfer.worker_messages import SendTask
 from tests.fakes.place import MODIFIED, checksum
 from tests.fakes.session import LocalSession
+from tests.privileges import needs_shell
 from tests.umasks import has_mode
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, needs_shell]
 
 SHELL = HostCapabilities("shell", tar="gnu", checksum=b"md5sum")
 LARGE = 20 << 20
@@ -28,11 +27,11 @@ LARGE = 20 << 20
 def ignore(_: int) -> None: ...
 
 
-def send(place, member, session=None, rung=SHELL, moving=ignore, *, spare=False):
-    shells = Shells(session or LocalSession())
+def send(place, member, session=None, rung=SHELL, moving=ignore):
+    shells = Shells((session or LocalSession()).throttled())
     sender = SingleSender(shells, os.fsencode(place.location), rung)
     try:
-        return sender.send(0, member, moving, spare=spare)
+        return sender.send(0, member, moving)
     finally:
         shells.close()
 
@@ -110,49 +109,6 @@ def test_what_is_there_stays_when_the_line_breaks_while_it_is_compared(place):
     assert part.stat().st_size == 15 << 20
 
 
-def is_read_ahead() -> bool:
-    return any(thread.name == "ahead" for thread in threading.enumerate())
-
-
-@pytest.mark.parametrize(
-    ("size", "ahead"), [(multi_stream.LARGE - 1, False), (multi_stream.LARGE + 1, True)]
-)
-def test_with_an_idle_processor_a_large_file_is_hashed_while_it_is_sent(place, size, ahead):
-    member = place.write("a/file", size)
-    place.settle(member)
-    seen = set()
-    fate = send(place, member, spare=True, moving=lambda _: seen.add(is_read_ahead()))
-    assert fate.checksum == checksum(member)
-    assert place.arrived(member)
-    assert (True in seen) == ahead
-    assert not is_read_ahead()
-
-
-def test_a_partial_file_is_resumed_when_hashed_in_parallel(place):
-    member = place.write("a/file", multi_stream.LARGE)
-    place.settle(member)
-    with pytest.raises(TransientError):
-        send(place, member, LocalSession(limit=15 << 20), spare=True)
-    session = LocalSession()
-    assert send(place, member, session, spare=True).checksum == checksum(member)
-    assert place.arrived(member)
-    assert session.written < (17 << 20) + 5000
-
-
-def test_a_file_that_changes_while_it_is_hashed_in_parallel_never_gets_its_name(place):
-    member = place.write("a/file", multi_stream.LARGE)
-    place.settle(member)
-    path = Path(os.fsdecode(member.path))
-
-    def meddle(_: int) -> None:
-        if path.stat().st_mtime == MODIFIED:
-            os.utime(path)
-
-    fate = send(place, member, spare=True, moving=meddle)
-    assert fate.problem.code == "file.changed"
-    assert list(place.there(member).parent.iterdir()) == []
-
-
 def test_what_was_left_by_others_is_not_built_upon(place):
     member = place.write("a/file", LARGE)
     place.settle(member)
@@ -214,6 +170,24 @@ def test_a_file_with_holes_stays_one_and_costs_only_its_data(place, where):
     assert session.written < 1.1 * (1 << 20)
     assert place.there(member).stat().st_blocks * 512 < 2 << 20
     assert place.there(member).stat().st_mtime == MODIFIED
+
+
+def test_a_script_that_ends_early_proves_nothing_whatever_its_status(place):
+    class Ending(LocalSession):
+        def write_some(self, pieces, moved=None):
+            return [None for _ in pieces]
+
+        def start(self, command):
+            stream = super().start(command)
+            finish = stream.finish
+            stream.finish = lambda: finish()._replace(status=0)
+            return stream
+
+    member = place.write("a/file", 1000)
+    place.settle(member)
+    fate = send(place, member, Ending())
+    assert fate.problem.code == "staging.unproven"
+    assert fate.again
 
 
 def test_a_directory_in_the_files_place_refuses_it(place):

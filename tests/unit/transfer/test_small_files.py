@@ -10,6 +10,7 @@ import pytest
 from mydata_like.core.errors import FileChangedError
 from mydata_like.core.openat import FolderCache
 from mydata_like.transfer.archive_writer import TINY, PrefetchedFile, fetch_ahead, read_tiny
+from tests.privileges import count_descriptors
 from tests.unit.transfer.test_file_source import md5, seen, settle_keeping_times
 
 
@@ -84,14 +85,14 @@ def test_a_file_that_cannot_be_opened_early_fails_at_its_turn(files, ahead_of, f
 
 
 def test_a_reader_that_gives_up_leaves_no_file_open(files, ahead_of, folders):
-    before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - only their number counts
+    before = count_descriptors()
 
     with ahead_of([seen(path) for path in files], blocks=8) as ahead:
         next(ahead)
         os.close(next(ahead).descriptor)
     folders.close()
 
-    assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
+    assert count_descriptors() == before
 
 
 class Disk:

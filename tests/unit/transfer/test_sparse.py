@@ -9,8 +9,14 @@ from hypothesis import strategies as st
 
 from mydata_like.transfer import sparse
 from mydata_like.transfer.sparse import MOST_EXTENTS, SMALLEST_HOLE, find_extents, zeros
+from tests.privileges import needs_holes, needs_proc
 
 KIB = 1024
+
+
+def write_at(file, offset, content):
+    file.seek(offset)
+    file.write(content)
 
 
 @pytest.fixture
@@ -21,7 +27,7 @@ def extents_of(tmp_path):
         with (tmp_path / "file").open("w+b", buffering=0) as file:
             file.truncate(size)
             for offset, length in data:
-                os.pwrite(file.fileno(), b"\xaa" * length, offset)
+                write_at(file, offset, b"\xaa" * length)
             return find_extents(file.fileno(), size)
 
     return find
@@ -36,6 +42,7 @@ def test_a_file_without_holes_is_one_extent(extents_of, size):
     assert extents_of(size, [(0, size)]) == [(0, size)]
 
 
+@needs_holes
 def test_a_terabyte_of_nothing_takes_no_time(extents_of):
     started = time.process_time()
 
@@ -43,6 +50,7 @@ def test_a_terabyte_of_nothing_takes_no_time(extents_of):
     assert time.process_time() - started < 1
 
 
+@needs_holes
 def test_data_at_both_ends_of_a_terabyte_is_found(extents_of):
     size = 1024**4 + 1
 
@@ -55,11 +63,12 @@ def test_a_small_hole_counts_as_data(extents_of):
     assert extents_of(hole + 8192, [(0, 4096), (hole + 4096, 4096)]) == [(0, hole + 8192)]
 
 
+@needs_holes
 def test_a_file_with_very_many_holes_has_a_bounded_map(tmp_path):
     count, step = 2 * MOST_EXTENTS + 10, SMALLEST_HOLE + 8192
     with (tmp_path / "file").open("w+b", buffering=0) as file:
         for number in range(count):
-            os.pwrite(file.fileno(), b"x", number * step)
+            write_at(file, number * step, b"x")
         size = os.fstat(file.fileno()).st_size
 
         extents = find_extents(file.fileno(), size)
@@ -69,6 +78,7 @@ def test_a_file_with_very_many_holes_has_a_bounded_map(tmp_path):
     assert sum(extents[-1]) == size
 
 
+@needs_proc
 def test_a_file_whose_holes_are_unknown_is_one_extent():
     with open("/proc/self/maps", "rb", buffering=0) as file:  # noqa: PTH123 - a descriptor
         assert find_extents(file.fileno(), 700_000) == [(0, 700_000)]
@@ -85,7 +95,7 @@ def test_all_that_lies_between_extents_is_zeros(tmp_path_factory, data, more):
     with path.open("w+b", buffering=0) as file:
         file.truncate(size)
         for offset, length in data:
-            os.pwrite(file.fileno(), os.urandom(length), offset)
+            write_at(file, offset, os.urandom(length))
         extents = find_extents(file.fileno(), size)
     content = path.read_bytes()
     path.unlink()

@@ -15,8 +15,9 @@ from mydata_like.transfer.remote_shell import Shells, part_name
 from mydata_like.transfer.single_file import SingleSender
 from tests.fakes.place import MODIFIED, checksum
 from tests.fakes.session import LocalSession, SlowToAnswer
+from tests.privileges import needs_shell
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, needs_shell]
 
 SHELL = HostCapabilities("shell", tar="gnu", checksum=b"md5sum")
 SIZE = multi_stream.LARGE + (9 << 20) + 12_345

@@ -21,6 +21,7 @@ from mydata_like.transfer.worker_messages import SendTask
 from mydata_like.transfer.zero_runs import LEAST, SparseWriter, find_data, is_zero
 from tests.fakes.place import MODIFIED, checksum
 from tests.fakes.session import LocalSession
+from tests.privileges import needs_shell
 from tests.unit.transfer.test_file_source import seen
 
 SHELL = HostCapabilities("shell", tar="gnu", checksum=b"md5sum")
@@ -133,6 +134,7 @@ def test_a_file_that_ends_too_early_has_changed(place, member):
 
 
 @pytest.mark.process
+@needs_shell
 def test_zeros_are_not_sent_and_become_holes(place, member):
     session = LocalSession()
     assert send(place, member, session).checksum == checksum(member)
@@ -145,6 +147,7 @@ def test_zeros_are_not_sent_and_become_holes(place, member):
 
 
 @pytest.mark.process
+@needs_shell
 def test_zeros_are_sent_unless_they_are_asked_for(place, member):
     session = LocalSession()
     assert send(place, member, session, find_zeros=False).checksum == checksum(member)
@@ -153,6 +156,7 @@ def test_zeros_are_sent_unless_they_are_asked_for(place, member):
 
 
 @pytest.mark.process
+@needs_shell
 def test_a_file_of_nothing_but_zeros_arrives(place):
     empty = place.write("a/empty", 0, bytes(SIZE + 5))
     place.settle(empty)
@@ -163,6 +167,7 @@ def test_a_file_of_nothing_but_zeros_arrives(place):
 
 
 @pytest.mark.process
+@needs_shell
 def test_zeros_next_to_a_few_holes_are_found(place, member):
     with Path(os.fsdecode(member.path)).open("r+b") as file:
         file.truncate(SIZE + (1 << 20))
@@ -177,6 +182,7 @@ def test_zeros_next_to_a_few_holes_are_found(place, member):
 
 
 @pytest.mark.process
+@needs_shell
 def test_a_file_with_few_zeros_goes_as_it_is(place):
     content = os.urandom(15 << 20) + bytes(9 << 20)
     member = place.write("a/file", 0, content)
@@ -188,6 +194,7 @@ def test_a_file_with_few_zeros_goes_as_it_is(place):
 
 
 @pytest.mark.process
+@needs_shell
 def test_data_that_come_where_zeros_were_found_are_a_change(place, member):
     reads = []
 
@@ -205,6 +212,7 @@ def test_data_that_come_where_zeros_were_found_are_a_change(place, member):
 
 
 @pytest.mark.process
+@needs_shell
 def test_a_file_cut_by_a_broken_connection_begins_again(place, member):
     with pytest.raises(TransientError):
         send(place, member, LocalSession(limit=2 << 20))
@@ -224,6 +232,7 @@ def test_looking_for_zeros_can_be_cut_off(place, member):
 
 
 @pytest.mark.process
+@needs_shell
 @needs_server
 @pytest.mark.parametrize("size", [SIZE, LARGE + (1 << 20) + 5], ids=["one stream", "striped"])
 def test_zeros_are_passed_over_by_sftp(place, size):
@@ -239,6 +248,7 @@ def test_zeros_are_passed_over_by_sftp(place, size):
 
 
 @pytest.mark.process
+@needs_shell
 @needs_server
 def test_what_a_broken_line_left_between_zeros_is_not_sent_again(place):
     content = os.urandom(4 * BLOCK) + bytes(8 * BLOCK) + os.urandom(4 * BLOCK)

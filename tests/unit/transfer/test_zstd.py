@@ -15,10 +15,11 @@ from mydata_like.transfer.remote_shell import Shells, part_name
 from mydata_like.transfer.single_file import SingleSender
 from tests.fakes.place import MODIFIED, checksum
 from tests.fakes.session import LocalSession
-from tests.privileges import IS_ROOT
+from tests.privileges import IS_ROOT, needs_shell
 
 pytestmark = [
     pytest.mark.process,
+    needs_shell,
     pytest.mark.skipif(not shutil.which("zstd"), reason="needs zstd"),
 ]
 

@@ -1,0 +1,249 @@
+"""Sends the contents of several files over one session, in one thread: a piece of each in turn.
+
+The pieces are hashed together, which takes a fraction of the time, and the threads of the channels
+do not compete for the session.
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from threading import Event, Lock
+from typing import Final, Protocol
+
+from mydata_like.core import md5
+from mydata_like.core.channel_time import TimeByCause
+from mydata_like.core.errors import TransientError, UploaderError
+from mydata_like.core.token_bucket import TokenBucket
+from mydata_like.ssh.session import SessionWriter, Stream
+from mydata_like.transfer.worker_messages import LOST, Moving, pack_error, unpack_error
+
+PIECE: Final = 256 * 1024  # bytes of a file that are read and hashed at once
+_AHEAD: Final = 2  # pieces of a file that are hashed and not yet written, at most
+_PAUSE: Final = 0.1  # seconds of one wait for the bandwidth limit, at most
+_LEAST: Final = 0.001  # seconds of one such wait, at least
+
+
+class Content(Protocol):
+    """Bytes that are read once, in order."""
+
+    checksum: md5.Md5
+    remaining: int
+
+    def read(self, size: int) -> bytes:
+        """Return the next bytes, at most `size`; they are not in `checksum` yet."""
+
+    def finish(self) -> str:
+        """Return the checksum; raises `FileChangedError` if the bytes are not consistent."""
+
+
+class Timer(Protocol):
+    """Counts how long a channel works on its payload."""
+
+    def add(self, spent: TimeByCause) -> None: ...
+
+    def answer(self, waited: float) -> TimeByCause: ...
+
+
+class Transmission:
+    """A content that is being sent, and the stream that it is written to."""
+
+    def __init__(
+        self, content: Content, stream: Stream, bucket: TokenBucket, timer: Timer, moving: Moving
+    ) -> None:
+        self.stream = stream
+        self.timer = timer
+        self.done = False
+        self.complete = False  # whether everything was written
+        self.error: UploaderError | None = None
+        self.woken = Event()  # it is done, or its thread has to do the work
+        self._content = content
+        self._bucket = bucket
+        self._moving = moving
+        self._pieces: deque[bytes] = deque()  # hashed, and not yet written
+        self._granted = 0  # bytes of the first piece that the bandwidth allows
+
+    @property
+    def checksum(self) -> md5.Md5:
+        return self._content.checksum
+
+    @property
+    def is_blocked(self) -> bool:
+        """Whether nothing more is read until something was written."""
+        return len(self._pieces) >= _AHEAD or not self._content.remaining
+
+    def read(self) -> bytes:
+        """Return the next piece, which is to be hashed; empty if there is none now."""
+        if self.done or self.is_blocked:
+            return b""
+        try:
+            return self._content.read(PIECE)
+        except UploaderError as error:
+            self.end(error)
+            return b""
+
+    def append(self, piece: bytes) -> None:
+        """Add a piece that was hashed; the last one only if the content is consistent."""
+        self._pieces.append(piece)
+        if self._content.remaining:
+            return
+        try:
+            self._content.finish()
+        except UploaderError as error:
+            self.end(error)
+
+    def next_bytes(self) -> bytes:
+        """Return the bytes that may be written now."""
+        if self.done or not self._pieces:
+            return b""
+        piece = self._pieces[0]
+        if not self._granted:
+            self._granted = self._bucket.take_ready(len(piece))
+        return piece if self._granted >= len(piece) else piece[: self._granted]
+
+    @property
+    def delay(self) -> float:
+        """Seconds until the bandwidth limit allows more."""
+        return self._bucket.delay
+
+    def advance(self, size: int | None) -> None:
+        """Record that bytes were written; None if the command has ended."""
+        if size is None:
+            self.end()
+            return
+        if size:
+            piece = self._pieces.popleft()
+            self._granted = max(0, self._granted - size)
+            if size < len(piece):
+                self._pieces.appendleft(piece[size:])
+        try:
+            self._moving(size)
+        except UploaderError as error:
+            self.end(error)
+            return
+        if not (self._pieces or self._content.remaining):
+            self.complete = True
+            self.end()
+
+    def end(self, error: UploaderError | None = None) -> None:
+        """Let its thread return, or raise the error."""
+        self.error = error
+        self.done = True
+        self.woken.set()
+
+
+class InterleavedSender:
+    """The transmissions of one session; the thread of one of them does the work for all.
+
+    `note` is called with the number of bytes after each write, and the seconds that it took.
+    """
+
+    def __init__(self, session: SessionWriter, note: Callable[[int, float], None]) -> None:
+        self._session = session
+        self._note = note
+        self._lock = Lock()
+        self._active: list[Transmission] = []
+        self._is_led = False
+        self._moved = 0.0  # when something was last written, or the first content came
+
+    def send(self, own: Transmission) -> bool:
+        """Send a content; return False if the command ended before it had all.
+
+        The last bytes are written only if the content is consistent.
+        """
+        with self._lock:
+            if not self._active:
+                self._moved = time.monotonic()
+            self._active.append(own)
+            leads, self._is_led = not self._is_led, True
+        if not leads:
+            own.woken.wait()
+        if not own.done:
+            self._lead(own)
+        if own.error is not None:
+            raise own.error
+        return own.complete
+
+    def _lead(self, own: Transmission) -> None:
+        """Do the work for all until our own content is sent; then another thread does it."""
+        try:
+            while not own.done:
+                self._send_round(self._find_active())
+        except BaseException:
+            for each in self._find_active():
+                each.end(TransientError("Another file of the session failed.", code=LOST))
+            raise
+        finally:
+            with self._lock:
+                self._active = [each for each in self._active if not each.done]
+                self._is_led = bool(self._active)
+                for each in self._active[:1]:
+                    each.woken.set()
+
+    def _find_active(self) -> list[Transmission]:
+        with self._lock:
+            self._active = [each for each in self._active if not each.done]
+            return self._active[:]
+
+    def _send_round(self, active: Sequence[Transmission]) -> None:
+        """Read and hash a piece of each, and write until no command takes more.
+
+        So they soon read at the same time: the more pieces are hashed together, the better.
+        """
+        self._read(active)
+        while left := [each for each in active if not each.done]:
+            may_write = [(each, each.next_bytes()) for each in left]
+            ready = [(each, some) for each, some in may_write if some]
+            more_to_read = not all(each.is_blocked for each in left)
+            limited = [each for each, some in may_write if not some]
+            if ready and self._write(ready, wait=not (more_to_read or limited)):
+                continue
+            if limited and not more_to_read:
+                self._wait_for_bandwidth(left, min(each.delay for each in limited))
+            return
+
+    def _read(self, active: Sequence[Transmission]) -> None:
+        began = time.monotonic()
+        fresh = [(each, piece) for each in active if (piece := each.read())]
+        have_read = time.monotonic()
+        md5.update_all([(each.checksum, piece) for each, piece in fresh])
+        hashed = time.monotonic()
+        spent = TimeByCause(source=have_read - began, hash=hashed - have_read)
+        for each, piece in fresh:
+            each.append(piece)
+        for each in active:
+            each.timer.add(spent)
+
+    def _write(self, ready: Sequence[tuple[Transmission, bytes]], *, wait: bool) -> bool:
+        """Write what the commands take; return whether that was anything, or one has ended."""
+        began, worked = time.monotonic(), time.thread_time()
+        blocked = self._session.blocked_seconds
+        try:
+            sizes = self._session.write_some(
+                [(each.stream, some) for each, some in ready], self._moved if wait else None
+            )
+        except UploaderError as error:
+            for each in self._find_active():
+                each.end(unpack_error(pack_error(error)))  # each thread raises its own
+            return False
+        seconds, worked = time.monotonic() - began, time.thread_time() - worked
+        blocked = self._session.blocked_seconds - blocked
+        self._note(sum(size or 0 for size in sizes), seconds)
+        spent = TimeByCause(cipher=worked, line=max(0.0, seconds - worked - blocked))
+        for (each, _), size in zip(ready, sizes, strict=True):
+            each.timer.add(spent.plus(each.timer.answer(blocked)))
+            each.advance(size)
+        if not any(size != 0 for size in sizes):
+            return False
+        self._moved = time.monotonic()
+        return True
+
+    def _wait_for_bandwidth(self, active: Sequence[Transmission], delay: float) -> None:
+        began = time.monotonic()
+        time.sleep(min(_PAUSE, max(_LEAST, delay)))
+        seconds = time.monotonic() - began
+        self._note(0, seconds)
+        spent = TimeByCause(bandwidth=seconds)
+        for each in active:
+            each.timer.add(spent)
+            if not each.done:
+                each.advance(0)
