@@ -61,7 +61,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--rounds", type=int, default=3, help="how often each contestant runs")
     add("--quick", action="store_true", help="less data, for a first impression only")
     add("--full", action="store_true", help="a million files, a file of 1 TiB: takes hours")
-    add("--only", default="", help="only contestants with this text in their name")
+    add("--only", default="", help="only contestants whose names match this regular expression")
     add("--json", type=Path, help="also write all samples to this file")
     add("--directory", type=Path, default=_default_directory(), help="folder of the test data")
     add("--disk", type=Path, default=Path("/var/tmp"), help="folder of the test data of P11")

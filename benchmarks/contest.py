@@ -1,5 +1,6 @@
 """The contest of a case: run its contestants in turns, and collect their samples."""
 
+import re
 import shutil
 import statistics
 from collections.abc import Callable, Sequence
@@ -195,7 +196,7 @@ def _sort_out(contestants: Sequence[Contestant], only: str) -> tuple[list[Contes
     present, skipped = [], []
     for contestant in contestants:
         first = contestant.entrants[0]
-        if only and only not in first.name:
+        if not re.search(only, first.name):
             continue
         missing = first.missing()
         if missing:

@@ -3,6 +3,7 @@
 import shlex
 import subprocess
 from functools import cache
+from pathlib import Path
 
 from benchmarks.arena import CIPHER, Arena
 from benchmarks.contest import Entrant, Peer
@@ -43,6 +44,41 @@ def md5sum_scp(streams: int) -> Peer:
 
     def commands(arena: Arena) -> list[Command]:
         return [_hash_then_copy(arena, share) for share in arena.shares(streams)]
+
+    return Peer(entrant, commands)
+
+
+def by_hand(streams: int, copy: str) -> Peer:
+    """`md5sum` of every file, a copy by scp, tar or rsync, and `md5sum -c` on the other side."""
+    entrant = Entrant(
+        f"md5sum, {copy} x{streams}, md5sum there", "by hand", "MD5 of both sides", ("md5sum", copy)
+    )
+
+    def commands(arena: Arena) -> list[Command]:
+        return [
+            _check_by_hand(arena, copy, share, arena.write_list(f"hand-{number}", share))
+            for number, share in enumerate(arena.shares(streams))
+        ]
+
+    return Peer(entrant, commands)
+
+
+def mscp(connections: int) -> Peer:
+    """`mscp` (github.com/upa/mscp), which sends parts of files over several SFTP sessions."""
+    entrant = Entrant(f"mscp, {connections} connections", "mscp", "", ("mscp",))
+
+    def commands(arena: Arena) -> list[Command]:
+        link = arena.link
+        config = arena.directory / "mscp_config"
+        config.write_text(
+            f"Host {link.host}\nUserKnownHostsFile {link.known_hosts}\nStrictHostKeyChecking yes\n"
+        )
+        options = [
+            *("-q", "-n", str(connections), "-c", CIPHER, "-F", str(config)),
+            *("-P", str(link.port), "-i", str(link.key_file), "-l", link.username),
+        ]
+        folders = _paths(arena, arena.corpus.folders)
+        return [["mscp", *options, *folders, f"{link.host}:{arena.target}/"]]
 
     return Peer(entrant, commands)
 
@@ -185,6 +221,28 @@ def _hash_then_copy(arena: Arena, share: list[str]) -> Command:
     paths = _paths(arena, share)
     copy = [*_scp(arena, "scp protocol", CIPHER), *paths, _there(arena)]
     return ["sh", "-c", f"{shlex.join(['md5sum', *paths])} > /dev/null && {shlex.join(copy)}"]
+
+
+def _check_by_hand(arena: Arena, copy: str, share: list[str], names: Path) -> Command:
+    """Return a command that hashes files, copies them, and compares their checksums there."""
+    ssh = shlex.join([*arena.link.ssh(), arena.link.destination])
+    received = f"cat {names}.md5"
+    match copy:
+        case "scp":  # puts all files into one folder
+            carry = [*_scp(arena, "scp protocol", CIPHER), *_paths(arena, share), _there(arena)]
+            received = f"sed 's|  .*/|  |' {names}.md5"
+        case "tar":
+            carry = arena.pipe_tar(["tar", "-cf", "-", "-T", str(names)])
+        case _:
+            options = ["-aW", f"--files-from={names}", "-e", shlex.join(arena.link.ssh())]
+            carry = ["rsync", *options, ".", _there(arena)]
+    steps = [
+        f"cd {arena.corpus.root}",
+        f"xargs md5sum < {names} > {names}.md5",
+        shlex.join(carry),
+        f"{received} | {ssh} 'cd {arena.target} && md5sum --quiet -c -'",
+    ]
+    return ["sh", "-c", " && ".join(steps)]
 
 
 def _paths(arena: Arena, below: tuple[str, ...] | list[str]) -> list[str]:
