@@ -8,6 +8,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Sequence
+from threading import Lock
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from mydata_like.core.errors import FileChangedError
@@ -24,7 +25,10 @@ _MEMORY: Final = 32 * 1024 * 1024  # bytes after which earlier measurements coun
 _ENOUGH: Final = 16 * 1024 * 1024  # bytes, or
 _LONG_ENOUGH: Final = 1.0  # seconds, after which a cost is known; shorter times are too noisy
 _SMALL: Final = 128 * 1024  # bytes; less is sent before another process has started
-_LARGE: Final = 32 * 1024 * 1024  # bytes; justifies a sample while the cost is unknown
+_LARGE: Final = 32 * 1024 * 1024  # bytes; justifies frames while the cost is unknown
+_PROBED: Final = 1024 * 1024  # bytes; justifies a probe of the network
+_PROBES: Final = (64 * 1024, 1024 * 1024)  # bytes; on a fast network the first takes too little
+_PROBE_ENOUGH: Final = 0.03  # seconds; a probe that takes longer is not repeated with more bytes
 _MARGIN: Final = 2.0  # compression must save this many times its cost
 _GAIN: Final = 0.9  # a compressed payload may take at most this part of the uncompressed time
 _PAUSE: Final = 60.0  # seconds without compression after it did not pay; doubles each time
@@ -84,22 +88,49 @@ class Compression:
         self._paused_until = 0.0
         self._pause = _PAUSE
         self._payloads = 0  # payloads that compression would have helped
+        self._probing = Lock()
+        self._is_probed = False
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the time per byte on the network is known."""
+        return self._is_probed or self._line.known
+
+    def probe(self, send: Callable[[bytes], float]) -> None:
+        """Measure the network if it is unknown, once for all channels.
+
+        `send` sends bytes, and returns the seconds until the host had them; infinity if this does
+        not tell the time per byte.
+        """
+        with self._probing:
+            for size in _PROBES:
+                if self.is_known:
+                    return
+                seconds = send(os.urandom(size))
+                if seconds == math.inf:
+                    return
+                if seconds > _PROBE_ENOUGH or size == _PROBES[-1]:
+                    self._line.add(size, seconds)
+                    self._is_probed = True
 
     def give_up(self) -> None:
         """Stop compressing in this session."""
         self._available = False
 
-    def may_suit(self, size: int, now: float) -> bool:
-        """Return whether a payload of this size would benefit if its content compresses well."""
+    def may_suit(self, size: int, now: float, least: int = _LARGE) -> bool:
+        """Return whether a payload of this size would benefit if its content compresses well.
+
+        `least` is the size from which it may while the network is unknown.
+        """
         if not self._available or size < _SMALL:
             return False
-        if not self._line.known:
-            return size >= _LARGE
+        if not self.is_known:
+            return size >= least
         return self.pays(0.0, now) and not self._is_to_be_compared()
 
     def pays(self, ratio: float, now: float) -> bool:
         """Return whether to compress data that shrinks to `ratio`; False if costs are unknown."""
-        if not self._line.known or now < self._paused_until:
+        if not self.is_known or now < self._paused_until:
             return False
         saved = self._line.each * (1 - ratio)
         return saved > _MARGIN * self._cost
@@ -176,16 +207,30 @@ def unpack(command: bytes, ratio: float | None) -> bytes:
     return command if ratio is None else _UNPACK % (command, NOT_UNPACKED)
 
 
-def choose(compression: Compression, members: Sequence[Member], size: int) -> float | None:
-    """Return the expected compression ratio of a payload, or None to send it uncompressed."""
-    if not compression.may_suit(size, time.monotonic()):
+def choose(
+    compression: Compression,
+    members: Sequence[Member],
+    size: int,
+    send: Callable[[bytes], float] | None = None,
+) -> float | None:
+    """Return the expected compression ratio of a payload, or None to send it uncompressed.
+
+    With `send`, an unknown network is probed for a payload that shrinks; see `Compression.probe`.
+    """
+    if not compression.may_suit(size, time.monotonic(), _PROBED if send else _LARGE):
         return None
     some = {0, len(members) // 2, len(members) - 1}
     sample = b"".join(_read_sample(members[index]) for index in some)
     if not sample:
         return None
     ratio = len(_compress(_compressor(), sample, compression)) / len(sample)
-    return ratio if ratio < _SHRINKS else None
+    if ratio >= _SHRINKS:
+        return None
+    if not compression.is_known and send:
+        compression.probe(send)
+        if compression.is_known and not compression.pays(ratio, time.monotonic()):
+            return None
+    return ratio if compression.is_known or size >= _LARGE else None
 
 
 class CompressedWriter:

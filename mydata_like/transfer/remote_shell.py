@@ -15,6 +15,7 @@ from mydata_like.ssh.session import CommandResult, SshSession, Stream
 from mydata_like.transfer.archive_writer import ArchiveSource
 from mydata_like.transfer.compression import Compression
 from mydata_like.transfer.file_source import FileSource
+from mydata_like.transfer.throttled_session import FAR
 from mydata_like.transfer.worker_messages import Member, Moving
 
 
@@ -48,6 +49,7 @@ NO_DIRECTORY: Final = 92  # the location accepts no new directories
 _MOST_LOGIN_OUTPUT: Final = 64 * 1024  # bytes of login script output before the reply
 _ECHO: Final = b'while IFS= read -r line; do echo "mydata:"; done'
 _ECHOES: Final = 2
+_TAKE_ALL: Final = b'echo "mydata:"; exec cat >/dev/null'
 _GRANTED: Final = 10  # channels of a session, by sshd's default for MaxSessions
 _TRIES: Final = 10
 _PAUSE: Final = 0.05  # seconds
@@ -187,6 +189,20 @@ class Shells:
                 self.round_trip = min(self.round_trip, time.perf_counter() - started)
             stream.finish()
         return self.round_trip
+
+    def time_sending(self, data: bytes) -> float:
+        """Return the seconds until the host has received these bytes, which it drops.
+
+        It is infinity for a far host, to which the first bytes of a connection go slowly.
+        """
+        if self.find_round_trip(FAR) >= FAR:
+            return math.inf
+        stream = self.start(_TAKE_ALL)
+        read_answer(stream)
+        began = time.perf_counter()
+        stream.write(data)
+        stream.finish()
+        return max(0.0, time.perf_counter() - began - self.round_trip)
 
     def close(self) -> None:
         """Close the shell that waits; the channel ends."""

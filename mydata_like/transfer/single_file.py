@@ -320,9 +320,12 @@ class SingleSender:
             return self.send(index, member, moving)
         return self._conclude(index, member, line, finished)
 
+    def _choose(self, member: Member, size: int) -> float | None:
+        return choose(self._compression, [member], size, self._shells.time_sending)
+
     def _send_plain(self, member: Member, moving: Moving) -> tuple[IndexLine, CommandResult]:
         existing = self._find_part(member)
-        ratio = choose(self._compression, [member], member.size - existing)
+        ratio = self._choose(member, member.size - existing)
         if ratio is None and self._striped.suits(member.size - existing):
             sent = self._send_striped(member, existing, moving)
             if sent is not None:
@@ -427,7 +430,7 @@ class SingleSender:
         """
         head = tar.sparse_header(part_name(member), member.size, member.modified, extents)
         length = measure(extents)
-        ratio = choose(self._compression, [member], length)
+        ratio = self._choose(member, length)
         take = _BEGIN + unpack(_KEEP_SPARSE, ratio) + _OR_DROP + _CHECK % member.size
         stream = self._dirs.start(member, take)
         writer = CompressedWriter(

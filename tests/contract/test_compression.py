@@ -77,6 +77,21 @@ def test_on_a_slow_line_text_is_compressed_where_the_host_unpacks(place, host, s
 
 
 @pytest.mark.parametrize("has_zstd", [True])
+def test_on_a_slow_line_the_first_file_is_compressed(place, host):
+    text = place.write("a/text", 2 * MB, TEXT * 3)
+    place.settle(text)
+    transport = host.build(place.location)
+    try:
+        channel = transport.open_channel()
+        channel.limit(2 * MB)
+        assert channel.send(single(text), ignore) == [SentFile(0, checksum(text))]
+        assert host.used == 1
+    finally:
+        transport.close()
+    assert place.arrived(text)
+
+
+@pytest.mark.parametrize("has_zstd", [True])
 def test_nothing_is_compressed_where_the_settings_forbid_it(place, host):
     large = place.write("a/large", len(TEXT), TEXT)
     place.settle(large)

@@ -50,6 +50,46 @@ def test_while_the_line_is_unknown_only_a_large_payload_is_looked_at():
     assert not compression.pays(0.0, NOW)
 
 
+def probed(*seconds: float) -> tuple[Compression, list[int]]:
+    """Return what a session knows after probes that take so long, and the probes' sizes."""
+    compression, sizes, rest = Compression(available=True), [], iter(seconds)
+
+    def send(data: bytes) -> float:
+        sizes.append(len(data))
+        return next(rest)
+
+    compression.probe(send)
+    return compression, sizes
+
+
+def test_a_probe_tells_a_slow_line_from_a_fast_one():
+    slow, few = probed(0.006, 0.08)
+    fast, same = probed(0.002, 0.003)
+    assert few == same == [64 * 1024, 1024 * 1024]
+    assert slow.may_suit(1 * MB, NOW)
+    assert slow.pays(0.5, NOW)
+    assert not fast.pays(0.1, NOW)
+    assert not fast.may_suit(LARGE, NOW)
+
+
+def test_a_very_slow_line_is_probed_with_few_bytes_and_only_once():
+    compression, sizes = probed(1.0)
+    compression.probe(lambda _: pytest.fail("it was probed already"))
+    assert sizes == [64 * 1024]
+    assert compression.pays(0.5, NOW)
+
+
+def test_a_line_that_a_probe_does_not_tell_stays_unknown():
+    compression, _ = probed(math.inf)
+    assert not compression.is_known
+    assert compression.may_suit(LARGE, NOW)
+    assert not compression.may_suit(1 * MB, NOW)
+
+
+def test_a_line_that_is_known_is_not_probed():
+    measured(SLOW).probe(lambda _: pytest.fail("it is known"))
+
+
 def test_a_few_bytes_are_not_worth_a_process_on_the_other_side():
     assert not measured(SLOW).may_suit(100_000, NOW)
 
