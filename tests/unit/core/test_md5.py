@@ -80,6 +80,7 @@ def test_a_view_is_not_kept(library):
 
 
 @needs_library
+@pytest.mark.slow
 def test_more_than_4_gib_of_bits_are_counted():
     checksum, plain = md5.Md5(LIBRARY), hashlib.md5(usedforsecurity=False)
     zeros = bytes(1 << 24)
