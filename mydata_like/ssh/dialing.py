@@ -8,9 +8,9 @@ import selectors
 import socket
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Final
+from typing import Final, NamedTuple
 
 from mydata_like.core.errors import AccessDeniedError, RejectedError, StagingError, TransientError
 from mydata_like.ssh.session import Endpoint
@@ -174,6 +174,48 @@ def find_round_trip(connection: socket.socket) -> float | None:
     except OSError:  # not a TCP connection, but one through a jump host
         return None
     return int.from_bytes(info[148:], sys.byteorder) / 1e6 or None  # old systems return less
+
+
+_MEASUREMENTS: Final = 8  # a host is busy if so many answers come late,
+_IN_A_ROW: Final = 3  # and far if so many in a row
+_CONSTANT: Final = 1.25  # differ by less than this factor
+_VARYING: Final = 2.0  # a busy host's answers take times that differ by more than this factor
+
+
+class AnswerTimes(NamedTuple):
+    """The seconds of several answers; `constant` if the last ones took the same time."""
+
+    seconds: tuple[float, ...]
+    constant: bool
+
+    def round_trip(self, network: float | None) -> float:
+        """Return the round trip to the host in seconds.
+
+        `network` is the one that the system has measured. It counts for a busy host, but not if
+        answers are late by a constant time: then the TCP connection ends nearby at a proxy.
+        """
+        least = min(self.seconds)
+        varying = not self.constant and max(self.seconds) > _VARYING * least
+        return least if network is None or not varying else min(least, network)
+
+
+def time_answers(answer: Callable[[], object], near: float) -> AnswerTimes:
+    """Return how long a host takes to answer, repeated until it is known to be near or far.
+
+    An answer within `near` seconds shows a near host. Several that are late by the same time show a
+    far one. A busy host answers late, with varying times.
+    """
+    times: list[float] = []
+    constant = False
+    while len(times) < _MEASUREMENTS and not constant:
+        began = time.perf_counter()
+        answer()
+        times.append(time.perf_counter() - began)
+        if times[-1] < near:
+            break
+        latest = times[-_IN_A_ROW:]
+        constant = len(latest) == _IN_A_ROW and max(latest) < _CONSTANT * min(latest)
+    return AnswerTimes(tuple(times), constant)
 
 
 def acknowledge_at_once(connection: socket.socket) -> None:

@@ -204,6 +204,10 @@ class SshSession(Protocol):
     def cipher(self) -> str:
         """The negotiated cipher for sent data."""
 
+    @property
+    def network_round_trip(self) -> float | None:
+        """The shortest round trip to the host's kernel, or to a proxy, in seconds, if known."""
+
     def start(self, command: bytes) -> Stream:
         """Start a remote command; raises `TransientError` if no channel is granted."""
 

@@ -1,8 +1,8 @@
 """SSH sessions on libssh (package ssh-python), which releases the interpreter lock.
 
-The library is used without blocking: each call is repeated until it is done. Between calls, this
-module waits for the socket, at most for the stall timeout. The streams of a session may belong to
-different threads, which use the library in turns.
+The library is used without blocking, except for writing what fits into a window: each call is
+repeated until it is done. Between calls, this module waits for the socket, at most for the stall
+timeout. The streams of a session may belong to different threads, which use the library in turns.
 """
 
 import base64
@@ -39,7 +39,9 @@ from mydata_like.ssh.sftp import Sftp
 from mydata_like.ssh.shared_socket import SharedSocket
 
 _READ: Final = 64 * 1024
-_WRITE: Final = 256 * 1024  # bytes; a quarter faster than 64 KiB
+_LARGEST: Final = 256 * 1024  # bytes of one write; a quarter faster than 64 KiB
+_SMALLEST: Final = 32 * 1024  # bytes of one write, where the network is slow
+_LONG: Final = 0.1  # seconds of one write, after which the next one is smaller
 
 
 class LibsshStream:
@@ -89,31 +91,37 @@ class LibsshStream:
                 if self._channel.is_closed():
                     return
                 # Writing more than the window would block the library until the window grows.
-                count = min(self._find_window(), len(view), _WRITE)
+                count = min(self._find_window(), len(view), self._connection.write_size)
                 if count and not self._send(bytes(view[:count])):
                     self._require_end()
                     return
             view = view[count:]
-            if count:
-                self._connection.wait_until(self._connection.has_flushed)
-            else:
+            if not count:
                 self._await_window()
 
     def write_some(self, data: bytes) -> int | None:
         """Write as much as the window allows, in a turn; return None if the command has ended."""
-        self._connection.pump()
         if self._channel.is_closed():
             return None
-        count = min(self._find_window(), len(data))
+        count = min(self._find_window(), len(data), self._connection.write_size)
         if count and not self._send(data if count == len(data) else data[:count]):
             self._require_end()
             return None
         return count
 
-    def has_window(self) -> bool:
-        """Return whether input may be written, or the command has ended; in a turn."""
+    def is_ready(self, size: int) -> bool:
+        """Return whether to write so many bytes, or the command has ended; in a turn.
+
+        After each small part that a command reads, its window grows. Writing as little each time
+        takes several times as much processor time, so this waits for half of the usual window.
+        """
+        window = self._find_window()
+        return (window > 0 and window >= min(size, self._usual_window // 2)) or self.has_ended()
+
+    def has_ended(self) -> bool:
+        """Return whether the command has ended; in a turn."""
         self._receive_all()
-        return bool(self._channel.is_closed()) or self._find_window() > 0
+        return bool(self._channel.is_closed())
 
     def read(self, size: int) -> bytes:
         """Wait for output and return at most `size` bytes of it; empty at its end."""
@@ -178,14 +186,18 @@ class LibsshStream:
     def _await_window(self) -> None:
         """Wait until the command has read some of its input."""
         begun = time.monotonic()
-        self._connection.wait_until(self.has_window)
+        self._connection.wait_until(lambda: self._find_window() > 0 or self.has_ended())
         self.blocked_seconds += time.monotonic() - begun
+
+    @property
+    def _usual_window(self) -> int:
+        return min(self._widest, self._connection.max_in_flight)
 
     def _find_window(self) -> int:
         """Return the number of bytes that may be written now; in a turn."""
         window: int = self._channel.window_size()
         self._widest = max(self._widest, window)
-        return max(0, window - max(0, self._widest - self._connection.max_in_flight))
+        return max(0, window - self._widest + self._usual_window)
 
     def _has_output(self) -> bool:
         self._receive_all()
@@ -253,14 +265,10 @@ class CallTimeout:
                 return
 
 
-_BRIEFLY: Final = 0.5  # seconds of one wait in `write_some`
+_BRIEFLY: Final = 0.1  # seconds of one wait in `write_some`
 _AGAIN: Final = -2  # SSH_AGAIN of libssh.h
 _NEAR: Final = 0.001  # seconds; within such a round trip, no network transfers more than this:
 _NEAR_IN_FLIGHT: Final = 512 * 1024  # bytes; see `LibsshTransport.open_stream`
-_IN_A_ROW: Final = 3  # a host is far if so many answers in a row
-_CONSTANT: Final = 1.25  # differ by less than this factor
-_MEASUREMENTS: Final = 8  # a host is busy if so many answers
-_VARYING: Final = 2.0  # differ by more than this factor
 
 
 class LibsshSession:
@@ -278,6 +286,10 @@ class LibsshSession:
         with self._connection.turn():
             name: bytes = self._connection.library.get_cipher_out()
         return name.decode()
+
+    @property
+    def network_round_trip(self) -> float | None:
+        return self._connection.network_round_trip
 
     def start(self, command: bytes) -> LibsshStream:
         """Start a remote command; raises `TransientError` if no channel is granted."""
@@ -305,31 +317,34 @@ class LibsshSession:
         self, pieces: Sequence[tuple[Stream, bytes]], moved: float | None = None
     ) -> list[int | None]:
         """See `SessionWriter`; not to be called by several threads at once."""
-        sizes = [self._write_some(stream, piece) for stream, piece in pieces]
-        if moved is not None and not any(size != 0 for size in sizes):
-            self._await_window([stream for stream, _ in pieces], moved)
-        return sizes
+        wanted = [(it, piece) for it, piece in pieces if isinstance(it, LibsshStream)]
+        ready = self._find_ready(wanted)
+        if moved is not None and not any(ready):
+            self._await_ready(wanted, moved)
+            ready = self._find_ready(wanted)
+            if not any(ready):  # a host may let a window grow only when little of it is left
+                ready = [True] * len(wanted)
+        return [
+            self._write_some(it, piece) if is_ready else 0
+            for (it, piece), is_ready in zip(wanted, ready, strict=True)
+        ]
 
-    def _write_some(self, stream: Stream, piece: bytes) -> int | None:
-        assert isinstance(stream, LibsshStream)
+    def _write_some(self, stream: LibsshStream, piece: bytes) -> int | None:
         with self._connection.turn():
-            size = stream.write_some(piece)
-            pending = self._connection.is_pending()
-        if pending:
-            self._connection.wait_until(self._connection.has_flushed)
-        return size
+            return stream.write_some(piece)
 
-    def _await_window(self, streams: Sequence[Stream], moved: float) -> None:
+    def _find_ready(self, wanted: Sequence[tuple[LibsshStream, bytes]]) -> list[bool]:
+        with self._connection.turn():
+            self._connection.pump()
+            return [it.is_ready(len(piece)) for it, piece in wanted]
+
+    def _await_ready(self, wanted: Sequence[tuple[LibsshStream, bytes]], moved: float) -> None:
         """Wait briefly until one of the commands has read some of its input, or ended."""
         begun = time.monotonic()
-
-        def is_ready() -> bool:
-            found = [it.has_window() for it in streams if isinstance(it, LibsshStream)]
-            return any(found)
-
-        ready = self._connection.wait(is_ready, _BRIEFLY)
-        now = time.monotonic()
-        self.blocked_seconds += now - begun
+        ready = self._connection.wait(
+            lambda: any(it.is_ready(len(piece)) for it, piece in wanted), _BRIEFLY
+        )
+        self.blocked_seconds += time.monotonic() - begun
         if not ready:
             self._connection.check_progress(moved)
 
@@ -357,6 +372,7 @@ class LibsshTransport(SharedSocket):
         self.library.set_socket(wire.detach())
         self._pump: Channel | None = None
         self.max_in_flight = sys.maxsize  # bytes in flight of a stream, if its window is larger
+        self.write_size = _SMALLEST * 2  # bytes of the next write, at most
         self._is_measured = False
 
     def handshake(self, host_keys: tuple[str, ...]) -> PublicKey:
@@ -384,6 +400,10 @@ class LibsshTransport(SharedSocket):
             raise dialing.key_refused(self.endpoint) from error
         except BaseSSHError as error:
             raise self._broken(error) from error
+
+    @property
+    def network_round_trip(self) -> float | None:
+        return dialing.find_round_trip(self._socket)
 
     def session(self) -> LibsshSession:
         """Return the session of an authenticated connection."""
@@ -417,24 +437,14 @@ class LibsshTransport(SharedSocket):
     def _is_near(self, stream: LibsshStream) -> bool:
         """Return whether the host is near.
 
-        A busy host answers late, with varying times. A host that answers late with constant times
-        is far, even if the TCP connection ends nearby at a proxy. The measurement sets an unused
-        environment variable, which only sshd processes, without starting a program.
+        The measurement sets an unused environment variable, which only sshd processes,
+        without starting a program.
         """
-        network = dialing.find_round_trip(self._socket)
+        network = self.network_round_trip
         if not self.library.get_openssh_version() or (network is not None and network >= _NEAR):
             return False
-        times: list[float] = []
-        while len(times) < _MEASUREMENTS:
-            started = time.perf_counter()
-            stream.offer(b"MYDATA_LIKE", b"")
-            times.append(time.perf_counter() - started)
-            latest = times[-_IN_A_ROW:]
-            if times[-1] < _NEAR:
-                return True
-            if len(latest) == _IN_A_ROW and max(latest) < _CONSTANT * min(latest):
-                return False
-        return network is not None and max(times) > _VARYING * min(times)
+        times = dialing.time_answers(lambda: stream.offer(b"MYDATA_LIKE", b""), _NEAR)
+        return times.round_trip(network) < _NEAR
 
     def grants(self, request: Callable[[], int]) -> bool:
         """Make a request and return whether the server grants it."""
@@ -461,14 +471,27 @@ class LibsshTransport(SharedSocket):
             raise self._broken(error) from error
 
     def write(self, send: Callable[[], object]) -> bool:
-        """Write data that fits into a channel's window, in a turn; return whether it was sent."""
+        """Write data that fits into a channel's window, in a turn; return whether it was sent.
+
+        The library waits for the socket itself, which takes a fraction of the processor time. So
+        that other threads have their turns, less is written at once where the network is slow.
+        """
+        begun = time.monotonic()
         with self._watchdog:
+            self.library.set_blocking(1)
             try:
                 send()
             except BaseSSHError as error:
                 if self.library.is_connected():
                     return False
                 raise self._broken(error) from error
+            finally:
+                self.library.set_blocking(0)
+        self.moved = time.monotonic()
+        if self.moved - begun > _LONG:
+            self.write_size = max(_SMALLEST, self.write_size // 2)
+        elif self.write_size < _LARGEST and self.moved - begun < _LONG / 4:
+            self.write_size *= 2
         return True
 
     def read(self, receive: Callable[[], tuple[int, bytes]]) -> bytes:

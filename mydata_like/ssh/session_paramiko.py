@@ -272,6 +272,10 @@ class ParamikoSession:
         """The negotiated cipher for sent data."""
         return self._connection.transport.local_cipher
 
+    @property
+    def network_round_trip(self) -> float | None:
+        return self._connection.network_round_trip
+
     def start(self, command: bytes) -> ParamikoStream:
         """Start a remote command; raises `TransientError` if no channel is granted."""
         channel = self._connection.open_channel()
@@ -368,6 +372,10 @@ class ParamikoTransport:
         self._socket = TimeoutSocket.adopt(wire, endpoint.stall_timeout)
         self.transport = _Transport(self._socket)
         self._stalled = False
+
+    @property
+    def network_round_trip(self) -> float | None:
+        return dialing.find_round_trip(self._socket)
 
     def handshake(self, host_keys: tuple[str, ...]) -> PublicKey:
         """Perform the handshake and return the server's key, which is not trusted yet."""

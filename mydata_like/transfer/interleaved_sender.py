@@ -18,7 +18,7 @@ from mydata_like.ssh.session import SessionWriter, Stream
 from mydata_like.transfer.worker_messages import LOST, Moving, pack_error, unpack_error
 
 PIECE: Final = 256 * 1024  # bytes of a file that are read and hashed at once
-_AHEAD: Final = 2  # pieces of a file that are hashed and not yet written, at most
+_AHEAD: Final = 3  # pieces of a file that are hashed and not yet written, at most
 _PAUSE: Final = 0.1  # seconds of one wait for the bandwidth limit, at most
 _LEAST: Final = 0.001  # seconds of one such wait, at least
 
@@ -67,13 +67,13 @@ class Transmission:
         return self._content.checksum
 
     @property
-    def is_blocked(self) -> bool:
-        """Whether nothing more is read until something was written."""
-        return len(self._pieces) >= _AHEAD or not self._content.remaining
+    def is_starved(self) -> bool:
+        """Whether nothing can be written until something was read."""
+        return not (self.done or self._pieces)
 
     def read(self) -> bytes:
         """Return the next piece, which is to be hashed; empty if there is none now."""
-        if self.done or self.is_blocked:
+        if self.done or len(self._pieces) >= _AHEAD or not self._content.remaining:
             return b""
         try:
             return self._content.read(PIECE)
@@ -185,21 +185,20 @@ class InterleavedSender:
             return self._active[:]
 
     def _send_round(self, active: Sequence[Transmission]) -> None:
-        """Read and hash a piece of each, and write until no command takes more.
+        """Write some of each as far as its command takes it; read when one has nothing left.
 
-        So they soon read at the same time: the more pieces are hashed together, the better.
+        All read then that have room for a piece: the more pieces are hashed together, the better.
         """
-        self._read(active)
-        while left := [each for each in active if not each.done]:
-            may_write = [(each, each.next_bytes()) for each in left]
-            ready = [(each, some) for each, some in may_write if some]
-            more_to_read = not all(each.is_blocked for each in left)
-            limited = [each for each, some in may_write if not some]
-            if ready and self._write(ready, wait=not (more_to_read or limited)):
-                continue
-            if limited and not more_to_read:
-                self._wait_for_bandwidth(left, min(each.delay for each in limited))
+        if any(each.is_starved for each in active):
+            self._read(active)
+        left = [each for each in active if not each.done]
+        may_write = [(each, each.next_bytes()) for each in left]
+        ready = [(each, some) for each, some in may_write if some]
+        limited = [each for each, some in may_write if not some]
+        if ready and self._write(ready, wait=not limited):
             return
+        if limited:
+            self._wait_for_bandwidth(left, min(each.delay for each in limited))
 
     def _read(self, active: Sequence[Transmission]) -> None:
         began = time.monotonic()

@@ -9,6 +9,7 @@ from threading import Lock, Thread
 from typing import Final
 
 from mydata_like.core.errors import TransientError, UploaderError
+from mydata_like.ssh import dialing
 from mydata_like.ssh.capabilities import quote
 from mydata_like.ssh.dialing import NO_CHANNEL
 from mydata_like.ssh.session import CommandResult, SshSession, Stream
@@ -48,7 +49,6 @@ MARK: Final = b"mydata:"  # the prefix of a script's replies
 NO_DIRECTORY: Final = 92  # the location accepts no new directories
 _MOST_LOGIN_OUTPUT: Final = 64 * 1024  # bytes of login script output before the reply
 _ECHO: Final = b'while IFS= read -r line; do echo "mydata:"; done'
-_ECHOES: Final = 2
 _TAKE_ALL: Final = b'echo "mydata:"; exec cat >/dev/null'
 _GRANTED: Final = 10  # channels of a session, by sshd's default for MaxSessions
 _TRIES: Final = 10
@@ -182,11 +182,14 @@ class Shells:
         if far <= self.round_trip < math.inf and not self._is_measured:
             self._is_measured = True
             stream = self.start(_ECHO)
-            for _ in range(_ECHOES):
-                started = time.perf_counter()
+
+            def echo() -> None:
                 stream.write(b"\n")
                 read_answer(stream)
-                self.round_trip = min(self.round_trip, time.perf_counter() - started)
+
+            times = dialing.time_answers(echo, far)
+            measured = times.round_trip(self._session.network_round_trip)
+            self.round_trip = min(self.round_trip, measured)
             stream.finish()
         return self.round_trip
 

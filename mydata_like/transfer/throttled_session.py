@@ -198,6 +198,10 @@ class ThrottledSession:
     def cipher(self) -> str:
         return self._session.cipher
 
+    @property
+    def network_round_trip(self) -> float | None:
+        return self._session.network_round_trip
+
     def start(self, command: bytes) -> "ThrottledStream":
         with self._timer.timed(self._timer.learn(_STARTING)), _refused_for_now():
             stream = self._session.start(command)

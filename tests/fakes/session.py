@@ -130,6 +130,7 @@ class LocalSession:
     stack = "local"
     cipher = ""
     blocked_seconds = 0.0
+    network_round_trip = None
 
     def __init__(self, limit: int | None = None, path: str | None = None) -> None:
         self.limit = limit
