@@ -48,7 +48,13 @@ def main() -> None:
 
 
 def show(words: list[str] | None = None) -> None:
-    """Open the window, as `mydata-like-gui` does; `words` default to the command line."""
+    """Open the window, as `mydata-like-gui` does; `words` default to the command line.
+
+    On Windows the Task Scheduler starts `mydata-like-gui watch`, which has no console.
+    """
+    if words is None and sys.argv[1:2] == ["watch"]:
+        main()
+        return
     _take_private()
     from mydata_like.cli.window_command import app as window
 

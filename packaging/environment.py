@@ -17,6 +17,6 @@ if (_given := os.environ.pop("LD_LIBRARY_PATH_ORIG", None)) is not None:
 # Remove when its loader leaves LD_LIBRARY_PATH alone.
 os.environ["PYINSTALLER_RESET_ENVIRONMENT"] = "1"
 
-# On Windows, the program without a console only opens the window.
-if Path(sys.executable).stem == "mydata-like-gui":
+# On Windows, the program without a console opens the window, or is a service.
+if Path(sys.executable).stem == "mydata-like-gui" and sys.argv[1:2] != ["watch"]:
     sys.argv.insert(1, "gui")

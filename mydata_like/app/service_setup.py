@@ -1,6 +1,7 @@
 """Installing and removing the service that runs `watch`, and the start at login."""
 
 import getpass
+import ntpath
 import os
 import sys
 import tempfile
@@ -12,8 +13,9 @@ from mydata_like.app.settings_service import find_places, find_state, load_setti
 from mydata_like.app.watch_request import WatchRequest
 from mydata_like.core.errors import SettingsError
 from mydata_like.hostos.lock import is_local
-from mydata_like.hostos.process import find_program, find_window
+from mydata_like.hostos.process import find_background_program, find_window
 from mydata_like.hostos.service import (
+    LOCAL_SYSTEM,
     Autostart,
     InstallStep,
     ServiceCommand,
@@ -21,6 +23,7 @@ from mydata_like.hostos.service import (
     ServiceFolders,
     define_service,
     find_autostart,
+    find_service_account,
     make_folders_as,
     remove_definition,
     run_commands,
@@ -46,12 +49,16 @@ class Service:
 
     def __init__(self, request: WatchRequest, wanted: ServiceRequest) -> None:
         """Raises `SettingsError` for invalid settings and for an account that is refused."""
-        program, config = find_program(), request.config
+        program, config = find_background_program(), request.config
         chosen: tuple[str, ...] = ("--config", str(config.absolute())) if config else ()
         chosen += tuple(word for text in request.assignments for word in ("--set", text))
         chosen += tuple(word for key in request.host_keys for word in ("--accept-host-key", key))
-        home = os.environ.get(HOME)
+        home = str(Path(os.environ[HOME]).absolute()) if os.environ.get(HOME) else ""
+        if sys.platform == "win32" and home:
+            chosen += ("--home", home)
         account = _choose_account(wanted)
+        if sys.platform == "win32" and wanted.everyone and not (home or config):
+            require_own_account(account)
         places = _find_places_of(account, request) if wanted.everyone else find_places(config)
         settings = load_settings(
             config or (places.config_file if places.config_file.is_file() else None),
@@ -59,7 +66,7 @@ class Service:
         ).settings
         command = ServiceCommand(
             words=(*program, "watch", *chosen),
-            environment={HOME: str(Path(home).absolute())} if home else {},
+            environment={HOME: home} if home else {},
             account=account,
             uid=os.getuid() if sys.platform != "win32" else 0,
             everyone=wanted.everyone,
@@ -67,17 +74,21 @@ class Service:
             as_root=_is_root(account),
         )
         self._program = Path(program[0])
+        self._risks: tuple[str, ...] = ()
+        if sys.platform == "win32" and wanted.everyone:
+            self._risks = tuple(_find_risks(account, home, settings.data.directory))
         self._needed = places.folders(find_state(settings, places)) if wanted.everyone else ()
         self._account = account
         folders = _find_folders(find_state(settings, places))
         self.definition: ServiceDefinition = define_service(sys.platform, command, folders)
 
     @property
-    def warning(self) -> str:
-        """Why the service may stop working later; empty if there is no such reason."""
+    def warnings(self) -> tuple[str, ...]:
+        """The reasons why the service may not work, or stop working later."""
         if self._program.is_relative_to(tempfile.gettempdir()):
-            return f"The program is in a temporary folder, which may be deleted: {self._program}"
-        return ""
+            text = f"The program is in a temporary folder, which may be deleted: {self._program}"
+            return (text, *self._risks)
+        return self._risks
 
     def install(self) -> Iterator[InstallStep]:
         """Write the definition and activate it, command by command."""
@@ -89,12 +100,18 @@ class Service:
     def uninstall(self) -> Iterator[InstallStep]:
         """Stop the service and remove the definition; raises `SettingsError` if it is not ours.
 
-        The file is removed even if the system's commands fail.
+        All of the system's commands are tried, and the file is removed even if they fail.
         """
-        if not Path(self.definition.file).exists():
+        if not Path(self.definition.file).exists() and not self._is_known():
             return
-        yield from run_commands(self.definition.uninstall)
+        for command in self.definition.uninstall:
+            yield from run_commands([command])
         remove_definition(self.definition)
+
+    def _is_known(self) -> bool:
+        """Return whether the system has the service although its file is not here."""
+        query = self.definition.query
+        return bool(query) and not any(step.problem for step in run_commands([query]))
 
 
 def apply_autostart(settings: Settings) -> str:
@@ -117,15 +134,17 @@ def _find_folders(state: Path) -> ServiceFolders:
 
 
 def _choose_account(wanted: ServiceRequest) -> str:
-    """Return the account of the service; root only if it is both named and confirmed."""
+    """Return the account of the service; one with all rights only if it is named and confirmed."""
     account = wanted.account or _account()
-    if not wanted.everyone or sys.platform == "win32":
+    if not wanted.everyone:
         return account
-    _find_home(account)
+    if sys.platform != "win32":
+        _find_home(account)
     if _is_root(account) and not wanted.as_root:
         raise SettingsError(
-            "The service would run as root, with full access to this computer.",
-            hint="Name an account that may read the data: --user NAME. To use root anyway: "
+            f"The service would run as {'SYSTEM' if sys.platform == 'win32' else 'root'}, with "
+            "full access to this computer.",
+            hint="Name an account that may read the data: --user NAME. To use this one anyway: "
             "--as-root.",
         )
     return account
@@ -133,11 +152,48 @@ def _choose_account(wanted: ServiceRequest) -> str:
 
 def _is_root(account: str) -> bool:
     if sys.platform == "win32":
-        return False
+        return find_service_account(account) == LOCAL_SYSTEM
     try:
         return pwd.getpwnam(account).pw_uid == 0
     except KeyError:
         return False
+
+
+def require_own_account(account: str) -> None:
+    """Raise `SettingsError` for another account of Windows, whose profile has other settings."""
+    own = (getpass.getuser().casefold(), _account().casefold())
+    if account.casefold() not in own:
+        raise SettingsError(
+            f"The settings of this account are not those of {account}.",
+            hint=f"Choose a folder for the settings, keys and state of the service: set {HOME} to "
+            "it, and install the service again.",
+        )
+
+
+def _find_risks(account: str, home: str, data: Path | None) -> Iterator[str]:
+    """Yield what a task of Windows that runs without a login may not find, or not protect."""
+    if data and (share := find_share(str(data), os.path.realpath(data))):
+        yield (
+            f"The drive of {data} exists only while you are logged in. Set data.directory to the "
+            f"folder on the share: {share}"
+        )
+    service_account = find_service_account(account)
+    if service_account and home:
+        yield (
+            f"The settings and keys of the service are in {home}. Let only administrators and the "
+            f'service read them: icacls "{home}" /inheritance:r '
+            f"/grant *S-1-5-32-544:(OI)(CI)F /grant *{service_account}:(OI)(CI)F"
+        )
+
+
+def find_share(path: str, real: str) -> str:
+    r"""Return the path of a network share if a path of Windows is on a letter for it, else "".
+
+    `real` is its path as Windows resolves it, such as `\\server\share\data`.
+    """
+    drive, share = ntpath.splitdrive(path)[0], ntpath.splitdrive(real)[0]
+    is_share = share.startswith("\\\\") and not share.startswith(("\\\\?", "\\\\."))
+    return real if drive.endswith(":") and is_share else ""
 
 
 def _find_home(account: str) -> Path:
@@ -173,6 +229,7 @@ def _find_writable(settings: Settings, places: StatePaths) -> Iterator[Path]:
 
 def _account() -> str:
     """Return the current user's account, also if sudo is used."""
-    name = os.environ.get("SUDO_USER") or getpass.getuser()
-    domain = os.environ.get("USERDOMAIN") if sys.platform == "win32" else None
-    return f"{domain}\\{name}" if domain else name
+    if sys.platform == "win32":
+        domain = os.environ.get("USERDOMAIN")
+        return f"{domain}\\{getpass.getuser()}" if domain else getpass.getuser()
+    return os.environ.get("SUDO_USER") or getpass.getuser()

@@ -41,6 +41,11 @@ from mydata_like.state.state_files import (
 )
 
 
+def use_home(folder: str) -> None:
+    """Use a folder for all of the program's own files, as the environment variable does."""
+    os.environ[HOME] = folder  # channel workers inherit it
+
+
 def find_places(config: Path | None = None) -> StatePaths:
     """Return the paths of this installation's files."""
     return StatePaths.chosen(os.environ, config)

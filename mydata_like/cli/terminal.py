@@ -10,6 +10,7 @@ import io
 import os
 import re
 import sys
+from pathlib import Path
 from typing import Any, Final, TextIO, cast
 
 from mydata_like.core.formatting import format_lines
@@ -71,18 +72,21 @@ def _raise_if_closed(error: OSError) -> None:
 
 
 def guard_streams() -> None:
-    """Guard standard output and error of this process, where there are any.
+    """Guard standard output and error of this process; without a console, discard both.
 
     They are UTF-8 in pipes and files, whatever the system's encoding, since programs read them. A
     terminal keeps its own. What cannot be encoded is written as an escape.
     """
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
-        if stream is not None:  # a program without a console has none
-            if isinstance(stream, io.TextIOWrapper):
-                encoding = None if stream.isatty() else "utf-8"
-                stream.reconfigure(encoding=encoding, errors="backslashreplace")
-            setattr(sys, name, cast(TextIO, GuardedStream(stream)))
+        if stream is None:  # a service of Windows has none
+            nothing = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - stays open
+            setattr(sys, name, nothing)
+            continue
+        if isinstance(stream, io.TextIOWrapper):
+            encoding = None if stream.isatty() else "utf-8"
+            stream.reconfigure(encoding=encoding, errors="backslashreplace")
+        setattr(sys, name, cast(TextIO, GuardedStream(stream)))
 
 
 def drawing_stream(stream: TextIO) -> TextIO:

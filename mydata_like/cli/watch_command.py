@@ -1,11 +1,11 @@
 """`mydata-like watch`: starts scheduled runs without a window until stopped."""
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from datetime import datetime
 from subprocess import list2cmdline
-from typing import Annotated
+from typing import Annotated, Self
 
 import typer
 
@@ -14,7 +14,7 @@ from mydata_like.app.logging_setup import open_log
 from mydata_like.app.run_request import RunObserver
 from mydata_like.app.run_service import lower_own_priority
 from mydata_like.app.service_setup import Service, ServiceRequest
-from mydata_like.app.settings_service import load_settings
+from mydata_like.app.settings_service import load_settings, use_home
 from mydata_like.app.watch_request import WatchRequest
 from mydata_like.cli.options import (
     AcceptOption,
@@ -36,12 +36,14 @@ from mydata_like.cli.output import (
 )
 from mydata_like.cli.stdin_commands import follow_commands, stopped_by_signals
 from mydata_like.core.deletion import PARTIAL_REASONS
-from mydata_like.core.errors import Cancelled, UploaderError
+from mydata_like.core.errors import AlreadyRunningError, Cancelled, Problem, UploaderError
 from mydata_like.core.events import Event, Notice, RunFinished, RunScheduled, RunStarted
 from mydata_like.core.formatting import format_path
 from mydata_like.engine.command_handler import CommandHandler
 from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.engine.scheduler import RunRequests
+from mydata_like.hostos.event_log import report_error
+from mydata_like.settings.schema import Settings
 
 InstallOption = Annotated[bool, typer.Option("--install", help="Install and start the service.")]
 UninstallOption = Annotated[bool, typer.Option("--uninstall", help="Stop and remove the service.")]
@@ -60,7 +62,17 @@ UserOption = Annotated[
         help="With --system: the account it runs as; yours by default.",
     ),
 ]
-RootOption = Annotated[bool, typer.Option("--as-root", help="With --system: run as root.")]
+RootOption = Annotated[
+    bool, typer.Option("--as-root", help="With --system: run as root, on Windows as SYSTEM.")
+]
+HomeOption = Annotated[
+    str,
+    typer.Option(
+        "--home",
+        metavar="FOLDER",
+        help="Like the environment variable MYDATA_LIKE_HOME, for services without variables.",
+    ),
+]
 
 AttendedOption = Annotated[
     bool,
@@ -99,8 +111,11 @@ def watch(  # noqa: PLR0913 - each is an option of its own
     everyone: SystemOption = False,
     user: UserOption = "",
     as_root: RootOption = False,
+    home: HomeOption = "",
 ) -> None:
     """Start runs on schedule until stopped, or install the service that does so."""
+    if home:
+        use_home(home)
     shape = choose_shape(events=events, brief=brief)
     order = WatchRequest(
         config=config,
@@ -121,13 +136,15 @@ def watch(  # noqa: PLR0913 - each is an option of its own
         _watch(order, shape)
     except UploaderError as error:
         print_failure(error, shape)
+        if not chosen and not attended:
+            UnseenFailures.of_process().add(error.problem)
         raise typer.Exit(error.exit_code) from None
     except Cancelled:
         pass  # being stopped is how a watch ends
 
 
 def _watch(order: WatchRequest, shape: Shape) -> None:
-    settings = load_settings(order.config, order.assignments).settings
+    settings = _load_settings(order)
     lower_own_priority(settings)
     cancel = CancelFlag()
     report: RunOutput = WatchLines()
@@ -137,15 +154,59 @@ def _watch(order: WatchRequest, shape: Shape) -> None:
         redaction = stack.enter_context(open_log(settings, order.config))
         stack.enter_context(stopped_by_signals(cancel))
 
+        unseen = UnseenFailures.of_process()
+
         def emit(event: Event) -> None:
             report.show(event)
             log_event(event)
+            if not order.attended:
+                unseen.show(event)
 
         wishes = RunRequests(cancel)
         controller = CommandHandler(cancel, emit, wishes)
         follow_commands(shape, controller.handle, wishes.leave if order.attended else None)
         observer = RunObserver(emit=emit, cancel=cancel, hide=redaction.add, controller=controller)
         run_watch(order, observer, wishes)
+
+
+def _load_settings(order: WatchRequest) -> Settings:
+    try:
+        return load_settings(order.config, order.assignments).settings
+    except UploaderError:
+        with open_log(Settings(), order.config):  # logs the error
+            raise
+
+
+class UnseenFailures:
+    """Failures to start for the Event Log of Windows, unless somebody sees them on a terminal.
+
+    A watch tries again for ever: the same problem is reported once until a run has started.
+    """
+
+    def __init__(self, *, seen: bool, report: Callable[[str], object]) -> None:
+        self._seen = seen
+        self._report = report
+        self._reported = ""  # the code of the last problem
+
+    @classmethod
+    def of_process(cls) -> Self:
+        """Return those of this process."""
+        return cls(seen=sys.stderr.isatty(), report=report_error)
+
+    def show(self, event: Event) -> None:
+        """Report a run that did not start."""
+        match event:
+            case RunStarted():
+                self._reported = ""
+            case RunFinished(run="", problem=problem) if problem:
+                self.add(problem)
+
+    def add(self, problem: Problem) -> None:
+        """Report a problem, except that somebody else already does the work."""
+        if self._seen or problem.code in (self._reported, AlreadyRunningError.code):
+            return
+        self._reported = problem.code
+        self._report(f"{problem.message}\n{problem.hint}\nCode: {problem.code}")
 
 
 class WatchLines:
@@ -205,7 +266,7 @@ def print_service(service: Service) -> int:
 
 def install_service(service: Service) -> int:
     """Install the service; if the system refuses a step, print the command to type."""
-    print_lines([f"Warning: {service.warning}"] if service.warning else [])
+    print_lines(f"Warning: {warning}" for warning in service.warnings)
     outcomes = list(service.install())
     print_lines([f"{service.definition.file} is written."])
     left = service.definition.install[len(outcomes) :]

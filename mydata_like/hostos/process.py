@@ -31,6 +31,19 @@ def find_window() -> tuple[str, ...]:
     return (str(silent),) if silent.exists() else (*program, "gui")
 
 
+def find_background_program() -> tuple[str, ...]:
+    """Return the command line that starts the program: on Windows, without a console.
+
+    The window's executable carries out `watch` as well.
+    """
+    program = find_program()
+    silent = Path(program[0]).with_name("mydata-like-gui.exe")
+    if silent.exists():
+        return (str(silent),)
+    interpreter = Path(program[0]).with_name("pythonw.exe")
+    return (str(interpreter), "-m", "mydata_like") if interpreter.exists() else program
+
+
 logger = logging.getLogger(__name__)
 
 NICENESS: Final = 10  # a tenth of the processor's time if another process wants all of it

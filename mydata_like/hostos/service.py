@@ -1,8 +1,8 @@
 """The definitions of the `mydata-like watch` service and of the start at login, for each system.
 
-Formats: systemd.service(5), systemd.exec(5) of systemd 247 or later; launchd.plist(5); the task
-schema 1.2 of the Windows Task Scheduler. All are texts, so each can be inspected and tested on any
-system.
+Formats: systemd.service(5), systemd.exec(5) of systemd 247 or later; launchd.plist(5); the schema
+of the Windows Task Scheduler (https://learn.microsoft.com/windows/win32/taskschd/task-scheduler-schema).
+All are texts, so each can be inspected and tested on any system.
 """
 
 import os
@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
 from subprocess import list2cmdline
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 from xml.sax.saxutils import escape
 
@@ -29,6 +30,7 @@ LABEL: Final = "org.mydata-like.watch"
 TASK: Final = r"\mydata-like\watch"
 MARK: Final = "Made by mydata-like, which removes it as well"
 _RESTART_DELAY: Final = 60  # seconds until a service that failed is started again
+_REPETITION: Final = 600  # seconds until Windows starts one that has ended
 _STOP_TIMEOUT: Final = 30  # seconds until one that does not stop is killed
 _NO_KEYRING: Final = (
     "While no user is logged in, the keyring is locked. Store the API key in the secrets file: "
@@ -85,7 +87,7 @@ class ServiceCommand:
     """The command of a service: the program and its arguments, its environment, and its account."""
 
     words: tuple[str, ...]
-    environment: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)  # a task of Windows has none
     account: str = ""  # the service runs with its permissions
     uid: int = 0  # of the user who installs it, if the system has user ids
     everyone: bool = False  # starts with the computer rather than when the user logs in
@@ -105,6 +107,7 @@ class ServiceDefinition:
     install: tuple[tuple[str, ...], ...]
     uninstall: tuple[tuple[str, ...], ...]
     advice: tuple[str, ...] = ()
+    query: tuple[str, ...] = ()  # succeeds if the service exists, where its file does not tell
 
 
 class ServiceFolders(NamedTuple):
@@ -225,16 +228,37 @@ def format_plist(content: Mapping[str, object]) -> bytes:
     return f"{head}{end}<!-- {MARK} -->\n{rest}".encode()
 
 
+# Accounts of Windows without a password; their names differ between languages, these ids do not.
+_SERVICE_ACCOUNTS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "SYSTEM": "S-1-5-18",
+        "LOCALSYSTEM": "S-1-5-18",
+        "LOCALSERVICE": "S-1-5-19",
+        "NETWORKSERVICE": "S-1-5-20",
+    }
+)
+LOCAL_SYSTEM: Final = _SERVICE_ACCOUNTS["SYSTEM"]  # with full access to the computer
+_NO_PASSWORD: Final = (
+    "The task runs without your password, so that it reads neither the keyring nor network shares. "
+    "Store the API key in the secrets file: mydata-like settings set-key --store file",
+    "To let it read both, have Windows store the password (again after each change of it): "
+    'schtasks /Change /TN "{task}" /RU "{account}" /RP *',
+)
+
+
+def find_service_account(account: str) -> str:
+    """Return the id of Windows' account for services with this English name, or "" for others."""
+    name = account.rpartition("\\")[2].replace(" ", "").upper()
+    known = _SERVICE_ACCOUNTS.get(name, name)
+    return known if known in _SERVICE_ACCOUNTS.values() else ""
+
+
 def _define_task(command: ServiceCommand, state: PurePath) -> ServiceDefinition:
     file = state / f"{NAME}-watch.xml"
-    # A task cannot set environment variables.
-    scope = ("/M",) if command.everyone else ()
-    variables = tuple(("setx", name, value, *scope) for name, value in command.environment.items())
     return ServiceDefinition(
         file=file,
         content=_task_text(command).encode("utf-16"),  # the only encoding that schtasks reads
         install=(
-            *variables,
             ("schtasks", "/Create", "/TN", TASK, "/XML", str(file), "/F"),
             ("schtasks", "/Run", "/TN", TASK),
         ),
@@ -242,22 +266,37 @@ def _define_task(command: ServiceCommand, state: PurePath) -> ServiceDefinition:
             ("schtasks", "/End", "/TN", TASK),
             ("schtasks", "/Delete", "/TN", TASK, "/F"),
         ),
+        query=("schtasks", "/Query", "/TN", TASK),
         advice=(
             f'To show its status: schtasks /Query /TN "{TASK}" /V /FO LIST',
-            *((_NO_KEYRING,) if command.everyone else ()),
+            *(_describe_rights(command) if command.everyone else ()),
         ),
     )
 
 
+def _describe_rights(command: ServiceCommand) -> Iterator[str]:
+    if not find_service_account(command.account):
+        yield from (line.format(task=TASK, account=command.account) for line in _NO_PASSWORD)
+
+
 def _task_text(command: ServiceCommand) -> str:
+    """Return the definition of a task that also starts again when it ended for any reason.
+
+    Windows restarts a task on failure only if the program could not be started, so the trigger is
+    repeated as well; while the program runs, nothing else is started. `Enabled` is left out, since
+    the order of elements in a trigger is fixed, and differs between the schema and Windows.
+    """
     program, *words = command.words
-    account = escape(command.account)
-    trigger = (
-        "<BootTrigger><Enabled>true</Enabled></BootTrigger>"
-        if command.everyone
-        else f"<LogonTrigger><Enabled>true</Enabled><UserId>{account}</UserId></LogonTrigger>"
-    )
+    service_account = find_service_account(command.account)
+    account = escape(service_account or command.account)
     logon = "S4U" if command.everyone else "InteractiveToken"
+    repetition = f"<Repetition><Interval>PT{_REPETITION // 60}M</Interval></Repetition>"
+    trigger = (
+        f"<BootTrigger>{repetition}</BootTrigger>"
+        if command.everyone
+        else f"<LogonTrigger>{repetition}<UserId>{account}</UserId></LogonTrigger>"
+    )
+    logon_type = "" if service_account else f"\n      <LogonType>{logon}</LogonType>"
     return f"""\
 <?xml version="1.0" encoding="UTF-16"?>
 <!-- {MARK} -->
@@ -268,8 +307,7 @@ def _task_text(command: ServiceCommand) -> str:
   <Triggers>{trigger}</Triggers>
   <Principals>
     <Principal id="Author">
-      <UserId>{account}</UserId>
-      <LogonType>{logon}</LogonType>
+      <UserId>{account}</UserId>{logon_type}
       <RunLevel>LeastPrivilege</RunLevel>
     </Principal>
   </Principals>
@@ -282,7 +320,7 @@ def _task_text(command: ServiceCommand) -> str:
     <Priority>8</Priority>
     <RestartOnFailure>
       <Interval>PT{_RESTART_DELAY // 60}M</Interval>
-      <Count>999</Count>
+      <Count>255</Count>
     </RestartOnFailure>
   </Settings>
   <Actions Context="Author">

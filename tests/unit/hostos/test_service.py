@@ -8,7 +8,13 @@ from xml.etree import ElementTree
 
 import pytest
 
-from mydata_like.hostos.service import ServiceCommand, ServiceFolders, define_service
+from mydata_like.hostos.service import (
+    ServiceCommand,
+    ServiceFolders,
+    define_service,
+    find_service_account,
+)
+from tests.unit.hostos.task_schema import find_errors
 
 HOSTILE = '/opt/my "data" $HOME 100%/mydata-like'
 LINUX = ServiceFolders(
@@ -119,22 +125,116 @@ def test_launchd_runs_a_service_for_all_as_the_user():
     assert plistlib.loads(definition.content)["UserName"] == "scope"
 
 
-@pytest.mark.parametrize(("everyone", "logon"), [(False, "InteractiveToken"), (True, "S4U")])
-def test_windows_starts_the_program_with_its_words(everyone, logon):
-    program = r"C:\Program Files\my & <data>\mydata-like.exe"
-    account = r"LAB\scope"
-    definition = define_service(
-        "win32", errand(program, everyone=everyone, account=account), WINDOWS
-    )
-    task = ElementTree.fromstring(definition.content.decode("utf-16"))
+ACCOUNTS = [
+    pytest.param(r"LAB\scope", False, "InteractiveToken", id="at logon"),
+    pytest.param(r"LAB\scope", True, "S4U", id="with the computer"),
+    pytest.param("SYSTEM", True, None, id="as SYSTEM"),
+    pytest.param("NT AUTHORITY\\LOCAL SERVICE", True, None, id="as LOCAL SERVICE"),
+]
 
-    assert task.findtext("t:Actions/t:Exec/t:Command", None, TASKS) == program
-    words = task.findtext("t:Actions/t:Exec/t:Arguments", None, TASKS)
+
+def define_task(account=r"LAB\scope", *, everyone=True):
+    program = r"C:\Program Files\my & <data>\mydata-like.exe"
+    return define_service("win32", errand(program, everyone=everyone, account=account), WINDOWS)
+
+
+def read_task(definition):
+    return ElementTree.fromstring(definition.content.decode("utf-16"))
+
+
+def find_text(definition, path):
+    return read_task(definition).findtext(
+        "/".join(f"t:{name}" for name in path.split("/")), None, TASKS
+    )
+
+
+@pytest.mark.parametrize(("account", "everyone", "logon"), ACCOUNTS)
+def test_windows_starts_the_program_with_its_words(account, everyone, logon):
+    definition = define_task(account, everyone=everyone)
+
+    program = find_text(definition, "Actions/Exec/Command")
+    assert program == r"C:\Program Files\my & <data>\mydata-like.exe"
+    words = find_text(definition, "Actions/Exec/Arguments")
     assert words == 'watch --config "/etc/my settings.toml"'
-    principal = "t:Principals/t:Principal"
-    assert task.findtext(f"{principal}/t:UserId", None, TASKS) == account
-    assert task.findtext(f"{principal}/t:LogonType", None, TASKS) == logon
-    assert task.findtext("t:Settings/t:ExecutionTimeLimit", None, TASKS) == "PT0S"
-    trigger = "t:Triggers/t:BootTrigger" if everyone else "t:Triggers/t:LogonTrigger"
-    assert task.find(trigger, TASKS) is not None
-    assert definition.install[0][:2] == ("setx", "MYDATA_LIKE_HOME")
+    assert find_text(definition, "Principals/Principal/LogonType") == logon
+
+
+@pytest.mark.parametrize(("account", "everyone", "logon"), ACCOUNTS)
+def test_a_task_follows_the_schema(account, everyone, logon):
+    assert find_errors(define_task(account, everyone=everyone).content) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "error"),
+    [
+        (">255<", ">999<", "Count is 999"),
+        (">S4U<", ">ServiceAccount<", "LogonType is ServiceAccount"),
+        ("Priority>", "Priorities>", "Settings has Priorities"),
+        ('Context="Author"', 'Context="Writer"', "Actions has the context of no principal"),
+        (
+            "2004/02",
+            "2005/02",
+            "the root is {http://schemas.microsoft.com/windows/2005/02/mit/task}Task",
+        ),
+    ],
+)
+def test_the_check_of_the_schema_finds_errors(before, after, error):
+    text = define_task().content.decode("utf-16").replace(before, after)
+
+    assert error in find_errors(text.encode("utf-16"))
+
+
+def test_a_task_for_one_user_starts_with_the_login_and_one_for_all_with_the_computer():
+    mine, for_all = (read_task(define_task(everyone=everyone)) for everyone in (False, True))
+
+    assert mine.findtext("t:Triggers/t:LogonTrigger/t:UserId", None, TASKS) == r"LAB\scope"
+    assert for_all.find("t:Triggers/t:BootTrigger", TASKS) is not None
+
+
+@pytest.mark.parametrize(
+    ("account", "sid"),
+    [
+        ("SYSTEM", "S-1-5-18"),
+        ("LocalSystem", "S-1-5-18"),
+        ("S-1-5-19", "S-1-5-19"),
+        ("nt authority\\local service", "S-1-5-19"),
+        ("NetworkService", "S-1-5-20"),
+        (r"LAB\scope", ""),
+        ("S-1-5-21-1-2-3-1001", ""),
+    ],
+)
+def test_accounts_for_services_are_known_by_their_ids(account, sid):
+    assert find_service_account(account) == sid
+    assert find_text(define_task(account), "Principals/Principal/UserId") == (sid or account)
+
+
+def test_a_task_runs_for_ever_on_battery_once_and_again_after_it_ended():
+    definition = define_task()
+    settings = {
+        element.tag.rpartition("}")[2]: element.text
+        for element in read_task(definition).find("t:Settings", TASKS)
+    }
+
+    assert settings["ExecutionTimeLimit"] == "PT0S"
+    assert settings["DisallowStartIfOnBatteries"] == settings["StopIfGoingOnBatteries"] == "false"
+    assert settings["StartWhenAvailable"] == "true"
+    assert settings["MultipleInstancesPolicy"] == "IgnoreNew"
+    assert settings["Priority"] == "8"
+    assert find_text(definition, "Settings/RestartOnFailure/Interval") == "PT1M"
+    assert find_text(definition, "Triggers/BootTrigger/Repetition/Interval") == "PT10M"
+
+
+def test_a_task_without_a_password_says_what_it_cannot_read():
+    advice = " ".join(define_task().advice)
+
+    assert "settings set-key --store file" in advice
+    assert r'schtasks /Change /TN "\mydata-like\watch" /RU "LAB\scope" /RP *' in advice
+    assert "/RP" not in " ".join(define_task("SYSTEM").advice)
+    assert "/RP" not in " ".join(define_task(everyone=False).advice)
+
+
+def test_the_commands_of_a_task_change_nothing_else():
+    definition = define_task()
+
+    assert {command[0] for command in (*definition.install, *definition.uninstall)} == {"schtasks"}
+    assert definition.query == ("schtasks", "/Query", "/TN", r"\mydata-like\watch")
