@@ -1,6 +1,6 @@
 # make demo    upload sample instrument data to an embedded server, see every file verified
 # make quick   what to run after each change: format, lint, types, import contracts, pure tests
-# make test    the whole gate: format, lint, types, import contracts, tests
+# make test    the whole gate: format, lint, types, import contracts, tests, and Windows where it is prepared
 # make coverage   which lines and branches of core, settings and engine no unit or flow test runs
 # make translations   collect the window's texts, and compile their translations
 # make screenshots    pictures of the window for the documentation, from the real program
@@ -10,13 +10,14 @@
 # make package        what people install on this system, in dist; see packaging/README.md
 # make test-package   the same, and try it as it is installed; as root, on computers with nothing else
 # make test-windows   run the program under Windows, with Wine; as root, on Debian
+# make windows-quick  the same in two minutes, only where make test-windows has prepared it
 # make lock    lock what installations and packages are made of
 # make bench   speed against scp, sftp, lftp, tar over ssh, rsync and rclone
 PYTHON ?= python3
 BIN := .venv/bin
 
 .PHONY: setup demo quick pure coverage test format lint types contracts docs tests translations screenshots bench \
-	kill-test claim-test free-test fuzz pages wheel package test-package test-windows lock clean
+	kill-test claim-test free-test fuzz pages wheel package test-package test-windows windows-quick lock clean
 
 setup: .venv/ready
 
@@ -27,7 +28,7 @@ setup: .venv/ready
 demo: setup
 	$(BIN)/mydata-like demo --no-window
 
-test: lint types contracts docs tests
+test: lint types contracts docs tests windows-quick
 
 quick: lint types contracts pure
 
@@ -119,6 +120,9 @@ test-package: package
 
 test-windows:
 	$(PYTHON) packaging/windows/rig.py $(STEPS)
+
+windows-quick:
+	$(PYTHON) packaging/windows/rig.py --quick
 
 UV := .venv/lock/bin/uv
 LOCK := $(UV) pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \

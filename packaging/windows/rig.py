@@ -32,6 +32,7 @@ PACKAGES: Final = {  # Debian's packages, by a program of each
     "x86_64-w64-mingw32-objdump": "binutils-mingw-w64-x86-64",
     "Xvfb": "xvfb",
 }
+WHEELS: Final = ROOT / "packaging" / "requirements-bundle.txt"
 SCREEN: Final = "1366x768x24"
 TIMEOUT: Final = 1800.0  # seconds for one command
 # Functions of ICU that Qt imports, and calls only for text in rare encodings.
@@ -109,6 +110,22 @@ class Rig:
             with timed(name):
                 make()
 
+    def refresh(self) -> None:
+        """Copy the program again, and prepare nothing else."""
+        self._copy_source()
+
+    def find_missing(self) -> str:
+        """Return what keeps the rig from being used as it is; empty if nothing does."""
+        if missing := [program for program in PACKAGES if not shutil.which(program)]:
+            return f"{', '.join(missing)} is not installed"
+        prefix, stamp = self.folder / "prefix", self.folder / "requirements"
+        made = (prefix / "system.reg", stamp, self.python / "python3.dll")
+        if not all(file.exists() for file in made):
+            return f"{self.folder} is not complete"
+        if prefix.stat().st_uid != os.geteuid():
+            return f"{prefix} belongs to another account"
+        return "" if stamp.read_bytes() == WHEELS.read_bytes() else "the wheels are out of date"
+
     def _get_python(self) -> None:
         if (self.python / "python.exe").exists():
             return
@@ -138,12 +155,11 @@ class Rig:
             run(["wineserver", "-w"], env=self.environment)
 
     def _get_wheels(self) -> None:
-        wanted = ROOT / "packaging" / "requirements-bundle.txt"
         stamp = self.folder / "requirements"
-        if stamp.exists() and stamp.read_bytes() == wanted.read_bytes():
+        if stamp.exists() and stamp.read_bytes() == WHEELS.read_bytes():
             return
         target = self.python / "lib" / "site-packages"
-        for what in (["--require-hashes", "--requirement", str(wanted)], TEST_GROUP):
+        for what in (["--require-hashes", "--requirement", str(WHEELS)], TEST_GROUP):
             run(
                 [
                     *(str(self._make_tools() / "uv"), "pip", "install", "--quiet"),
@@ -151,7 +167,7 @@ class Rig:
                     *("--only-binary", ":all:", "--target", str(target), *what),
                 ]
             )
-        shutil.copy(wanted, stamp)
+        shutil.copy(WHEELS, stamp)
 
     def _build_standins(self) -> None:
         """Build the libraries that are missing.
@@ -227,6 +243,10 @@ class Rig:
     def demo(self) -> None:
         """Upload sample data to the embedded server."""
         self.run("-m", "mydata_like", "demo", "--no-window")
+
+    def service(self) -> None:
+        """Install the service, start its command, and remove it."""
+        self.run(r"packaging\windows\service_trial.py", timeout=600)
 
 
 def to_windows(path: Path) -> str:
@@ -340,16 +360,24 @@ def main() -> int:
         "files": Rig.files,
         "demo": Rig.demo,
         "unit": Rig.unit,
+        "service": Rig.service,
     }
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("steps", nargs="*", metavar="STEP", help=f"of {list(steps)}")
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "windows-rig")
+    parser.add_argument("--quick", action="store_true", help="do nothing where it is not prepared")
     options = parser.parse_args()
     chosen = options.steps or ["start", "files", "demo"]
     if unknown := set(chosen) - set(steps):
         parser.error(f"there is no step {', '.join(sorted(unknown))}")
     rig = Rig(options.folder.absolute())
-    rig.prepare()
+    if not options.quick:
+        rig.prepare()
+    elif missing := rig.find_missing():
+        print(f"Windows is not tried here, since {missing}; make test-windows prepares it.")
+        return 0
+    else:
+        rig.refresh()
     failed = []
     with screen(rig):
         for name in chosen:
