@@ -1,6 +1,6 @@
 # make demo    upload sample instrument data to an embedded server, see every file verified
 # make quick   what to run after each change: format, lint, types, import contracts, pure tests
-# make test    the whole gate: format, lint, types, import contracts, tests, and Windows where it is prepared
+# make test    the whole gate: all of that, the documentation, all tests, and Windows where it is prepared
 # make coverage   which lines and branches of core, settings and engine no unit or flow test runs
 # make translations   collect the window's texts, and compile their translations
 # make screenshots    pictures of the window for the documentation, from the real program

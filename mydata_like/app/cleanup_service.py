@@ -25,7 +25,7 @@ from mydata_like.core.errors import NotApprovedError, Problem, RunError, Setting
 from mydata_like.engine.local_cleanup import LocalCleanup, ServerCheck
 from mydata_like.engine.reverify import Reverification, Reverify
 from mydata_like.hostos.clock import SystemClock
-from mydata_like.hostos.safe_delete import SafeDirectories, SafeDirectory
+from mydata_like.hostos.safe_delete import SafeDirectories, SafeDirectory, require_safe_deletion
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from mydata_like.settings.schema import Settings
 from mydata_like.settings.values import is_loopback
@@ -91,10 +91,10 @@ def open_cleanup(
 ) -> Iterator[CleanupService]:
     """Connect to the server, and yield the service that checks files and deletes them if `delete`.
 
-    Raises a `RunError` if nothing can be proven, or, with `delete`, if a run is in progress.
+    Raises a `RunError` if the system cannot delete files safely, if nothing can be proven, or,
+    with `delete`, if a run is in progress.
     """
-    require_complete(settings, config)
-    _require_encryption(settings)
+    _require_all(settings, config)
     places, clock = find_places(config), SystemClock()
     prepare_places(settings, places)
     root = settings.data.directory or Path()
@@ -131,6 +131,13 @@ def open_cleanup(
         sources = [source.path for source in ledger.find_sources()]
         grounds = _open_grounds(os.fsencode(root), sources, stack)
         yield CleanupService(root, sources, grounds, LocalCleanup(proof, ledger, grounds, deeds))
+
+
+def _require_all(settings: Settings, config: Path | None) -> None:
+    """Check what is needed before the server is asked anything."""
+    require_safe_deletion()
+    require_complete(settings, config)
+    _require_encryption(settings)
 
 
 def _open_grounds(root: bytes, sources: Iterable[bytes], stack: ExitStack) -> SafeDirectories:

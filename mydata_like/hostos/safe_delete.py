@@ -353,6 +353,16 @@ _SPECIAL = Problem(
 )
 
 
+def require_safe_deletion() -> None:
+    """Raise `RunError` if this system, such as Windows, cannot delete files safely."""
+    if not NO_LINK or os.unlink not in os.supports_dir_fd:
+        raise RunError(
+            "This system has no safe way to delete files.",
+            hint="Delete files manually; `mydata-like where` shows which are safe.",
+            code="free.unsupported",
+        )
+
+
 class SafeDirectory:
     """A data directory, held open so that renaming it makes no difference.
 
@@ -360,12 +370,7 @@ class SafeDirectory:
     """
 
     def __init__(self, path: bytes, prefix: bytes = b"") -> None:
-        if not NO_LINK or os.unlink not in os.supports_dir_fd:
-            raise RunError(
-                "This system has no safe way to delete files.",
-                hint="Delete files manually; `mydata-like where` shows which are safe.",
-                code="free.unsupported",
-            )
+        require_safe_deletion()
         self.prefix = prefix
         try:
             self._top = os.open(path, FOLDER & ~NO_LINK)

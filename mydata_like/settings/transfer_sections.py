@@ -1,6 +1,7 @@
 """The sections archive, limits and transfer."""
 
 import re
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -342,3 +343,10 @@ class Transfer(Section):
     def conflicts(self) -> Iterator[tuple[str, str]]:
         if self.ssh_agent and self.ssh == "libssh" and not self.ssh_jump:
             yield "ssh_agent", 'has no effect if transfer.ssh is "libssh"'
+        yield from find_unsupported(self, sys.platform)
+
+
+def find_unsupported(transfer: Transfer, system: str) -> Iterator[tuple[str, str]]:
+    """Yield settings that a system (`sys.platform`) does not support, and what to do instead."""
+    if system == "win32" and transfer.ssh_agent:
+        yield "ssh_agent", "cannot be used on Windows: use a key without a passphrase"

@@ -107,7 +107,8 @@ def _for_key(endpoint: Endpoint, key: KeyPair) -> Endpoint:
         f"The private key of {key.path} is stored on a device or in an agent.",
         hint='Set transfer.ssh to "auto": libssh does not use agents.'
         if endpoint.agent
-        else "Add the key to an SSH agent (ssh-add), and switch transfer.ssh_agent on.",
+        else "Add the key to an SSH agent (ssh-add), and switch transfer.ssh_agent on. On Windows, "
+        "use a key file without a passphrase.",
         code="key.elsewhere",
     )
 

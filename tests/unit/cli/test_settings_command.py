@@ -58,7 +58,7 @@ def test_a_value_that_is_set_is_shown_and_its_comment_stays(home, call):
 
 
 def test_the_ssh_of_an_earlier_version_is_still_read_with_a_warning(home, call):
-    write(home, COMPLETE + '[transfer]\nssh = "system"\nssh_agent = true\n')
+    write(home, COMPLETE + '[transfer]\nssh = "system"\n')
 
     result = call("check")
 

@@ -8,12 +8,15 @@ from hashlib import md5
 
 import pytest
 
+from mydata_like.app.cleanup_service import open_cleanup
+from mydata_like.app.run_request import RunObserver
 from mydata_like.core.deletion import DeletedFile
 from mydata_like.core.errors import Cancelled, FileChangedError, RunError
 from mydata_like.core.model import DatafileId, DatasetId, Entry, EntryState
 from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.hostos.safe_delete import SafeDirectory
+from mydata_like.settings.schema import Settings
 from mydata_like.state.state_files import DeletionLogFile
 from tests.builders import a_file
 from tests.privileges import IS_ROOT
@@ -242,3 +245,12 @@ def test_reading_ends_when_a_stop_is_requested(premises):
 def test_where_there_is_no_safe_way_nothing_is_deleted(folder):
     with pytest.raises(RunError, match="no safe way to delete"):
         SafeDirectory(os.fsencode(folder))
+
+
+@pytest.mark.skipif(os.name != "nt", reason="POSIX has a safe way")
+def test_where_there_is_no_safe_way_the_server_is_not_asked():
+    with (
+        pytest.raises(RunError, match="no safe way to delete"),
+        open_cleanup(Settings(), None, RunObserver(), delete=True),
+    ):
+        pass

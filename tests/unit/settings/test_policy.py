@@ -218,7 +218,7 @@ def test_every_setting_has_its_own_variable():
 
 
 def test_a_value_of_an_earlier_version_counts_as_the_one_in_its_place(sources):
-    loaded = load_settings(sources(user='[transfer]\nssh = "system"\nssh_agent = true\n'))
+    loaded = load_settings(sources(user='[transfer]\nssh = "system"\n'))
 
     assert loaded.settings.transfer.ssh == "paramiko"
     (warning,) = loaded.warnings

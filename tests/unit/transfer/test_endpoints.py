@@ -1,5 +1,6 @@
 """How the hosts before the staging area are reached, by what server and settings say."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from mydata_like.core.model import StagingArea
 from mydata_like.settings.fields import InvalidSettingsError
 from mydata_like.settings.schema import Transfer
+from mydata_like.settings.transfer_sections import find_unsupported
 from mydata_like.transfer.pool import build_endpoints
 
 OURS, THEIRS = "SHA256:" + "A" * 43, "SHA256:" + "B" * 43
@@ -60,8 +62,23 @@ def test_an_invalid_host_is_refused(jump):
         Transfer(ssh_jump=(jump,))
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows' agents have no socket")
 def test_an_agent_cannot_be_used_with_libssh():
     with pytest.raises(InvalidSettingsError, match="has no effect"):
         Transfer(ssh_agent=True, ssh="libssh")
     assert Transfer(ssh_agent=True, ssh="libssh", ssh_jump=("gate",)).ssh_agent
     assert Transfer(ssh_agent=True).ssh_agent
+
+
+def test_an_agent_cannot_be_used_on_windows():
+    transfer = Transfer().changed(ssh_agent=True)
+
+    assert [name for name, _ in find_unsupported(transfer, "win32")] == ["ssh_agent"]
+    assert list(find_unsupported(transfer, "linux")) == []
+    assert list(find_unsupported(Transfer(), "win32")) == []
+
+
+@pytest.mark.skipif(os.name != "nt", reason="agents can be used elsewhere")
+def test_settings_with_an_agent_are_refused_on_windows():
+    with pytest.raises(InvalidSettingsError, match="cannot be used on Windows"):
+        Transfer(ssh_agent=True)
