@@ -20,6 +20,9 @@ _VERBATIM: Final = b"\\\\?\\"  # such a path is neither shortened nor interprete
 _DEVICE: Final = b"\\\\.\\"
 _SEPARATORS: Final = re.compile(rb"[\\/]+")
 _NETWORK: Final = re.compile(rb"[\\/]{2}")
+# FILE_ATTRIBUTE_OFFLINE, FILE_ATTRIBUTE_RECALL_ON_OPEN, FILE_ATTRIBUTE_RECALL_ON_DATA_ACCESS:
+# https://learn.microsoft.com/windows/win32/fileio/file-attribute-constants
+_REMOTE: Final = 0x1000 | 0x40000 | 0x400000
 _IN_USE: Final = (32, 33)  # ERROR_SHARING_VIOLATION, ERROR_LOCK_VIOLATION
 
 
@@ -41,6 +44,14 @@ def verbatim(path: bytes) -> bytes:
     if _NETWORK.match(path):
         return _VERBATIM + b"UNC" + plain
     return _VERBATIM + plain if plain[1:3] == b":\\" else path
+
+
+def is_remote(status: os.stat_result) -> bool:
+    """Return whether reading a file would first get its content from elsewhere.
+
+    Windows marks files of cloud storage, such as OneDrive, and of archives on tape that way.
+    """
+    return bool(getattr(status, "st_file_attributes", 0) & _REMOTE)
 
 
 def is_in_use(error: OSError) -> bool:

@@ -163,6 +163,12 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
     "skipped.outside-dataset": ProblemInfo(
         "The file is outside all dataset folders.", USER, OPEN_FOLDER, intended=False
     ),
+    "skipped.remote": ProblemInfo(
+        "The file's content is in cloud storage or on tape, not on this computer.",
+        USER,
+        OPEN_FOLDER,
+        intended=False,
+    ),
     "skipped.name": ProblemInfo(
         "The server cannot store the name.", USER, OPEN_FOLDER, intended=False
     ),

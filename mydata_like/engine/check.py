@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
+from types import MappingProxyType
 
 from mydata_like.core.archives import member_name
 from mydata_like.core.errors import ItemError, Problem
@@ -57,6 +58,16 @@ UNREAD = Problem(
     "waiting.archive",
     "An archive that the server has not verified yet may contain this file.",
     "The next run checks again. If this persists, contact the server's administrator.",
+)
+
+REMOTE = Problem(
+    "skipped.remote",
+    "The content is not on this computer, but in cloud storage such as OneDrive, or on tape.",
+    "Have the system keep the file on this computer (in OneDrive: Always keep on this device); the "
+    "next run uploads it.",
+)
+_KINDS: Mapping[Problem, type[FileWaiting | FileSkipped]] = MappingProxyType(
+    {UNREAD: FileWaiting, REMOTE: FileSkipped}
 )
 
 
@@ -129,7 +140,10 @@ class Check:
     def _compare(self, view: DatasetView, group: FileGroup) -> CheckedGroup:
         files = self._leave_out_known(view, group)
         entries = self._ledger.find_entries([file.key for file in files])
-        judged = [(file, self._judge(view, file, entries.get(file.key))) for file in files]
+        judged = [
+            (file, _require_content(self._judge(view, file, entries.get(file.key)), file, group))
+            for file in files
+        ]
         self._report_known(group, files)
         checked = CheckedGroup(group, [], unread := [])
         verified: list[tuple[LocalFile, Entry]] = []
@@ -138,7 +152,7 @@ class Check:
                 case Entry():
                     verified.append((file, found))
                 case Problem():
-                    kind = FileWaiting if found is UNREAD else FileFailed
+                    kind = _KINDS.get(found, FileFailed)
                     self._emit(kind(path=file.key, size=file.size, problem=found))
                 case Comparison():
                     unread.append(found)
@@ -293,6 +307,13 @@ class Check:
         directory, name = file.directory.decode(), file.name.decode()
         remote = staged_path(view.dataset.name, view.dataset.id, directory, name)
         return FileToSend(file, view.dataset, remote, record)
+
+
+def _require_content(found: Judged, file: LocalFile, group: FileGroup) -> Judged:
+    """Return a problem if the file must be read, which would first download it."""
+    if file.key in group.remote and isinstance(found, FileToSend | Comparison):
+        return REMOTE
+    return found
 
 
 def _find_earlier(

@@ -19,6 +19,7 @@ from mydata_like.core.events import (
     FolderFailed,
     FolderSkipped,
 )
+from mydata_like.core.file_access import is_remote
 from mydata_like.core.formatting import format_path
 from mydata_like.core.local_files import LocalFile, bounded_ns
 from mydata_like.core.model import DatasetFolder, FileGroup
@@ -285,16 +286,18 @@ _ENCODING = sys.getfilesystemencoding()
 _ERRORS = sys.getfilesystemencodeerrors()
 _KIND = 0o170000  # the bits of a mode for the file type
 _REGULAR_FILE = stat.S_IFREG
+_HAS_ATTRIBUTES = sys.platform == "win32"
 
 
 class Batch:
     """The results since the last group; events about files wait until the files are counted."""
 
-    __slots__ = ("count", "events", "files", "settled_ns", "size")
+    __slots__ = ("count", "events", "files", "remote", "settled_ns", "size")
 
     def __init__(self, settled_ns: int) -> None:
         self.settled_ns = settled_ns
         self.files: list[LocalFile] = []
+        self.remote: set[bytes] = set()  # the keys of those whose content is elsewhere
         self.events: list[FileSkipped | FileWaiting | FileFailed] = []
         self.count = 0
         self.size = 0
@@ -435,7 +438,8 @@ class _FolderWalk:
 
     def _finish_batch(self, *, last: bool) -> FileGroup:
         self._walk.report(self._folder.path, self._batch)
-        return FileGroup(self._folder, tuple(self._batch.files), last)
+        remote = frozenset(self._batch.remote)
+        return FileGroup(self._folder, tuple(self._batch.files), last, remote=remote)
 
     def _read(self) -> None:
         """Continue in the innermost folder: to its end, to a full batch, or to a sub-folder."""
@@ -502,6 +506,8 @@ class _FolderWalk:
         )
         batch.count += 1
         batch.size += size
+        if _HAS_ATTRIBUTES and is_remote(status):
+            batch.remote.add(key)
 
     def _enter(
         self, folder: _Open, name: bytes, open_folder: Callable[[bytes], OpenFolder]

@@ -5,12 +5,14 @@ import os
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from mydata_like.core.errors import FileChangedError
 from mydata_like.core.file_access import (
     is_in_use,
+    is_remote,
     open_shared,
     open_shared_text,
     stat_open,
@@ -31,6 +33,26 @@ ODD = [
     "ends with a space ",
     "x" * 200 + "/" + "y" * 200,
 ]
+
+
+@pytest.mark.parametrize(
+    ("attributes", "remote"),
+    [
+        pytest.param(0x20, False, id="archive"),
+        pytest.param(0x80220, False, id="pinned in OneDrive"),
+        pytest.param(0x500220, True, id="OneDrive, online only"),
+        pytest.param(0x1020, True, id="offline, as on tape"),
+        pytest.param(0x40020, True, id="recalled when opened"),
+    ],
+)
+def test_attributes_say_whether_the_content_is_elsewhere(attributes, remote):
+    assert is_remote(SimpleNamespace(st_file_attributes=attributes)) == remote
+
+
+def test_files_of_other_systems_have_their_content(tmp_path):
+    (tmp_path / "a").write_bytes(b"abc")
+
+    assert not is_remote((tmp_path / "a").stat())
 
 
 @pytest.mark.parametrize(

@@ -114,6 +114,21 @@ def test_files_of_a_new_dataset_are_wanted_without_a_listing():
     assert len(bench.of_kind(FileWanted)) == 2
 
 
+def test_what_is_in_cloud_storage_only_is_not_read_and_what_was_verified_stays_so():
+    bench = Bench()
+    dataset = bench.make_dataset()
+    known(bench, dataset, a_record("verified"))
+    bench.server.add(dataset.id, a_record("unread"))
+    files = [a_file(name) for name in ("verified", "unread", "new", "here")]
+
+    open_items = bench(a_group(*files)._replace(remote=frozenset(it.key for it in files[:3])))
+
+    assert [item.file.name for item in open_items] == [b"here"]
+    assert [event.files for event in bench.of_kind(FilesKnown)] == [1]
+    skipped = [(event.path, event.problem.code) for event in bench.of_kind(FileSkipped)]
+    assert skipped == [(it.key, "skipped.remote") for it in files[1:3]]
+
+
 def test_one_listing_answers_for_a_whole_group():
     bench = Bench()
     dataset = bench.make_dataset()

@@ -1,5 +1,7 @@
 import os
 import socket
+import subprocess
+import sys
 import tracemalloc
 from collections import Counter
 from datetime import UTC, datetime
@@ -24,6 +26,7 @@ from mydata_like.core.events import (
     Notice,
 )
 from mydata_like.core.extra_sources import Destination, ExtraSource
+from mydata_like.core.file_access import is_remote
 from mydata_like.core.model import Layout
 from mydata_like.core.openat import FolderCache
 from mydata_like.engine.layout_walk import ALL, ScanScope
@@ -324,6 +327,22 @@ def test_pipes_sockets_and_devices_are_skipped(tmp_path):
     found = scanned(tmp_path)
 
     assert (found.keys, found.left) == ([b"ds/real"], expected)
+
+
+@pytest.mark.process
+@pytest.mark.skipif(sys.platform != "win32", reason="other systems have no such attribute")
+def test_files_whose_content_is_elsewhere_are_marked(tmp_path):
+    here, away = (a_file(tmp_path / "ds" / name) for name in ("here", "away"))
+    subprocess.run(["attrib", "+o", str(away)], check=False)
+    if not is_remote(away.stat()):
+        pytest.skip("Wine 8 does not keep the attribute")
+    clock = FakeClock(LATER)
+
+    (group,) = Scan(settings_of(), [].append, clock, clock.cancel()).scan(tmp_path)
+
+    assert here.exists()
+    assert len(group.files) == 2
+    assert group.remote == {b"ds/away"}
 
 
 def test_hard_links_are_files_of_their_own(tmp_path):
