@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, modes
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM, ChaCha20Poly1305
 from cryptography.hazmat.primitives.ciphers.algorithms import AES
 
+from mydata_like.core.file_access import is_remote
 from mydata_like.speedtest.results import (
     COMPRESSED,
     COMPRESSION,
@@ -171,9 +172,10 @@ def find_sample(root: Path, files: int) -> FileSample:
 
 
 def _find_size(entry: "os.DirEntry[str]") -> int:
-    """Return the size of a file; 0 if it was removed or may not be read."""
+    """Return the size of a file; 0 if it was removed, or may not or should not be read."""
     with suppress(OSError):
-        return entry.stat(follow_symlinks=False).st_size
+        status = entry.stat(follow_symlinks=False)
+        return 0 if is_remote(status) else status.st_size
     return 0
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mydata_like import __version__
-from mydata_like.hostos.process import find_program, find_window
+from mydata_like.hostos.process import find_background_program, find_program, find_window
 
 
 @pytest.mark.process
@@ -29,3 +29,12 @@ def test_the_window_is_opened_by_the_program_itself_but_on_windows():
         assert Path(words[0]).name in {"mydata-like-gui.exe", "mydata-like.exe"}
     else:
         assert words == (*find_program(), "gui")
+
+
+def test_a_service_has_a_program_of_its_own_on_windows_only():
+    words = find_background_program()
+
+    if os.name == "nt":
+        assert Path(words[0]).name != "mydata-like.exe"
+    else:
+        assert words == find_program()

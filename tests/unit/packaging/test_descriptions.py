@@ -1,11 +1,16 @@
 """The files that describe the program to desktops, service managers and other computers."""
 
 import configparser
+import json
 import plistlib
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path, PurePosixPath
 from xml.etree import ElementTree
+
+import pytest
 
 from mydata_like import __version__
 from mydata_like.hostos.service import ServiceCommand, ServiceFolders, define_service
@@ -61,6 +66,28 @@ def test_the_installer_for_windows_takes_files_that_the_build_makes():
         "mydata-like-gui",
     }
     assert 'program(f"{NAME}-gui", console=False)' in spec
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("words", "taken"),
+    [
+        ([], ["gui"]),
+        (["C:/data/scan.tif"], ["gui", "C:/data/scan.tif"]),
+        (["watch", "--home", "C:/home"], ["watch", "--home", "C:/home"]),
+    ],
+    ids=["nothing", "a file", "watch"],
+)
+def test_the_program_without_a_console_opens_the_window_or_is_a_service(words, taken):
+    code = (
+        "import json, runpy, sys; sys.executable = '/opt/mydata-like-gui.exe'\n"
+        f"runpy.run_path({str(ROOT / 'packaging' / 'environment.py')!r})\n"
+        "print(json.dumps(sys.argv[1:]))"
+    )
+
+    ended = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, check=True)
+
+    assert json.loads(ended.stdout) == taken
 
 
 def test_every_place_states_the_same_version():
