@@ -214,8 +214,13 @@ def test_what_a_page_shows_can_be_typed(page, readied):
 
 @pytest.mark.parametrize("page", [FIRST, *TEXTS], ids=lambda page: page.stem)
 def test_commands_that_a_page_mentions_exist_with_their_options(page):
-    plain = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
-    mentioned = {" ".join(text.split()) for text in re.findall(r"`(mydata-like [^`]+)`", plain)}
+    text = page.read_text(encoding="utf-8")
+    plain = re.sub(r"^```.*?^```", "", text, flags=re.M | re.S)
+    on_windows = "".join(re.findall(r"^```bat\n(.*?)^```", text, re.M | re.S))
+    found = re.findall(r"`(mydata-like [^`]+)`", plain) + re.findall(
+        r"^mydata-like .+", on_windows, re.M
+    )
+    mentioned = {" ".join(command.split()) for command in found}
 
     assert [command for command in mentioned if not exists(shlex.split(command)[1:])] == []
 
