@@ -38,19 +38,21 @@ def main() -> None:
         query()
         ask("--uninstall", *options)
         require(not REGISTERED.exists(), "the task is still registered")
+    ask("--print", *SYSTEM[:-1], code=2)  # all rights are not confirmed
+    ask("--print", "--system", "--user", "LOCAL SERVICE", code=2, home="")  # has other settings
     say("the Event Log takes an entry", report_error("A trial of mydata-like."))
 
 
-def ask(*options: str) -> None:
-    """Run `watch` with options that install or remove it."""
+def ask(*options: str, code: int = 0, home: str = str(HOME)) -> None:
+    """Run `watch` with options that install, show or remove it; it must end with this code."""
     run = subprocess.run(
         [sys.executable, "-m", "mydata_like", "watch", *options],
-        env=os.environ | {"MYDATA_LIKE_HOME": str(HOME)},
+        env=os.environ | {"MYDATA_LIKE_HOME": home},
         stdin=subprocess.DEVNULL,
         timeout=TIMEOUT,
         check=False,
     )
-    require(run.returncode == 0, f"watch {' '.join(options)} ended with {run.returncode}")
+    require(run.returncode == code, f"watch {' '.join(options)} ended with {run.returncode}")
 
 
 def read_xml(file: Path) -> ElementTree.Element:
