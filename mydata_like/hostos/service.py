@@ -282,9 +282,10 @@ def _describe_rights(command: ServiceCommand) -> Iterator[str]:
 def _task_text(command: ServiceCommand) -> str:
     """Return the definition of a task that also starts again when it ended for any reason.
 
-    Windows restarts a task on failure only if the program could not be started, so the trigger is
-    repeated as well; while the program runs, nothing else is started. `Enabled` is left out, since
-    the order of elements in a trigger is fixed, and differs between the schema and Windows.
+    Windows restarts a task on failure only if the program could not be started ([MS-TSCH] 2.5.4.2),
+    so the trigger is repeated as well; while the program runs, nothing else is started. `Enabled`
+    is left out, since the order of elements in a trigger is fixed, and differs between the schema
+    and Windows.
     """
     program, *words = command.words
     service_account = find_service_account(command.account)
