@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -117,7 +118,7 @@ class SshTransport:
         self._visiting = visiting
         self._sessions = Sessions(
             build_endpoints(area, settings, key_file=key_file, known_hosts=known_hosts),
-            partial(WorkerProcess, worker or build_command()),
+            partial(self._start_worker, worker or build_command()),
         )
         self._lock = Lock()
         self._opened = 0
@@ -140,7 +141,7 @@ class SshTransport:
         return self._sessions.round_trip
 
     def prepare(self) -> None:
-        """Start the first session's process before a channel is opened, to save that time."""
+        """Log in to the first host before a channel is opened, to save that time."""
         self._sessions.prepare()
 
     def open_channel(self) -> SshChannel:
@@ -235,14 +236,19 @@ class SshTransport:
             self._noticed.add(error.message)
             self.emit(Notice(problem=error.problem))
 
+    def _start_worker(self, command: Sequence[str], name: str, endpoint: Endpoint) -> WorkerProcess:
+        """Start a process that opens a session; a channel that joins it gets its errors."""
+        worker = WorkerProcess(command, name)
+        with suppress(TransientError):
+            worker.begin(self._build_config(endpoint))
+        return worker
+
     def _join(self, number: int, slot: SessionSlot) -> ChannelOpened:
-        """Let a channel join a worker, which may have to connect first.
+        """Let a channel join a worker, which may still be connecting.
 
         The worker probes the host if no other has finished doing so; waiting for another worker's
         probe would take longer.
         """
-        if slot.is_new:
-            slot.worker.begin(self._build_config(slot.endpoint))
         slot.worker.send(number, JoinChannel())
         opened = slot.worker.receive(number, self._opening_timeout)
         assert isinstance(opened, ChannelOpened)

@@ -60,6 +60,7 @@ class HostRotation:
 _LONG: Final = 0.02  # seconds; from this round trip on, TCP's window limits a session
 _FURTHER: Final = 4  # the minimum of sessions then; hosts may refuse more logins at once
 _MANY: Final = 16  # above this number of channels, sessions are not shared
+_FRESH: Final = 60.0  # seconds for which a session without channels is used
 _ASK_AGAIN: Final = 60.0  # seconds after which a refused session is requested again
 
 
@@ -92,14 +93,14 @@ class SessionSlot(NamedTuple):
 class Sessions:
     """The open sessions, each with its own process, and the channels that share them.
 
-    Callable from any thread. `start` starts a process with a name. `broken` is True after a
-    connection broke, since the next may break as well.
+    Callable from any thread. `start` starts a process with a name, which opens a session to a host.
+    `broken` is True after a connection broke, since the next may break as well.
     """
 
     def __init__(
         self,
         endpoints: Sequence[Endpoint],
-        start: Callable[[str], WorkerProcess],
+        start: Callable[[str, Endpoint], WorkerProcess],
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self.capabilities_by_host: dict[str, HostCapabilities] = {}
@@ -113,7 +114,7 @@ class Sessions:
         self._changed = Condition()
         self._workers: dict[WorkerProcess, Endpoint] = {}
         self._open: set[WorkerProcess] = set()
-        self._spare: WorkerProcess | None = None  # started, and waits for its configuration
+        self._prepared: tuple[SessionSlot, float] | None = None  # without channels; and since when
         self._granted: tuple[int, float] = (0, -inf)  # sessions, and until when
 
     def __bool__(self) -> bool:
@@ -127,10 +128,14 @@ class Sessions:
         return min(sessions * self._count_channels(), max(sessions, _MANY))
 
     def prepare(self) -> None:
-        """Start the first session's process before a channel is opened."""
+        """Start to open the first session before there is a channel."""
         with self._changed:
-            if not (self._workers or self._spare or self.closed):
-                self._spare = self._start("session 1")
+            if self._workers or self._prepared or self.closed:
+                return
+            endpoint = self._rotation.take()
+            if endpoint is not None:
+                slot = SessionSlot(self._start("session 1", endpoint), endpoint, is_new=True)
+                self._prepared = slot, self._now()
 
     def find_slot(self, number: int, failed: Sequence[SessionSlot]) -> SessionSlot | None:
         """Return a place for one more channel: in its own session, or in the one with the fewest.
@@ -144,8 +149,8 @@ class Sessions:
         with self._changed:
             while not self.closed:
                 if len(self._workers) < self._count():
-                    if (endpoint := self._rotation.take(tried)) is not None:
-                        return self._start_session(number, endpoint)
+                    if (slot := self._start_session(number, tried)) is not None:
+                        return slot
                     if len(self._open) < self._count_near():
                         return None
                     self._granted = len(self._workers), self._now() + _ASK_AGAIN
@@ -212,19 +217,37 @@ class Sessions:
         with self._changed:
             self.closed = True
             self._changed.notify_all()
-            workers = [*self._workers, *([self._spare] if self._spare else [])]
-            self._spare = None
+            workers = [*self._workers, *([self._prepared[0].worker] if self._prepared else [])]
+            self._prepared = None
         for worker in workers:
             worker.kill()
         for worker in workers:
             self.drop(worker)
 
-    def _start_session(self, number: int, endpoint: Endpoint) -> SessionSlot:
-        worker = self._spare or self._start(f"session {number}")
-        self._spare = None
-        self._workers[worker] = endpoint
-        worker.channels.add(number)
-        return SessionSlot(worker, endpoint, is_new=True)
+    def _start_session(self, number: int, tried: Collection[Endpoint]) -> SessionSlot | None:
+        """Return the prepared session, or a new one to a host that was not tried, if any."""
+        slot = self._take_prepared()
+        if slot is None:
+            endpoint = self._rotation.take(tried)
+            if endpoint is None:
+                return None
+            worker = self._start(f"session {number}", endpoint)
+            slot = SessionSlot(worker, endpoint, is_new=True)
+        self._workers[slot.worker] = slot.endpoint
+        slot.worker.channels.add(number)
+        return slot
+
+    def _take_prepared(self) -> SessionSlot | None:
+        """Return the prepared session, unless it is so old that its connection may be broken."""
+        if self._prepared is None:
+            return None
+        (slot, since), self._prepared = self._prepared, None
+        if self._now() - since < _FRESH:
+            return slot
+        slot.worker.kill()
+        slot.worker.reap()
+        self._rotation.leave(slot.endpoint, failed=False)
+        return None
 
     def _find_emptiest(self, crowded: Collection[Endpoint]) -> WorkerProcess | None:
         """Return the session with the fewest channels that may have one more."""

@@ -365,6 +365,28 @@ def test_a_prepared_process_becomes_that_of_the_first_channel(place, build):
     assert channel.send(single(member), ignore) == [SentFile(0, checksum(member))]
 
 
+@pytest.mark.parametrize("host", ["denies", "away"])
+def test_a_prepared_login_that_fails_is_reported_once_a_channel_needs_it(build, events, host):
+    transport = build(host)
+    transport.prepare()
+
+    with pytest.raises((AccessDeniedError, TransientError)):
+        transport.open_channel()
+
+    assert states(events) == []
+
+
+def test_a_prepared_session_logs_in_before_a_channel_is_opened(build, tmp_path):
+    marker = tmp_path / "login"
+    transport = build(f"once {marker}")
+
+    transport.prepare()
+
+    while not marker.exists():
+        pass
+    transport.open_channel()
+
+
 def test_an_unused_prepared_process_ends_with_the_others(build):
     transport = build()
     before = psutil.Process().children()

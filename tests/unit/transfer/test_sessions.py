@@ -19,9 +19,10 @@ class Worker:
 
     def __init__(self):
         self.channels = set()
+        self.ended = False
 
     def kill(self):
-        pass
+        self.ended = True
 
     def reap(self):
         pass
@@ -37,8 +38,17 @@ def clock():
 
 
 @pytest.fixture
-def sessions(clock):
-    return Sessions([Host()], lambda name: Worker(), clock.monotonic)
+def started():
+    return []
+
+
+@pytest.fixture
+def sessions(clock, started):
+    def start(name, endpoint):
+        started.append(Worker())
+        return started[-1]
+
+    return Sessions([Host()], start, clock.monotonic)
 
 
 def found(sessions, number):
@@ -75,3 +85,24 @@ def test_a_session_that_was_never_open_is_not_a_broken_connection(sessions):
 
     sessions.drop(first.worker, failed=True)
     assert sessions.broken
+
+
+def test_a_prepared_session_is_that_of_the_first_channel(sessions, started):
+    sessions.prepare()
+    sessions.prepare()
+
+    slot = sessions.find_slot(1, [])
+
+    assert started == [slot.worker]
+    assert slot.is_new
+    assert slot.worker.channels == {1}
+
+
+def test_a_session_that_was_prepared_long_ago_is_replaced(sessions, started, clock):
+    sessions.prepare()
+    clock.move(60)
+
+    slot = sessions.find_slot(1, [])
+
+    assert started == [started[0], slot.worker]
+    assert [worker.ended for worker in started] == [True, False]
