@@ -257,6 +257,7 @@ _BRIEFLY: Final = 0.5  # seconds of one wait in `write_some`
 _AGAIN: Final = -2  # SSH_AGAIN of libssh.h
 _NEAR: Final = 0.001  # seconds; within such a round trip, no network transfers more than this:
 _NEAR_IN_FLIGHT: Final = 512 * 1024  # bytes; see `LibsshTransport.open_stream`
+_LOGIN: Final = 2  # round trips of a login, for the service and the signature
 _IN_A_ROW: Final = 3  # a host is far if so many answers in a row
 _CONSTANT: Final = 1.25  # differ by less than this factor
 _MEASUREMENTS: Final = 8  # a host is busy if so many answers
@@ -358,6 +359,7 @@ class LibsshTransport(SharedSocket):
         self._pump: Channel | None = None
         self.max_in_flight = sys.maxsize  # bytes in flight of a stream, if its window is larger
         self._is_measured = False
+        self._login_round_trip = 0.0  # seconds, or what a busy host made of it
 
     def handshake(self, host_keys: tuple[str, ...]) -> PublicKey:
         """Perform the handshake and return the server's key, which is not trusted yet."""
@@ -378,12 +380,14 @@ class LibsshTransport(SharedSocket):
     def authenticate(self, key: KeyPair) -> None:
         """Authenticate with this key only; raises `AccessDeniedError`."""
         private = import_privkey_base64(key.text, None)
+        begun = time.perf_counter()
         try:
             self._until(lambda: self.library.userauth_publickey(private), SSH_AUTH_AGAIN)
         except (AuthenticationDenied, AuthenticationPartial) as error:
             raise dialing.key_refused(self.endpoint) from error
         except BaseSSHError as error:
             raise self._broken(error) from error
+        self._login_round_trip = (time.perf_counter() - begun) / _LOGIN
 
     def session(self) -> LibsshSession:
         """Return the session of an authenticated connection."""
@@ -406,34 +410,38 @@ class LibsshTransport(SharedSocket):
         for pause in dialing.GRACE:
             with self.turn():
                 stream = LibsshStream(self, self.call(self.library.channel_new))
+            begun = time.perf_counter()
             if stream.open():
-                if not self._is_measured:  # the first answer of a host is always slow
+                if not self._is_measured:
                     self._is_measured = True
-                    self.max_in_flight = _NEAR_IN_FLIGHT if self._is_near(stream) else sys.maxsize
+                    times = [self._login_round_trip, time.perf_counter() - begun]
+                    near = self._is_near(stream, times)
+                    self.max_in_flight = _NEAR_IN_FLIGHT if near else sys.maxsize
                 return stream
             time.sleep(pause)
         raise dialing.no_channel(self.endpoint)
 
-    def _is_near(self, stream: LibsshStream) -> bool:
-        """Return whether the host is near.
+    def _is_near(self, stream: LibsshStream, times: list[float]) -> bool:
+        """Return whether the host is near; `times` are those of the answers that are known.
 
         A busy host answers late, with varying times. A host that answers late with constant times
         is far, even if the TCP connection ends nearby at a proxy. The measurement sets an unused
-        environment variable, which only sshd processes, without starting a program.
+        environment variable, which only sshd processes, without starting a program. The first
+        answers of a near host are always slow.
         """
         network = dialing.find_round_trip(self._socket)
         if not self.library.get_openssh_version() or (network is not None and network >= _NEAR):
             return False
-        times: list[float] = []
-        while len(times) < _MEASUREMENTS:
+        for _ in range(_MEASUREMENTS):
             started = time.perf_counter()
             stream.offer(b"MYDATA_LIKE", b"")
             times.append(time.perf_counter() - started)
             latest = times[-_IN_A_ROW:]
             if times[-1] < _NEAR:
                 return True
-            if len(latest) == _IN_A_ROW and max(latest) < _CONSTANT * min(latest):
+            if max(latest) < _CONSTANT * min(latest):
                 return False
+        times = times[-_MEASUREMENTS:]
         return network is not None and max(times) > _VARYING * min(times)
 
     def grants(self, request: Callable[[], int]) -> bool:
