@@ -6,7 +6,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import Final
+from typing import Final, Protocol
 
 from mydata_like.core.channel_time import NOTHING_SPENT, TimeByCause
 from mydata_like.core.errors import (
@@ -22,6 +22,7 @@ from mydata_like.core.model import Payload, StagingArea
 from mydata_like.core.ports import Emit
 from mydata_like.settings.schema import Transfer
 from mydata_like.settings.values import parse_jump
+from mydata_like.ssh.capabilities import HostCapabilities
 from mydata_like.ssh.dialing import NO_CHANNEL, REFUSED
 from mydata_like.ssh.session import Endpoint
 from mydata_like.transfer.channel import SshChannel
@@ -78,6 +79,22 @@ def _find_agent() -> str:
     )
 
 
+class HostMemory(Protocol):
+    """The capabilities of hosts that earlier runs have found."""
+
+    def find(self, host: str) -> HostCapabilities | None:
+        """Return the capabilities of a host, unless they are unknown or out of date."""
+
+    def keep(self, host: str, capabilities: HostCapabilities | None) -> None:
+        """Store the capabilities of a host, or remove them."""
+
+
+class _NoMemory:
+    def find(self, host: str) -> None: ...
+
+    def keep(self, host: str, capabilities: HostCapabilities | None) -> None: ...
+
+
 _STARTING: Final = 15.0  # seconds to start a process on a busy machine
 _TIMEOUT_FACTOR: Final = 1.5  # times the worker's own timeout
 _UNREACHABLE: Final = (TransientError, ServerUnavailableError)
@@ -93,6 +110,9 @@ class SshTransport:
     Any number of threads may use it, each with its own channels. `explain` is called to find out
     why the staging hosts refuse our key. `owner` is the uuid in temporary names. `visiting` is
     called with the folders below the location in which temporary files may be left.
+
+    Capabilities of the hosts come from `memory`, to save the time of a probe. After any failure
+    with them, the host is probed, and what failed is sent again.
     """
 
     def __init__(  # noqa: PLR0913 - `worker` is for tests
@@ -106,6 +126,7 @@ class SshTransport:
         explain: Callable[[AccessDeniedError], UploaderError] = lambda error: error,
         owner: str = "",
         visiting: Callable[[Iterable[str]], object] = frozenset,
+        memory: HostMemory | None = None,
         worker: Sequence[str] = (),
     ) -> None:
         self._location = os.fsencode(area.location)
@@ -116,6 +137,8 @@ class SshTransport:
         self._explain = explain
         self.mark = owner_mark(owner)
         self._visiting = visiting
+        self._memory = memory or _NoMemory()
+        self._recalled: set[str] = set()  # the hosts whose capabilities come from the memory
         self._sessions = Sessions(
             build_endpoints(area, settings, key_file=key_file, known_hosts=known_hosts),
             partial(self._start_worker, worker or build_command()),
@@ -181,6 +204,9 @@ class SshTransport:
                 opened = self._join(number, slot)
             except UploaderError as error:
                 self._sessions.give_up(number, slot, error)
+                if slot.is_new and slot.worker.recalled and error.problem_code == NO_CHANNEL:
+                    self._forget(slot.endpoint.host)  # it may allow another kind of access
+                    continue
                 if not isinstance(error, (*_UNREACHABLE, AccessDeniedError)):
                     raise
                 failures.append((slot, error))
@@ -208,6 +234,8 @@ class SshTransport:
 
     def drop(self, worker: WorkerProcess, *, failed: bool = False) -> None:
         """Close a worker; after a failure, other hosts are preferred for a while."""
+        if worker.recalled:
+            self._forget(self._sessions.host_of(worker))
         self._sessions.drop(worker, failed=failed)
 
     def host_of(self, worker: WorkerProcess) -> str:
@@ -238,28 +266,47 @@ class SshTransport:
 
     def _start_worker(self, command: Sequence[str], name: str, endpoint: Endpoint) -> WorkerProcess:
         """Start a process that opens a session; a channel that joins it gets its errors."""
-        worker = WorkerProcess(command, name)
+        worker, config = WorkerProcess(command, name), self._build_config(endpoint)
+        worker.recalled = config.capabilities is not None and endpoint.host in self._recalled
         with suppress(TransientError):
-            worker.begin(self._build_config(endpoint))
+            worker.begin(config)
         return worker
 
     def _join(self, number: int, slot: SessionSlot) -> ChannelOpened:
         """Let a channel join a worker, which may still be connecting.
 
-        The worker probes the host if no other has finished doing so; waiting for another worker's
-        probe would take longer.
+        The worker probes the host if its capabilities are not known yet; waiting for another
+        worker's probe would take longer.
         """
         slot.worker.send(number, JoinChannel())
         opened = slot.worker.receive(number, self._opening_timeout)
         assert isinstance(opened, ChannelOpened)
+        host = slot.endpoint.host
+        if slot.worker.recalled:
+            self._recalled.add(host)
+        elif slot.is_new:
+            self._recalled.discard(host)
+            self._memory.keep(host, opened.capabilities)
         self._sessions.mark_open(slot, opened)
         return opened
+
+    def _forget(self, host: str) -> None:
+        """Let the next session probe a host."""
+        self._recalled.discard(host)
+        self._sessions.capabilities_by_host.pop(host, None)
+        self._memory.keep(host, None)
+
+    def _find_capabilities(self, host: str) -> HostCapabilities | None:
+        known = self._sessions.capabilities_by_host.get(host)
+        if known is None and (known := self._memory.find(host)) is not None:
+            self._recalled.add(host)
+        return known
 
     def _build_config(self, endpoint: Endpoint) -> WorkerConfig:
         return WorkerConfig(
             endpoint,
             self._location,
-            self._sessions.capabilities_by_host.get(endpoint.host),
+            self._find_capabilities(endpoint.host),
             compress=self._settings.compression == "auto",
             named=self._sessions.broken,
             find_zeros=self._settings.find_zeros,

@@ -64,12 +64,14 @@ def start_process(command: Sequence[str]) -> tuple[subprocess.Popen[bytes], Pipe
 class WorkerProcess:
     """A channel worker, which starts with `begin` and ends with `kill` and `reap`.
 
-    `channels` are the numbers of its channels; the caller maintains them.
+    `channels` are the numbers of its channels. `recalled` is whether it uses the capabilities that
+    an earlier run found. The caller maintains both.
     """
 
     def __init__(self, command: Sequence[str], name: str) -> None:
         self._process, self._pipe = start_process(command)
         self.channels: set[int] = set()
+        self.recalled = False
         self._inboxes: dict[int, SimpleQueue[Reply]] = {}
         self._last: TaskFailed | None = None  # the reply for every channel from now on
         self._dropped = False  # whether it ends because of one channel or `kill`

@@ -23,9 +23,10 @@ from mydata_like.settings.schema import Transfer
 from mydata_like.transfer.pool import SshTransport
 from mydata_like.transfer.worker_messages import STREAMS
 from mydata_like.transfer.worker_process import build_command
+from tests.fakes.channels import HOST
 from tests.fakes.place import checksum
 from tests.privileges import count_descriptors, needs_shell
-from tests.staging import single, wanted
+from tests.staging import Memory, single, wanted
 
 pytestmark = pytest.mark.process
 
@@ -61,7 +62,7 @@ def build(place, events):
     """Return a function that makes a transport to these hosts; they are closed in the end."""
     made = []
 
-    def transport(*hosts, explain=lambda error: error, **settings) -> SshTransport:
+    def transport(*hosts, explain=lambda error: error, memory=None, **settings) -> SshTransport:
         area = StagingArea(
             box="box", location=str(place.location), username="me", hosts=hosts or ("here",)
         )
@@ -73,6 +74,7 @@ def build(place, events):
                 known_hosts=Path("none"),
                 emit=events.append,
                 explain=explain,
+                memory=memory,
                 worker=LOCAL,
             )
         )
@@ -257,6 +259,36 @@ def test_a_host_that_is_known_is_not_probed_again(build, events):
     transport.open_channel()
     transport.open_channel()
     assert [event.detail for event in events] == ["local, probed", "local, known"]
+
+
+def test_a_host_that_an_earlier_run_has_probed_is_not_probed_again(build, events):
+    memory = Memory()
+    build(memory=memory).open_channel()
+    build(memory=memory).open_channel()
+    assert [event.detail for event in events] == ["local, probed", "local, known"]
+
+
+def test_a_failure_with_what_was_remembered_is_tried_again_after_a_probe(place, build, events):
+    missing = single(place.write("a/one", 10)._replace(path=b"/nowhere"))
+    memory = Memory()
+    build(memory=memory).open_channel()
+    channel = build(memory=memory).open_channel()
+
+    [first], [second] = channel.send(missing, ignore), channel.send(missing, ignore)
+
+    assert (first.again, second.again) == (True, False)
+    assert [event.detail for event in events if event.state == "open"] == [
+        *("local, probed", "local, known", "local, probed")
+    ]
+
+
+def test_a_host_that_no_longer_allows_what_was_remembered_is_probed_at_once(build, events):
+    memory = Memory(refuses=HOST)
+
+    with pytest.raises(TransientError):
+        build("refuses", memory=memory).open_channel()
+
+    assert memory.known == {}
 
 
 def test_capacity_is_bounded_by_processors(build):
