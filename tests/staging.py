@@ -10,7 +10,7 @@ from mydata_like.demo.ssh_servers import PrivateSshd
 from mydata_like.settings.schema import Transfer
 from mydata_like.ssh.capabilities import HostCapabilities
 from mydata_like.ssh.keys import create_key
-from mydata_like.transfer.pool import SshTransport
+from mydata_like.transfer.pool import Preparations, SshTransport
 
 DATASET = Dataset(DatasetId(1), "set")
 
@@ -70,7 +70,7 @@ class Staging:
             key_file=self._key.path,
             known_hosts=self._known_hosts,
             emit=self.events.append,
-            memory=memory,
+            preparations=Preparations(memory),
         )
 
 

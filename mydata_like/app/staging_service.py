@@ -48,12 +48,13 @@ from mydata_like.state.state_files import (
 from mydata_like.transfer.archive_writer import ArchiveSource, open_content
 from mydata_like.transfer.channel import describe_member
 from mydata_like.transfer.file_source import FileSource
-from mydata_like.transfer.pool import HostMemory, SshTransport, build_endpoints
+from mydata_like.transfer.pool import NOTHING_PREPARED, Preparations, SshTransport, build_endpoints
 from mydata_like.transfer.probe_file import open_probe, require_login
 from mydata_like.transfer.remote_cleanup import AGE, Leftover, Removed, clean_up, open_remover
 from mydata_like.transfer.remote_shell import owner_mark, part_name
 from mydata_like.transfer.single_file import RESUMABLE
 from mydata_like.transfer.worker_messages import Member
+from mydata_like.transfer.worker_process import WorkerStarter
 
 logger = logging.getLogger(__name__)
 
@@ -170,10 +171,15 @@ class OpenStaging:
 
 
 def open_staging(
-    connection: Connection, settings: Settings, places: StatePaths, emit: Emit
+    connection: Connection,
+    settings: Settings,
+    places: StatePaths,
+    emit: Emit,
+    workers: WorkerStarter | None = None,
 ) -> OpenStaging:
     """Register this installation and return the best transport that the server allows.
 
+    Transfers over SSH use `workers`, the first of which may have been started already.
     Raises `NotApprovedError` if `transfer.method` requires SSH, which is not approved yet.
     """
     if settings.transfer.method == "http":
@@ -194,8 +200,8 @@ def open_staging(
         settings, places, clock, lambda: _find_area(approval_request, area, settings, places), emit
     )
     memory = RememberedHosts(_file(settings, places, HOSTS), area, clock)
-    transport = open_transport(approval_request, area, settings, places, memory)
-    return OpenStaging(transport, area.box)
+    ready = Preparations(memory, workers)
+    return OpenStaging(open_transport(approval_request, area, settings, places, ready), area.box)
 
 
 def _find_area(
@@ -250,7 +256,7 @@ def open_transport(
     area: StagingArea,
     settings: Settings,
     places: StatePaths,
-    memory: HostMemory | None = None,
+    preparations: Preparations = NOTHING_PREPARED,
 ) -> SshTransport:
     """Return the SSH transport to an approved staging area; no channel is open yet."""
     return SshTransport(
@@ -262,7 +268,7 @@ def open_transport(
         explain=approval_request.explain,
         owner=approval_request.applicant.installation.uuid,
         visiting=open_visited(settings, places, SystemClock()).note,
-        memory=memory,
+        preparations=preparations,
     )
 
 

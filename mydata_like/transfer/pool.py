@@ -1,12 +1,11 @@
 """The transport over SSH: a bounded pool of channels that share sessions and processes."""
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from mydata_like.core.channel_time import NOTHING_SPENT, TimeByCause
 from mydata_like.core.errors import (
@@ -29,7 +28,7 @@ from mydata_like.transfer.channel import SshChannel
 from mydata_like.transfer.remote_shell import owner_mark
 from mydata_like.transfer.sessions import Sessions, SessionSlot
 from mydata_like.transfer.worker_messages import ChannelOpened, JoinChannel, WorkerConfig
-from mydata_like.transfer.worker_process import WorkerProcess, build_command
+from mydata_like.transfer.worker_process import WorkerProcess, WorkerStarter
 
 
 def build_endpoints(
@@ -89,12 +88,14 @@ class HostMemory(Protocol):
         """Store the capabilities of a host, or remove them."""
 
 
-class _NoMemory:
-    def find(self, host: str) -> None: ...
+class Preparations(NamedTuple):
+    """What saves time at the start: the result of earlier probes, and workers that were started."""
 
-    def keep(self, host: str, capabilities: HostCapabilities | None) -> None: ...
+    memory: HostMemory | None = None
+    workers: WorkerStarter | None = None
 
 
+NOTHING_PREPARED: Final = Preparations()
 _STARTING: Final = 15.0  # seconds to start a process on a busy machine
 _TIMEOUT_FACTOR: Final = 1.5  # times the worker's own timeout
 _UNREACHABLE: Final = (TransientError, ServerUnavailableError)
@@ -111,11 +112,11 @@ class SshTransport:
     why the staging hosts refuse our key. `owner` is the uuid in temporary names. `visiting` is
     called with the folders below the location in which temporary files may be left.
 
-    Capabilities of the hosts come from `memory`, to save the time of a probe. After any failure
-    with them, the host is probed, and what failed is sent again.
+    Capabilities of the hosts come from the memory of `preparations`, to save the time of a probe.
+    After any failure with them, the host is probed, and what failed is sent again.
     """
 
-    def __init__(  # noqa: PLR0913 - `worker` is for tests
+    def __init__(  # noqa: PLR0913 - few callers need more than the first ones
         self,
         area: StagingArea,
         settings: Transfer,
@@ -126,8 +127,7 @@ class SshTransport:
         explain: Callable[[AccessDeniedError], UploaderError] = lambda error: error,
         owner: str = "",
         visiting: Callable[[Iterable[str]], object] = frozenset,
-        memory: HostMemory | None = None,
-        worker: Sequence[str] = (),
+        preparations: Preparations = NOTHING_PREPARED,
     ) -> None:
         self._location = os.fsencode(area.location)
         self._settings = settings
@@ -137,11 +137,12 @@ class SshTransport:
         self._explain = explain
         self.mark = owner_mark(owner)
         self._visiting = visiting
-        self._memory = memory or _NoMemory()
+        self._memory = preparations.memory
         self._recalled: set[str] = set()  # the hosts whose capabilities come from the memory
+        self._workers = preparations.workers or WorkerStarter()
         self._sessions = Sessions(
             build_endpoints(area, settings, key_file=key_file, known_hosts=known_hosts),
-            partial(self._start_worker, worker or build_command()),
+            self._start_worker,
         )
         self._lock = Lock()
         self._opened = 0
@@ -164,8 +165,10 @@ class SshTransport:
         return self._sessions.round_trip
 
     def prepare(self) -> None:
-        """Log in to the first host before a channel is opened, to save that time."""
-        self._sessions.prepare()
+        """Start to open the first channel before it is needed, to save that time."""
+        with self._lock:
+            if not self._opened:
+                self._sessions.prepare(1)
 
     def open_channel(self) -> SshChannel:
         """Open one more channel.
@@ -176,7 +179,7 @@ class SshTransport:
         with self._lock:
             self._opened += 1
             number = self._opened
-            others = bool(self._sessions)
+            others = number > 1 and bool(self._sessions)
         channel = SshChannel(self, number)
         try:
             channel.open()
@@ -199,7 +202,7 @@ class SshTransport:
         A host with a changed host key (`HostKeyError`) raises; no other host is tried.
         """
         failures: list[tuple[SessionSlot, UploaderError]] = []
-        while slot := self._sessions.find_slot(number, [slot for slot, _ in failures]):
+        for slot in self._find_slots(number, failures):
             try:
                 opened = self._join(number, slot)
             except UploaderError as error:
@@ -216,6 +219,15 @@ class SshTransport:
             self._announce(number, slot.endpoint.host, opened)
             return slot.worker
         raise self._choose_error([failure for _, failure in failures])
+
+    def _find_slots(
+        self, number: int, failures: Sequence[tuple[SessionSlot, UploaderError]]
+    ) -> Iterator[SessionSlot]:
+        """Yield the places that a channel may try, without those that failed."""
+        if prepared := self._sessions.take_prepared(number):
+            yield prepared
+        while slot := self._sessions.find_slot(number, [slot for slot, _ in failures]):
+            yield slot
 
     def announce(self, payload: Payload) -> None:
         """Report the folders of a payload, unless none of its files gets a temporary name."""
@@ -264,9 +276,9 @@ class SshTransport:
             self._noticed.add(error.message)
             self.emit(Notice(problem=error.problem))
 
-    def _start_worker(self, command: Sequence[str], name: str, endpoint: Endpoint) -> WorkerProcess:
+    def _start_worker(self, name: str, endpoint: Endpoint) -> WorkerProcess:
         """Start a process that opens a session; a channel that joins it gets its errors."""
-        worker, config = WorkerProcess(command, name), self._build_config(endpoint)
+        worker, config = self._workers.start(name), self._build_config(endpoint)
         worker.recalled = config.capabilities is not None and endpoint.host in self._recalled
         with suppress(TransientError):
             worker.begin(config)
@@ -278,7 +290,8 @@ class SshTransport:
         The worker probes the host if its capabilities are not known yet; waiting for another
         worker's probe would take longer.
         """
-        slot.worker.send(number, JoinChannel())
+        if not slot.joined:
+            slot.worker.send(number, JoinChannel())
         opened = slot.worker.receive(number, self._opening_timeout)
         assert isinstance(opened, ChannelOpened)
         host = slot.endpoint.host
@@ -286,7 +299,7 @@ class SshTransport:
             self._recalled.add(host)
         elif slot.is_new:
             self._recalled.discard(host)
-            self._memory.keep(host, opened.capabilities)
+            self._keep(host, opened.capabilities)
         self._sessions.mark_open(slot, opened)
         return opened
 
@@ -294,12 +307,18 @@ class SshTransport:
         """Let the next session probe a host."""
         self._recalled.discard(host)
         self._sessions.capabilities_by_host.pop(host, None)
-        self._memory.keep(host, None)
+        self._keep(host, None)
+
+    def _keep(self, host: str, capabilities: HostCapabilities | None) -> None:
+        if self._memory is not None:
+            self._memory.keep(host, capabilities)
 
     def _find_capabilities(self, host: str) -> HostCapabilities | None:
         known = self._sessions.capabilities_by_host.get(host)
-        if known is None and (known := self._memory.find(host)) is not None:
-            self._recalled.add(host)
+        if known is None and self._memory is not None:
+            known = self._memory.find(host)
+            if known is not None:
+                self._recalled.add(host)
         return known
 
     def _build_config(self, endpoint: Endpoint) -> WorkerConfig:

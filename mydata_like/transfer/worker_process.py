@@ -161,6 +161,37 @@ class WorkerProcess:
                 inbox.put(self._last)
 
 
+class WorkerStarter:
+    """Starts workers, optionally the first one before it is needed."""
+
+    def __init__(self, command: Sequence[str] = ()) -> None:
+        self._command = command or build_command()
+        self._lock = Lock()
+        self._early: WorkerProcess | None = None
+        self.started = False  # whether the first one was started, or is not wanted
+
+    def start_early(self) -> None:
+        """Start the first process, unless it was started already."""
+        with self._lock:
+            if not self.started:
+                self.started = True
+                self._early = WorkerProcess(self._command, "session 1")
+
+    def start(self, name: str) -> WorkerProcess:
+        """Return a process that waits for its configuration."""
+        with self._lock:
+            early, self._early, self.started = self._early, None, True
+        return early or WorkerProcess(self._command, name)
+
+    def close(self) -> None:
+        """End a process that was not needed."""
+        with self._lock:
+            early, self._early, self.started = self._early, None, True
+        if early:
+            early.kill()
+            early.reap()
+
+
 def _lost() -> TransientError:
     return TransientError("The process of a channel ended during its work.", code=LOST)
 

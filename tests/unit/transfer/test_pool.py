@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import threading
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -20,9 +21,9 @@ from mydata_like.core.events import ChannelChanged, Notice
 from mydata_like.core.model import Payload, StagingArea
 from mydata_like.core.ports import SentFile, UnsentFile
 from mydata_like.settings.schema import Transfer
-from mydata_like.transfer.pool import SshTransport
+from mydata_like.transfer.pool import Preparations, SshTransport
 from mydata_like.transfer.worker_messages import STREAMS
-from mydata_like.transfer.worker_process import build_command
+from mydata_like.transfer.worker_process import WorkerStarter, build_command
 from tests.fakes.channels import HOST
 from tests.fakes.place import checksum
 from tests.privileges import count_descriptors, needs_shell
@@ -74,8 +75,7 @@ def build(place, events):
                 known_hosts=Path("none"),
                 emit=events.append,
                 explain=explain,
-                memory=memory,
-                worker=LOCAL,
+                preparations=Preparations(memory, WorkerStarter(LOCAL)),
             )
         )
         return made[-1]
@@ -408,6 +408,35 @@ def test_a_prepared_login_that_fails_is_reported_once_a_channel_needs_it(build, 
     assert states(events) == []
 
 
+def test_the_first_session_uses_a_process_that_was_started_early():
+    before = psutil.Process().children()
+    with closing(WorkerStarter(LOCAL)) as workers:
+        workers.start_early()
+        workers.start_early()
+        early = new_workers(before)
+        taken = workers.start("session 1")
+        assert new_workers(before) == early
+        other = workers.start("session 2")
+        workers.start_early()
+        assert len(new_workers(before)) == 2
+    for worker in (taken, other):
+        worker.kill()
+        worker.reap()
+
+
+def test_a_process_that_was_started_early_in_vain_ends():
+    before = psutil.Process().children()
+    workers = WorkerStarter(LOCAL)
+    workers.start_early()
+    [early] = new_workers(before)
+
+    workers.close()
+    workers.start_early()
+
+    assert not early.is_running()
+    assert new_workers(before) == []
+
+
 def test_a_prepared_session_logs_in_before_a_channel_is_opened(build, tmp_path):
     marker = tmp_path / "login"
     transport = build(f"once {marker}")
@@ -519,13 +548,14 @@ import sys, threading
 from pathlib import Path
 from mydata_like.core.model import StagingArea
 from mydata_like.settings.schema import Transfer
-from mydata_like.transfer.pool import SshTransport
+from mydata_like.transfer.pool import Preparations, SshTransport
 from mydata_like.transfer.worker_messages import STREAMS
-from mydata_like.transfer.worker_process import build_command
+from mydata_like.transfer.worker_process import WorkerStarter, build_command
 if __name__ == "__main__":
     area = StagingArea(box="b", location="/nowhere", username="me", hosts=("here",))
     transport = SshTransport(area, Transfer(), key_file=Path("k"), known_hosts=Path("k"),
-        emit=lambda event: None, worker=build_command("tests.fakes.channels"))
+        emit=lambda event: None,
+        preparations=Preparations(workers=WorkerStarter(build_command("tests.fakes.channels"))))
     transport.open_channel()
     print("open", flush=True)
     sys.stdin.read()

@@ -4,7 +4,7 @@ import pytest
 
 from mydata_like.core.errors import TransientError
 from mydata_like.ssh.capabilities import HostCapabilities
-from mydata_like.transfer.sessions import Sessions
+from mydata_like.transfer.sessions import Sessions, count_cpus
 from mydata_like.transfer.worker_messages import ChannelOpened
 from tests.fakes.clock import FakeClock
 
@@ -20,6 +20,9 @@ class Worker:
     def __init__(self):
         self.channels = set()
         self.ended = False
+
+    def send(self, number, command):
+        pass
 
     def kill(self):
         self.ended = True
@@ -87,11 +90,16 @@ def test_a_session_that_was_never_open_is_not_a_broken_connection(sessions):
     assert sessions.broken
 
 
-def test_a_prepared_session_is_that_of_the_first_channel(sessions, started):
-    sessions.prepare()
-    sessions.prepare()
+def find_first(sessions):
+    """Return the place of the first channel."""
+    return sessions.take_prepared(1) or sessions.find_slot(1, [])
 
-    slot = sessions.find_slot(1, [])
+
+def test_a_prepared_session_is_that_of_the_first_channel(sessions, started):
+    sessions.prepare(1)
+    sessions.prepare(1)
+
+    slot = find_first(sessions)
 
     assert started == [slot.worker]
     assert slot.is_new
@@ -99,10 +107,20 @@ def test_a_prepared_session_is_that_of_the_first_channel(sessions, started):
 
 
 def test_a_session_that_was_prepared_long_ago_is_replaced(sessions, started, clock):
-    sessions.prepare()
+    sessions.prepare(1)
     clock.move(60)
 
-    slot = sessions.find_slot(1, [])
+    slot = find_first(sessions)
 
     assert started == [started[0], slot.worker]
     assert [worker.ended for worker in started] == [True, False]
+
+
+def test_a_prepared_session_is_kept_for_its_channel(sessions, started):
+    sessions.prepare(1)
+    sessions.capabilities_by_host["staging"] = HostCapabilities("shell", cpus=64)
+
+    other = None if count_cpus() == 1 else sessions.find_slot(2, [])
+
+    assert other is None or other.worker is not started[0]
+    assert find_first(sessions).worker is started[0]
