@@ -112,7 +112,7 @@ class Case:
     @property
     def names(self) -> set[str]:
         """The names that select it: P6B is also selected by P6."""
-        return {self.name, self.name.rstrip("ABCD")}
+        return {self.name, self.name.rstrip("ABCDE")}
 
     on_disk: bool = False
 

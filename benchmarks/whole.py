@@ -8,11 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from benchmarks.arena import Arena
 from benchmarks.contest import OURS, Entrant
 from benchmarks.measure import ContestError, Sample, find_children, measure
 from benchmarks.ours import Settings, format_settings
+from benchmarks.wire import open_wire
 from mydata_like.core.model import Layout
 from mydata_like.demo.fixtures import FACILITY
 from mydata_like.demo.server_process import ServerProcess
@@ -26,12 +28,14 @@ class WholeRun:
     """`mydata-like run` from a cold start on a new server; one run has two rows.
 
     `hog` is the place of a busy thread or process, as in `benchmarks.hog`. `settings` are those of
-    the section `transfer` that differ from the defaults.
+    the section `transfer` that differ from the defaults. With `distant`, the API is behind a
+    network emulation like that of the staging host.
     """
 
     family: str = OURS
     hog: str = ""
     settings: Settings = ()
+    distant: bool = False
 
     @property
     def entrants(self) -> Sequence[Entrant]:
@@ -45,6 +49,8 @@ class WholeRun:
         arena.clear()
         with contextlib.ExitStack() as stack:
             installation = Installation.create(arena, arena.whole, stack, self.settings)
+            if self.distant:
+                installation.move_away(stack)
             try:
                 sample, summary = installation.run(self.hog)
             finally:
@@ -104,6 +110,15 @@ class Installation:
         made = cls(directory=directory, server=server, arena=arena)
         made._write_settings(dict(settings))
         return made
+
+    def move_away(self, stack: contextlib.ExitStack) -> None:
+        """Put a network like that in front of the staging host in front of the API as well."""
+        assert self.arena.wire
+        address = urlsplit(self.server.url)
+        assert address.port
+        port, _ = stack.enter_context(open_wire(self.arena.wire, address.port))
+        url = f"{address.scheme}://{address.hostname}:{port}"
+        self.config.write_text(self.config.read_text().replace(self.server.url, url))
 
     def run(self, hog: str = "") -> tuple[Sample, dict[str, Any]]:
         """Run the command once. Raises `ContestError` unless all files are verified at its end."""

@@ -34,6 +34,7 @@ from mydata_like.demo.uploaders import STAGING_BOX, ScpAddress
 from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
+from mydata_like.server.client import ApiClient
 from mydata_like.settings.schema import Settings
 
 LONG_AGO_NS = 1_600_000_000_000_000_000
@@ -109,7 +110,8 @@ class FreeSite:
     @contextmanager
     def _connected(self) -> Iterator[Connection]:
         key, _ = find_api_key(self.settings, open_secrets(self.config))
-        connection = open_connection(self.settings, key, SystemClock(), CancelFlag())
+        client = ApiClient(self.settings.server, key.reveal(), SystemClock(), CancelFlag())
+        connection = open_connection(client, self.settings.instrument)
         try:
             yield connection
         finally:

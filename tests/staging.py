@@ -8,8 +8,9 @@ from mydata_like.core.local_files import LocalFile
 from mydata_like.core.model import Dataset, DatasetId, FileToSend, Payload, StagingArea
 from mydata_like.demo.ssh_servers import PrivateSshd
 from mydata_like.settings.schema import Transfer
+from mydata_like.ssh.capabilities import HostCapabilities
 from mydata_like.ssh.keys import create_key
-from mydata_like.transfer.pool import SshTransport
+from mydata_like.transfer.pool import Preparations, SshTransport
 
 DATASET = Dataset(DatasetId(1), "set")
 
@@ -51,7 +52,9 @@ class Staging:
     def __exit__(self, *_: object) -> None:
         self.sshd.stop()
 
-    def build(self, location: Path, *, port: int | None = None, **settings) -> SshTransport:
+    def build(
+        self, location: Path, *, port: int | None = None, memory=None, **settings
+    ) -> SshTransport:
         """Return a transport to `location`, optionally over the port of a proxy."""
         area = StagingArea(
             box="box",
@@ -67,7 +70,23 @@ class Staging:
             key_file=self._key.path,
             known_hosts=self._known_hosts,
             emit=self.events.append,
+            preparations=Preparations(memory),
         )
+
+
+class Memory:
+    """The capabilities of hosts that an earlier run has found; implements `HostMemory`."""
+
+    def __init__(self, **known: HostCapabilities) -> None:
+        self.known = known
+
+    def find(self, host: str) -> HostCapabilities | None:
+        return self.known.get(host)
+
+    def keep(self, host: str, capabilities: HostCapabilities | None) -> None:
+        self.known.pop(host, None)
+        if capabilities is not None:
+            self.known[host] = capabilities
 
 
 def wanted(member) -> FileToSend:

@@ -12,9 +12,11 @@ from benchmarks.corpus import Corpus, Scale
 from benchmarks.measure import Sample
 from benchmarks.ours import Sending
 from benchmarks.plain import PlainTcp
+from benchmarks.whole import WholeRun
 from benchmarks.wire import Wire
 
 FAR = Wire(round_trip=0.028)
+FARTHER = Wire(round_trip=0.04)
 SLOW = Wire(rate=100e6 / 8)
 _CHANNELS = (1, 2, 4, 8)
 _UNCOMPRESSED = f"{OURS}, uncompressed"
@@ -125,6 +127,10 @@ def _compressing_tiny(_: Corpus) -> list[Contestant]:
     ]
 
 
+def _whole_far(_: Corpus) -> list[Contestant]:
+    return [WholeRun(distant=True), peers.rsync()]
+
+
 def _alone(peer: Peer) -> Peer:
     """Give a single scp a separate family."""
     return replace(peer, entrant=peer.entrant._replace(family="scp, one"))
@@ -142,10 +148,19 @@ def _part(make: Callable[[Path, Scale], Corpus], parts: int) -> _Data:
     )
 
 
+def _few(scale: Scale) -> Scale:
+    """Return a scale with a twentieth of the tiny files."""
+    return scale._replace(tiny_count=scale.tiny_count // 20)
+
+
 _TINY = _Data(
     corpus.make_tiny, lambda scale: f"{scale.tiny_count:,} files of {scale.tiny_size:,} bytes"
 )
 _TINY_FOLDERS = _TINY._replace(make=corpus.make_tiny_folders)
+_FEW = _Data(
+    lambda root, scale: corpus.make_tiny(root, _few(scale)),
+    lambda scale: f"{_few(scale).tiny_count} files of {scale.tiny_size:,} bytes",
+)
 _TINY_TEXT = _TINY._replace(make=corpus.make_tiny_text)
 _SINGLE = _part(corpus.make_single, 16)
 _QUARTER = _part(corpus.make_large, 4)
@@ -206,6 +221,19 @@ CASES = (
         contestants=_large_slow,
         targets=(Target(("wire",), "fills the wire, as one plain connection does", 0.95),),
         wire=SLOW,
+    ),
+    Case(
+        name="P6E",
+        title="few tiny files, 40 ms round trip to the staging host and the server, the whole "
+        "command",
+        unit="s",
+        **_FEW._asdict(),
+        contestants=_whole_far,
+        targets=(
+            Target(("rsync",), "nearly as fast as rsync, which asks no server", 0.75),
+            Target((), "seconds of the whole command", at_most=2.0),
+        ),
+        wire=FARTHER,
     ),
     Case(
         name="P10A",

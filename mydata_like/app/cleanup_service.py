@@ -27,6 +27,7 @@ from mydata_like.engine.reverify import Reverification, Reverify
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.hostos.safe_delete import SafeDirectories, SafeDirectory, require_safe_deletion
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
+from mydata_like.server.client import ApiClient
 from mydata_like.settings.schema import Settings
 from mydata_like.settings.values import is_loopback
 from mydata_like.state.paths import StatePaths
@@ -107,7 +108,11 @@ def open_cleanup(
         key, _ = find_api_key(settings, open_secrets(config))
         observer.hide(key.reveal())
         # As in a dry run: nothing is created on the server.
-        connection = open_connection(settings, key, clock, observer.cancel, dry_run=True)
+        connection = open_connection(
+            ApiClient(settings.server, key.reveal(), clock, observer.cancel),
+            settings.instrument,
+            dry_run=True,
+        )
         stack.callback(connection.close)
         box = _require_box(connection, settings, places)
         how = Reverification(

@@ -2,7 +2,9 @@
 
 import uuid
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -10,17 +12,17 @@ from mydata_like.app.settings_service import find_state, offer_takeover, server_
 from mydata_like.core.errors import ItemError, Problem, SettingsError, UploaderError
 from mydata_like.core.events import Event, FileSkipped, FolderSkipped, Notice
 from mydata_like.core.model import Facility, InstrumentRecord, User
-from mydata_like.core.ports import CancelSignal, Clock, Emit
+from mydata_like.core.ports import Clock, Emit
 from mydata_like.engine.datasets import Identity
+from mydata_like.engine.pipeline import begin, settle
 from mydata_like.hostos.machine_info import describe_machine
 from mydata_like.server.api import HttpServer
 from mydata_like.server.client import ApiClient
 from mydata_like.server.uploader import UploaderRecord, Uploaders
 from mydata_like.settings.atomic_write import read_plain, write_private
 from mydata_like.settings.layers import Loaded
-from mydata_like.settings.schema import Settings, find_missing
+from mydata_like.settings.schema import Instrument, Settings, find_missing
 from mydata_like.state.paths import StatePaths
-from mydata_like.state.secrets import Secret
 from mydata_like.state.state_files import ServerSettings, first_seen, load_record, save_record
 
 
@@ -41,30 +43,37 @@ class Connection:
 
 
 def open_connection(
-    settings: Settings, key: Secret, clock: Clock, cancel: CancelSignal, *, dry_run: bool = False
+    client: ApiClient, wanted: Instrument, uploader: str = "", *, dry_run: bool = False
 ) -> Connection:
-    """Connect and authenticate; raises a `RunError` that says what to fix.
+    """Authenticate and find our records; raises a `RunError` that says what to fix.
 
-    A dry run creates nothing: an instrument that does not exist on the server has the id 0.
+    Since the server may be far away, all requests that need no other answer are sent at once, among
+    them those about the `uploader` with this uuid, if any. A dry run creates nothing: an instrument
+    that does not exist on the server has the id 0. After an error, the client is closed.
     """
-    client = ApiClient(settings.server, key.reveal(), clock, cancel)
-    server = HttpServer(client)
-    try:
-        resources = server.fetch_resources()
-        account = server.fetch_account()
-        facility = choose_facility(server.fetch_facilities(), settings.instrument.facility)
-        instrument = _find_instrument(server, facility, settings.instrument.name, dry_run=dry_run)
-    except BaseException:
-        client.close()
-        raise
+    server, uploaders = HttpServer(client), Uploaders(client)
+    resources = begin(server.fetch_resources)
+    account = begin(server.fetch_account)
+    facilities = begin(server.fetch_facilities)
+    looks = (uploaders.look_up, uploaders.look_up_requests) if uploader else ()
+    ours = [begin(partial(look, uploader)) for look in looks]
+    with ExitStack() as stack:
+        stack.callback(client.close)
+        with ExitStack() as asked:
+            for answer in (resources, account, facilities, *ours):
+                asked.callback(settle, answer)
+            found, us = resources(), account()
+            facility = choose_facility(facilities(), wanted.facility)
+            instrument = _find_instrument(server, facility, wanted.name, dry_run=dry_run)
+        stack.pop_all()
     return Connection(
         client=client,
         server=server,
-        resources=resources,
-        account=account,
+        resources=found,
+        account=us,
         facility=facility,
         instrument=instrument,
-        uploaders=Uploaders(client),
+        uploaders=uploaders,
     )
 
 

@@ -9,7 +9,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import SystemRandom
 
-from mydata_like.app.connection import Connection, open_connection, refresh_settings, report_change
+from mydata_like.app.connection import (
+    Connection,
+    find_uuid,
+    open_connection,
+    refresh_settings,
+    report_change,
+)
 from mydata_like.app.settings_service import find_api_key, find_places, open_secrets
 from mydata_like.core.errors import (
     AccessDeniedError,
@@ -26,6 +32,7 @@ from mydata_like.engine.layout_walk import ALL, ScanScope
 from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.engine.progress import RunProgress
 from mydata_like.hostos.clock import SystemClock
+from mydata_like.server.client import ApiClient
 from mydata_like.settings.layers import Loaded
 from mydata_like.settings.schema import Settings
 from mydata_like.state.secrets import Secret
@@ -103,8 +110,11 @@ def connected(request: RunRequest, observer: RunObserver, gate: Gate) -> Iterato
     key = request.api_key or find_api_key(settings, open_secrets(request.config))[0]
     observer.hide(key.reveal())
 
+    uploader = find_uuid(settings, find_places(request.config))
+
     def open_it() -> Connection:
-        return open_connection(settings, key, gate.clock, observer.cancel, dry_run=request.dry_run)
+        client = ApiClient(settings.server, key.reveal(), gate.clock, observer.cancel)
+        return open_connection(client, settings.instrument, uploader, dry_run=request.dry_run)
 
     connection = open_it() if request.patience is None else gate.call(open_it)
     connection.client.emit = observer.emit

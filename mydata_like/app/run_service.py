@@ -4,9 +4,10 @@ import os
 import sys
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 
 from mydata_like.app.connection import (
     Connection,
@@ -78,6 +79,7 @@ from mydata_like.state.state_files import DELETIONS, find_file, load_deletions
 from mydata_like.transfer.archive_reader import TarArchives
 from mydata_like.transfer.file_source import read_checksum
 from mydata_like.transfer.sessions import count_cpus
+from mydata_like.transfer.worker_process import WorkerStarter
 
 
 def lower_own_priority(settings: Settings) -> None:
@@ -101,6 +103,7 @@ def limited_impact(limits: Limits, gate: Gate, emit: Emit, progress: RunProgress
         yield
 
 
+LOOK_AT = 2000  # files, after which no worker is started early: scanning them twice takes longer
 LOOK_FOR = 30.0  # seconds of scanning if a run cannot start
 SWITCH_INTERVAL = 0.0005  # seconds for which a thread may block the sending threads
 
@@ -173,12 +176,14 @@ class _Builder:
         find_ledger = self._open_ledger()
         find_sources = self._accept_sources(find_ledger)
         discovery = Discovery(find_ledger, self._clock, dry_run=request.dry_run)
+        workers = stack.enter_context(closing(WorkerStarter()))
         if not request.dry_run:
             stack.enter_context(self._looking_ahead(discovery, find_sources))
+            stack.enter_context(self._starting_early(workers, discovery, find_sources))
         connection = self._connect()
         self._use_ledger(find_ledger(), connection)
         untold = self._follow()
-        staging = stack.enter_context(self._staging(connection))
+        staging = stack.enter_context(self._staging(connection, workers))
         settings, shard = self._request.settings, request.part.shard
         stack.enter_context(marked(lease, connection, settings, self._places, shard))
         datasets = self._find_datasets(connection)
@@ -252,15 +257,9 @@ class _Builder:
         """Find files to send while the run is waiting, or if it cannot start at all."""
         cancel = CancelFlag()
         ahead = Lookahead(discovery, self._clock, cancel)
-        # The run itself reports its files, so this scan emits nothing.
-        scan = Scan(self._request.settings, ignore, self._clock, cancel, self._request.part)
 
         def find() -> Iterator[FileGroup]:
-            sources = find_sources()
-            for source in sources.waiting:
-                yield from scan.read(source)
-            if not sources.alone:
-                yield from scan.look_ahead(self._root, discovery.has_passed)
+            return self._scan_ahead(discovery, find_sources, cancel)
 
         ended = begin(lambda: ahead.work(find))
         try:
@@ -269,6 +268,46 @@ class _Builder:
             ahead.finish(LOOK_FOR, self._observer.cancel)
             settle(ended)
             raise
+        finally:
+            cancel.set("the run has ended")
+            settle(ended)
+
+    def _scan_ahead(
+        self,
+        discovery: Discovery,
+        find_sources: Callable[[], ExtraSources],
+        cancel: CancelFlag,
+    ) -> Iterator[FileGroup]:
+        """Yield the groups of the run; the run itself reports its files, so this emits nothing."""
+        scan = Scan(self._request.settings, ignore, self._clock, cancel, self._request.part)
+        sources = find_sources()
+        for source in sources.waiting:
+            yield from scan.read(source)
+        if not sources.alone:
+            yield from scan.look_ahead(self._root, discovery.has_passed)
+
+    @contextmanager
+    def _starting_early(
+        self,
+        workers: WorkerStarter,
+        discovery: Discovery,
+        find_sources: Callable[[], ExtraSources],
+    ) -> Iterator[None]:
+        """Start the first channel worker while connecting if one of the first files is new."""
+        cancel = CancelFlag()
+
+        def look() -> None:
+            seen = 0
+            for group in self._scan_ahead(discovery, find_sources, cancel):
+                if discovery.is_open(group):
+                    workers.start_early()
+                seen += len(group.files)
+                if workers.started or seen >= LOOK_AT:
+                    return
+
+        ended = begin(look)
+        try:
+            yield
         finally:
             cancel.set("the run has ended")
             settle(ended)
@@ -299,9 +338,9 @@ class _Builder:
         return untold
 
     @contextmanager
-    def _staging(self, connection: Connection) -> Iterator[OpenStaging]:
+    def _staging(self, connection: Connection, workers: WorkerStarter) -> Iterator[OpenStaging]:
         request = self._request
-        find = find_staging if request.dry_run else open_staging
+        find = find_staging if request.dry_run else partial(open_staging, workers=workers)
         emit = without_copy_notices(self._observer.emit, request.part.shard)
         staging = self._gate.call(lambda: find(connection, request.settings, self._places, emit))
         try:

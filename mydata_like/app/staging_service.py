@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from itertools import islice
 from pathlib import Path
+from threading import Lock
 from typing import Final
 
 from mydata_like.app.approval import ApprovalRequest, StoredIdentity, describe_applicant
@@ -30,29 +31,36 @@ from mydata_like.ledger.summaries import UnsentRow, find_unsent
 from mydata_like.server.chunked_upload import ChunkedUpload
 from mydata_like.server.http_upload import HttpTransport
 from mydata_like.settings.schema import Settings
+from mydata_like.ssh.capabilities import HostCapabilities
 from mydata_like.ssh.session import Endpoint
 from mydata_like.state.paths import StatePaths
 from mydata_like.state.state_files import (
     CLEANUP,
+    HOSTS,
     VISITED,
+    HostRecord,
     TimestampStore,
     VisitedFolders,
     find_file,
+    load_record,
+    save_record,
 )
 from mydata_like.transfer.archive_writer import ArchiveSource, open_content
 from mydata_like.transfer.channel import describe_member
 from mydata_like.transfer.file_source import FileSource
-from mydata_like.transfer.pool import SshTransport, build_endpoints
+from mydata_like.transfer.pool import NOTHING_PREPARED, Preparations, SshTransport, build_endpoints
 from mydata_like.transfer.probe_file import open_probe, require_login
 from mydata_like.transfer.remote_cleanup import AGE, Leftover, Removed, clean_up, open_remover
 from mydata_like.transfer.remote_shell import owner_mark, part_name
 from mydata_like.transfer.single_file import RESUMABLE
 from mydata_like.transfer.worker_messages import Member
+from mydata_like.transfer.worker_process import WorkerStarter
 
 logger = logging.getLogger(__name__)
 
 _PAUSE: Final = timedelta(days=1)
 _CLEANED: Final = "cleaned"
+_REMEMBERED: Final = timedelta(days=1)
 _FOLDERS: Final = 1000  # cleaned in one run; the rest is left for the next day
 
 
@@ -163,10 +171,15 @@ class OpenStaging:
 
 
 def open_staging(
-    connection: Connection, settings: Settings, places: StatePaths, emit: Emit
+    connection: Connection,
+    settings: Settings,
+    places: StatePaths,
+    emit: Emit,
+    workers: WorkerStarter | None = None,
 ) -> OpenStaging:
     """Register this installation and return the best transport that the server allows.
 
+    Transfers over SSH use `workers`, the first of which may have been started already.
     Raises `NotApprovedError` if `transfer.method` requires SSH, which is not approved yet.
     """
     if settings.transfer.method == "http":
@@ -186,7 +199,9 @@ def open_staging(
     clean_staging(
         settings, places, clock, lambda: _find_area(approval_request, area, settings, places), emit
     )
-    return OpenStaging(open_transport(approval_request, area, settings, places), area.box)
+    memory = RememberedHosts(_file(settings, places, HOSTS), area, clock)
+    ready = Preparations(memory, workers)
+    return OpenStaging(open_transport(approval_request, area, settings, places, ready), area.box)
 
 
 def _find_area(
@@ -199,8 +214,49 @@ def _find_area(
     )
 
 
+class RememberedHosts:
+    """The capabilities of an area's hosts that were found within the last day; see `HostMemory`."""
+
+    def __init__(self, file: Path, area: StagingArea, clock: Clock) -> None:
+        self._file = file
+        self._area = area
+        self._clock = clock
+        self._lock = Lock()
+
+    def find(self, host: str) -> HostCapabilities | None:
+        """Return the capabilities of a host, unless they are unknown or out of date."""
+        record = self._load().get(self._name(host))
+        if record is None or not timedelta() <= self._clock.now() - record.at < _REMEMBERED:
+            return None
+        values = record._asdict() | {"checksum": record.checksum.encode()}
+        del values["at"]
+        found = HostCapabilities(**values)
+        return found if found.sound else None
+
+    def keep(self, host: str, capabilities: HostCapabilities | None) -> None:
+        """Store the capabilities of a host, or remove them."""
+        with self._lock:
+            records = self._load()
+            records.pop(self._name(host), None)
+            if capabilities is not None:
+                values = capabilities._asdict() | {"checksum": capabilities.checksum.decode()}
+                records[self._name(host)] = HostRecord(self._clock.now(), **values)
+            save_record(self._file, records)
+
+    def _load(self) -> dict[str, HostRecord]:
+        return load_record(self._file, dict[str, HostRecord]) or {}
+
+    def _name(self, host: str) -> str:
+        area = self._area
+        return f"{area.username}@{host}:{area.port} {area.location}"
+
+
 def open_transport(
-    approval_request: ApprovalRequest, area: StagingArea, settings: Settings, places: StatePaths
+    approval_request: ApprovalRequest,
+    area: StagingArea,
+    settings: Settings,
+    places: StatePaths,
+    preparations: Preparations = NOTHING_PREPARED,
 ) -> SshTransport:
     """Return the SSH transport to an approved staging area; no channel is open yet."""
     return SshTransport(
@@ -212,6 +268,7 @@ def open_transport(
         explain=approval_request.explain,
         owner=approval_request.applicant.installation.uuid,
         visiting=open_visited(settings, places, SystemClock()).note,
+        preparations=preparations,
     )
 
 

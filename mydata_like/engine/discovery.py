@@ -88,6 +88,10 @@ class Discovery:
         known = next(iter(seen.datasets)) if whole else None
         return group._replace(known=known, new=not seen.datasets), news
 
+    def is_open(self, group: FileGroup) -> bool:
+        """Return whether some files of a group are not known as verified in their current state."""
+        return bool(group.files and self._find_inventory().find_open(group.files).keys)
+
     def pass_open(self, groups: Iterable[Compared]) -> Iterator[Compared]:
         """Yield checked or compared files, after the unverified ones are recorded."""
         for compared in groups:

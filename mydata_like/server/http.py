@@ -7,7 +7,6 @@ address, redirects are not followed, and links from a server are not used.
 import io
 import socket
 import ssl
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -42,6 +41,7 @@ from mydata_like.ssh.dialing import NoAnswerError, connect_first
 
 _ONCE: Final = Retry(0, read=False)  # retries are decided by `ApiClient`
 _LONGEST_DIAL: Final = 60.0  # seconds, if the caller gives none
+_MOST_IDLE: Final = 64  # connections that are kept; more than there are threads
 _SLICE: Final = 0.25  # seconds within which a blocked read notices a request to stop
 
 
@@ -141,7 +141,9 @@ class _HttpsPool(HTTPSConnectionPool):
 
 
 class HttpSession:
-    """The connections of one thread to one server; redirects and cookies are ignored.
+    """The connections of all threads to one server; redirects and cookies are ignored.
+
+    A thread uses a connection that is idle, and opens one if there is none.
 
     `trust` decides which servers are accepted, and cannot be switched off. `proxy` is the address
     of a proxy, `none` for a direct connection, or empty for the system's setting (`HTTPS_PROXY`,
@@ -151,7 +153,7 @@ class HttpSession:
 
     def __init__(self, trust: ssl.SSLContext, origin: str, proxy: str = "") -> None:
         through = _find_proxy(origin, proxy)
-        options: Any = {"maxsize": 1, "cert_reqs": "CERT_REQUIRED", "ssl_context": trust}
+        options: Any = {"maxsize": _MOST_IDLE, "cert_reqs": "CERT_REQUIRED", "ssl_context": trust}
         manager = _through(through, options) if through else PoolManager(**options)
         manager.pool_classes_by_scheme = {"http": _HttpPool, "https": _HttpsPool}
         self._pool = manager.connection_from_url(origin)
@@ -268,10 +270,10 @@ class HttpClient:
         }
         self._clock = clock
         self._cancel = cancel
-        self._trust = build_trust(settings)
-        self._local = threading.local()
-        self._lock = threading.Lock()
-        self._sessions: list[HttpSession] = []
+        try:
+            self._session = HttpSession(build_trust(settings), self._origin, settings.proxy)
+        except HTTPError as error:  # the proxy's address is invalid
+            raise _translate(error, self.host) from error
 
     def uri(self, resource: str, number: int) -> str:
         """Return the URI of a record on the server."""
@@ -305,7 +307,7 @@ class HttpClient:
     def _exchange(
         self, request: HttpRequest, body: bytes | Iterable[bytes] | None, silence: float
     ) -> HttpResponse:
-        with self._session().send(
+        with self._session.send(
             request.method,
             self._target(request),
             body=body,
@@ -332,20 +334,9 @@ class HttpClient:
         fresh = {} if request.writes else {"Cache-Control": "no-cache"}
         return {**self._headers, **fresh, **request.headers, **length}
 
-    def _session(self) -> HttpSession:
-        session: HttpSession | None = getattr(self._local, "session", None)
-        if session is None:
-            proxy = self._settings.proxy
-            session = self._local.session = HttpSession(self._trust, self._origin, proxy)
-            with self._lock:
-                self._sessions.append(session)
-        return session
-
     def close(self) -> None:
-        """Close every thread's connections."""
-        with self._lock:
-            for session in self._sessions:
-                session.close()
+        """Close all connections."""
+        self._session.close()
 
 
 class _Body:

@@ -339,13 +339,18 @@ class Uploaders:
         self._client = client
         self._once = GetOrCreate(client)
         self._seen: dict[str, UploaderRecord] = {}
+        self._seen_requests: dict[str, list[ApprovalRecord]] = {}
 
     def look_up(self, uuid: str) -> UploaderRecord | None:
-        """Return the existing record, and keep it for `ensure_uploader`."""
-        record = self.find_uploader(uuid)
+        """Return the existing record; fetch it only once until `ensure_uploader` uses it."""
+        record = self._seen.get(uuid) or self.find_uploader(uuid)
         if record is not None:
             self._seen[uuid] = record
         return record
+
+    def look_up_requests(self, uuid: str) -> None:
+        """Fetch the requests for approval, and keep them for one call of `fetch_approval`."""
+        self._seen_requests[uuid] = self._fetch_requests(uuid)
 
     def digest(self, installation: Installation, instrument: InstrumentRecord) -> str:
         """Return a digest of all that is sent to the server about an installation."""
@@ -462,10 +467,14 @@ class Uploaders:
 
     def _find_request(self, uuid: str, fingerprints: Sequence[str]) -> ApprovalRecord | None:
         """Return the request with any of these fingerprints, preferring an approved one."""
-        pages = self._client.pages(f"{_REQUEST}/", parse_approval, {"uploader__uuid": uuid})
-        found = [it for page in pages for it in page if it.fingerprint in fingerprints]
+        requests = self._seen_requests.pop(uuid, None) or self._fetch_requests(uuid)
+        found = [it for it in requests if it.fingerprint in fingerprints]
         found.sort(key=lambda request: not (request.approved and request.box))
         return found[0] if found else None
+
+    def _fetch_requests(self, uuid: str) -> list[ApprovalRecord]:
+        pages = self._client.pages(f"{_REQUEST}/", parse_approval, {"uploader__uuid": uuid})
+        return [request for page in pages for request in page]
 
 
 def _describe(installation: Installation) -> dict[str, Any]:

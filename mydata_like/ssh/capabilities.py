@@ -52,6 +52,15 @@ class HostCapabilities(NamedTuple):
     cpus: int | None = None
     zstd: bool = False
 
+    @property
+    def sound(self) -> bool:
+        """Whether a probe can have returned this, so that it may be used after it was stored."""
+        return (
+            self.access in ("shell", "scp", "sftp")
+            and self.tar in ("", *_FLAVOURS.values())
+            and self.checksum in (b"", *_CHECKSUMS)
+        )
+
 
 def quote(word: bytes) -> bytes:
     """Return bytes as one word of a POSIX shell; raises ValueError for NUL."""

@@ -199,23 +199,26 @@ class AnswerTimes(NamedTuple):
         return least if network is None or not varying else min(least, network)
 
 
-def time_answers(answer: Callable[[], object], near: float) -> AnswerTimes:
+def time_answers(
+    answer: Callable[[], object], near: float, known: Sequence[float] = ()
+) -> AnswerTimes:
     """Return how long a host takes to answer, repeated until it is known to be near or far.
 
     An answer within `near` seconds shows a near host. Several that are late by the same time show a
-    far one. A busy host answers late, with varying times.
+    far one. A busy host answers late, with varying times. `known` has the times of earlier answers;
+    the first ones of a near host are always slow.
     """
-    times: list[float] = []
+    times = [*known]
     constant = False
-    while len(times) < _MEASUREMENTS and not constant:
+    for _ in range(_MEASUREMENTS):
         began = time.perf_counter()
         answer()
         times.append(time.perf_counter() - began)
-        if times[-1] < near:
-            break
         latest = times[-_IN_A_ROW:]
         constant = len(latest) == _IN_A_ROW and max(latest) < _CONSTANT * min(latest)
-    return AnswerTimes(tuple(times), constant)
+        if times[-1] < near or constant:
+            break
+    return AnswerTimes(tuple(times[-_MEASUREMENTS:]), constant)
 
 
 def acknowledge_at_once(connection: socket.socket) -> None:

@@ -269,6 +269,7 @@ _BRIEFLY: Final = 0.1  # seconds of one wait in `write_some`
 _AGAIN: Final = -2  # SSH_AGAIN of libssh.h
 _NEAR: Final = 0.001  # seconds; within such a round trip, no network transfers more than this:
 _NEAR_IN_FLIGHT: Final = 512 * 1024  # bytes; see `LibsshTransport.open_stream`
+_LOGIN: Final = 2  # round trips of a login, for the service and the signature
 
 
 class LibsshSession:
@@ -374,6 +375,7 @@ class LibsshTransport(SharedSocket):
         self.max_in_flight = sys.maxsize  # bytes in flight of a stream, if its window is larger
         self.write_size = _SMALLEST * 2  # bytes of the next write, at most
         self._is_measured = False
+        self._login_round_trip = 0.0  # seconds, or what a busy host made of it
 
     def handshake(self, host_keys: tuple[str, ...]) -> PublicKey:
         """Perform the handshake and return the server's key, which is not trusted yet."""
@@ -394,12 +396,14 @@ class LibsshTransport(SharedSocket):
     def authenticate(self, key: KeyPair) -> None:
         """Authenticate with this key only; raises `AccessDeniedError`."""
         private = import_privkey_base64(key.text, None)
+        begun = time.perf_counter()
         try:
             self._until(lambda: self.library.userauth_publickey(private), SSH_AUTH_AGAIN)
         except (AuthenticationDenied, AuthenticationPartial) as error:
             raise dialing.key_refused(self.endpoint) from error
         except BaseSSHError as error:
             raise self._broken(error) from error
+        self._login_round_trip = (time.perf_counter() - begun) / _LOGIN
 
     @property
     def network_round_trip(self) -> float | None:
@@ -426,25 +430,28 @@ class LibsshTransport(SharedSocket):
         for pause in dialing.GRACE:
             with self.turn():
                 stream = LibsshStream(self, self.call(self.library.channel_new))
+            begun = time.perf_counter()
             if stream.open():
-                if not self._is_measured:  # the first answer of a host is always slow
+                if not self._is_measured:
                     self._is_measured = True
-                    self.max_in_flight = _NEAR_IN_FLIGHT if self._is_near(stream) else sys.maxsize
+                    times = self._login_round_trip, time.perf_counter() - begun
+                    near = self._is_near(stream, times)
+                    self.max_in_flight = _NEAR_IN_FLIGHT if near else sys.maxsize
                 return stream
             time.sleep(pause)
         raise dialing.no_channel(self.endpoint)
 
-    def _is_near(self, stream: LibsshStream) -> bool:
-        """Return whether the host is near.
+    def _is_near(self, stream: LibsshStream, times: Sequence[float]) -> bool:
+        """Return whether the host is near; `times` are those of the answers that are known.
 
-        The measurement sets an unused environment variable, which only sshd processes,
-        without starting a program.
+        The measurement sets an unused environment variable, which only sshd processes, without
+        starting a program.
         """
         network = self.network_round_trip
         if not self.library.get_openssh_version() or (network is not None and network >= _NEAR):
             return False
-        times = dialing.time_answers(lambda: stream.offer(b"MYDATA_LIKE", b""), _NEAR)
-        return times.round_trip(network) < _NEAR
+        measured = dialing.time_answers(lambda: stream.offer(b"MYDATA_LIKE", b""), _NEAR, times)
+        return measured.round_trip(network) < _NEAR
 
     def grants(self, request: Callable[[], int]) -> bool:
         """Make a request and return whether the server grants it."""

@@ -40,12 +40,14 @@ APPROVAL: Final = "standing-*.json"
 CLEANUP: Final = "staging-folders-*.json"
 DELETIONS: Final = "freed.jsonl"
 HEARTBEAT: Final = "heartbeat.json"
+HOSTS: Final = "staging-hosts-*.json"
 SCHEDULE: Final = "schedule.json"
 SERVER_SETTINGS: Final = "server-settings-*.json"
 SPEED_TESTS: Final = "speed-tests.jsonl"
 VISITED: Final = "staging-folders-*.jsonl"
 NAMES: Final = (
-    *(APPROVAL, CLEANUP, DELETIONS, HEARTBEAT, SCHEDULE, SERVER_SETTINGS, SPEED_TESTS, VISITED),
+    *(APPROVAL, CLEANUP, DELETIONS, HEARTBEAT, HOSTS, SCHEDULE, SERVER_SETTINGS, SPEED_TESTS),
+    VISITED,
 )
 
 SPEED_TESTS_KEPT: Final = 50
@@ -85,6 +87,18 @@ class ApprovalState:
 def load_approval(file: Path) -> ApprovalState:
     """Return the stored approval state for a server."""
     return load_record(file, ApprovalState) or ApprovalState()
+
+
+class HostRecord(NamedTuple):
+    """The capabilities of a staging host (`ssh.capabilities`), and when they were found."""
+
+    at: datetime
+    access: str
+    why: str
+    tar: str
+    checksum: str
+    cpus: int | None
+    zstd: bool
 
 
 class Heartbeat(NamedTuple):

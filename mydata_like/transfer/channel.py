@@ -25,6 +25,7 @@ from mydata_like.transfer.worker_messages import (
 from mydata_like.transfer.worker_process import WorkerProcess
 
 CUT: Final = "file.cancelled"
+_DOUBTFUL: Final = "Some files were not sent; the staging host may have changed."
 
 
 class WorkerPool(Protocol):
@@ -101,11 +102,14 @@ class SshChannel:
             raise
         finally:
             cut, self._cancelled = self._cancelled, False
+        doubtful = worker.recalled and any(result.problem for result in done.results)
         if done.broken:
             self._give_up(worker, TransientError("The connection broke.", code="channel.lost"))
+        elif doubtful:
+            self._give_up(worker, TransientError(_DOUBTFUL, code="channel.lost"))
         if cut:
             raise _cancelled_error()
-        return [_convert(result) for result in done.results]
+        return [_convert(result, again=doubtful) for result in done.results]
 
     def limit(self, rate: float) -> None:
         """Limit the rate to `rate` bytes per second from now on."""
@@ -209,10 +213,10 @@ def describe_member(wanted: FileToSend, mark: bytes = b"") -> Member:
     )
 
 
-def _convert(result: MemberResult) -> SentFile | UnsentFile:
+def _convert(result: MemberResult, *, again: bool) -> SentFile | UnsentFile:
     if result.problem is None:
         return SentFile(result.place, result.checksum, inside=result.inside)
-    return UnsentFile(result.place, result.problem, result.again)
+    return UnsentFile(result.place, result.problem, result.again or again)
 
 
 def _cancelled_error() -> TransientError:

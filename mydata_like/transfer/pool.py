@@ -1,11 +1,11 @@
 """The transport over SSH: a bounded pool of channels that share sessions and processes."""
 
 import os
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from threading import Lock
-from typing import Final
+from typing import Final, NamedTuple, Protocol
 
 from mydata_like.core.channel_time import NOTHING_SPENT, TimeByCause
 from mydata_like.core.errors import (
@@ -21,13 +21,14 @@ from mydata_like.core.model import Payload, StagingArea
 from mydata_like.core.ports import Emit
 from mydata_like.settings.schema import Transfer
 from mydata_like.settings.values import parse_jump
+from mydata_like.ssh.capabilities import HostCapabilities
 from mydata_like.ssh.dialing import NO_CHANNEL, REFUSED
 from mydata_like.ssh.session import Endpoint
 from mydata_like.transfer.channel import SshChannel
 from mydata_like.transfer.remote_shell import owner_mark
 from mydata_like.transfer.sessions import Sessions, SessionSlot
 from mydata_like.transfer.worker_messages import ChannelOpened, JoinChannel, WorkerConfig
-from mydata_like.transfer.worker_process import WorkerProcess, build_command
+from mydata_like.transfer.worker_process import WorkerProcess, WorkerStarter
 
 
 def build_endpoints(
@@ -77,6 +78,24 @@ def _find_agent() -> str:
     )
 
 
+class HostMemory(Protocol):
+    """The capabilities of hosts that earlier runs have found."""
+
+    def find(self, host: str) -> HostCapabilities | None:
+        """Return the capabilities of a host, unless they are unknown or out of date."""
+
+    def keep(self, host: str, capabilities: HostCapabilities | None) -> None:
+        """Store the capabilities of a host, or remove them."""
+
+
+class Preparations(NamedTuple):
+    """What saves time at the start: the result of earlier probes, and workers that were started."""
+
+    memory: HostMemory | None = None
+    workers: WorkerStarter | None = None
+
+
+NOTHING_PREPARED: Final = Preparations()
 _STARTING: Final = 15.0  # seconds to start a process on a busy machine
 _TIMEOUT_FACTOR: Final = 1.5  # times the worker's own timeout
 _UNREACHABLE: Final = (TransientError, ServerUnavailableError)
@@ -92,9 +111,12 @@ class SshTransport:
     Any number of threads may use it, each with its own channels. `explain` is called to find out
     why the staging hosts refuse our key. `owner` is the uuid in temporary names. `visiting` is
     called with the folders below the location in which temporary files may be left.
+
+    Capabilities of the hosts come from the memory of `preparations`, to save the time of a probe.
+    After any failure with them, the host is probed, and what failed is sent again.
     """
 
-    def __init__(  # noqa: PLR0913 - `worker` is for tests
+    def __init__(  # noqa: PLR0913 - few callers need more than the first ones
         self,
         area: StagingArea,
         settings: Transfer,
@@ -105,7 +127,7 @@ class SshTransport:
         explain: Callable[[AccessDeniedError], UploaderError] = lambda error: error,
         owner: str = "",
         visiting: Callable[[Iterable[str]], object] = frozenset,
-        worker: Sequence[str] = (),
+        preparations: Preparations = NOTHING_PREPARED,
     ) -> None:
         self._location = os.fsencode(area.location)
         self._settings = settings
@@ -115,9 +137,12 @@ class SshTransport:
         self._explain = explain
         self.mark = owner_mark(owner)
         self._visiting = visiting
+        self._memory = preparations.memory
+        self._recalled: set[str] = set()  # the hosts whose capabilities come from the memory
+        self._workers = preparations.workers or WorkerStarter()
         self._sessions = Sessions(
             build_endpoints(area, settings, key_file=key_file, known_hosts=known_hosts),
-            partial(WorkerProcess, worker or build_command()),
+            self._start_worker,
         )
         self._lock = Lock()
         self._opened = 0
@@ -140,8 +165,10 @@ class SshTransport:
         return self._sessions.round_trip
 
     def prepare(self) -> None:
-        """Start the first session's process before a channel is opened, to save that time."""
-        self._sessions.prepare()
+        """Start to open the first channel before it is needed, to save that time."""
+        with self._lock:
+            if not self._opened:
+                self._sessions.prepare(1)
 
     def open_channel(self) -> SshChannel:
         """Open one more channel.
@@ -152,7 +179,7 @@ class SshTransport:
         with self._lock:
             self._opened += 1
             number = self._opened
-            others = bool(self._sessions)
+            others = number > 1 and bool(self._sessions)
         channel = SshChannel(self, number)
         try:
             channel.open()
@@ -175,11 +202,14 @@ class SshTransport:
         A host with a changed host key (`HostKeyError`) raises; no other host is tried.
         """
         failures: list[tuple[SessionSlot, UploaderError]] = []
-        while slot := self._sessions.find_slot(number, [slot for slot, _ in failures]):
+        for slot in self._find_slots(number, failures):
             try:
                 opened = self._join(number, slot)
             except UploaderError as error:
                 self._sessions.give_up(number, slot, error)
+                if slot.is_new and slot.worker.recalled and error.problem_code == NO_CHANNEL:
+                    self._forget(slot.endpoint.host)  # it may allow another kind of access
+                    continue
                 if not isinstance(error, (*_UNREACHABLE, AccessDeniedError)):
                     raise
                 failures.append((slot, error))
@@ -189,6 +219,15 @@ class SshTransport:
             self._announce(number, slot.endpoint.host, opened)
             return slot.worker
         raise self._choose_error([failure for _, failure in failures])
+
+    def _find_slots(
+        self, number: int, failures: Sequence[tuple[SessionSlot, UploaderError]]
+    ) -> Iterator[SessionSlot]:
+        """Yield the places that a channel may try, without those that failed."""
+        if prepared := self._sessions.take_prepared(number):
+            yield prepared
+        while slot := self._sessions.find_slot(number, [slot for slot, _ in failures]):
+            yield slot
 
     def announce(self, payload: Payload) -> None:
         """Report the folders of a payload, unless none of its files gets a temporary name."""
@@ -207,6 +246,8 @@ class SshTransport:
 
     def drop(self, worker: WorkerProcess, *, failed: bool = False) -> None:
         """Close a worker; after a failure, other hosts are preferred for a while."""
+        if worker.recalled:
+            self._forget(self._sessions.host_of(worker))
         self._sessions.drop(worker, failed=failed)
 
     def host_of(self, worker: WorkerProcess) -> str:
@@ -235,25 +276,56 @@ class SshTransport:
             self._noticed.add(error.message)
             self.emit(Notice(problem=error.problem))
 
-    def _join(self, number: int, slot: SessionSlot) -> ChannelOpened:
-        """Let a channel join a worker, which may have to connect first.
+    def _start_worker(self, name: str, endpoint: Endpoint) -> WorkerProcess:
+        """Start a process that opens a session; a channel that joins it gets its errors."""
+        worker, config = self._workers.start(name), self._build_config(endpoint)
+        worker.recalled = config.capabilities is not None and endpoint.host in self._recalled
+        with suppress(TransientError):
+            worker.begin(config)
+        return worker
 
-        The worker probes the host if no other has finished doing so; waiting for another worker's
-        probe would take longer.
+    def _join(self, number: int, slot: SessionSlot) -> ChannelOpened:
+        """Let a channel join a worker, which may still be connecting.
+
+        The worker probes the host if its capabilities are not known yet; waiting for another
+        worker's probe would take longer.
         """
-        if slot.is_new:
-            slot.worker.begin(self._build_config(slot.endpoint))
-        slot.worker.send(number, JoinChannel())
+        if not slot.joined:
+            slot.worker.send(number, JoinChannel())
         opened = slot.worker.receive(number, self._opening_timeout)
         assert isinstance(opened, ChannelOpened)
+        host = slot.endpoint.host
+        if slot.worker.recalled:
+            self._recalled.add(host)
+        elif slot.is_new:
+            self._recalled.discard(host)
+            self._keep(host, opened.capabilities)
         self._sessions.mark_open(slot, opened)
         return opened
+
+    def _forget(self, host: str) -> None:
+        """Let the next session probe a host."""
+        self._recalled.discard(host)
+        self._sessions.capabilities_by_host.pop(host, None)
+        self._keep(host, None)
+
+    def _keep(self, host: str, capabilities: HostCapabilities | None) -> None:
+        if self._memory is not None:
+            self._memory.keep(host, capabilities)
+
+    def _find_capabilities(self, host: str) -> HostCapabilities | None:
+        known = self._sessions.capabilities_by_host.get(host)
+        if known is None and self._memory is not None:
+            known = self._memory.find(host)
+            if known is not None:
+                self._recalled.add(host)
+        return known
 
     def _build_config(self, endpoint: Endpoint) -> WorkerConfig:
         return WorkerConfig(
             endpoint,
             self._location,
-            self._sessions.capabilities_by_host.get(endpoint.host),
+            self._find_capabilities(endpoint.host),
             compress=self._settings.compression == "auto",
             named=self._sessions.broken,
             find_zeros=self._settings.find_zeros,

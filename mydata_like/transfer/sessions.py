@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from mydata_like.core.errors import TransientError, UploaderError
 from mydata_like.ssh.capabilities import HostCapabilities
 from mydata_like.ssh.session import Endpoint
-from mydata_like.transfer.worker_messages import STREAMS, ChannelOpened, LeaveChannel
+from mydata_like.transfer.worker_messages import STREAMS, ChannelOpened, JoinChannel, LeaveChannel
 from mydata_like.transfer.worker_process import WorkerProcess
 
 REST: Final = 60.0  # seconds for which a failed host is used last
@@ -60,6 +60,7 @@ class HostRotation:
 _LONG: Final = 0.02  # seconds; from this round trip on, TCP's window limits a session
 _FURTHER: Final = 4  # the minimum of sessions then; hosts may refuse more logins at once
 _MANY: Final = 16  # above this number of channels, sessions are not shared
+_FRESH: Final = 60.0  # seconds for which a prepared session is used
 _ASK_AGAIN: Final = 60.0  # seconds after which a refused session is requested again
 
 
@@ -82,24 +83,28 @@ def count_cpus() -> int:
 
 
 class SessionSlot(NamedTuple):
-    """A channel's place in a session; `is_new` if the channel started the session."""
+    """A channel's place in a session; `is_new` if the channel started the session.
+
+    `joined` is whether the worker knows of the channel.
+    """
 
     worker: WorkerProcess
     endpoint: Endpoint
     is_new: bool
+    joined: bool = False
 
 
 class Sessions:
     """The open sessions, each with its own process, and the channels that share them.
 
-    Callable from any thread. `start` starts a process with a name. `broken` is True after a
-    connection broke, since the next may break as well.
+    Callable from any thread. `start` starts a process with a name, which opens a session to a host.
+    `broken` is True after a connection broke, since the next may break as well.
     """
 
     def __init__(
         self,
         endpoints: Sequence[Endpoint],
-        start: Callable[[str], WorkerProcess],
+        start: Callable[[str, Endpoint], WorkerProcess],
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self.capabilities_by_host: dict[str, HostCapabilities] = {}
@@ -113,7 +118,7 @@ class Sessions:
         self._changed = Condition()
         self._workers: dict[WorkerProcess, Endpoint] = {}
         self._open: set[WorkerProcess] = set()
-        self._spare: WorkerProcess | None = None  # started, and waits for its configuration
+        self._prepared: tuple[SessionSlot, float] | None = None  # and since when
         self._granted: tuple[int, float] = (0, -inf)  # sessions, and until when
 
     def __bool__(self) -> bool:
@@ -126,11 +131,32 @@ class Sessions:
         sessions = self._count()
         return min(sessions * self._count_channels(), max(sessions, _MANY))
 
-    def prepare(self) -> None:
-        """Start the first session's process before a channel is opened."""
+    def prepare(self, number: int) -> None:
+        """Start to open the first session for a channel that will ask for it.
+
+        Others wait until that channel has joined it.
+        """
         with self._changed:
-            if not (self._workers or self._spare or self.closed):
-                self._spare = self._start("session 1")
+            if self._workers or self.closed:
+                return
+            endpoint = self._rotation.take()
+            if endpoint is None:
+                return
+            slot = self._start_session(number, endpoint)._replace(joined=True)
+            with suppress(TransientError):  # the channel gets the error
+                slot.worker.send(number, JoinChannel())
+            self._prepared = slot, self._now()
+
+    def take_prepared(self, number: int) -> SessionSlot | None:
+        """Return the channel's prepared session, unless it is so old that it may be broken."""
+        with self._changed:
+            if self._prepared is None or number not in self._prepared[0].worker.channels:
+                return None
+            (slot, since), self._prepared = self._prepared, None
+        if self._now() - since < _FRESH:
+            return slot
+        self.drop(slot.worker)
+        return None
 
     def find_slot(self, number: int, failed: Sequence[SessionSlot]) -> SessionSlot | None:
         """Return a place for one more channel: in its own session, or in the one with the fewest.
@@ -212,16 +238,14 @@ class Sessions:
         with self._changed:
             self.closed = True
             self._changed.notify_all()
-            workers = [*self._workers, *([self._spare] if self._spare else [])]
-            self._spare = None
+            workers = list(self._workers)
         for worker in workers:
             worker.kill()
         for worker in workers:
             self.drop(worker)
 
     def _start_session(self, number: int, endpoint: Endpoint) -> SessionSlot:
-        worker = self._spare or self._start(f"session {number}")
-        self._spare = None
+        worker = self._start(f"session {number}", endpoint)
         self._workers[worker] = endpoint
         worker.channels.add(number)
         return SessionSlot(worker, endpoint, is_new=True)

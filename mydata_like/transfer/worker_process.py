@@ -64,12 +64,14 @@ def start_process(command: Sequence[str]) -> tuple[subprocess.Popen[bytes], Pipe
 class WorkerProcess:
     """A channel worker, which starts with `begin` and ends with `kill` and `reap`.
 
-    `channels` are the numbers of its channels; the caller maintains them.
+    `channels` are the numbers of its channels. `recalled` is whether it uses the capabilities that
+    an earlier run found. The caller maintains both.
     """
 
     def __init__(self, command: Sequence[str], name: str) -> None:
         self._process, self._pipe = start_process(command)
         self.channels: set[int] = set()
+        self.recalled = False
         self._inboxes: dict[int, SimpleQueue[Reply]] = {}
         self._last: TaskFailed | None = None  # the reply for every channel from now on
         self._dropped = False  # whether it ends because of one channel or `kill`
@@ -157,6 +159,37 @@ class WorkerProcess:
             self._last = self._last or failed
             for inbox in self._inboxes.values():
                 inbox.put(self._last)
+
+
+class WorkerStarter:
+    """Starts workers, optionally the first one before it is needed."""
+
+    def __init__(self, command: Sequence[str] = ()) -> None:
+        self._command = command or build_command()
+        self._lock = Lock()
+        self._early: WorkerProcess | None = None
+        self.started = False  # whether the first one was started, or is not wanted
+
+    def start_early(self) -> None:
+        """Start the first process, unless it was started already."""
+        with self._lock:
+            if not self.started:
+                self.started = True
+                self._early = WorkerProcess(self._command, "session 1")
+
+    def start(self, name: str) -> WorkerProcess:
+        """Return a process that waits for its configuration."""
+        with self._lock:
+            early, self._early, self.started = self._early, None, True
+        return early or WorkerProcess(self._command, name)
+
+    def close(self) -> None:
+        """End a process that was not needed."""
+        with self._lock:
+            early, self._early, self.started = self._early, None, True
+        if early:
+            early.kill()
+            early.reap()
 
 
 def _lost() -> TransientError:

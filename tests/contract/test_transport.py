@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from mydata_like.core.errors import TransientError
 from mydata_like.core.events import ChannelChanged
 from mydata_like.core.model import Datafile, DatafileId, FileToSend, Payload, Replacement, Replica
 from mydata_like.core.ports import SentFile, UnsentFile
 from mydata_like.core.staging_path import aside_path
+from mydata_like.ssh.capabilities import HostCapabilities
 from tests.fakes.place import MODIFIED, checksum
-from tests.staging import DATASET, Staging, single, wanted
+from tests.staging import DATASET, Memory, Staging, single, wanted
 
 KINDS = ["shell", "scp", "sftp"]
 STACKS = ["libssh", "paramiko"]
@@ -272,3 +274,33 @@ def test_what_was_laid_aside_is_discarded(place, transport, changed):
 
     assert not list(place.location.rglob(".mydata-*.new"))
     assert {place.there(member).read_bytes() for member in changed} == {b"verified"}
+
+
+def send_until_it_arrives(transport, payload, attempts=3):
+    """Send a payload as the engine does: again if that may help."""
+    for _ in range(attempts):
+        try:
+            results = transport.open_channel().send(payload, ignore)
+        except TransientError:
+            continue
+        if not any(isinstance(result, UnsentFile) and result.again for result in results):
+            return results
+    return []
+
+
+@pytest.mark.parametrize("remembered", KINDS)
+def test_a_host_that_allows_something_else_than_it_did_is_probed_again(staging, place, remembered):
+    if staging.kind == "scp":  # it knows no quotes
+        place.location = place.location.with_name("staging")
+    place.location.mkdir()
+    members = [place.write(f"a/{number}", 1000) for number in range(3)]
+    place.settle(*members)
+    tools = {"tar": "busybox", "checksum": b"md5 -q"} if remembered == "shell" else {}
+    memory = Memory(**{staging.sshd.host: HostCapabilities(remembered, **tools, zstd=True)})
+    transport = staging.build(place.location, memory=memory)
+
+    results = send_until_it_arrives(transport, batch(members))
+
+    transport.close()
+    assert results == [SentFile(at, checksum(member)) for at, member in enumerate(members)]
+    assert all(map(place.arrived, members))

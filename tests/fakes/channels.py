@@ -129,7 +129,9 @@ def connect(plan: WorkerConfig) -> tuple[SshSession, HostCapabilities]:
     if host == "no tar":
         return NearSession(), HOST._replace(tar="", cpus=1)
     session = SESSIONS.get(host, NearSession)()
-    return session, HOST._replace(why="known" if plan.capabilities else "probed")
+    return session, (plan.capabilities or HOST)._replace(
+        why="known" if plan.capabilities else "probed"
+    )
 
 
 def _connect_far(most: str, markers: str) -> tuple[SshSession, HostCapabilities]:

@@ -14,6 +14,7 @@ from mydata_like.core.errors import AlreadyRunningError
 from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.hostos.lock import Lease, LockHolder
+from mydata_like.server.client import ApiClient
 from tests.site import make_data, open_site
 from tests.sshd_fixture import needs_sshd
 
@@ -38,7 +39,8 @@ def at_work(site, uuid, *more, shard=WHOLE, known=True, missing=True):
     lease = Lease(os.fsencode(settings.data.directory), shard, LockHolder.here(clock))
     lease.missing = missing
     key = find_api_key(settings, open_secrets(site.config))[0]
-    connection = open_connection(settings, key, clock, CancelFlag())
+    client = ApiClient(settings.server, key.reveal(), clock, CancelFlag())
+    connection = open_connection(client, settings.instrument)
     try:
         if known:
             installation = describe_applicant(connection, settings, places).installation

@@ -13,6 +13,7 @@ from mydata_like.state.state_files import (
     ApprovalState,
     DeletionLogFile,
     Heartbeat,
+    HostRecord,
     PendingApproval,
     ServerSettings,
     TimestampStore,
@@ -40,6 +41,7 @@ RECORDS = (
     Heartbeat(NOON, 7, "0.1", "waiting", NOON, None, {"code": "x"}, {"found": 3}),
     ServerSettings(TEXTS, "2026-06-03T22:00:00", NOON, NOON, 36_000.0),
     ServerSettings({}, "", None, NOON),
+    HostRecord(NOON, "shell", "", "gnu", "md5sum", 4, zstd=True),
 )
 
 

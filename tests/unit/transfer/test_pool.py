@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import threading
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -20,12 +21,13 @@ from mydata_like.core.events import ChannelChanged, Notice
 from mydata_like.core.model import Payload, StagingArea
 from mydata_like.core.ports import SentFile, UnsentFile
 from mydata_like.settings.schema import Transfer
-from mydata_like.transfer.pool import SshTransport
+from mydata_like.transfer.pool import Preparations, SshTransport
 from mydata_like.transfer.worker_messages import STREAMS
-from mydata_like.transfer.worker_process import build_command
+from mydata_like.transfer.worker_process import WorkerStarter, build_command
+from tests.fakes.channels import HOST
 from tests.fakes.place import checksum
 from tests.privileges import count_descriptors, needs_shell
-from tests.staging import single, wanted
+from tests.staging import Memory, single, wanted
 
 pytestmark = pytest.mark.process
 
@@ -61,7 +63,7 @@ def build(place, events):
     """Return a function that makes a transport to these hosts; they are closed in the end."""
     made = []
 
-    def transport(*hosts, explain=lambda error: error, **settings) -> SshTransport:
+    def transport(*hosts, explain=lambda error: error, memory=None, **settings) -> SshTransport:
         area = StagingArea(
             box="box", location=str(place.location), username="me", hosts=hosts or ("here",)
         )
@@ -73,7 +75,7 @@ def build(place, events):
                 known_hosts=Path("none"),
                 emit=events.append,
                 explain=explain,
-                worker=LOCAL,
+                preparations=Preparations(memory, WorkerStarter(LOCAL)),
             )
         )
         return made[-1]
@@ -259,6 +261,36 @@ def test_a_host_that_is_known_is_not_probed_again(build, events):
     assert [event.detail for event in events] == ["local, probed", "local, known"]
 
 
+def test_a_host_that_an_earlier_run_has_probed_is_not_probed_again(build, events):
+    memory = Memory()
+    build(memory=memory).open_channel()
+    build(memory=memory).open_channel()
+    assert [event.detail for event in events] == ["local, probed", "local, known"]
+
+
+def test_a_failure_with_what_was_remembered_is_tried_again_after_a_probe(place, build, events):
+    missing = single(place.write("a/one", 10)._replace(path=b"/nowhere"))
+    memory = Memory()
+    build(memory=memory).open_channel()
+    channel = build(memory=memory).open_channel()
+
+    [first], [second] = channel.send(missing, ignore), channel.send(missing, ignore)
+
+    assert (first.again, second.again) == (True, False)
+    assert [event.detail for event in events if event.state == "open"] == [
+        *("local, probed", "local, known", "local, probed")
+    ]
+
+
+def test_a_host_that_no_longer_allows_what_was_remembered_is_probed_at_once(build, events):
+    memory = Memory(refuses=HOST)
+
+    with pytest.raises(TransientError):
+        build("refuses", memory=memory).open_channel()
+
+    assert memory.known == {}
+
+
 def test_capacity_is_bounded_by_processors(build):
     ours = count_processors()
     assert build().capacity == min(STREAMS * ours, max(ours, 16))
@@ -365,6 +397,57 @@ def test_a_prepared_process_becomes_that_of_the_first_channel(place, build):
     assert channel.send(single(member), ignore) == [SentFile(0, checksum(member))]
 
 
+@pytest.mark.parametrize("host", ["denies", "away"])
+def test_a_prepared_login_that_fails_is_reported_once_a_channel_needs_it(build, events, host):
+    transport = build(host)
+    transport.prepare()
+
+    with pytest.raises((AccessDeniedError, TransientError)):
+        transport.open_channel()
+
+    assert states(events) == []
+
+
+def test_the_first_session_uses_a_process_that_was_started_early():
+    before = psutil.Process().children()
+    with closing(WorkerStarter(LOCAL)) as workers:
+        workers.start_early()
+        workers.start_early()
+        early = new_workers(before)
+        taken = workers.start("session 1")
+        assert new_workers(before) == early
+        other = workers.start("session 2")
+        workers.start_early()
+        assert len(new_workers(before)) == 2
+    for worker in (taken, other):
+        worker.kill()
+        worker.reap()
+
+
+def test_a_process_that_was_started_early_in_vain_ends():
+    before = psutil.Process().children()
+    workers = WorkerStarter(LOCAL)
+    workers.start_early()
+    [early] = new_workers(before)
+
+    workers.close()
+    workers.start_early()
+
+    assert not early.is_running()
+    assert new_workers(before) == []
+
+
+def test_a_prepared_session_logs_in_before_a_channel_is_opened(build, tmp_path):
+    marker = tmp_path / "login"
+    transport = build(f"once {marker}")
+
+    transport.prepare()
+
+    while not marker.exists():
+        pass
+    transport.open_channel()
+
+
 def test_an_unused_prepared_process_ends_with_the_others(build):
     transport = build()
     before = psutil.Process().children()
@@ -465,13 +548,14 @@ import sys, threading
 from pathlib import Path
 from mydata_like.core.model import StagingArea
 from mydata_like.settings.schema import Transfer
-from mydata_like.transfer.pool import SshTransport
+from mydata_like.transfer.pool import Preparations, SshTransport
 from mydata_like.transfer.worker_messages import STREAMS
-from mydata_like.transfer.worker_process import build_command
+from mydata_like.transfer.worker_process import WorkerStarter, build_command
 if __name__ == "__main__":
     area = StagingArea(box="b", location="/nowhere", username="me", hosts=("here",))
     transport = SshTransport(area, Transfer(), key_file=Path("k"), known_hosts=Path("k"),
-        emit=lambda event: None, worker=build_command("tests.fakes.channels"))
+        emit=lambda event: None,
+        preparations=Preparations(workers=WorkerStarter(build_command("tests.fakes.channels"))))
     transport.open_channel()
     print("open", flush=True)
     sys.stdin.read()

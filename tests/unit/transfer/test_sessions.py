@@ -4,7 +4,7 @@ import pytest
 
 from mydata_like.core.errors import TransientError
 from mydata_like.ssh.capabilities import HostCapabilities
-from mydata_like.transfer.sessions import Sessions
+from mydata_like.transfer.sessions import Sessions, count_cpus
 from mydata_like.transfer.worker_messages import ChannelOpened
 from tests.fakes.clock import FakeClock
 
@@ -19,9 +19,13 @@ class Worker:
 
     def __init__(self):
         self.channels = set()
+        self.ended = False
+
+    def send(self, number, command):
+        pass
 
     def kill(self):
-        pass
+        self.ended = True
 
     def reap(self):
         pass
@@ -37,8 +41,17 @@ def clock():
 
 
 @pytest.fixture
-def sessions(clock):
-    return Sessions([Host()], lambda name: Worker(), clock.monotonic)
+def started():
+    return []
+
+
+@pytest.fixture
+def sessions(clock, started):
+    def start(name, endpoint):
+        started.append(Worker())
+        return started[-1]
+
+    return Sessions([Host()], start, clock.monotonic)
 
 
 def found(sessions, number):
@@ -75,3 +88,39 @@ def test_a_session_that_was_never_open_is_not_a_broken_connection(sessions):
 
     sessions.drop(first.worker, failed=True)
     assert sessions.broken
+
+
+def find_first(sessions):
+    """Return the place of the first channel."""
+    return sessions.take_prepared(1) or sessions.find_slot(1, [])
+
+
+def test_a_prepared_session_is_that_of_the_first_channel(sessions, started):
+    sessions.prepare(1)
+    sessions.prepare(1)
+
+    slot = find_first(sessions)
+
+    assert started == [slot.worker]
+    assert slot.is_new
+    assert slot.worker.channels == {1}
+
+
+def test_a_session_that_was_prepared_long_ago_is_replaced(sessions, started, clock):
+    sessions.prepare(1)
+    clock.move(60)
+
+    slot = find_first(sessions)
+
+    assert started == [started[0], slot.worker]
+    assert [worker.ended for worker in started] == [True, False]
+
+
+def test_a_prepared_session_is_kept_for_its_channel(sessions, started):
+    sessions.prepare(1)
+    sessions.capabilities_by_host["staging"] = HostCapabilities("shell", cpus=64)
+
+    other = None if count_cpus() == 1 else sessions.find_slot(2, [])
+
+    assert other is None or other.worker is not started[0]
+    assert find_first(sessions).worker is started[0]
