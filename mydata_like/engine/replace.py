@@ -180,10 +180,8 @@ class Pending:
         before = len(self)
         if self._waiting and (unchanged := self._look()):
             yield unchanged
-        if self._ready:
-            placed = self._place()
-            if placed:
-                yield placed
+        while self._ready and (placed := self._place()):
+            yield placed
         if len(self) < before:
             self._progressed = self._find_moment()
         elif self._find_moment() - self._progressed >= self._settings.verify_patience:
