@@ -21,6 +21,7 @@ from mydata_like.core.model import (
     CheckedGroup,
     Comparison,
     Datafile,
+    DatafileId,
     DatasetId,
     Entry,
     EntryState,
@@ -140,6 +141,7 @@ class Check:
     def _compare(self, view: DatasetView, group: FileGroup) -> CheckedGroup:
         files = self._leave_out_known(view, group)
         entries = self._ledger.find_entries([file.key for file in files])
+        view.fetch(_find_records_needed(view, files, entries))
         judged = [
             (file, _require_content(self._judge(view, file, entries.get(file.key)), file, group))
             for file in files
@@ -314,6 +316,20 @@ def _require_content(found: Judged, file: LocalFile, group: FileGroup) -> Judged
     if file.key in group.remote and isinstance(found, FileToSend | Comparison):
         return REMOTE
     return found
+
+
+def _find_records_needed(
+    view: DatasetView, files: Iterable[LocalFile], entries: Mapping[bytes, Entry]
+) -> list[DatafileId]:
+    """Return the known records of files that are not known to be verified as they are."""
+    found = ((file, entries.get(file.key)) for file in files)
+    return [
+        entry.datafile
+        for file, entry in found
+        if entry and entry.datafile is not None
+        if entry.dataset == view.dataset.id and not entry.archive
+        if entry.state is not EntryState.VERIFIED or not entry.is_of(file)
+    ]
 
 
 def _find_earlier(

@@ -21,6 +21,7 @@ from mydata_like.core.local_files import LocalFile
 from mydata_like.core.model import (
     LOST,
     Datafile,
+    DatafileId,
     Dataset,
     DatasetId,
     Entry,
@@ -369,6 +370,11 @@ class DatasetIndex:
         """Return whether the ledger has a row for each record of a dataset."""
         return self.ledger.count_records(dataset, until=found.id).total == found.total
 
+    def find_by_id(self, dataset: Dataset, ids: Sequence[DatafileId]) -> list[Datafile]:
+        """Return those of these records that are in the dataset."""
+        found = self.gate.call(lambda: self.server.fetch_datafiles(ids))
+        return [record for record in found if record.dataset == dataset.id]
+
     def find_by_name(self, dataset: Dataset, name: str) -> list[Datafile]:
         """Return the dataset's records of this name, in any directory."""
         return self.gate.call(lambda: self.server.find_datafiles(dataset.id, name))
@@ -409,8 +415,8 @@ class KnownRecords(NamedTuple):
 class DatasetView:
     """One dataset during one run; its listing is fetched at most once, and only if needed.
 
-    If the ledger agrees, usually only a few files differ. Their records are requested one by one
-    until the listing would have been cheaper.
+    If the ledger agrees, usually only a few files differ. Their records are requested by their ids,
+    many at once, or else one by one by name, until the listing would have been cheaper.
     """
 
     def __init__(self, knowledge: DatasetIndex, dataset: Dataset, folder: bytes) -> None:
@@ -421,6 +427,7 @@ class DatasetView:
         self._knowledge = knowledge
         self._knows_all: bool | None = None
         self._listing: SingleFlight[str, KnownRecords] = SingleFlight()
+        self._records: dict[tuple[str, str], Datafile] = {}  # those that were requested by id
 
     @property
     def agrees(self) -> bool:
@@ -447,9 +454,19 @@ class DatasetView:
         if not self.agrees:
             self._list()
 
+    def fetch(self, ids: Sequence[DatafileId]) -> None:
+        """Request records that `find` is going to return, unless the listing is cheaper."""
+        if not ids or self._spare <= 0:
+            return
+        self._spare -= REQUEST_COST + len(ids)
+        found = self._knowledge.find_by_id(self.dataset, ids)
+        self._records.update(((it.directory or "", it.name), it) for it in found)
+
     def find(self, file: LocalFile) -> Datafile | None:
         """Return the record of this name."""
         place = file.directory.decode(), file.name.decode()
+        if place in self._records:
+            return self._records[place]
         if self._spare <= 0:
             return self._list().records.get(place)
         found = self._knowledge.find_by_name(self.dataset, place[1])

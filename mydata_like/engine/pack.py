@@ -65,9 +65,8 @@ class Pack:
         return item._replace(file=item.file._replace(size=size))
 
     def _is_tiny(self, item: FileToSend) -> bool:
-        """Return whether this may be in a batch: no archive, and no file that has a record."""
-        tiny = item.file.size < self._settings.batch_below
-        return tiny and item.datafile is None and not item.members
+        """Return whether this may be in a batch: no archive, and no file that is sent again."""
+        return item.file.size < self._settings.batch_below and not item.round and not item.members
 
     def _payload(self, members: list[FileToSend]) -> Payload:
         return Payload(next(self._ids), tuple(members), batched=len(members) > 1)

@@ -5,7 +5,7 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from time import monotonic
 from types import TracebackType
@@ -15,6 +15,7 @@ from weakref import WeakSet
 from mydata_like.core.errors import Cancelled, UploaderError
 from mydata_like.core.ports import CancelSignal
 
+R = TypeVar("R")
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
@@ -434,6 +435,28 @@ def repeated(action: Callable[[], None], seconds: float) -> Iterator[None]:
     finally:
         ended.set()
         thread.join()
+
+
+def map_concurrently(action: Callable[[T], R], items: Sequence[T], workers: int) -> list[R]:
+    """Return the result of `action` for each item; after an error, no further item is begun."""
+    if len(items) <= 1:
+        return [action(item) for item in items]
+    failed: list[BaseException] = []
+
+    def call(item: T) -> R:
+        if failed:
+            raise Cancelled
+        try:
+            return action(item)
+        except BaseException as error:
+            failed.append(error)
+            raise
+
+    with ThreadPoolExecutor(min(workers, len(items)), "concurrently") as threads:
+        futures = [threads.submit(call, item) for item in items]
+    if failed:
+        raise failed[0]
+    return [future.result() for future in futures]
 
 
 def begin(work: Callable[[], T]) -> Callable[[], T]:

@@ -14,7 +14,8 @@ from mydata_like.core.events import (
 )
 from mydata_like.core.model import Datafile, DatafileId, EntryState, Replacement
 from mydata_like.core.ports import Channel
-from mydata_like.engine.replace import NOT_LOOKED, ask, describes, is_verified
+from mydata_like.engine.replace import NOT_LOOKED, describes, is_verified
+from mydata_like.engine.reverify import ask_all
 from mydata_like.engine.run_context import RunContext
 from mydata_like.settings.schema import Advanced
 
@@ -73,8 +74,7 @@ class Recovery:
         if changed:
             self._revoke_verified(changed)
             self._place(changed)
-        for it in changed:
-            self._ask(it, records[it.datafile])
+        self._ask([(it, records[it.datafile]) for it in changed])
 
     def end(self) -> None:
         """Report replacements that are incomplete and have no outcome in this run."""
@@ -120,10 +120,11 @@ class Recovery:
             logger.warning("Cannot fetch the datafiles that were being replaced: %s", error)
             return None
 
-    def _ask(self, it: Replacement, record: Datafile) -> None:
+    def _ask(self, doubtful: Sequence[tuple[Replacement, Datafile]]) -> None:
         """Request verification; only a later one than those the server has made counts."""
-        self._looks_before[it.datafile] = record.looks
-        ask(self._context, it.datafile)
+        self._looks_before.update((it.datafile, record.looks) for it, record in doubtful)
+        numbers = [it.datafile for it, _ in doubtful]
+        ask_all(self._context.server, self._gate, numbers)
 
     def _revoke_verified(self, changed: Sequence[Replacement]) -> None:
         """Revoke the verified state of earlier bytes: the record describes the new ones now."""
@@ -170,7 +171,7 @@ class Recovery:
         if record is None or not describes(record, it):
             return True  # unchanged, or handled by `begin`
         if it.datafile not in self._looks_before:
-            self._ask(it, record)
+            self._ask([(it, record)])
         elif set(record.looks) <= set(self._looks_before[it.datafile]):
             return False
         elif is_verified(record, it):
@@ -182,7 +183,7 @@ class Recovery:
         else:
             # The server may have verified it for the previous run, before the bytes were moved.
             self._asked_again.add(it.datafile)
-            self._ask(it, record)
+            self._ask([(it, record)])
         return False
 
     def _record_verified(self, it: Replacement) -> None:

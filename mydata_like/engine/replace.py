@@ -26,12 +26,12 @@ from mydata_like.core.ports import Channel, SentFile, UnsentFile
 from mydata_like.core.problems import LEFT_FOR_LATER
 from mydata_like.core.staging_path import aside_path
 from mydata_like.engine.pipeline import Lock, StageInput
+from mydata_like.engine.reverify import PollInterval, ask_all
 from mydata_like.engine.run_context import RunContext
 from mydata_like.settings.schema import Advanced
 
 logger = logging.getLogger(__name__)
 
-SOON = 0.1  # seconds until the first check after a request
 ASK_AGAIN = 30.0  # seconds after which a request may have been lost
 STALE = 10.0  # seconds for which a cache in front of the server may return an old record
 TOGETHER = 200  # replacements that are moved into place at once
@@ -72,30 +72,37 @@ class Replace:
         pending = Pending(self._context, self._settings)
         while pending or not source.finished:
             items = self._await(source, pending)
-            passing = [item for item in items or () if not self._take(item, pending)]
+            replacing, passing = self._divide(items or ())
+            if replacing:
+                pending.add(replacing)
             if passing:
                 yield passing
+            if source.finished:
+                pending.rhythm.note_end()
             if pending.due:
                 yield from pending.step()
 
     def _await(self, source: StageInput[list[Registered]], pending: "Pending") -> "_Items":
         if source.finished:  # a finished source does not wait
-            self._context.gate.rest(pending.rest)
+            self._context.gate.rest(pending.rhythm.rest)
             return None
-        return source.poll(pending.rest if pending else None)
+        return source.poll(pending.rhythm.rest if pending else None)
 
-    def _take(self, item: Registered, pending: "Pending") -> bool:
-        """Take an item that is a replacement, unless the check found it registered already."""
-        if item.datafile is None:
-            return False
-        with self._lock:
-            noted = self._noted.pop(item.datafile, None)
-        if noted is None:
-            return False
-        pending.add(noted, item)
-        return True
+    def _divide(self, items: Sequence[Registered]) -> tuple[list["Replacing"], list[Registered]]:
+        """Return replacements, and the others: those that the check found registered, too."""
+        replacing: list[Replacing] = []
+        others: list[Registered] = []
+        for item in items:
+            with self._lock:
+                noted = self._noted.pop(item.datafile, None) if item.datafile else None
+            if noted:
+                replacing.append((noted, item))
+            else:
+                others.append(item)
+        return replacing, others
 
 
+Replacing = tuple[Replacement, Registered]
 _Items = list[Registered] | None
 
 
@@ -124,63 +131,63 @@ def describes(record: Datafile, replacement: Replacement) -> bool:
 
 
 class Pending:
-    """The replacements of one worker, before and after the server has checked them."""
+    """The replacements of a run, before and after the server has checked them."""
 
     def __init__(self, context: RunContext, settings: Advanced) -> None:
         self._context = context
         self._gate = context.gate
         self._settings = settings
-        self._waiting: dict[DatafileId, tuple[Replacement, Registered]] = {}
-        self._ready: list[tuple[Replacement, Registered]] = []
+        self._waiting: dict[DatafileId, Replacing] = {}
+        self._ready: list[Replacing] = []
         self._unchanged: dict[DatafileId, float] = {}  # unchanged records, and since when
         self._confirmed: set[DatafileId] = set()  # verified again, with the same result
         self._failures = 0
         self._asked = self._progressed = self._find_moment()
-        self._interval = SOON
-        self._next = 0.0
+        self._news = False  # whether verification was requested since the last step
+        self.rhythm = PollInterval(self._gate.clock, settings.verify_interval)
 
     def __len__(self) -> int:
         return len(self._waiting) + len(self._ready)
 
     @property
-    def rest(self) -> float:
-        """The number of seconds until there is something to do."""
-        return max(0.0, self._next - self._gate.clock.monotonic())
-
-    @property
     def due(self) -> bool:
-        return bool(self) and self.rest == 0
+        return bool(self) and self.rhythm.rest == 0
 
-    def add(self, noted: Replacement, item: Registered) -> None:
-        """Add a replacement whose record has just been changed, and request verification."""
-        record = item.wanted.datafile
-        if not self:
+    def add(self, replacing: Sequence[Replacing]) -> None:
+        """Add replacements whose records have just been changed, and request verification."""
+        first = not self
+        if first:
             self._progressed = self._find_moment()
-        if record is not None and describes(record, noted):
-            self._ready.append((noted, item))  # the server has verified these very bytes
-        else:
-            self._waiting[noted.datafile] = noted, item
-            ask(self._context, noted.datafile)
+        unasked = {}
+        for noted, item in replacing:
+            record = item.wanted.datafile
+            if record is not None and describes(record, noted):
+                self._ready.append((noted, item))  # the server has verified these very bytes
+            else:
+                unasked[noted.datafile] = noted, item
+        if unasked:
+            self._waiting.update(unasked)
+            self._ask(list(unasked))
             self._asked = self._find_moment()
-        self._interval = SOON
-        soon = self._gate.clock.monotonic() + (0.0 if self._ready else SOON)
-        self._next = soon if len(self) == 1 else min(soon, self._next)
+        self._news = True
+        self.rhythm.note_registered(first=first)
+
+    def _ask(self, numbers: Sequence[DatafileId]) -> None:
+        ask_all(self._context.server, self._gate, numbers)
 
     def step(self) -> Iterator[list[Registered]]:
         """Check which records are ready for new bytes; yield those that have received them."""
         before = len(self)
         if self._waiting and (unchanged := self._look()):
             yield unchanged
-        if self._ready:
-            placed = self._place()
-            if placed:
-                yield placed
+        while self._ready and (placed := self._place()):
+            yield placed
         if len(self) < before:
-            self._progressed, self._interval = self._find_moment(), SOON
+            self._progressed = self._find_moment()
         elif self._find_moment() - self._progressed >= self._settings.verify_patience:
             self._give_up()
-        self._interval = min(self._interval * 1.5, max(SOON, self._settings.verify_interval))
-        self._next = self._gate.clock.monotonic() + self._interval
+        self.rhythm.step(news=self._news or len(self) < before)
+        self._news = False
 
     def _find_moment(self) -> float:
         """Return the time on a clock that stops while the run is stopped."""
@@ -197,18 +204,24 @@ class Pending:
         except ItemError as error:
             logger.info("%d records could not be fetched: %s", len(self._waiting), error)
             return []
-        unchanged = [item for record in records if (item := self._sort_out(record))]
+        doubtful: list[DatafileId] = []
+        unchanged = [item for record in records if (item := self._sort_out(record, doubtful))]
+        if doubtful:
+            self._ask(doubtful)
+            self._news = True
         if self._waiting and self._find_moment() - self._asked >= ASK_AGAIN:
             self._asked = self._find_moment()
-            for number in self._waiting:
-                ask(self._context, number)
+            self._ask(list(self._waiting))
         return unchanged
 
-    def _sort_out(self, record: Datafile) -> Registered | None:
-        """Return a datafile whose record was not changed, although the server acknowledged it."""
+    def _sort_out(self, record: Datafile, doubtful: list[DatafileId]) -> Registered | None:
+        """Return a datafile whose record was not changed, although the server acknowledged it.
+
+        Add those to `doubtful` that the server must verify again.
+        """
         noted, item = self._waiting[record.id]
         if describes(record, noted):
-            if not is_verified(record, noted) or self._is_confirmed(record):
+            if not is_verified(record, noted) or self._is_confirmed(record, doubtful):
                 self._remove(record)
                 wanted = item.wanted._replace(datafile=record)
                 self._ready.append((noted, item._replace(wanted=wanted, before=record.looks)))
@@ -219,7 +232,7 @@ class Pending:
         self._remove(record)
         return item
 
-    def _is_confirmed(self, record: Datafile) -> bool:
+    def _is_confirmed(self, record: Datafile, doubtful: list[DatafileId]) -> bool:
         """Return whether the server has verified the new bytes twice.
 
         A single verification may have begun before the record changed, and be of the earlier bytes.
@@ -231,8 +244,7 @@ class Pending:
             return True
         self._confirmed.add(record.id)
         self._waiting[record.id] = noted, item._replace(before=record.looks)
-        self._interval = SOON
-        ask(self._context, record.id)
+        doubtful.append(record.id)
         return False
 
     def _remove(self, record: Datafile) -> None:
@@ -252,9 +264,7 @@ class Pending:
                 fates = [UnsentFile(i, error.problem, again=True) for i in range(len(part))]
         return self._sort(part, fates)
 
-    def _replace(
-        self, channel: Channel, part: Sequence[tuple[Replacement, Registered]]
-    ) -> list[SentFile | UnsentFile]:
+    def _replace(self, channel: Channel, part: Sequence[Replacing]) -> list[SentFile | UnsentFile]:
         channels = self._context.limits.channels
         needless = [pair for pair in part if _is_there(*pair)]
         moved = [pair for pair in part if not _is_there(*pair)]
@@ -272,7 +282,7 @@ class Pending:
         ]
 
     def _sort(
-        self, part: Sequence[tuple[Replacement, Registered]], fates: Sequence[SentFile | UnsentFile]
+        self, part: Sequence[Replacing], fates: Sequence[SentFile | UnsentFile]
     ) -> list[Registered]:
         """Return the replaced items; missing bytes are found later, when the server verifies."""
         placed, again = [], []
@@ -320,11 +330,3 @@ def _at(index: int, fate: SentFile | UnsentFile) -> SentFile | UnsentFile:
     if isinstance(fate, SentFile):
         return SentFile(index, fate.checksum)
     return UnsentFile(index, fate.problem, fate.again)
-
-
-def ask(context: RunContext, number: DatafileId) -> None:
-    """Request verification; a server that refuses verifies periodically anyway."""
-    try:
-        context.gate.call(lambda: context.server.request_verification(number))
-    except ItemError as error:
-        logger.info("Verification of datafile %d could not be requested: %s", number, error)

@@ -7,17 +7,21 @@ replica's `last_verified_time` is the time of the last verification.
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from typing import Final, NamedTuple
 
 from mydata_like.core.errors import Cancelled, ItemError, Problem
 from mydata_like.core.model import Datafile, DatafileId, Replica
 from mydata_like.core.ports import CancelSignal, Clock, ServerAPI
+from mydata_like.engine.gate import Gate
+from mydata_like.engine.pipeline import map_concurrently
 
 logger = logging.getLogger(__name__)
 
 LASTS: Final = 600.0  # seconds for which a result is valid; after that a new one is requested
+AT_ONCE: Final = 4  # concurrent requests
+AFTER_NEWS: Final = 0.1  # seconds until the first check after a registration
+AT_THE_END: Final = 0.02  # the same when nothing more will be registered and no other work is left
 SOON: Final = 0.05  # seconds until the first check of the records
 SLOWEST: Final = 10_000_000  # bytes a second at which even a busy server reads its replicas
 LESS: Final = 0.25  # factor for the allowed wait each time it was exceeded
@@ -36,13 +40,61 @@ NOT_AGAIN = Problem(
 )
 
 
+def ask_all(server: ServerAPI, gate: Gate, numbers: Sequence[DatafileId]) -> None:
+    """Request verification of datafiles, several at once, since each takes a request of its own.
+
+    A server that refuses a request verifies periodically anyway.
+    """
+
+    def ask(number: DatafileId) -> None:
+        try:
+            gate.call(lambda: server.request_verification(number))
+        except ItemError as error:
+            logger.info("Verification of datafile %d could not be requested: %s", number, error)
+
+    map_concurrently(ask, numbers, AT_ONCE)
+
+
+class PollInterval:
+    """The polling interval: short after news, then increasingly long."""
+
+    def __init__(self, clock: Clock, longest: float) -> None:
+        self._clock = clock
+        self._longest = longest
+        self._interval = AFTER_NEWS
+        self._due = clock.monotonic()
+        self._ended = False
+
+    @property
+    def rest(self) -> float:
+        """The number of seconds until the next check."""
+        return max(0.0, self._due - self._clock.monotonic())
+
+    def note_registered(self, *, first: bool) -> None:
+        """Schedule an early check of registered files; `first` if there were none before."""
+        soon = self._clock.monotonic() + AFTER_NEWS
+        self._due = soon if first else min(soon, self._due)
+
+    def note_end(self) -> None:
+        """Schedule an early check, on the first call only: nothing more will be registered."""
+        if not self._ended:
+            self._interval, self._ended = AT_THE_END, True
+            self._due = min(self._due, self._clock.monotonic() + AT_THE_END)
+
+    def step(self, *, news: bool) -> None:
+        """Schedule the next check after one."""
+        longer = min(self._interval * 1.5, self._longest)
+        self._interval = AFTER_NEWS if news and not self._ended else longer
+        self._due = self._clock.monotonic() + self._interval
+
+
 class Reverification(NamedTuple):
     """The settings for requests to the server."""
 
     box: str = ""  # the storage box of our replicas; empty for any
     patience: float = 900.0  # seconds to wait while it verifies nothing
     interval: float = 2.0  # seconds between two checks of the records, at most
-    requests: int = 4  # concurrent requests
+    requests: int = AT_ONCE
 
 
 class FileToVerify(NamedTuple):
@@ -122,25 +174,13 @@ class Reverify:
         return self._requests[number].problem
 
     def _ask_all(self, wanted: Sequence[FileToVerify]) -> list[_Request]:
-        """Request verification of each record; the first error that affects all is raised."""
-        failed: list[BaseException] = []
-
-        def ask(it: FileToVerify) -> _Request:
-            if failed or self._cancel.is_set():
-                raise Cancelled
-            try:
-                return self._ask(it.record)
-            except BaseException as error:
-                failed.append(error)
-                raise
-
-        with ThreadPoolExecutor(self._settings.requests, "verify again") as threads:
-            requests = [threads.submit(ask, it) for it in wanted]
-        if failed:
-            raise failed[0]
-        return [request.result() for request in requests]
+        """Request verification of each record; an error that affects all is raised."""
+        records = [it.record for it in wanted]
+        return map_concurrently(self._ask, records, self._settings.requests)
 
     def _ask(self, record: Datafile) -> _Request:
+        if self._cancel.is_set():
+            raise Cancelled
         at = self._clock.monotonic()
         before = {_place_of(replica): replica.verified_at for replica in record.replicas}
         try:

@@ -288,14 +288,7 @@ class Run:
                 limit=BEHIND,
                 weigh=count_files,
             )
-            placed = stage(
-                group,
-                stages.replace,
-                known,
-                workers=self._context.registrations,
-                limit=BEHIND,
-                weigh=count_files,
-            )
+            placed = stage(group, stages.replace, known, limit=BEHIND, weigh=count_files)
             looked = stage(group, stages.verify, placed, limit=BEHIND, weigh=count_seen)
             return list(stage(group, stages.record, looked))
         except BaseException:

@@ -2,7 +2,7 @@
 
 import logging
 from collections import Counter
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator, MutableMapping, Sequence
 from enum import Enum
 from itertools import chain, islice
 from math import inf
@@ -23,10 +23,11 @@ from mydata_like.core.model import (
     Replica,
     Staged,
 )
-from mydata_like.core.ports import Clock, Emit, Ledger, ServerAPI
+from mydata_like.core.ports import Emit, Ledger, ServerAPI
 from mydata_like.engine.gate import Gate
 from mydata_like.engine.outcome_recorder import LedgerStep, Verified, record_steps
 from mydata_like.engine.pipeline import StageInput
+from mydata_like.engine.reverify import PollInterval, ask_all
 from mydata_like.settings.schema import Advanced
 
 MANY = 1000  # newly verified datafiles that are worth a page of the listing
@@ -138,6 +139,11 @@ class PendingVerification:
         self._new[key] = item
 
     @property
+    def has_older(self) -> bool:
+        """Whether records are fetched by their ids, without any need for the server's numbers."""
+        return bool(self._old)
+
+    @property
     def knows_more(self) -> bool:
         """Whether records were seen that may later turn out to be ours."""
         return bool(self._early)
@@ -152,7 +158,7 @@ class PendingVerification:
         That is the case if the server's numbers suggest that many, or all, have been verified. The
         numbers prove nothing and may be wrong, so a long time without progress is a reason as well.
         """
-        if stats is None or self._old or self.is_quiet(now) or self.should_recheck(now):
+        if stats is None or self.is_quiet(now) or self.should_recheck(now):
             return True
         enough = stats.verified - self._counted >= min(MANY, len(self._new))
         worth = enough or stats.total == stats.verified
@@ -311,9 +317,6 @@ def _key(record: Datafile) -> Key:
 
 logger = logging.getLogger(__name__)
 
-SOON = 0.1  # seconds until the first check after a registration
-AT_LAST = 0.02  # the same when nothing more will be registered and no other work is left
-
 RECORDS_LOST = 3  # times that a record is created again that the server has not stored
 
 NEVER_VERIFIED = Problem(
@@ -369,7 +372,7 @@ class Verify:
         self._lost: Counter[bytes] = Counter()  # records not stored, by the file's key
 
     def __call__(self, source: StageInput[list[Registered]]) -> Iterator[Found]:
-        rhythm = _PollInterval(self._clock, self._settings.verify_interval)
+        rhythm = PollInterval(self._clock, self._settings.verify_interval)
         while self._watches or not source.finished:
             items = self._await(source, rhythm.rest)
             if items:
@@ -437,9 +440,8 @@ class Verify:
             yield Verified(ready)
         if not watch:
             return
-        stats = self._gate.call(lambda: self._server.fetch_stats(watch.dataset))
         now = self._find_moment()
-        if not watch.deserves_listing(stats, now):
+        if not (watch.has_older or self._is_worthwhile(watch, now)):
             return
         impatient = watch.is_quiet(now)
         thorough = impatient or watch.should_recheck(now)
@@ -450,11 +452,15 @@ class Verify:
         for item in watch.find_missing(now, thorough=thorough):
             yield from self._register_again(item)
 
+    def _is_worthwhile(self, watch: PendingVerification, now: float) -> bool:
+        stats = self._gate.call(lambda: self._server.fetch_stats(watch.dataset))
+        return watch.deserves_listing(stats, now)
+
     def _resolve(
         self, watch: PendingVerification, records: list[Judged], *, impatient: bool
     ) -> Iterator[FileToSend]:
         """Request verification, or send files again; `impatient` requests it for all."""
-        questions = 0
+        unasked: list[Datafile] = []
         for record, verdict in records:
             item = watch.find(record)
             if item is None:  # it was seen in a listing and in a request for its id
@@ -462,19 +468,16 @@ class Verify:
             asked = watch.was_asked(record, self._find_moment())
             if asked is False:
                 eager = verdict is VerificationState.REFUSED or bool(item.before)
-                if eager or (impatient and questions < ASK_AT_ONCE):
-                    questions += 1
-                    self._ask(watch, record)
+                if eager or (impatient and len(unasked) < ASK_AT_ONCE):
+                    unasked.append(record)
             elif asked and verdict is VerificationState.REFUSED:
                 yield from self._send_again(watch.take(record), record)
+        self._ask(watch, unasked)
 
-    def _ask(self, watch: PendingVerification, record: Datafile) -> None:
-        """Request verification once; a server that refuses verifies periodically anyway."""
-        watch.note_request(record, self._find_moment())
-        try:
-            self._gate.call(lambda: self._server.request_verification(record.id))
-        except ItemError as error:
-            logger.info("Verification of datafile %d could not be requested: %s", record.id, error)
+    def _ask(self, watch: PendingVerification, records: Sequence[Datafile]) -> None:
+        for record in records:
+            watch.note_request(record, self._find_moment())
+        ask_all(self._server, self._gate, [record.id for record in records])
 
     def _send_again(self, item: Registered, record: Datafile) -> Iterator[FileToSend]:
         if item.wanted.round:
@@ -511,36 +514,3 @@ class Verify:
         for item in chain.from_iterable(watch.take_all()):
             for file in item.wanted.files:
                 self._emit(FileWaiting.of(file, STILL_PENDING))
-
-
-class _PollInterval:
-    """The polling interval: short after news, then increasingly long."""
-
-    def __init__(self, clock: Clock, longest: float) -> None:
-        self._clock = clock
-        self._longest = longest
-        self._interval = SOON
-        self._due = clock.monotonic()
-        self._ended = False
-
-    @property
-    def rest(self) -> float:
-        """The number of seconds until the next check."""
-        return max(0.0, self._due - self._clock.monotonic())
-
-    def note_registered(self, *, first: bool) -> None:
-        """Schedule an early check of registered files; `first` if there were none before."""
-        soon = self._clock.monotonic() + SOON
-        self._due = soon if first else min(soon, self._due)
-
-    def note_end(self) -> None:
-        """Schedule an early check, on the first call only: nothing more will be registered."""
-        if not self._ended:
-            self._interval, self._ended = AT_LAST, True
-            self._due = min(self._due, self._clock.monotonic() + AT_LAST)
-
-    def step(self, *, news: bool) -> None:
-        """Schedule the next check after one."""
-        longer = min(self._interval * 1.5, self._longest)
-        self._interval = SOON if news and not self._ended else longer
-        self._due = self._clock.monotonic() + self._interval

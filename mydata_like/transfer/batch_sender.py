@@ -234,6 +234,9 @@ class BatchSender:
         result = self._judge(sending, output, status)
         if not result.complaints:
             self._known.update(missing)
+        if sending.spoilt and status is not None:
+            rm = b" ".join(quote(b"./" + name) for name in sending.spoilt)
+            self._shells.start(enter(self._location) + b"rm -f -- " + rm).finish()
         return TaskResult(sending.results(result), broken=status is None)
 
     def _start(
@@ -351,6 +354,12 @@ class _Sending:
         self._members = members
         self._written: list[tuple[int, str]] = []  # index and checksum, as in the stream
         self._refused: dict[int, MemberResult] = {}
+
+    @property
+    def spoilt(self) -> list[bytes]:
+        """Replacements that changed while they were sent; nothing will use their paths again."""
+        written = (self._members[index] for index, _ in self._written if index in self._refused)
+        return [member.remote for member in written if member.aside]
 
     @property
     def names(self) -> list[bytes]:

@@ -48,26 +48,38 @@ class ScpSender:
 
     def send(self, task: SendTask, moving: Moving) -> TaskResult:
         """Send a payload; raises `TransientError` if the connection broke and none is proven."""
-        if any(member.aside for member in task.members):
-            read = (self._read(*member, moving) for member in enumerate(task.members))
-            return TaskResult(tuple(read))
+        results = {
+            index: self._read(index, member, moving)
+            for index, member in enumerate(task.members)
+            if member.aside
+        }
+        rest = [index for index, member in enumerate(task.members) if not member.aside]
+        broken = bool(rest) and self._write_files(task.members, rest, results, moving)
+        for index, member in enumerate(task.members):
+            if index not in results:
+                results[index] = MemberResult(index, "", describe(member.remote, b""), again=True)
+        return TaskResult(tuple(results[index] for index in range(len(task.members))), broken)
+
+    def _write_files(
+        self,
+        members: Sequence[Member],
+        chosen: Sequence[int],
+        results: dict[int, MemberResult],
+        moving: Moving,
+    ) -> bool:
+        """Add the results of the chosen members; return whether the connection broke."""
         sink = _Sink(self._session.start(self._command), moving)
-        results: dict[int, MemberResult] = {}
-        broken = False
         try:
             sink.begin()
-            for index, member in _by_directory(task.members):
-                results[index] = self._send_member(sink, index, member)
+            for index in sorted(chosen, key=lambda index: members[index].remote.split(b"/")):
+                results[index] = self._send_member(sink, index, members[index])
             sink.end()
         except TransientError:
             sink.close()
             if not any(result.checksum for result in results.values()):
                 raise
-            broken = True
-        for index, member in enumerate(task.members):
-            if index not in results:
-                results[index] = MemberResult(index, "", describe(member.remote, b""), again=True)
-        return TaskResult(tuple(results[index] for index in range(len(task.members))), broken)
+            return True
+        return False
 
     def replace(self, moves: Sequence[RenameTask], moving: Moving) -> TaskResult:
         """Send replacements that were only read before; others are reported as missing."""
@@ -134,13 +146,6 @@ class ScpSender:
         check_space(text)
         problem = describe(member.remote, text)
         return MemberResult(index, "", problem, again=problem.code != "staging.denied")
-
-
-def _by_directory(members: Sequence[Member]) -> Iterator[tuple[int, Member]]:
-    """Yield the members in an order in which each directory is entered only once."""
-    order = sorted(range(len(members)), key=lambda index: members[index].remote.split(b"/"))
-    for index in order:
-        yield index, members[index]
 
 
 class _Sink:

@@ -239,6 +239,27 @@ def test_vouched_bytes_stay_until_they_are_replaced(place, staging, transport, c
     assert not list(place.location.rglob(".mydata-*.new"))
 
 
+def test_new_bytes_of_known_files_and_new_files_share_a_batch(place, staging, transport, changed):
+    new = [place.write(f"set-1/new {number}", size) for number, size in enumerate((3, 90_000))]
+    place.settle(*new)
+    changed = changed[:-1]  # a newline keeps files apart from others
+    pairs = [replacing(member) for member in changed]
+    mixed = (wanted(new[0]), *(found for _, found in pairs), wanted(new[1]))
+    channel = transport.open_channel()
+
+    fates = channel.send(Payload(1, mixed, batched=True), ignore)
+
+    assert [fate.checksum for fate in fates] == [
+        checksum(member) for member in (new[0], *changed, new[1])
+    ]
+    assert all(map(place.arrived, new))
+    assert {place.there(member).read_bytes() for member in changed} == {b"verified"}
+    moved = channel.replace([it for it, _ in pairs], {it.key: found for it, found in pairs})
+    assert all(isinstance(fate, SentFile) for fate in moved)
+    assert all(map(place.arrived, changed))
+    assert not list(place.location.rglob(".mydata-*.new"))
+
+
 def test_what_is_not_there_is_missing_and_replaces_nothing(place, staging, transport, changed):
     channel = transport.open_channel()
     replacements, _ = lay_aside(channel, changed[:3])

@@ -1,6 +1,7 @@
 """Changed files that do not get to the server: no view calls them safe."""
 
 import os
+from collections import Counter
 
 import pytest
 
@@ -93,6 +94,48 @@ def test_a_file_that_is_as_it_was_again_is_verified_again(site):
 
     assert (ended.code, ended.sums.verified, ended.sums.sent) == (0, 2, 0)
     assert entry_of(site).state is EntryState.VERIFIED
+
+
+def kind_of(request):
+    """Return the method and resource of a request about datafiles; empty for others."""
+    path = request.path.partition("?")[0].removeprefix("/api/v1/")
+    words = ["N" if word[0].isdigit() else word for word in path.split("/") if word]
+    return " ".join([request.method, *words]) if "dataset_" in path else ""
+
+
+@pytest.mark.parametrize(("datasets", "changed"), [(1, 1), (1, 20), (3, 1), (3, 8)])
+def test_two_requests_for_each_changed_file_and_the_others_for_each_dataset(
+    tmp_path, datasets, changed
+):
+    def write(dataset, number, size, modified):
+        a_file(tmp_path / f"data/alice/Scan {dataset}/{number}.tif", size, modified)
+
+    for dataset in range(datasets):
+        for number in range(150):
+            write(dataset, number, 10, LONG_AGO)
+    with open_site(tmp_path) as site:
+        check_carried(site, site.carry())
+        site.carry()  # after which the ledger has the numbers of all records
+        for dataset in range(datasets):
+            for number in range(changed):
+                write(dataset, number, 11 + number, LONG_AGO + 100)
+        before = len(site.server.requests)
+
+        ended = site.carry()
+
+        check_carried(site, ended)
+        assert ended.sums.sent == datasets * changed
+        asked = Counter(kind_of(request) for request in site.server.requests[before:])
+        del asked[""]
+        looks = asked.pop("GET mydata_dataset_file set N")
+        # One to find the records, one before the bytes are moved, two for the verification; a
+        # busy server is asked again.
+        assert looks >= 3 * datasets + 1
+        assert asked == {
+            "GET mydata_dataset_file": datasets,
+            "PATCH mydata_dataset_file": datasets,
+            "GET dataset_file N verify": 2 * datasets * changed,
+        }
 
 
 def test_a_changed_file_is_verified_once_it_has_been_replaced(tmp_path):

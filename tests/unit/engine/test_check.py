@@ -333,6 +333,12 @@ def change(bench, names, changed):
     return bench(a_group(*(a_file(name, size=4 if name in changed else 3) for name in names)))
 
 
+def lookups(bench):
+    """Return how many requests of each kind were made for records."""
+    kinds = ("find_datafiles", "fetch_datafiles", "list_datafiles")
+    return {kind: bench.server.calls[kind] for kind in kinds if bench.server.calls[kind]}
+
+
 def test_of_a_large_dataset_only_what_changed_is_asked_for():
     bench = Bench()
     names = [f"{number}.txt" for number in range(500)]
@@ -341,18 +347,28 @@ def test_of_a_large_dataset_only_what_changed_is_asked_for():
 
     assert wanted.datafile is not None
     assert wanted.datafile.name == "7.txt"
-    assert (bench.server.calls["find_datafiles"], bench.server.calls["list_datafiles"]) == (1, 0)
+    assert lookups(bench) == {"fetch_datafiles": 1}
     assert [event.files for event in bench.of_kind(FilesKnown)] == [499]
 
 
-def test_where_much_has_changed_the_listing_is_cheaper():
+def test_changed_files_of_a_large_dataset_are_asked_for_together():
     bench = Bench()
     names = [f"{number}.txt" for number in range(500)]
 
     wanted = change(bench, names, set(names[:50]))
 
     assert [item.datafile.name for item in wanted] == names[:50]
-    assert (bench.server.calls["find_datafiles"], bench.server.calls["list_datafiles"]) == (4, 1)
+    assert lookups(bench) == {"fetch_datafiles": 1}
+
+
+def test_where_the_listing_is_cheaper_than_a_request_changed_files_are_found_in_it():
+    bench = Bench()
+    names = [f"{number}.txt" for number in range(90)]
+
+    wanted = change(bench, names, set(names[:50]))
+
+    assert [item.datafile.name for item in wanted] == names[:50]
+    assert lookups(bench) == {"list_datafiles": 1}
 
 
 def test_a_changed_file_whose_copy_left_the_staging_area_fails_with_advice():

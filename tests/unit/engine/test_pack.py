@@ -53,10 +53,18 @@ def test_a_large_file_travels_alone_and_does_not_wait_for_a_batch():
     assert not packed[0].batched
 
 
-def test_a_name_that_has_a_record_is_never_part_of_a_batch():
+def test_a_changed_file_is_sent_together_with_new_ones():
     packed = pack([[a_wanted("a"), a_wanted("known", datafile=a_record("known")), a_wanted("b")]])
 
-    assert names(packed) == [["known"], ["a", "b"]]
+    assert names(packed) == [["a", "known", "b"]]
+
+
+def test_a_file_that_did_not_verify_is_never_part_of_a_batch():
+    again = a_wanted("again", datafile=a_record("again"))._replace(round=1)
+
+    packed = pack([[a_wanted("a"), again, a_wanted("b")]])
+
+    assert names(packed) == [["again"], ["a", "b"]]
 
 
 def test_what_needs_no_transfer_passes_by():

@@ -134,6 +134,20 @@ def test_bytes_take_their_place_after_the_server_has_looked(bench):
     assert not record.verified
 
 
+def test_many_files_take_one_query_and_are_moved_without_a_pause(bench):
+    staged = [bench.stage(str(number)) for number in range(450)]
+    bench.replace.note(staged)
+    changed = [bench.change(item) for item in staged]
+
+    parts = bench.replace(ListSource([changed, *[None] * 9], bench.clock))
+    placed = [(len(part), bench.clock.monotonic()) for part in parts]
+
+    assert [count for count, _ in placed] == [200, 200, 50]
+    assert len({moment for _, moment in placed}) == 1
+    assert sorted(bench.server.asked) == [item.datafile for item in changed]
+    assert bench.server.calls["fetch_datafiles"] == 1
+
+
 def test_what_is_not_noted_passes_by(bench):
     known = bench.change(bench.stage())
     new = Registered(a_wanted("b"), CHECKSUM)

@@ -11,8 +11,8 @@ from mydata_like.engine.gate import Gate
 from mydata_like.engine.pipeline import CancelFlag, WorkQueue
 from mydata_like.engine.record import Record
 from mydata_like.engine.register import _registration
+from mydata_like.engine.reverify import AT_THE_END
 from mydata_like.engine.verify import (
-    AT_LAST,
     LOOK_AGAIN_AFTER,
     MANY,
     RECORDS_LOST,
@@ -182,7 +182,7 @@ def test_the_last_files_are_looked_at_again_within_moments():
 
     bench(bench.register("a"), polls=0)
 
-    assert bench.cancel.waits[:2] == pytest.approx([AT_LAST, AT_LAST * 1.5])
+    assert bench.cancel.waits[:2] == pytest.approx([AT_THE_END, AT_THE_END * 1.5])
 
 
 def test_servers_without_counts_are_asked_for_the_records():

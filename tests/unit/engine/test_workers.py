@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 import pytest
 
 from mydata_like.core.errors import Cancelled, TransientError
-from mydata_like.engine.pipeline import CancelFlag, StageInput, WorkerGroup, stage
+from mydata_like.engine.pipeline import CancelFlag, StageInput, WorkerGroup, map_concurrently, stage
 
 SOON = 5.0  # seconds no test should ever need
 
@@ -308,3 +308,28 @@ def test_a_group_reports_how_long_the_workers_of_each_stage_have_waited():
 
     assert group.stage_waits()["source"].workers == 0
     assert read()[2] < read()[0]
+
+
+def test_concurrent_calls_return_their_results_in_order() -> None:
+    both = threading.Barrier(2, timeout=30)
+
+    def double(number: int) -> int:
+        both.wait()
+        return 2 * number
+
+    assert map_concurrently(double, range(6), 2) == [0, 2, 4, 6, 8, 10]
+    assert map_concurrently(abs, [], 2) == []
+
+
+def test_after_an_error_of_a_concurrent_call_no_further_one_is_begun() -> None:
+    begun: list[int] = []
+
+    def fail(number: int) -> None:
+        begun.append(number)
+        if number == 1:
+            raise TransientError("It failed.")
+
+    with pytest.raises(TransientError):
+        map_concurrently(fail, range(100), 1)
+
+    assert begun == [0, 1]

@@ -74,28 +74,44 @@ def test_files_that_vanished_or_changed_before_their_turn_fail_alone(place):
     assert place.arrived(good2)
 
 
-@pytest.mark.parametrize("change", ["grow", "truncate", "rewrite"])
-def test_a_file_that_changes_while_it_is_read_fails_alone(place, change):
+class Meddling(LocalSession):
+    """Changes a file once its first bytes are on their way."""
+
+    def __init__(self, victim, size):
+        super().__init__()
+        self._victim = Path(os.fsdecode(victim.path))
+        self._size = size
+
+    def _allow(self, count):
+        allowed = super()._allow(count)
+        if self.written > 600_000 and self._victim.stat().st_mtime == MODIFIED:
+            os.truncate(self._victim, self._size)
+            os.utime(self._victim)
+        return allowed
+
+
+@pytest.mark.parametrize(
+    "size", [(3 << 20) + 5, 1 << 20, 3 << 20], ids=["grow", "truncate", "rewrite"]
+)
+def test_a_file_that_changes_while_it_is_read_fails_alone(place, size):
     members = [place.write("a/0", 400), place.write("a/1", 3 << 20), place.write("a/2", 400)]
     place.settle(*members)
-    victim = Path(os.fsdecode(members[1].path))
-
-    class Meddling(LocalSession):
-        """Changes the file once its first bytes are on their way."""
-
-        def _allow(self, count):
-            allowed = super()._allow(count)
-            if self.written > 600_000 and victim.stat().st_mtime == MODIFIED:
-                size = {"grow": (3 << 20) + 5, "truncate": 1 << 20, "rewrite": 3 << 20}[change]
-                os.truncate(victim, size)
-                os.utime(victim)
-            return allowed
-
-    fates = send(place, members, Meddling()).results
+    fates = send(place, members, Meddling(members[1], size)).results
     assert [bool(fate.checksum) for fate in fates] == [True, False, True]
     assert fates[1].problem.code == "file.changed"
     assert place.arrived(members[0])
     assert place.arrived(members[2])
+
+
+def test_new_bytes_of_a_known_file_that_changes_meanwhile_are_removed(place):
+    members = [place.write("a/0", 400), place.write("a/1", 3 << 20), place.write("a/2", 400)]
+    place.settle(*members)
+    members = [member._replace(aside=True) for member in members]
+
+    fates = send(place, members, Meddling(members[1], 1 << 20)).results
+
+    assert [bool(fate.checksum) for fate in fates] == [True, False, True]
+    assert list_files(place) == {b"a/0", b"a/2"}
 
 
 def test_a_directory_that_is_refused_fails_its_own_members_only(place):
