@@ -3,6 +3,7 @@
 import contextlib
 import json
 import shutil
+import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,7 +30,7 @@ class WholeRun:
 
     `hog` is the place of a busy thread or process, as in `benchmarks.hog`. `settings` are those of
     the section `transfer` that differ from the defaults. With `distant`, the API is behind a
-    network emulation like that of the staging host.
+    network emulation like that of the staging host, and the installation was registered before.
     """
 
     family: str = OURS
@@ -51,6 +52,7 @@ class WholeRun:
             installation = Installation.create(arena, arena.whole, stack, self.settings)
             if self.distant:
                 installation.move_away(stack)
+                installation.register()
             try:
                 sample, summary = installation.run(self.hog)
             finally:
@@ -119,6 +121,12 @@ class Installation:
         port, _ = stack.enter_context(open_wire(self.arena.wire, address.port))
         url = f"{address.scheme}://{address.hostname}:{port}"
         self.config.write_text(self.config.read_text().replace(self.server.url, url))
+
+    def register(self) -> None:
+        """Register, as an instrument's user does before the first run; not timed."""
+        done = subprocess.run(self.command(name="register"), capture_output=True, check=False)
+        if done.returncode:
+            raise ContestError(f"register ended with {done.returncode}")
 
     def run(self, hog: str = "") -> tuple[Sample, dict[str, Any]]:
         """Run the command once. Raises `ContestError` unless all files are verified at its end."""
