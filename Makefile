@@ -10,7 +10,7 @@
 # make package        what people install on this system, in dist; see packaging/README.md
 # make test-package   the same, and try it as it is installed; as root, on computers with nothing else
 # make test-windows   run the program under Windows, with Wine; as root, on Debian
-# make windows-quick  the same in two minutes, only where make test-windows has prepared it
+# make windows-quick  a part of it, only where make test-windows has prepared it
 # make lock    lock what installations and packages are made of
 # make bench   speed against scp, sftp, lftp, tar over ssh, rsync and rclone
 PYTHON ?= python3

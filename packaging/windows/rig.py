@@ -353,6 +353,18 @@ def screen(rig: Rig) -> Iterator[None]:
         server.wait()
 
 
+def make_ready(rig: Rig, *, quick: bool) -> bool:
+    """Prepare the rig; if `quick`, only copy the program, or print why there is no complete rig."""
+    if not quick:
+        rig.prepare()
+    elif missing := rig.find_missing():
+        print(f"Windows is not tried here, since {missing}; make test-windows prepares it.")
+        return False
+    else:
+        rig.refresh()
+    return True
+
+
 def main() -> int:
     """Prepare the rig and carry out steps; return 1 if one failed."""
     steps: dict[str, Callable[[Rig], None]] = {
@@ -367,17 +379,13 @@ def main() -> int:
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "windows-rig")
     parser.add_argument("--quick", action="store_true", help="do nothing where it is not prepared")
     options = parser.parse_args()
-    chosen = options.steps or ["start", "files", "demo"]
+    usual = ["start", "files"]  # the self-test has an upload
+    chosen = options.steps or (usual if options.quick else [*usual, "demo"])
     if unknown := set(chosen) - set(steps):
         parser.error(f"there is no step {', '.join(sorted(unknown))}")
     rig = Rig(options.folder.absolute())
-    if not options.quick:
-        rig.prepare()
-    elif missing := rig.find_missing():
-        print(f"Windows is not tried here, since {missing}; make test-windows prepares it.")
+    if not make_ready(rig, quick=options.quick):
         return 0
-    else:
-        rig.refresh()
     failed = []
     with screen(rig):
         for name in chosen:
