@@ -37,6 +37,7 @@ STARTERS = {
     "EmbeddedServer": "server",
     "open_free_site": "server",
     "open_site": "server",
+    "PrivateSshd": "sshd",
     "Staging": "sshd",
     "open_ssh": "sshd",
     "sshd_with": "sshd",

@@ -203,8 +203,7 @@ def run_on_host(*words: str | PurePath) -> "subprocess.CompletedProcess[bytes]":
 def main() -> None:
     """Serve until standard input ends."""
     password = secrets.token_hex()
-    made = not LINK.is_symlink()
-    if made:
+    with suppress(FileExistsError):  # other runs use it as well, so it stays
         LINK.symlink_to("/")
     server = _Manager(("127.0.0.1", 0), password.encode()).get_server()
     Thread(target=server.serve_forever, daemon=True).start()
@@ -215,8 +214,6 @@ def main() -> None:
     finally:
         for sshd in _started:
             sshd.stop()
-        if made:
-            LINK.unlink()
 
 
 if __name__ == "__main__":

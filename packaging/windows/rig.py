@@ -23,6 +23,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from rig_flow import upload
+
 ROOT: Final = Path(__file__).parents[2]
 STANDINS: Final = Path(__file__).parent / "standins"
 PYTHON: Final = "org.bytedeco:cpython:jar:windows-x86_64:3.11.3-1.5.9"
@@ -361,6 +363,7 @@ def main() -> int:
         "demo": Rig.demo,
         "unit": Rig.unit,
         "service": Rig.service,
+        "flow": upload,
     }
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("steps", nargs="*", metavar="STEP", help=f"of {list(steps)}")
