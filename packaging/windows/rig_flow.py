@@ -18,6 +18,7 @@ WORKERS: Final = "2"
 TIMEOUT: Final = "120"  # seconds for one test
 TESTS: Final = (
     "tests/flow/test_run_odd_names.py",
+    "tests/flow/test_run_ssh_choices.py",
     "tests/flow/test_run_staging_faults.py",
     "tests/flow/test_run_cut_off.py",
     "tests/flow/test_transfer_faults.py",
