@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from rig import Rig
 
 ROOT: Final = Path(__file__).parents[2]
-WORKERS: Final = "2"
-TIMEOUT: Final = "120"  # seconds for one test
+TIMEOUT: Final = 300  # seconds for one test, on a busy computer
 TESTS: Final = (
     "tests/flow/test_run_odd_names.py",
     "tests/flow/test_run_ssh_choices.py",
@@ -36,9 +35,9 @@ def upload(rig: Rig) -> None:
     """Run the tests of transfers and of whole runs with each kind of staging host."""
     # Folders on the drive of Linux, where the SSH servers see them.
     with TemporaryDirectory(prefix="mydata-like-flow-") as folder, openssh() as service:
-        rig.run(
-            *("-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short"),
-            *("-n", WORKERS, "--dist", "loadfile", "--timeout", TIMEOUT, *TESTS),
+        rig.test_each(
+            TESTS,
+            PYTEST_ADDOPTS=f"--timeout={TIMEOUT}",
             TEST_OPENSSH=service,
             PYTEST_DEBUG_TEMPROOT="Z:" + folder.replace("/", "\\"),
         )
