@@ -129,6 +129,9 @@ class _Computer:
     def which(self, program: str) -> str | None:
         return shutil.which(program)
 
+    def python(self) -> str:
+        return sys.executable
+
     def run(self, words: Sequence[str]) -> "subprocess.CompletedProcess[bytes]":
         return subprocess.run(words, capture_output=True, check=False)
 
@@ -192,6 +195,11 @@ def which(program: str) -> str | None:
     """Return the path of a program on the computer of the sshd."""
     found: str | None = _computer().which(program)
     return found
+
+
+def python_on_host() -> str:
+    """Return the path of Python on the computer of the sshd."""
+    return str(_computer().python())
 
 
 def run_on_host(*words: str | PurePath) -> "subprocess.CompletedProcess[bytes]":

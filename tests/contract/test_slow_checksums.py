@@ -15,7 +15,7 @@ from mydata_like.transfer.remote_shell import Shells, part_name
 from mydata_like.transfer.single_file import SingleSender
 from tests.fakes.place import checksum
 from tests.faults.tcpproxy import TcpProxy
-from tests.openssh import on_host, which
+from tests.openssh import on_host, python_on_host
 from tests.sshd_fixture import endpoint_of, needs_sshd, open_session, sshd_with, with_programs
 
 pytestmark = needs_sshd
@@ -48,7 +48,7 @@ def hashed(tmp_path):
 def proxy(tmp_path, hashed):
     program = on_host(tmp_path / "slow.py")
     program.write_text(SLOW)
-    md5sum = f"{which('python3')} {program} {hashed}"
+    md5sum = f"{python_on_host()} {program} {hashed}"
     with sshd_with(tmp_path, *with_programs(tmp_path, md5sum=md5sum)) as sshd:
         (tmp_path / "keys").mkdir()
         with TcpProxy(sshd.port, latency=multi_stream.FAR) as proxy:

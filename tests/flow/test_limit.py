@@ -5,7 +5,7 @@ import pytest
 from mydata_like.core.events import StagesMeasured
 from mydata_like.demo.middleware import Delay, Fault
 from tests.invariants import check_carried
-from tests.openssh import on_host, which
+from tests.openssh import on_host, python_on_host
 from tests.site import make_data, open_site
 from tests.sshd_fixture import needs_sshd, script
 
@@ -35,7 +35,7 @@ def slow_disk(folder):
     """Return options of a staging host that writes slowly."""
     program = on_host(folder / "slow.py")
     program.write_text(SLOW_DISK)
-    slow = script(folder / "slow", f"exec {which('python3')} {program}")
+    slow = script(folder / "slow", f"exec {python_on_host()} {program}")
     return (f"ForceCommand {slow}",)
 
 
