@@ -18,15 +18,10 @@ TIMEOUT: Final = 300  # seconds for one test, on a busy computer
 TESTS: Final = (
     "tests/flow/test_run_odd_names.py",
     "tests/flow/test_run_ssh_choices.py",
-    "tests/flow/test_run_staging_faults.py",
     "tests/flow/test_run_cut_off.py",
-    "tests/flow/test_transfer_faults.py",
     "tests/contract/test_session.py",
-    "tests/contract/test_session_faults.py",
-    "tests/contract/test_connect.py",
     "tests/contract/test_rungs.py",
     "tests/contract/test_sftp.py",
-    "tests/contract/test_tars.py",
     "tests/contract/test_transport.py",
 )
 
