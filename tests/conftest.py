@@ -7,7 +7,6 @@ these. The marks are in pyproject.toml; `pytest_collection_modifyitems` sets som
 import gc
 import ipaddress
 import os
-import shutil
 import socket
 import sys
 import threading
@@ -23,6 +22,7 @@ import pytest
 from hypothesis import settings
 
 from tests.fakes.place import Place
+from tests.privileges import HAS_SSHD
 
 os.environ["QT_QPA_PLATFORM"] = "offscreen"
 
@@ -38,9 +38,10 @@ STARTERS = {
     "open_free_site": "server",
     "open_site": "server",
     "PrivateSshd": "sshd",
+    "Staging": "sshd",
+    "open_ssh": "sshd",
     "sshd_with": "sshd",
 }
-SSHD = os.name == "posix" and (shutil.which("sshd") or Path("/usr/sbin/sshd").exists())
 CPU_SECONDS = 1.0  # of a pure test in `make quick`
 SLOW_COMPUTER = 4  # factor outside of `make quick`: the gate also runs on slow and busy computers
 WALL_SECONDS = 60  # after which a pure test counts as hanging, on a very busy computer
@@ -96,8 +97,8 @@ def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
     for item in items:
         for kind in _find_kinds(item):
             item.add_marker(kind)
-        if item.get_closest_marker("sshd") and not SSHD:
-            item.add_marker(pytest.mark.skip(reason="needs sshd on a POSIX system"))
+        if item.get_closest_marker("sshd") and not HAS_SSHD:
+            item.add_marker(pytest.mark.skip(reason="needs OpenSSH's server"))
         if not any(item.get_closest_marker(kind) for kind in KINDS):
             item.add_marker("pure")
             item.add_marker(pytest.mark.timeout(WALL_SECONDS))
@@ -148,9 +149,14 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     """Settled local files, and a folder that serves as the staging area."""
-    return Place(tmp_path)
+    place = Place(tmp_path)
+    if request.node.get_closest_marker("sshd"):
+        from tests.openssh import on_host  # only here, since it loads the servers
+
+        place.location = on_host(place.location)
+    return place
 
 
 @pytest.fixture(scope="session")

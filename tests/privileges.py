@@ -1,6 +1,7 @@
 """What this account and this system may do, and what the system has."""
 
 import os
+import shutil
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -32,6 +33,11 @@ def count_descriptors() -> int:
     return process.num_handles() if os.name == "nt" else process.num_fds()
 
 
+HAS_SSHD = bool(
+    "TEST_OPENSSH" in os.environ  # see tests/openssh.py
+    if os.name == "nt"
+    else shutil.which("sshd") or Path("/usr/sbin/sshd").exists()
+)
 HAS_LINKS = _links_lead_somewhere()
 needs_links = pytest.mark.skipif(
     not HAS_LINKS, reason="links need a privilege on Windows, and Wine has none"

@@ -1,21 +1,22 @@
 """A private sshd for tests, its endpoints, and options of hosts with restrictions."""
 
-import shutil
+import os
 import stat
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
 import pytest
 
-from mydata_like.demo.ssh_servers import PrivateSshd
 from mydata_like.ssh.connect import connect
 from mydata_like.ssh.keys import create_key
 from mydata_like.ssh.session import Endpoint
+from tests.openssh import on_host, open_ssh, run_on_host
 
 needs_sshd = pytest.mark.sshd  # skipped if sshd is missing; see tests/conftest.py
 needs_limits = pytest.mark.skipif(
-    not hasattr(psutil.Process, "rlimit") or not Path("/proc/self/fd").exists(),
+    os.name != "nt"
+    and (not hasattr(psutil.Process, "rlimit") or not Path("/proc/self/fd").exists()),
     reason="needs resource limits set by another process",
 )
 STACKS = ("libssh", "paramiko")
@@ -52,39 +53,17 @@ def open_session(endpoint):
 @contextmanager
 def sshd_with(directory, *options, host="127.0.0.1"):
     """Run a server with these configuration lines."""
-    with PrivateSshd(directory / "sshd", options=options, host=host) as sshd:
+    with open_ssh(directory / "sshd", options=options, host=host) as sshd:
         yield sshd
 
 
-def kill_commands(sshd):
-    """Kill the commands of all sessions; the sessions continue."""
-    for pid in sshd.session_pids:
-        with suppress(psutil.NoSuchProcess):  # a session of an earlier test that is ending
-            for process in psutil.Process(pid).children(recursive=True):
-                if not process.children():
-                    process.kill()
-
-
-def let_start_no_more(sshd):
-    """Limit the descriptors of all current sessions, so that they cannot start commands.
-
-    A command that is ending frees some; call it again then.
-    """
-    for pid in sshd.session_pids:
-        with suppress(psutil.NoSuchProcess, FileNotFoundError):
-            taken = {int(entry.name) for entry in Path(f"/proc/{pid}/fd").iterdir()}
-            free = [number for number in range(len(taken) + 4) if number not in taken]
-            session = psutil.Process(pid)
-            _, most = session.rlimit(psutil.RLIMIT_NOFILE)
-            session.rlimit(psutil.RLIMIT_NOFILE, (free[3], most))
-
-
 def script(path, text):
-    """Write an executable shell script; return its path."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("#!/bin/sh\n" + text)
-    path.chmod(path.stat().st_mode | stat.S_IXUSR)
-    return path
+    """Write an executable shell script on the computer of the sshd; return its path there."""
+    there = on_host(path)
+    there.parent.mkdir(parents=True, exist_ok=True)
+    there.write_text("#!/bin/sh\n" + text)
+    there.chmod(there.stat().st_mode | stat.S_IXUSR)
+    return there
 
 
 def scp_only(directory):
@@ -125,14 +104,13 @@ def with_programs(directory, **programs):
 
     The value of a program is the command that it runs.
     """
-    path = directory / "bin"
+    path = on_host(directory / "bin")
     path.mkdir()
     basic = "sh cat mkdir rm mv ls chmod touch test printf echo head wc rmdir dd cut tr sed awk env"
-    for name in basic.split():
-        if found := shutil.which(name):
-            (path / name).symlink_to(found)
+    link = f'found=$(env which "$name") && ln -s "$found" "{path}"'
+    run_on_host("sh", "-c", f"for name in {basic}; do {link}; done")
     for name, target in programs.items():
-        script(path / name, f'exec {target} "$@"\n')
+        script(directory / "bin" / name, f'exec {target} "$@"\n')
     gate = script(
         directory / "few_programs",
         f'PATH={path}; export PATH\nexec /bin/sh -c "$SSH_ORIGINAL_COMMAND"\n',

@@ -1,22 +1,23 @@
 """A staging area behind a real SSH server, and payloads for it."""
 
 import os
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from mydata_like.core.events import Event
 from mydata_like.core.local_files import LocalFile
 from mydata_like.core.model import Dataset, DatasetId, FileToSend, Payload, StagingArea
-from mydata_like.demo.ssh_servers import PrivateSshd
 from mydata_like.settings.schema import Transfer
 from mydata_like.ssh.capabilities import HostCapabilities
 from mydata_like.ssh.keys import create_key
 from mydata_like.transfer.pool import Preparations, SshTransport
+from tests.openssh import open_ssh
+from tests.sshd_fixture import script
 
 DATASET = Dataset(DatasetId(1), "set")
 
 # Keeps start-up files of a login shell from running, which would affect measurements and tests.
 _QUIET = "SetEnv SHLVL=3"
-_ONLY_SCP = """#!/bin/sh
+_ONLY_SCP = """\
 case "$SSH_ORIGINAL_COMMAND" in
   scp\\ *) exec $SSH_ORIGINAL_COMMAND ;;
 esac
@@ -31,16 +32,14 @@ class Staging:
     def __init__(self, directory: Path, kind: str = "shell", options: tuple[str, ...] = ()) -> None:
         self.kind = kind
         self.events: list[Event] = []
+        directory.mkdir(exist_ok=True)
+        only_scp = script(directory / "only-scp", _ONLY_SCP)
         limits: dict[str, tuple[str, ...]] = {
             "shell": (),
             "sftp": ("ForceCommand internal-sftp",),
-            "scp": (f"ForceCommand {directory}/only-scp", "Subsystem sftp /bin/false"),
+            "scp": (f"ForceCommand {only_scp}", "Subsystem sftp /bin/false"),
         }
-        directory.mkdir(exist_ok=True)
-        script = directory / "only-scp"
-        script.write_text(_ONLY_SCP)
-        script.chmod(0o755)
-        self.sshd = PrivateSshd(directory / "sshd", options=(_QUIET, *limits[kind], *options))
+        self.sshd = open_ssh(directory / "sshd", options=(_QUIET, *limits[kind], *options))
         self._key = create_key(directory / "key")
         self._known_hosts = directory / "known_hosts"
         self.sshd.authorize(self._key.public)
@@ -53,7 +52,7 @@ class Staging:
         self.sshd.stop()
 
     def build(
-        self, location: Path, *, port: int | None = None, memory=None, **settings
+        self, location: PurePath, *, port: int | None = None, memory=None, **settings
     ) -> SshTransport:
         """Return a transport to `location`, optionally over the port of a proxy."""
         area = StagingArea(

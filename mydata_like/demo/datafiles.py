@@ -39,7 +39,7 @@ from mydata_like.demo.requests import (
     read_page,
 )
 from mydata_like.demo.storage_placement import Placer, StoragePath
-from mydata_like.demo.verifier import replica_path
+from mydata_like.demo.verifier import disk_path, replica_path
 
 
 def replace_record(
@@ -134,7 +134,7 @@ class Registrar:
         with self._store.transaction():
             made = self._insert_with_care(draft, place)
             if made is not None:
-                write_content(Path(path), content)
+                write_content(disk_path(path), content)
         if made is None:
             raise failed()
         self._site.verifier.schedule([made.replica], at_once=True)

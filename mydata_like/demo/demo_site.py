@@ -4,7 +4,7 @@ import os
 import shutil
 import tempfile
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -93,18 +93,15 @@ def start_site(
     folder: Path,
     *,
     auto_approve: bool = True,
-    options: Sequence[str] = (),
-    openssh: bool = True,
+    sshd: PrivateSshd | AsyncSshd | None = None,
 ) -> Iterator[DemoSite]:
     """Start server and staging host in a folder whose subfolder `data` is uploaded.
 
-    `options` are further lines of the staging host's configuration. If OpenSSH's server is missing
-    or not wanted, the staging host is an `AsyncSshd`, which offers only SFTP and scp.
+    Without `sshd`, the staging host is OpenSSH's server, or if that is missing an `AsyncSshd`,
+    which offers only SFTP and scp.
     """
     with ExitStack() as stack:
-        sshd: PrivateSshd | AsyncSshd = AsyncSshd(folder / "sshd")
-        if openssh:
-            sshd = _find_openssh(folder / "sshd", options) or sshd
+        sshd = sshd or _find_sshd(folder / "sshd")
         stack.enter_context(sshd)
         server = stack.enter_context(EmbeddedServer(folder / "server", auto_approve=auto_approve))
         server.set_address(ScpAddress(sshd.username, sshd.host, sshd.port, (sshd.fingerprint,)))
@@ -113,10 +110,10 @@ def start_site(
         yield place
 
 
-def _find_openssh(folder: Path, options: Sequence[str]) -> PrivateSshd | None:
+def _find_sshd(folder: Path) -> PrivateSshd | AsyncSshd:
     if os.name == "nt":  # OpenSSH of Windows needs an administrator
-        return None
+        return AsyncSshd(folder)
     try:
-        return PrivateSshd(folder, options=options)
+        return PrivateSshd(folder)
     except SettingsError:
-        return None
+        return AsyncSshd(folder)

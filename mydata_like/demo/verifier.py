@@ -13,6 +13,7 @@ from threading import Condition, Thread
 from time import monotonic
 
 from mydata_like.core import md5
+from mydata_like.core.file_access import system_path
 from mydata_like.demo.database import Database, Row
 from mydata_like.demo.server_clock import ServerClock
 
@@ -186,7 +187,7 @@ def _hash_together(rows: Sequence[Row]) -> dict[int, str | None]:
 
 def _open(row: Row) -> FileIO:
     """Open a replica's bytes; raises `ValueError` if they are no file of the right size."""
-    file = FileIO(join_inside(row["location"], row["uri"]))
+    file = FileIO(system_path(os.fsencode(join_inside(row["location"], row["uri"]))))
     status = os.fstat(file.fileno())
     if not stat.S_ISREG(status.st_mode) or status.st_size != row["size"]:
         file.close()
@@ -196,7 +197,12 @@ def _open(row: Row) -> FileIO:
 
 def replica_path(location: str, uri: str) -> Path:
     """Return the path of a replica's bytes. Raises `ValueError` if it is outside the box."""
-    return Path(join_inside(location, uri))
+    return disk_path(join_inside(location, uri))
+
+
+def disk_path(path: str) -> Path:
+    """Return a path under which Windows, too, finds a file of any name, however long it is."""
+    return Path(os.fsdecode(system_path(os.fsencode(path))))
 
 
 def join_inside(location: str, uri: str) -> str:

@@ -23,6 +23,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from rig_flow import upload
+
 ROOT: Final = Path(__file__).parents[2]
 STANDINS: Final = Path(__file__).parent / "standins"
 PYTHON: Final = "org.bytedeco:cpython:jar:windows-x86_64:3.11.3-1.5.9"
@@ -226,19 +228,25 @@ class Rig:
         self._test(*DIFFERENT)
 
     def unit(self) -> None:
-        """Run the unit tests, each folder in a process of its own, since one may hang."""
+        """Run the unit tests."""
+        folders = sorted((self.source / "tests" / "unit").iterdir())
+        wanted = [folder.name for folder in folders if any(folder.glob("test_*.py"))]
+        self.test_each([f"tests/unit/{name}" for name in wanted if name not in POSIX_ONLY])
+
+    def test_each(self, parts: Sequence[str], **variables: str) -> None:
+        """Run tests, each file or folder in a process of its own, since one may hang."""
         failed = []
-        for folder in sorted((self.source / "tests" / "unit").iterdir()):
-            if any(folder.glob("test_*.py")) and folder.name not in POSIX_ONLY:
-                try:
-                    self._test(f"tests/unit/{folder.name}", "--continue-on-collection-errors")
-                except RigError as error:
-                    failed.append(f"{folder.name}: {error}")
+        for part in parts:
+            try:
+                with timed(part):
+                    self._test(part, "--continue-on-collection-errors", **variables)
+            except RigError as error:
+                failed.append(f"{part}: {error}")
         if failed:
             raise RigError("; ".join(failed))
 
-    def _test(self, *words: str) -> None:
-        self.run("-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short", *words)
+    def _test(self, *words: str, **variables: str) -> None:
+        self.run("-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short", *words, **variables)
 
     def demo(self) -> None:
         """Upload sample data to the embedded server."""
@@ -373,6 +381,7 @@ def main() -> int:
         "demo": Rig.demo,
         "unit": Rig.unit,
         "service": Rig.service,
+        "flow": upload,
     }
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("steps", nargs="*", metavar="STEP", help=f"of {list(steps)}")

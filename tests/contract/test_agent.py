@@ -16,7 +16,10 @@ from tests.faults.tcpproxy import seconds_for
 from tests.ssh_agent import move_into_agent, running_agent, ssh_add
 from tests.sshd_fixture import STALL, endpoint_of, needs_sshd, open_session, sshd_with
 
-pytestmark = needs_sshd
+pytestmark = [
+    needs_sshd,
+    pytest.mark.skipif(os.name == "nt", reason="SSH agents cannot be used on Windows"),
+]
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from mydata_like.core.model import FileToSend, Payload
 from mydata_like.core.ports import SentFile
 from mydata_like.transfer.archive_writer import measure_archive
 from tests.archives import NAME, members_of
+from tests.openssh import on_host, run_on_host
 from tests.sshd_fixture import needs_sshd
 from tests.staging import DATASET, Staging
 
@@ -31,7 +31,7 @@ def staging(request, tmp_path_factory):
 @pytest.fixture
 def channel(staging, tmp_path):
     (tmp_path / "staging").mkdir()
-    transport = staging.build(tmp_path / "staging")
+    transport = staging.build(on_host(tmp_path / "staging"))
     yield transport.open_channel()
     transport.close()
 
@@ -65,7 +65,7 @@ def test_an_archive_arrives_as_one_file(tmp_path, channel, wanted):
         hashlib.md5(content).hexdigest() for _, content in sorted(CONTENTS.items())
     ]
     (tmp_path / "out").mkdir()
-    subprocess.run(["tar", "-xf", there], cwd=tmp_path / "out", check=True)
+    run_on_host("tar", "-C", on_host(tmp_path / "out"), "-xf", on_host(there)).check_returncode()
     for name, content in CONTENTS.items():
         assert (tmp_path / "out" / os.fsdecode(name)).read_bytes() == content
 

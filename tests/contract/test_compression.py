@@ -1,6 +1,5 @@
 """Compressing what is sent, over a real SSH server with and without zstd."""
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -8,10 +7,11 @@ import pytest
 from mydata_like.core.model import Payload
 from mydata_like.core.ports import SentFile
 from tests.fakes.place import checksum
+from tests.openssh import on_host, which
 from tests.sshd_fixture import needs_sshd, script, with_programs
 from tests.staging import Staging, single, wanted
 
-pytestmark = [needs_sshd, pytest.mark.skipif(not shutil.which("zstd"), reason="needs zstd")]
+pytestmark = [needs_sshd, pytest.mark.skipif(not which("zstd"), reason="needs zstd")]
 
 MB = 1_000_000
 TEXT = b"".join(b"%d;%d\n" % (n, n * n % 1013) for n in range(100_000))
@@ -25,9 +25,9 @@ class Host(Staging):
 
     def __init__(self, directory: Path, *, has_zstd: bool) -> None:
         directory.mkdir()
-        self.log = directory / "log"
-        note = f'echo used >> {self.log}\nexec {shutil.which("zstd")} "$@"\n'
-        programs = {name: shutil.which(name) for name in ("tar", "md5sum")}
+        self.log = on_host(directory / "log")
+        note = f'echo used >> {self.log}\nexec {which("zstd")} "$@"\n'
+        programs = {name: which(name) for name in ("tar", "md5sum")}
         if has_zstd:
             programs["zstd"] = script(directory / "zstd", note)
         super().__init__(directory, options=with_programs(directory, **programs))

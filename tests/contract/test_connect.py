@@ -13,9 +13,11 @@ from mydata_like.core.errors import AccessDeniedError, HostKeyError, SettingsErr
 from mydata_like.core.model import StagingArea
 from mydata_like.settings.schema import Transfer
 from mydata_like.ssh.connect import connect, fetch_host_key
-from mydata_like.ssh.keys import accept_host_key, load_key
+from mydata_like.ssh.keys import accept_host_key, create_key, load_key
 from mydata_like.transfer.pool import build_endpoints
+from tests.openssh import on_host
 from tests.sshd_fixture import STACKS, endpoint_of, needs_sshd, open_session, sshd_with
+from tests.umasks import posix_modes
 
 pytestmark = [needs_sshd, pytest.mark.parametrize("stack", STACKS)]
 
@@ -26,7 +28,7 @@ def write_rsa(path):
         form.Encoding.PEM, form.PrivateFormat.TraditionalOpenSSL, form.NoEncryption()
     )
     path.write_bytes(text)
-    path.chmod(0o600)
+    on_host(path).chmod(0o600)
     return load_key(path)
 
 
@@ -38,9 +40,9 @@ def host_rsa(tmp_path):
 @pytest.fixture
 def sshd(tmp_path, host_rsa):
     """A host with two keys: Ed25519, which is preferred, and RSA."""
-    ed25519 = tmp_path / "host_ed25519"
-    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", ed25519], check=True)
-    options = (f"HostKey {ed25519}", f"HostKey {host_rsa.path}")
+    ed25519 = create_key(tmp_path / "host_ed25519").path
+    on_host(ed25519).chmod(0o600)
+    options = (f"HostKey {on_host(ed25519)}", f"HostKey {on_host(host_rsa.path)}")
     with sshd_with(tmp_path, *options) as sshd:
         yield sshd
 
@@ -108,6 +110,7 @@ def test_an_rsa_key_of_ours_lets_us_in(sshd, endpoint, tmp_path):
         assert session.run(b"echo in").output == b"in\n"
 
 
+@posix_modes
 def test_a_key_that_others_can_read_is_not_used(endpoint):
     endpoint.key_file.chmod(0o644)
     with pytest.raises(SettingsError):
@@ -126,12 +129,16 @@ def test_no_ssh_configuration_is_read(endpoint, tmp_path):
     program = (
         "from pathlib import Path\nfrom mydata_like.ssh.connect import connect\n"
         "from mydata_like.ssh.session import Endpoint\n"
-        "from pathlib import PosixPath\n"
+        "from pathlib import PosixPath, WindowsPath\n"
         f"session = connect({endpoint!r})\n"
         "print(session.run(b'echo in').output)\nsession.close()\n"
     )
     root = Path(__file__).parents[2]
-    environment = os.environ | {"HOME": str(home), "PYTHONPATH": str(root)}
+    environment = os.environ | {
+        "HOME": str(home),
+        "USERPROFILE": str(home),
+        "PYTHONPATH": str(root),
+    }
     done = subprocess.run(
         [sys.executable, "-c", program], env=environment, capture_output=True, text=True
     )

@@ -1,12 +1,12 @@
 """How much of a server's window a session fills, by how far away the server is."""
 
-import os
 import sys
 import threading
 import time
 
 import pytest
 
+from tests.openssh import on_host, run_on_host
 from tests.sshd_fixture import endpoint_of, needs_sshd, open_session
 
 pytestmark = needs_sshd
@@ -20,13 +20,13 @@ TRIES = 8  # in which even a busy machine answers once within a millisecond
 def fills_window(sshd, proxy, tmp_path):
     """Return a function that checks whether a new session fills the window of the server."""
     endpoint = endpoint_of(sshd, tmp_path, stack="libssh", port=proxy.port)
-    gate = tmp_path / "gate"
-    os.mkfifo(gate)
+    gate = on_host(tmp_path / "gate")
+    run_on_host("mkfifo", gate)
 
     def ask(late=()):
         with open_session(endpoint) as session:
             proxy.late = [*late]
-            stream = session.start(b"read go < %b; exec cat > /dev/null" % os.fsencode(gate))
+            stream = session.start(b"read go < %b; exec cat > /dev/null" % bytes(gate))
             before = proxy.passed
             writer = threading.Thread(target=lambda: stream.write(bytes(2 * AHEAD)))
             writer.start()

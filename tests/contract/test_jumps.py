@@ -2,11 +2,8 @@
 
 import gc
 import os
-import subprocess
 import threading
-from pathlib import Path
 
-import psutil
 import pytest
 
 from mydata_like.core.errors import AccessDeniedError, HostKeyError, TransientError
@@ -17,6 +14,9 @@ from mydata_like.ssh.keys import accept_host_key, create_key, load_key
 from mydata_like.ssh.session import HOST_KEYS
 from mydata_like.ssh.session_paramiko import ParamikoTransport
 from tests.faults.tcpproxy import TcpProxy, seconds_for
+from tests.legacy import write_old_key
+from tests.openssh import on_host
+from tests.privileges import count_descriptors
 from tests.sshd_fixture import STACKS, STALL, endpoint_of, needs_sshd, open_session, sshd_with
 
 pytestmark = needs_sshd
@@ -71,10 +71,6 @@ def test_the_host_between_is_logged_in_to_once(endpoint, jump):
         assert jump.log.count("Accepted publickey") == before + 1
 
 
-def sessions_on(sshd):
-    return [psutil.Process(pid) for pid in sshd.session_pids]
-
-
 def await_relays(names="ssh-"):
     for thread in threading.enumerate():
         if thread.name.startswith(names):
@@ -82,19 +78,18 @@ def await_relays(names="ssh-"):
 
 
 def test_no_login_outlives_a_session(endpoint, jump):
-    psutil.wait_procs(sessions_on(jump), timeout=60)  # of tests before
+    jump.await_sessions()  # of tests before
     with open_session(endpoint) as session:
         assert session.run(b"true").status == 0
-        found = sessions_on(jump)
-        assert found
-    assert psutil.wait_procs(found, timeout=60)[1] == []
+        assert jump.session_pids
+    jump.await_sessions()
 
 
 def test_nothing_is_left_behind_by_sessions_that_ended_or_broke(endpoint, jump):
     def count():
         gc.collect()
         await_relays()
-        return len(list(Path("/proc/self/fd").iterdir())), threading.active_count()
+        return count_descriptors(), threading.active_count()
 
     def use_and_break():
         with open_session(endpoint) as session:
@@ -112,10 +107,10 @@ def test_nothing_is_left_behind_by_sessions_that_ended_or_broke(endpoint, jump):
 
 
 def test_each_key_of_the_next_host_is_asked_for_over_one_login(endpoint, jump, tmp_path):
-    rsa = tmp_path / "host_rsa"
-    subprocess.run(["ssh-keygen", "-q", "-t", "rsa", "-N", "", "-f", rsa], check=True)
+    rsa = write_old_key(tmp_path / "rsa").path
+    on_host(rsa).chmod(0o600)
     before = jump.log.count("Accepted publickey")
-    with sshd_with(tmp_path, f"HostKey {tmp_path}/sshd/host_key", f"HostKey {rsa}") as both:
+    with sshd_with(tmp_path, f"HostKey {on_host(rsa)}") as both:
         both.authorize(key_of(endpoint))
         pin = load_key(rsa).public.fingerprint
         with open_session(endpoint._replace(port=both.port, host_keys=(pin,))) as session:
@@ -140,7 +135,7 @@ def test_connections_one_after_the_other_may_have_the_same_number(endpoint):
 
 def test_files_go_by_sftp_behind_another_host(endpoint, tmp_path):
     with open_session(endpoint) as session:
-        file = session.open_sftp().open_file(os.fsencode(tmp_path / "there"))
+        file = session.open_sftp().open_file(bytes(on_host(tmp_path / "there")))
         file.write(b"content")
         file.close()
     assert (tmp_path / "there").read_bytes() == b"content"

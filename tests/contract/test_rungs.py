@@ -1,7 +1,6 @@
 """What the probe finds on hosts that allow more or less, against a real sshd."""
 
 import os
-import shutil
 import stat
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -11,6 +10,7 @@ import pytest
 
 from mydata_like.core.errors import StagingError
 from mydata_like.ssh.capabilities import probe
+from tests.openssh import on_host, which
 from tests.sshd_fixture import (
     STACKS,
     endpoint_of,
@@ -29,12 +29,12 @@ pytestmark = [needs_sshd, pytest.mark.parametrize("stack", STACKS)]
 
 def probe_with(tmp_path, stack, *options, location=None):
     """Probe a host with these options; return what was found. Nothing may be left behind."""
-    location = location or tmp_path / "staging"
+    location = location or on_host(tmp_path / "staging")
     (tmp_path / "keys").mkdir()
     with sshd_with(tmp_path, *options) as sshd:
         endpoint = endpoint_of(sshd, tmp_path / "keys", stack=stack)
         with open_session(endpoint) as session:
-            found = probe(session, os.fsencode(location))
+            found = probe(session, bytes(location))
     assert list(location.iterdir()) == []
     return found
 
@@ -46,7 +46,7 @@ def test_a_plain_host_has_a_shell_and_its_tools(tmp_path, stack):
 
 
 def test_a_missing_location_is_made_for_its_group(tmp_path, stack):
-    location = tmp_path / "a" / 'b\'s "odd" $(touch x) place%20'
+    location = on_host(tmp_path) / "a" / 'b\'s "odd" $(touch x) place%20'
     probe_with(tmp_path, stack, location=location)
     assert stat.S_IMODE(location.stat().st_mode) == 0o2770
 
@@ -62,11 +62,11 @@ def test_a_host_without_tar_still_has_a_shell(tmp_path, stack):
     assert "no tar extracts" in found.why
 
 
-@pytest.mark.skipif(not shutil.which("zstd"), reason="needs zstd")
-@pytest.mark.parametrize("zstd", [shutil.which("zstd"), "echo zstd", "cat #"])
+@pytest.mark.skipif(not which("zstd"), reason="needs zstd")
+@pytest.mark.parametrize("zstd", [which("zstd"), "echo zstd", "cat #"])
 def test_a_zstd_counts_where_it_unpacks(tmp_path, stack, zstd):
     found = probe_with(tmp_path, stack, *with_programs(tmp_path, zstd=zstd))
-    assert found.zstd == (zstd == shutil.which("zstd"))
+    assert found.zstd == (zstd == which("zstd"))
 
 
 def test_a_tar_that_does_nothing_does_not_count(tmp_path, stack):
@@ -74,14 +74,14 @@ def test_a_tar_that_does_nothing_does_not_count(tmp_path, stack):
     assert (found.access, found.tar) == ("shell", "")
 
 
-@pytest.mark.skipif(not shutil.which("busybox"), reason="needs busybox")
+@pytest.mark.skipif(not which("busybox"), reason="needs busybox")
 def test_busybox_is_known(tmp_path, stack):
     options = with_programs(tmp_path, tar="/bin/busybox tar", md5sum="/bin/busybox md5sum")
     found = probe_with(tmp_path, stack, *options)
     assert (found.access, found.tar, found.checksum) == ("shell", "busybox", b"md5sum")
 
 
-@pytest.mark.skipif(not shutil.which("bsdtar"), reason="needs bsdtar")
+@pytest.mark.skipif(not which("bsdtar"), reason="needs bsdtar")
 def test_bsdtar_is_known(tmp_path, stack):
     options = with_programs(tmp_path, tar="/usr/bin/bsdtar", openssl="/usr/bin/openssl")
     found = probe_with(tmp_path, stack, *options)
@@ -94,7 +94,7 @@ def test_only_scp_is_found_out_and_reported(tmp_path, stack):
     with sshd_with(tmp_path, *scp_only(tmp_path)) as sshd:
         endpoint = endpoint_of(sshd, tmp_path / "keys", stack=stack)
         with open_session(endpoint) as session:
-            found = probe(session, os.fsencode(tmp_path / "staging"))
+            found = probe(session, bytes(on_host(tmp_path / "staging")))
     assert found.access == "scp"
     assert "only scp is allowed here" in found.why
     assert [entry.name for entry in (tmp_path / "staging").iterdir()] == [".mydata-probe"]
@@ -103,11 +103,11 @@ def test_only_scp_is_found_out_and_reported(tmp_path, stack):
 def test_only_sftp_is_found_out(tmp_path, stack):
     found = probe_with(tmp_path, stack, *sftp_only())
     assert found.access == "sftp"
-    assert stat.S_IMODE((tmp_path / "staging").stat().st_mode) == 0o2770
+    assert stat.S_IMODE(on_host(tmp_path / "staging").stat().st_mode) == 0o2770
 
 
 def test_sessions_that_probe_at_once_do_not_disturb_each_other(tmp_path, stack):
-    location = os.fsencode(tmp_path / "staging")
+    location = bytes(on_host(tmp_path / "staging"))
     (tmp_path / "keys").mkdir()
     with sshd_with(tmp_path, *sftp_only()) as sshd, ExitStack() as stacked:
         endpoint = endpoint_of(sshd, tmp_path / "keys", stack=stack)
@@ -128,7 +128,7 @@ def test_no_rung_at_all_is_reported_with_the_hosts_own_words(tmp_path, stack):
 
 @pytest.mark.parametrize("rung", ["shell", "scp", "sftp"])
 def test_a_location_that_takes_no_files_is_named(tmp_path, stack, rung):
-    blocked = tmp_path / "blocked"
+    blocked = on_host(tmp_path / "blocked")
     blocked.write_text("a file where the folder should be")
     options = {"shell": (), "scp": scp_only(tmp_path), "sftp": sftp_only()}[rung]
     with pytest.raises(StagingError) as raised:
@@ -138,5 +138,5 @@ def test_a_location_that_takes_no_files_is_named(tmp_path, stack, rung):
 
 def test_a_location_of_two_lines_is_refused_unasked(tmp_path, stack):
     with pytest.raises(StagingError):
-        probe_with(tmp_path, stack, location=tmp_path / "two\nlines")
-    assert not (tmp_path / "two\nlines").exists()
+        probe_with(tmp_path, stack, location=on_host(tmp_path) / "two\nlines")
+    assert not (on_host(tmp_path) / "two\nlines").exists()

@@ -10,6 +10,7 @@ import pytest
 from mydata_like.core.errors import AccessDeniedError, HostKeyError, TransientError
 from mydata_like.ssh.connect import connect
 from mydata_like.ssh.keys import accept_host_key
+from tests.openssh import on_host
 from tests.sshd_fixture import STACKS, endpoint_of, needs_sshd, open_session, sshd_with
 
 pytestmark = needs_sshd
@@ -34,8 +35,8 @@ def session(endpoint):
 
 def test_fifty_megabytes_arrive_as_they_were(session, tmp_path):
     content = os.urandom(1024 * 1024) * 50
-    target = tmp_path / "target"
-    stream = session.start(b"cat > %b; echo done" % os.fsencode(target))
+    target = on_host(tmp_path / "target")
+    stream = session.start(b"cat > %b; echo done" % bytes(target))
     view = memoryview(content)
     for start in range(0, len(content), 256 * 1024):
         stream.write(view[start : start + 256 * 1024])
@@ -207,9 +208,9 @@ def test_a_keepalive_of_the_host_is_answered_while_nothing_is_read(tmp_path):
 
 def test_what_paramiko_still_has_for_a_channel_that_was_closed_is_not_sent(sshd, tmp_path):
     with open_session(endpoint_of(sshd, tmp_path, stack="paramiko")) as session:
-        wanted = tmp_path / "wanted"
-        os.mkfifo(wanted)
-        channel = session.start(b"cat %b" % os.fsencode(wanted))._channel
+        wanted = on_host(tmp_path / "wanted")
+        session.run(b"mkfifo %b" % bytes(wanted))
+        channel = session.start(b"cat %b" % bytes(wanted))._channel
         with channel.lock:
             late = channel._send_eof()
         wanted.write_bytes(b"")  # ends the command, for which the host closes the channel

@@ -5,7 +5,6 @@ import socket
 import threading
 from contextlib import suppress
 from hashlib import md5
-from pathlib import Path
 
 import pytest
 
@@ -15,11 +14,11 @@ from mydata_like.ssh.connect import connect
 from mydata_like.transfer.interleaved_sender import InterleavedSender
 from mydata_like.transfer.throttled_session import ChannelTimer, ThrottledSession
 from tests.faults.tcpproxy import SilentServer, TcpProxy, seconds_for
+from tests.privileges import count_descriptors
 from tests.sshd_fixture import (
     STACKS,
     STALL,
     endpoint_of,
-    let_start_no_more,
     needs_limits,
     needs_sshd,
     open_session,
@@ -247,7 +246,7 @@ def test_where_commands_are_known_to_run_a_refusal_is_for_now(stack, tmp_path):
         stream = metered.start(b"cat")
         stream.write(b"x")
         assert stream.read(1) == b"x"
-        let_start_no_more(sshd)
+        sshd.limit_sessions()
         expect_failure(metered.open_sftp, "channel.refused", 5)
         expect_failure(lambda: metered.start(b"cat"), "channel.refused", 5)
         expect_failure(lambda: metered.run(b"true"), "channel.refused", 5)
@@ -327,7 +326,7 @@ def test_nothing_is_left_behind_by_sessions_that_failed(endpoint, proxy, stack):
         for thread in threading.enumerate():
             if thread.name.startswith("ssh-"):
                 thread.join(60)  # the session has failed; its threads end a moment later
-        return len(list(Path("/proc/self/fd").iterdir())), threading.active_count()
+        return count_descriptors(), threading.active_count()
 
     def fail_once():
         with open_session(endpoint) as session:

@@ -8,11 +8,11 @@ from mydata_like.core.errors import TransientError
 from mydata_like.core.events import ChannelChanged, Notice
 from mydata_like.core.model import StagingArea
 from mydata_like.core.ports import SentFile
-from mydata_like.demo.ssh_servers import PrivateSshd
 from mydata_like.settings.schema import Transfer
 from mydata_like.ssh.keys import create_key
 from mydata_like.transfer.pool import SshTransport
 from tests.fakes.place import checksum
+from tests.openssh import open_ssh
 from tests.sshd_fixture import needs_sshd
 from tests.staging import single
 
@@ -26,8 +26,8 @@ HOSTS = ("127.0.0.1", "127.0.0.2")
 @pytest.fixture
 def twins(tmp_path):
     """Two SSH servers on one port of two addresses."""
-    first = PrivateSshd(tmp_path / "first", host=HOSTS[0])
-    with first, PrivateSshd(tmp_path / "second", host=HOSTS[1], port=first.port) as second:
+    first = open_ssh(tmp_path / "first", host=HOSTS[0])
+    with first, open_ssh(tmp_path / "second", host=HOSTS[1], port=first.port) as second:
         yield first, second
 
 

@@ -2,17 +2,18 @@
 
 import os
 import stat
+from pathlib import Path
 
 import pytest
 
 from mydata_like.core.errors import RejectedError, TransientError
 from mydata_like.ssh.session import SmallFile
 from tests.faults.tcpproxy import TcpProxy
+from tests.openssh import on_host
 from tests.sshd_fixture import (
     STACKS,
     STALL,
     endpoint_of,
-    kill_commands,
     needs_sshd,
     open_session,
     script,
@@ -43,7 +44,7 @@ def sftp(sshd, stack, tmp_path):
 @pytest.fixture
 def place(tmp_path):
     """A folder with a name that is hard on shells."""
-    place = tmp_path / os.fsdecode(b"it's $(a)\n\xff place")
+    place = on_host(tmp_path) / "it's $(a)\n\udcff place"
     place.mkdir()
     return place
 
@@ -170,7 +171,7 @@ def test_a_stalled_link_is_noticed(sshd, stack, tmp_path):
             sshd, tmp_path / "keys", stack=stack, port=proxy.port, stall_timeout=STALL
         )
         with open_session(endpoint) as session:
-            file = session.open_sftp().open_file(os.fsencode(tmp_path / "file"))
+            file = session.open_sftp().open_file(bytes(on_host(tmp_path / "file")))
             proxy.stall.set()
             with pytest.raises(TransientError) as raised:
                 write_much(file)
@@ -201,7 +202,7 @@ def test_an_sftp_server_that_dies_is_lost_and_refuses_nothing(sshd, stack, place
     (tmp_path / "keys").mkdir()
     with open_session(endpoint_of(sshd, tmp_path / "keys", stack=stack)) as session:
         sftp = session.open_sftp()
-        kill_commands(sshd)
+        sshd.kill_commands()
         with pytest.raises(TransientError) as raised:
             use(sftp, place)
         assert raised.value.problem_code == "link.lost"
@@ -226,26 +227,30 @@ def puts(place, count):
         yield SmallFile(target + b".part", target, content, 0o640, 1_600_000_000 + number)
 
 
+def there(path):
+    return on_host(Path("/")) / path.decode("utf-8", "surrogateescape")
+
+
 def test_many_small_files_arrive_under_way_at_once(sftp, place):
     wanted = list(puts(place, 500))
     assert sorted(sftp.put_all(wanted)) == [(number, None) for number in range(500)]
     for put in wanted:
-        there = place / os.fsdecode(put.target)
-        assert there.read_bytes() == put.content
-        assert there.stat().st_mtime == put.modified
-        assert stat.S_IMODE(there.stat().st_mode) == 0o640
+        found = there(put.target)
+        assert found.read_bytes() == put.content
+        assert found.stat().st_mtime == put.modified
+        assert stat.S_IMODE(found.stat().st_mode) == 0o640
     assert len(list(place.iterdir())) == 500
 
 
 def test_small_files_that_are_refused_leave_nothing_and_the_others_arrive(sftp, place):
     wanted = list(puts(place, 50))
-    (place / os.fsdecode(wanted[7].target)).mkdir()
-    (place / os.fsdecode(wanted[20].part)).mkdir()
+    there(wanted[7].target).mkdir()
+    there(wanted[20].part).mkdir()
     fates = dict(sftp.put_all(wanted))
     assert {number for number, refusal in fates.items() if refusal} == {7, 20}
-    assert not (place / os.fsdecode(wanted[7].part)).exists()
+    assert not there(wanted[7].part).exists()
     for number in set(fates) - {7, 20}:
-        assert (place / os.fsdecode(wanted[number].target)).read_bytes() == wanted[number].content
+        assert there(wanted[number].target).read_bytes() == wanted[number].content
 
 
 def test_a_session_goes_on_after_small_files(sftp, place):

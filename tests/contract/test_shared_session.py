@@ -12,7 +12,6 @@ from mydata_like.core.errors import RejectedError, TransientError
 from mydata_like.ssh.dialing import NO_CHANNEL
 from tests.sshd_fixture import (
     endpoint_of,
-    let_start_no_more,
     needs_limits,
     needs_sshd,
     open_session,
@@ -105,7 +104,7 @@ def test_a_refused_command_gives_its_channel_back_though_its_error_is_kept(sshd,
     stream, errors = session.start(b"cat"), []
     stream.write(b"x")
     assert stream.read(1) == b"x"
-    let_start_no_more(sshd)
+    sshd.limit_sessions()
     for _ in range(20):
         with pytest.raises(RejectedError) as raised:
             session.start(b"cat")

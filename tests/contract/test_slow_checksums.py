@@ -1,7 +1,6 @@
 """A host that hashes for longer than a line may be silent: it goes on, and ends with us."""
 
 import os
-import sys
 import threading
 from contextlib import closing
 from pathlib import Path
@@ -16,6 +15,7 @@ from mydata_like.transfer.remote_shell import Shells, part_name
 from mydata_like.transfer.single_file import SingleSender
 from tests.fakes.place import checksum
 from tests.faults.tcpproxy import TcpProxy
+from tests.openssh import on_host, python_on_host
 from tests.sshd_fixture import endpoint_of, needs_sshd, open_session, sshd_with, with_programs
 
 pytestmark = needs_sshd
@@ -41,14 +41,14 @@ pathlib.Path(sys.argv[1]).write_text(str(hashed))
 @pytest.fixture
 def hashed(tmp_path):
     """Return where the host notes how many bytes it has hashed in the end."""
-    return tmp_path / "hashed"
+    return on_host(tmp_path / "hashed")
 
 
 @pytest.fixture
 def proxy(tmp_path, hashed):
-    program = tmp_path / "slow.py"
+    program = on_host(tmp_path / "slow.py")
     program.write_text(SLOW)
-    md5sum = f"{sys.executable} {program} {hashed}"
+    md5sum = f"{python_on_host()} {program} {hashed}"
     with sshd_with(tmp_path, *with_programs(tmp_path, md5sum=md5sum)) as sshd:
         (tmp_path / "keys").mkdir()
         with TcpProxy(sshd.port, latency=multi_stream.FAR) as proxy:
@@ -71,7 +71,7 @@ def leave_behind(place, rest):
 def send(place, member, endpoint, rung, moving):
     with open_session(endpoint) as session, closing(Shells(session)) as shells:
         shells.open()
-        sender = SingleSender(shells, os.fsencode(place.location), rung, StreamLimit(2))
+        sender = SingleSender(shells, bytes(place.location), rung, StreamLimit(2))
         return sender.send(0, member, moving)
 
 

@@ -1,16 +1,12 @@
 """Batches over a real SSH server, whose tar is one or another, and fails in one way or another."""
 
-import os
-import shutil
-import subprocess
-
 import pytest
 
 from mydata_like.core.errors import StagingError
 from mydata_like.core.model import Payload
 from mydata_like.core.ports import SentFile, UnsentFile
 from tests.fakes.place import checksum
-from tests.privileges import IS_ROOT
+from tests.openssh import on_host, run_on_host, which
 from tests.sshd_fixture import needs_sshd, script, with_programs
 from tests.staging import Staging, wanted
 
@@ -26,7 +22,7 @@ def batch(members) -> Payload:
 
 
 def find_tar(kind) -> str:
-    program = shutil.which(TARS[kind])
+    program = which(TARS[kind])
     if program is None:
         pytest.skip(f"no {kind} tar here")
     return f"{program} tar" if kind == "busybox" else program
@@ -37,7 +33,7 @@ class Host(Staging):
 
     def __init__(self, directory, command) -> None:
         directory.mkdir()
-        self._log = directory / "log"
+        self._log = on_host(directory / "log")
         noting = script(
             directory / "noting",
             f'case "$*" in *version*) ;; *) echo "$@" >>{self._log};; esac\n{command} "$@"\n',
@@ -58,7 +54,7 @@ def host(request, tmp_path):
 
 def list_files(place):
     there = (path for path in place.location.rglob("*") if not path.is_dir())
-    return {os.fsencode(path.relative_to(place.location)) for path in there}
+    return {bytes(path.relative_to(place.location)) for path in there}
 
 
 def test_a_marker_proves_a_batch_and_is_gone(place, host):
@@ -94,8 +90,8 @@ def test_one_file_that_is_refused_is_distinguished_from_the_others(place, host):
 
 def test_a_full_disk_is_reported_at_the_first_attempt(place, host):
     place.location.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place.location)]
-    if not IS_ROOT or subprocess.run(command, check=False).returncode:
+    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", place.location]
+    if run_on_host(*command).returncode:
         pytest.skip("nothing can be mounted here")
     members = place.settle(*[place.write(f"a/{n}", 60_000) for n in range(40)])
     transport = host.build(place.location)
@@ -104,7 +100,7 @@ def test_a_full_disk_is_reported_at_the_first_attempt(place, host):
             transport.open_channel().send(batch(members), ignore)
     finally:
         transport.close()
-        subprocess.run(["umount", "-l", str(place.location)], check=True)
+        run_on_host("umount", "-l", place.location).check_returncode()
     assert caught.value.problem_code == "staging.full"
     assert [" -v " in words for words in host.asked] == [False]
 
@@ -114,7 +110,7 @@ def test_a_full_disk_is_reported_at_the_first_attempt(place, host):
     [*((kind, "exit 0") for kind in TARS), ("gnu", "kill -9 $$"), ("gnu", "exit 5")],
 )
 def test_a_tar_that_takes_half_the_first_time_proves_nothing(place, tmp_path, kind, death):
-    tar, flag = find_tar(kind), tmp_path / "died"
+    tar, flag = find_tar(kind), on_host(tmp_path / "died")
     half = f"head -c {20 * 1024} | {tar} -x -f -"  # between two members
     dying = script(
         tmp_path / "dying",

@@ -4,10 +4,8 @@ import json
 import os
 import re
 import time
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
-import psutil
 import pytest
 
 from mydata_like.transfer.remote_shell import owner_mark
@@ -62,9 +60,7 @@ def let_days_pass(site, days):
 
 def let_sessions_end(site):
     """Wait until the staging host has written all that it has received."""
-    for pid in site.sshd.session_pids:
-        with suppress(psutil.NoSuchProcess):
-            psutil.Process(pid).wait(20)
+    site.sshd.await_sessions()
 
 
 def told(ended):

@@ -1,12 +1,11 @@
 """Whole runs, each with one thing that is far too slow: the run says which."""
 
-import sys
-
 import pytest
 
 from mydata_like.core.events import StagesMeasured
 from mydata_like.demo.middleware import Delay, Fault
 from tests.invariants import check_carried
+from tests.openssh import on_host, python_on_host
 from tests.site import make_data, open_site
 from tests.sshd_fixture import needs_sshd, script
 
@@ -34,9 +33,10 @@ def open_ours(tmp_path):
 
 def slow_disk(folder):
     """Return options of a staging host that writes slowly."""
-    program = folder / "slow.py"
+    program = on_host(folder / "slow.py")
     program.write_text(SLOW_DISK)
-    return (f"ForceCommand {script(folder / 'slow', f'exec {sys.executable} {program}')}",)
+    slow = script(folder / "slow", f"exec {python_on_host()} {program}")
+    return (f"ForceCommand {slow}",)
 
 
 def named(carried):

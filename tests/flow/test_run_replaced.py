@@ -2,10 +2,9 @@
 
 import hashlib
 import os
-import signal
 import sqlite3
 import time
-from contextlib import closing, suppress
+from contextlib import closing
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -162,15 +161,11 @@ def before_the_bytes_take_their_place(site):
     site.server.hold_verification()
     process = start(site)
     await_that(process, lambda: described(site) == len(NAMES))
-    stopped = list(site.sshd.session_pids)
-    for pid in stopped:
-        os.kill(pid, signal.SIGSTOP)
+    paused = site.sshd.pause_sessions()
     site.server.release_verification()
     await_that(process, lambda: not any(file.verified for file in records(site)))
     kill_group(process)
-    for pid in stopped:
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGCONT)
+    site.sshd.resume_sessions(paused)
     return process
 
 
@@ -178,14 +173,11 @@ def before_the_server_looks_again(site):
     site.server.hold_verification()
     process = start(site)
     await_that(process, lambda: described(site) == len(NAMES))
-    stopped = list(site.sshd.session_pids)
-    for pid in stopped:
-        os.kill(pid, signal.SIGSTOP)
+    paused = site.sshd.pause_sessions()
     site.server.release_verification()
     await_that(process, lambda: not any(file.verified for file in records(site)))
     site.server.hold_verification()
-    for pid in stopped:
-        os.kill(pid, signal.SIGCONT)
+    site.sshd.resume_sessions(paused)
     await_that(process, lambda: replaced(site) == len(NAMES))
     return process
 

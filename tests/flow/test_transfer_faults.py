@@ -2,7 +2,6 @@
 
 import os
 import random
-import subprocess
 import threading
 import time
 from pathlib import Path
@@ -17,8 +16,9 @@ from mydata_like.core.ports import SentFile
 from mydata_like.transfer import multi_stream
 from tests.fakes.place import checksum
 from tests.faults.tcpproxy import TcpProxy
-from tests.privileges import IS_ROOT
-from tests.sshd_fixture import kill_commands, let_start_no_more, needs_limits
+from tests.openssh import on_host, run_on_host
+from tests.privileges import count_descriptors
+from tests.sshd_fixture import needs_limits, script
 from tests.staging import Staging, single, wanted
 
 LARGE = multi_stream.LARGE - (1 << 20)  # for one stream, however far a busy machine seems to be
@@ -106,7 +106,7 @@ def test_an_sftp_server_that_dies_costs_an_attempt_and_no_file(place, tmp_path, 
         transport = staging.build(place.location, ssh=stack)
         try:
             channel = transport.open_channel()
-            kill_commands(staging.sshd)
+            staging.sshd.kill_commands()
             with pytest.raises(TransientError):
                 channel.send(payload, ignore)
             assert all(isinstance(fate, SentFile) for fate in channel.send(payload, ignore))
@@ -126,7 +126,7 @@ def send_for_ever(channel, payload, before):
     ("kind", "stack"), [("shell", "libssh"), ("shell", "paramiko"), ("scp", "libssh")]
 )
 def test_a_host_that_runs_no_more_commands_for_now_ends_no_run(place, tmp_path, stack, kind):
-    place.location = tmp_path / "plain"  # a host with scp only splits its words at spaces
+    place.location = on_host(tmp_path / "plain")  # a host with scp only splits its words at spaces
     place.location.mkdir()
     member = place.write("a/file", 10_000)
     place.settle(member)
@@ -135,7 +135,7 @@ def test_a_host_that_runs_no_more_commands_for_now_ends_no_run(place, tmp_path, 
         try:
             channel = transport.open_channel()
             with pytest.raises(TransientError):
-                send_for_ever(channel, single(member), lambda: let_start_no_more(staging.sshd))
+                send_for_ever(channel, single(member), staging.sshd.limit_sessions)
             assert channel.send(single(member), ignore) == [SentFile(0, checksum(member))]
         finally:
             transport.close()
@@ -198,7 +198,7 @@ def test_closing_leaves_no_process_descriptor_or_thread(place, staging):
     warm = staging.build(place.location)
     warm.open_channel()
     warm.close()  # what the system starts once for all has been started
-    descriptors, children = psutil.Process().num_fds(), set(psutil.Process().children())
+    descriptors, children = count_descriptors(), set(psutil.Process().children())
     transport = staging.build(place.location)
     channels = [transport.open_channel() for _ in range(2)]
     moved, failures = threading.Event(), []
@@ -218,7 +218,7 @@ def test_closing_leaves_no_process_descriptor_or_thread(place, staging):
     for thread in threads:
         thread.join(60)
     assert len(failures) == 2
-    assert psutil.Process().num_fds() == descriptors
+    assert count_descriptors() == descriptors
     assert set(psutil.Process().children()) <= children
     assert threading.active_count() == 1
 
@@ -230,14 +230,14 @@ def mounted(place):
 
     def mount(options: str) -> None:
         place.location.mkdir()
-        command = ["mount", "-t", "tmpfs", "-o", options, "none", str(place.location)]
-        if not IS_ROOT or subprocess.run(command, check=False).returncode:
+        command = ["mount", "-t", "tmpfs", "-o", options, "none", place.location]
+        if run_on_host(*command).returncode:
             pytest.skip("nothing can be mounted here")
         done.append(place.location)
 
     yield mount
     for path in done:
-        subprocess.run(["umount", "-l", str(path)], check=True)
+        run_on_host("umount", "-l", path).check_returncode()
 
 
 @pytest.mark.parametrize("kind", ["single", "batch"])
@@ -267,7 +267,7 @@ def test_a_staging_area_that_becomes_read_only_stops_the_run(place, staging, mou
     transport = staging.build(place.location)
     try:
         channel = transport.open_channel()
-        subprocess.run(["mount", "-o", "remount,ro", str(place.location)], check=True)
+        run_on_host("mount", "-o", "remount,ro", place.location).check_returncode()
         with pytest.raises(StagingError):
             channel.send(single(member) if kind == "single" else batch([member]), ignore)
     finally:
@@ -292,9 +292,8 @@ def test_a_server_that_grants_one_command_at_a_time_is_enough(place, tmp_path):
 def test_a_login_script_that_talks_is_put_up_with(place, tmp_path):
     members = [place.write(f"a/{n}", 1000) for n in range(20)]
     place.settle(*members)
-    talk = tmp_path / "talk"
-    talk.write_text('#!/bin/sh\necho "Welcome!"; echo mydata; exec sh -c "$SSH_ORIGINAL_COMMAND"\n')
-    talk.chmod(0o755)
+    words = 'echo "Welcome!"; echo mydata; exec sh -c "$SSH_ORIGINAL_COMMAND"\n'
+    talk = script(tmp_path / "talk", words)
     with Staging(tmp_path / "talking", options=(f"ForceCommand {talk}",)) as staging:
         transport = staging.build(place.location)
         try:

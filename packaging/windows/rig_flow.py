@@ -1,0 +1,58 @@
+"""The step `flow` of the rig: uploads under Windows to the SSH servers of Linux."""
+
+from __future__ import annotations
+
+import subprocess
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rig import Rig
+
+ROOT: Final = Path(__file__).parents[2]
+TIMEOUT: Final = 300  # seconds for one test, on a busy computer
+TESTS: Final = (
+    "tests/flow/test_run_odd_names.py",
+    "tests/flow/test_run_ssh_choices.py",
+    "tests/flow/test_run_cut_off.py",
+    "tests/contract/test_session.py",
+    "tests/contract/test_rungs.py",
+    "tests/contract/test_sftp.py",
+    "tests/contract/test_transport.py",
+)
+
+
+def upload(rig: Rig) -> None:
+    """Run the tests of transfers and of whole runs with each kind of staging host."""
+    # Folders on the drive of Linux, where the SSH servers see them.
+    with TemporaryDirectory(prefix="mydata-like-flow-") as folder, openssh() as service:
+        rig.test_each(
+            TESTS,
+            PYTEST_ADDOPTS=f"--timeout={TIMEOUT}",
+            TEST_OPENSSH=service,
+            PYTEST_DEBUG_TEMPROOT="Z:" + folder.replace("/", "\\"),
+        )
+
+
+@contextmanager
+def openssh() -> Iterator[str]:
+    """Run the process that starts OpenSSH's servers for tests; yield how they reach it.
+
+    It runs in the environment of `make setup`.
+    """
+    process = subprocess.Popen(
+        [str(ROOT / ".venv" / "bin" / "python"), "-m", "tests.openssh"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+    )
+    assert process.stdout is not None
+    try:
+        yield process.stdout.readline().strip()
+    finally:
+        process.communicate()
