@@ -357,7 +357,8 @@ _WHERE_SAFE = re.compile(
 
 def _read_where_page(path: str, shown: dict[str, Any], truth: Truth) -> Iterator[Claim]:
     keys = {file.key for file in truth.files} | truth.gone
-    key = next((key for key in keys if path == key or path.endswith(f"/{key}")), path)
+    plain = Path(path).as_posix()
+    key = next((key for key in keys if path == key or plain.endswith(f"/{key}")), path)
     yield Claim("where page", LISTED, key)
     for says, pattern in ((SAFE, _WHERE_SAFE), (NEVER_SEEN, _NEVER_SEEN)):
         if found := list(filter(pattern.search, shown["texts"])):

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +19,7 @@ import psutil
 from mydata_like.app.run_request import RunObserver, RunRequest
 from mydata_like.app.run_service import open_run
 from mydata_like.app.settings_service import load_settings
+from mydata_like.core.data_directory import is_lock_name
 from mydata_like.core.events import Event, RunFinished
 from mydata_like.core.extra_sources import SourceRequest
 from mydata_like.demo.demo_server import EmbeddedServer
@@ -37,6 +38,8 @@ QUICK = (
     "transfer.batch_age=0.2",
 )
 CHANGES = ("POST", "PATCH", "PUT", "DELETE")
+# Windows sends Ctrl+Break to a group of processes.
+NEW_GROUP = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
 
 
 @dataclass(frozen=True)
@@ -116,6 +119,7 @@ class Site:
             text=True,
             encoding="utf-8",
             start_new_session=True,
+            creationflags=NEW_GROUP,
             env=self.environment,
         )
         self._started.append(process)
@@ -133,7 +137,12 @@ class Site:
         return finish(self.start(*words, settings=settings))
 
     def commands(self, each: Sequence[Sequence[str]], settings: Sequence[str] = ()) -> list[Ended]:
-        """Run the commands `status`, `where` or `free` one after another, in a single start."""
+        """Run the commands `status`, `where` or `free` one after another, in a single start.
+
+        Where processes cannot fork, each has a start of its own.
+        """
+        if not hasattr(os, "fork"):
+            return [self.command(*words, settings=settings) for words in each]
         process = self._start(["-m", "tests.forked_commands"], stdin=subprocess.PIPE)
         assert process.stdin is not None
         choices = self._choices(settings)
@@ -272,6 +281,11 @@ def finish_reading(process: "subprocess.Popen[str]") -> Ended:
 
 def kill_group(process: "subprocess.Popen[str]") -> None:
     """Kill a command and all that it started, as a power cut does."""
+    if sys.platform == "win32":
+        for member in _list_members(process.pid):
+            with suppress(psutil.NoSuchProcess):
+                member.kill()
+        return
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except ProcessLookupError:
@@ -279,28 +293,53 @@ def kill_group(process: "subprocess.Popen[str]") -> None:
 
 
 def left_behind(group: int, patience: float = 5.0) -> list[str]:
-    """Return the command lines of a process group's members that do not end in time."""
-    members = []
-    for process in psutil.process_iter():
-        try:
-            if os.getpgid(process.pid) == group and process.status() != psutil.STATUS_ZOMBIE:
-                members.append(process)
-        except (ProcessLookupError, psutil.NoSuchProcess):
-            continue
-    _, alive = psutil.wait_procs(members, patience)
+    """Return the command lines of a process group's members that do not end in time.
+
+    On Windows, these are the process `group` and all that it has started, directly or not.
+    """
+    _, alive = psutil.wait_procs(_list_members(group), patience)
     return [" ".join(process.cmdline()) for process in alive]
+
+
+if sys.platform == "win32":
+
+    def _list_members(group: int) -> list[psutil.Process]:
+        """Return a process and its descendants, also if it has ended."""
+        running = list(psutil.process_iter(["ppid"]))
+        members = [process for process in running if process.pid == group]
+        parents = {group}
+        while parents:
+            found = [process for process in running if process.info["ppid"] in parents]
+            parents = {process.pid for process in found} - {process.pid for process in members}
+            members += [process for process in found if process.pid in parents]
+        return members
+
+else:
+
+    def _list_members(group: int) -> list[psutil.Process]:
+        members = []
+        for process in psutil.process_iter():
+            try:
+                if os.getpgid(process.pid) == group and process.status() != psutil.STATUS_ZOMBIE:
+                    members.append(process)
+            except (ProcessLookupError, psutil.NoSuchProcess):
+                continue
+        return members
 
 
 @dataclass
 class Picture:
-    """A snapshot of a folder: content, mode, times and inode of everything in it."""
+    """A snapshot of a folder: content, mode, times and inode of everything in it.
+
+    On Windows, runs lock the folder by a file in it, which a killed run leaves there.
+    """
 
     folder: Path
     entries: dict[str, tuple[object, ...]] = field(default_factory=dict)
 
     @classmethod
     def take(cls, folder: Path) -> "Picture":
-        names = sorted(folder.rglob("*"))
+        names = (path for path in sorted(folder.rglob("*")) if not _is_lock(path))
         return cls(folder, {str(path.relative_to(folder)): _look(path) for path in names})
 
     def differences(self) -> list[str]:
@@ -309,6 +348,10 @@ class Picture:
         return sorted(
             name for name in self.entries.keys() | now if self.entries.get(name) != now.get(name)
         )
+
+
+def _is_lock(path: Path) -> bool:
+    return sys.platform == "win32" and is_lock_name(os.fsencode(path.name))
 
 
 def _look(path: Path) -> tuple[object, ...]:
