@@ -38,8 +38,6 @@ QUICK = (
     "transfer.batch_age=0.2",
 )
 CHANGES = ("POST", "PATCH", "PUT", "DELETE")
-# Windows sends Ctrl+Break to a group of processes.
-NEW_GROUP = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
 
 
 @dataclass(frozen=True)
@@ -101,16 +99,24 @@ class Site:
         place.write_settings(self.config)
 
     def start(
-        self, *words: str, settings: Sequence[str] = (), stdin: int = subprocess.DEVNULL
+        self,
+        *words: str,
+        settings: Sequence[str] = (),
+        stdin: int = subprocess.DEVNULL,
+        **options: Any,
     ) -> "subprocess.Popen[str]":
-        """Start a command in a new process group; `words` begin with its name."""
-        return self._start(["-m", "mydata_like", *words, *self._choices(settings)], stdin)
+        """Start a command in a new process group; `words` begin with its name.
+
+        `options` are those of `Popen`.
+        """
+        every = ["-m", "mydata_like", *words, *self._choices(settings)]
+        return self._start(every, stdin, **options)
 
     def _choices(self, settings: Sequence[str]) -> list[str]:
         values = [word for value in (*QUICK, *settings) for word in ("--set", value)]
         return ["--config", str(self.config), *values]
 
-    def _start(self, words: Sequence[str], stdin: int) -> "subprocess.Popen[str]":
+    def _start(self, words: Sequence[str], stdin: int, **options: Any) -> "subprocess.Popen[str]":
         process = subprocess.Popen(
             [*self.wrap, sys.executable, *words],
             stdin=stdin,
@@ -119,8 +125,8 @@ class Site:
             text=True,
             encoding="utf-8",
             start_new_session=True,
-            creationflags=NEW_GROUP,
             env=self.environment,
+            **options,
         )
         self._started.append(process)
         return process

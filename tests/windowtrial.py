@@ -1,4 +1,4 @@
-"""Try the real window on a real screen: `python -m tests.windowtrial PICTURES`.
+"""Try the real window on a real screen: `python -m tests.windowtrial PICTURES [PART...]`.
 
 The program runs as users start it, with its engine and an embedded server, and is operated by
 `tests.gui.hands`. What it shows is compared with the local files, and pictures of every page in
@@ -21,16 +21,15 @@ from typing import Any, TypeVar
 import psutil
 
 from mydata_like.app.settings_service import save_settings
-from tests.site import NEW_GROUP, Site, kill_group, make_data, open_site
+from tests.site import Site, kill_group, make_data, open_site
 
 Answer = TypeVar("Answer")
 DEADLINE = 300.0  # seconds after which something counts as hanging
 INTERVAL = 0.3  # seconds between two looks at the window
 PAGES = ("overview", "folders", "transfers", "problems", "where", "speed", "history", "log")
 THEMES = ("light", "dark")
-SLOW = {"limits.bandwidth": 0.5}  # MB/s, so that there is time to look at a run
-FAST = {"limits.bandwidth": 0}
 SETTINGS = {
+    "limits.bandwidth": 0.5,  # MB/s, so that there is time to look at a run
     "schedule.kind": "manual",
     "filters.settle_seconds": 0,
     "advanced.verify_interval": 0.2,
@@ -52,7 +51,6 @@ class Window:
             text=True,
             encoding="utf-8",
             start_new_session=True,
-            creationflags=NEW_GROUP,
             env=site.environment,
         )
         until(self.windows)
@@ -135,19 +133,21 @@ class Trial:
     def __init__(self, site: Site, pictures: Path) -> None:
         self._site = site
         self._pictures = pictures
+        save_settings(site.config, SETTINGS)
 
-    def run(self) -> None:
-        for part in (
-            self._start_for_the_first_time,
-            self._upload,
-            self._close_and_open,
-            self._leave_the_upload,
-            self._stop_the_upload,
-            self._kill_the_window,
-        ):
+    def run(self, names: list[str]) -> None:
+        """Carry out the parts with these names, or all."""
+        parts = {
+            "first-start": self._start_for_the_first_time,
+            "upload": self._upload,
+            "close": self._close_and_open,
+            "leave": self._leave_the_upload,
+            "stop": self._stop_the_upload,
+            "kill": self._kill_the_window,
+        }
+        for name in names or parts:
             began = time.monotonic()
-            said = part()
-            name = part.__name__.strip("_").replace("_", " ")
+            said = parts[name]()
             _say(f"{name}: {said}; {time.monotonic() - began:.1f} s")
 
     def _open(self, config: Path | None = None) -> Any:
@@ -165,7 +165,6 @@ class Trial:
             return f"the wizard opened, the program ended in {window.end():.1f} s"
 
     def _upload(self) -> str:
-        save_settings(self._site.config, SETTINGS | SLOW)
         files = len(self._site.place.expected_files())
         with self._open() as window:
             window.wait_for("Ready to start")
@@ -208,6 +207,7 @@ class Trial:
             words = [sys.executable, "-m", "mydata_like", "gui", "--config", str(self._site.config)]
             subprocess.run(words, env=self._site.environment, timeout=DEADLINE, check=True)
             until(window.windows)
+            self._limit(0)
             window.wait_for(f"All {files} files are safe on the server")
             window.click("Quit")
             window.end()
@@ -220,7 +220,8 @@ class Trial:
             engines = self._quit_during_a_run(window, LEAVE)
             ended = window.end()
             left = [it for it in engines if it.is_running()]
-            assert left, "the upload did not go on"
+            assert left, f"the upload did not go on: {len(self._site.find_wrongs())} are missing"
+            self._limit(0)
             _, alive = psutil.wait_procs(left, DEADLINE)
         assert not alive, alive
         self._check(files)
@@ -240,13 +241,16 @@ class Trial:
 
     def _kill_the_window(self) -> str:
         """Kill the window alone: its engine finishes the run and ends."""
-        files = len(self._site.place.expected_files())
+        files = self._add("killed")
         with self._open() as window:
             window.click("Start")
             window.wait_for("Sending")
             engines = window.engines()
             window.process.kill()
             window.process.communicate()
+            left = [it for it in engines if it.is_running()]
+            assert left, "the upload did not go on"
+            self._limit(0)
             _, alive = psutil.wait_procs(engines, DEADLINE)
         assert not alive, alive
         self._check(files)
@@ -264,12 +268,20 @@ class Trial:
         return engines
 
     def _add(self, name: str) -> int:
-        """Add files with names of several scripts; return the number of all files."""
+        """Add files with names of several scripts; return the number of all files.
+
+        They are sent slowly, so that the run goes on until `_limit` is called.
+        """
+        self._limit(0.01)
         folder = self._site.data / "alice" / f"{name} \N{GREEK SMALL LETTER MU}m \u6f22\u5b57"
         folder.mkdir()
         for number in range(20):
             (folder / f"M\u00fcnster {number:02d}.tif").write_bytes(os.urandom(150_000))
         return len(self._site.place.expected_files())
+
+    def _limit(self, bandwidth: float) -> None:
+        """Set the bandwidth in MB/s; a run notices that, and 0 is no limit."""
+        save_settings(self._site.config, {"limits.bandwidth": bandwidth})
 
     def _check(self, files: int) -> None:
         wrongs = self._site.find_wrongs()
@@ -287,6 +299,7 @@ def main() -> None:
     """Carry out the trial; it raises what is wrong."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("pictures", type=Path)
+    parser.add_argument("parts", nargs="*")
     options = parser.parse_args()
     sys.stdout.reconfigure(encoding="utf-8")
     options.pictures.mkdir(parents=True, exist_ok=True)
@@ -294,7 +307,7 @@ def main() -> None:
         home = Path(folder) / "confocal"
         make_data(home, tiny_files=60, large=1_500_000)
         with open_site(home) as site:
-            Trial(site, options.pictures.absolute()).run()
+            Trial(site, options.pictures.absolute()).run(options.parts)
 
 
 if __name__ == "__main__":
