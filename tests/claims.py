@@ -122,9 +122,13 @@ class Views:
         """Return the claims of the window and of `status --json`, which are fast to read."""
         with ThreadPoolExecutor(max_workers=1) as pool:
             window = pool.submit(ask_window, self.site, ())
-            ended = self.site.command("status", "--json", settings=self.settings)
-            claims = read_status(ended.lines[-1]) if ended.code == 0 else ()
+            claims = self.ask_status()
             return [*claims, *read_look(window.result(), truth)]
+
+    def ask_status(self) -> list[Claim]:
+        """Return the claims of `status --json` alone."""
+        ended = self.site.command("status", "--json", settings=self.settings)
+        return list(read_status(ended.lines[-1])) if ended.code == 0 else []
 
 
 def choose_sample(truth: Truth) -> list[Path]:
@@ -357,7 +361,8 @@ _WHERE_SAFE = re.compile(
 
 def _read_where_page(path: str, shown: dict[str, Any], truth: Truth) -> Iterator[Claim]:
     keys = {file.key for file in truth.files} | truth.gone
-    key = next((key for key in keys if path == key or path.endswith(f"/{key}")), path)
+    plain = Path(path).as_posix()
+    key = next((key for key in keys if path == key or plain.endswith(f"/{key}")), path)
     yield Claim("where page", LISTED, key)
     for says, pattern in ((SAFE, _WHERE_SAFE), (NEVER_SEEN, _NEVER_SEEN)):
         if found := list(filter(pattern.search, shown["texts"])):

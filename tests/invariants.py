@@ -79,6 +79,12 @@ def find_falsehoods(site: Site) -> list[str]:
     return [*wrongs, *boasts]
 
 
+def list_known(site: Site) -> set[str]:
+    """Return the keys of all files in our ledger."""
+    with _opened_ledger(site) as ledger:
+        return {os.fsdecode(entry.key) for entry in ledger.iter_entries()} if ledger else set()
+
+
 @contextmanager
 def _opened_ledger(site: Site) -> Iterator[SqliteLedger | None]:
     settings = load_settings(site.config).settings

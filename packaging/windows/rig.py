@@ -256,6 +256,18 @@ class Rig:
         """Install the service, start its command, and remove it."""
         self.run(r"packaging\windows\service_trial.py", timeout=600)
 
+    def window(self) -> None:
+        """Operate the real window, and save pictures of it."""
+        self.run("-m", "tests.windowtrial", to_windows(self.folder / "pictures"))
+
+    def kill(self) -> None:
+        """Kill runs at random moments."""
+        self.run("-m", "tests.killtest", "--rounds", "20", "--files", "100")
+
+    def watch(self) -> None:
+        """Run a watch while files appear, are held open, and the server goes away."""
+        self.run("-m", "tests.watchtrial")
+
 
 def to_windows(path: Path) -> str:
     """Return a path as Windows programs in Wine see it."""
@@ -382,6 +394,9 @@ def main() -> int:
         "unit": Rig.unit,
         "service": Rig.service,
         "flow": upload,
+        "window": Rig.window,
+        "kill": Rig.kill,
+        "watch": Rig.watch,
     }
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("steps", nargs="*", metavar="STEP", help=f"of {list(steps)}")

@@ -43,11 +43,12 @@ class Eyes(QObject):
     @Slot()
     def _report(self) -> None:
         windows = [widget for widget in QApplication.topLevelWidgets() if widget.isVisible()]
-        sys.stdout.write(json.dumps([_describe(window) for window in windows]) + "\n")
+        sys.stdout.write(json.dumps([describe(window) for window in windows]) + "\n")
         sys.stdout.flush()
 
 
-def _describe(window: QWidget) -> dict[str, object]:
+def describe(window: QWidget) -> dict[str, object]:
+    """Return the title of a window and the visible things in it."""
     things = [thing for widget in _visible(window) for thing in _look_at(widget)]
     return {"title": window.windowTitle(), "active": window.isActiveWindow(), "things": things}
 
