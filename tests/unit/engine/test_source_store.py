@@ -18,7 +18,7 @@ from mydata_like.engine.layout import source_folder
 from mydata_like.engine.source_store import ExtraSources, check_source
 from mydata_like.settings.schema import Data, Settings
 from tests.fakes.roll import MemoryRoll
-from tests.privileges import HAS_LINKS, needs_fifos, needs_links
+from tests.privileges import HAS_LINKS, needs_fifos, needs_links, needs_one_case
 
 PLACE = Destination("", "Mice", "Day 1")
 
@@ -90,6 +90,18 @@ def test_what_lies_in_the_data_directory_behind_a_link_is_refused(settings, tmp_
 )
 def test_it_is_said_what_becomes_of_a_folder_of_the_data_directory(settings, tmp_path, place, said):
     assert said in refusal(lambda: check_source(settings, offer(tmp_path / "data" / place))).message
+
+
+@needs_one_case
+def test_a_source_in_other_letters_is_the_same_one(settings, tmp_path):
+    typed = tmp_path / "USB" / "Day 1"
+
+    source = check_source(settings, SourceRequest(os.fsencode(typed)))
+    refused = refusal(lambda: check_source(settings, offer(tmp_path / "DATA" / "Ada")))
+
+    assert source.path == key_of(tmp_path / "usb" / "day 1")
+    assert source.destination == Destination("", "usb", "day 1")
+    assert refused.problem_code == "source.inside"
 
 
 @pytest.mark.parametrize("text", ["Mice", "a/b/c/d", "Mice/", "/ /x", "a/b\x1b", "x" * 401 + "/b"])
