@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from typing import Any, Self
 
 import psutil
@@ -35,7 +36,8 @@ class InConsole:
         """Kill what a failed test has left running."""
         if self._process.poll() is None:
             for process in (*self._find_family(), self._process):
-                process.kill()
+                with suppress(psutil.NoSuchProcess):
+                    process.kill()
             self._process.communicate()
 
     def wait_for(self, text: str) -> None:

@@ -104,12 +104,13 @@ def source_key(path: Path) -> bytes:
 def suggest_destination(path: bytes, *, alone: bool = False) -> Destination:
     """Return default names for a folder: its own, and that of the folder above it.
 
-    A file gets the names of its folder.
+    A file gets the names of its folder, a drive its letter, a network share its own name.
     """
     folder = PurePath(path.decode("utf-8", "replace"))
     if alone:
         folder = folder.parent
-    return Destination("", folder.parent.name or folder.name, folder.name)
+    name = folder.name or folder.drive.rstrip(":").rpartition("\\")[2]
+    return Destination("", folder.parent.name or name, name)
 
 
 def _find_fault(name: str) -> str:

@@ -122,6 +122,16 @@ def test_a_folder_is_named_after_itself_and_a_file_after_its_folder():
     assert suggest_destination(b"/usb/Mice/Day 1/a.tif", alone=True) == PLACE
 
 
+@pytest.mark.skipif(os.name != "nt", reason="only Windows has drives")
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [(b"E:", "E"), (b"//store/scans", "scans"), (b"E:/Day 1", "Day 1")],
+    ids=["drive", "network share", "folder at the top"],
+)
+def test_a_drive_is_named_after_its_letter_and_a_share_after_itself(path, name):
+    assert suggest_destination(path) == Destination("", name, name)
+
+
 @pytest.mark.parametrize(
     ("layout", "kind", "owner", "group"),
     [
