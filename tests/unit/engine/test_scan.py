@@ -317,7 +317,6 @@ def test_a_tree_deeper_than_the_server_can_hold_is_read_as_far_as_it_goes(tmp_pa
     assert list(found.skipped.values()) == ["skipped.name"]
 
 
-@pytest.mark.slow  # on Windows, which has no `openat`
 def test_a_hundred_levels_are_read(tmp_path):
     a_file(tmp_path / "ds" / "/".join("d" * 120) / "f")
 
