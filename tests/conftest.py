@@ -25,6 +25,8 @@ from tests.fakes.place import Place
 from tests.privileges import HAS_SSHD
 
 os.environ["QT_QPA_PLATFORM"] = "offscreen"
+# Windows and macOS always have a keyring: the user's.
+os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.fail.Keyring"
 
 settings.register_profile("house", deadline=None)
 settings.register_profile("quick", deadline=None, max_examples=20)
@@ -52,6 +54,7 @@ GRACE = 30.0  # seconds to wait for threads and processes to end
 HOME = {
     "HOME": "",
     "USERPROFILE": "",
+    "PROGRAMDATA": "shared",
     "APPDATA": "roaming",
     "LOCALAPPDATA": "local",
     "XDG_CONFIG_HOME": ".config",

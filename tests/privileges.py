@@ -27,6 +27,15 @@ def _cases_differ() -> bool:
         return not Path(folder, "A").exists()
 
 
+def _takes_undecodable_names() -> bool:
+    with TemporaryDirectory() as folder:
+        try:
+            Path(folder, "a\udcff").touch()
+        except (OSError, UnicodeError):  # macOS; Wine, but not Windows
+            return False
+    return True
+
+
 def count_descriptors() -> int:
     """Return how many files, pipes and sockets this process has open."""
     process = psutil.Process()
@@ -42,6 +51,9 @@ HAS_LINKS = _links_lead_somewhere()
 needs_links = pytest.mark.skipif(
     not HAS_LINKS, reason="links need a privilege on Windows, and Wine has none"
 )
+needs_undecodable_names = pytest.mark.skipif(
+    not _takes_undecodable_names(), reason="macOS and Wine have no names that are not text"
+)
 needs_fifos = pytest.mark.skipif(
     not hasattr(os, "mkfifo"), reason="Windows has no pipes, sockets and devices in folders"
 )
@@ -56,4 +68,7 @@ needs_shell = pytest.mark.skipif(
 )
 needs_case = pytest.mark.skipif(
     not _cases_differ(), reason="names that differ only in case are one on this file system"
+)
+needs_one_case = pytest.mark.skipif(
+    _cases_differ(), reason="names that differ only in case are different on this file system"
 )

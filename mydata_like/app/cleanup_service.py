@@ -22,6 +22,7 @@ from mydata_like.app.staging_service import open_approval_request
 from mydata_like.core.data_directory import spell_as_listed
 from mydata_like.core.deletion import CleanupCandidate, DeletedFile, KeptFile
 from mydata_like.core.errors import NotApprovedError, Problem, RunError, SettingsError
+from mydata_like.core.extra_sources import lies_in, source_key
 from mydata_like.engine.local_cleanup import LocalCleanup, ServerCheck
 from mydata_like.engine.reverify import Reverification, Reverify
 from mydata_like.hostos.clock import SystemClock
@@ -81,9 +82,8 @@ def find_key(root: Path, path: Path) -> bytes | None:
 
 def find_source_key(sources: Iterable[bytes], path: Path) -> bytes | None:
     """Return the ledger's key of a path in an extra source, None for a path outside."""
-    key = os.fsencode(Path(os.path.normpath(Path.cwd() / path)).as_posix())
-    inside = any(key == source or key.startswith(source + b"/") for source in sources)
-    return key if inside else None
+    key = source_key(path)
+    return key if any(lies_in(key, source) for source in sources) else None
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from mydata_like.app.settings_service import find_places, find_state, ledger_fil
 from mydata_like.app.source_service import find_sources
 from mydata_like.core.data_directory import WHOLE
 from mydata_like.core.errors import Problem, SettingsError
-from mydata_like.core.extra_sources import lies_in
+from mydata_like.core.extra_sources import lies_in, source_key
 from mydata_like.core.file_access import system_path
 from mydata_like.core.file_status import (
     NO_EVIDENCE,
@@ -94,7 +94,7 @@ def find_files(settings: Settings, config: Path | None, text: str) -> list[FileS
 def _key_of(root: Path, path: Path) -> bytes:
     """Return the key of a path in the ledgers; a path outside may be in an extra source."""
     key = find_key(root, path)
-    return os.fsencode(Path(os.path.normpath(path)).as_posix()) if key is None else key
+    return source_key(path) if key is None else key
 
 
 def _describe_outside(path: Path) -> FileStatus:
@@ -146,7 +146,7 @@ class _Disk:
         source = next((path for path in self._sources if lies_in(key, path)), key)
         if key == source:  # a single file, or the folder itself
             top, _, name = key.rpartition(b"/")
-            return top or b"/", name
+            return top, name
         return source, key[len(source) + 1 :]
 
     @cached_property
@@ -156,7 +156,7 @@ class _Disk:
     def _open(self, top: bytes) -> Root | None:
         if top not in self._roots:
             try:
-                self._roots[top] = Root(top)
+                self._roots[top] = Root(top + b"/")  # the drive `E:` alone is its current folder
             except SettingsError:
                 self._roots[top] = None
         return self._roots[top]

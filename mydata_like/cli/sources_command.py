@@ -12,7 +12,7 @@ from mydata_like.app.source_service import find_unfinished_sources, remove_sourc
 from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
 from mydata_like.cli.output import Shape, print_failure, print_json, print_lines
 from mydata_like.core.errors import UploaderError
-from mydata_like.core.extra_sources import KnownSource
+from mydata_like.core.extra_sources import KnownSource, source_key
 from mydata_like.core.formatting import format_path, format_size
 
 
@@ -33,8 +33,7 @@ def sources(
     try:
         settings = load_settings(config, assignments or ()).settings
         if remove is not None:
-            key = os.fsencode(remove.absolute().as_posix()).rstrip(b"/")
-            remove_source(settings, config, key)
+            remove_source(settings, config, source_key(remove))
         found = find_unfinished_sources(settings, config)
     except UploaderError as error:
         print_failure(error, Shape.JSON if as_json else Shape.TEXT)

@@ -89,6 +89,12 @@ def spell_as_listed(root: Path, below: Path) -> Path:
     return spelled
 
 
+def spell_completely(path: Path) -> Path:
+    """Return a complete path as its folders list it, with the letter of a drive in upper case."""
+    anchor = Path(path.anchor.upper() if path.drive.endswith(":") else path.anchor)
+    return anchor / spell_as_listed(anchor, path.relative_to(path.anchor))
+
+
 def _find_listed(folder: Path, name: str) -> str:
     if not os.path.lexists(folder / name):
         return name

@@ -1,9 +1,11 @@
 """Folders and files outside the data directory that the user added."""
 
+import os
 from datetime import datetime
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Final, NamedTuple
 
+from mydata_like.core.data_directory import spell_completely
 from mydata_like.core.errors import SourceError
 from mydata_like.core.formatting import format_path
 
@@ -90,15 +92,25 @@ def lies_in(path: bytes, folder: bytes) -> bool:
     return path == folder or path.startswith(folder + b"/")
 
 
+def source_key(path: Path) -> bytes:
+    """Return the ledger's key of a path outside the data directory, as its folders list it.
+
+    Links are not resolved; only the name of the path matters. A drive of Windows is `E:`.
+    """
+    complete = Path(os.path.normpath(path.absolute()))
+    return os.fsencode(spell_completely(complete).as_posix()).rstrip(b"/")
+
+
 def suggest_destination(path: bytes, *, alone: bool = False) -> Destination:
     """Return default names for a folder: its own, and that of the folder above it.
 
-    A file gets the names of its folder.
+    A file gets the names of its folder, a drive its letter, a network share its own name.
     """
     folder = PurePath(path.decode("utf-8", "replace"))
     if alone:
         folder = folder.parent
-    return Destination("", folder.parent.name or folder.name, folder.name)
+    name = folder.name or folder.drive.rstrip(":").rpartition("\\")[2]
+    return Destination("", folder.parent.name or name, name)
 
 
 def _find_fault(name: str) -> str:

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from mydata_like.core.errors import Problem
 from mydata_like.core.formatting import format_path
+from mydata_like.core.local_files import signed
 from mydata_like.core.model import Entry, EntryState
 from mydata_like.core.parsing import moment_of_ns
 
@@ -237,7 +238,7 @@ def compare(entry: Entry | None, local: LocalFacts) -> LocalState:
     if (local.size, local.modified_ns) != (entry.size, entry.modified_ns):
         return LocalState.CHANGED
     # Old rows have neither, and Windows reports no inode when it lists a folder.
-    known = (entry.ctime_ns, local.ctime_ns), (entry.inode, local.inode)
+    known = (entry.ctime_ns, local.ctime_ns), (entry.inode, signed(local.inode))
     if any(before and now and before != now for before, now in known):
         return LocalState.UNCERTAIN
     return LocalState.SAME

@@ -5,7 +5,7 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from time import monotonic
 from types import TracebackType
@@ -469,8 +469,13 @@ def begin(work: Callable[[], T]) -> Callable[[], T]:
         except BaseException as error:  # it is raised in the thread that waits
             future.set_exception(error)
 
+    def find_result() -> T:
+        while not future.done():
+            wait((future,), _LONGEST_WAIT)
+        return future.result()
+
     threading.Thread(target=run_work, name="background call", daemon=True).start()
-    return future.result
+    return find_result
 
 
 def settle(wait: Callable[[], object]) -> None:

@@ -14,6 +14,7 @@ from mydata_like.core.extra_sources import (
     SourceRequest,
     check_destination,
     lies_in,
+    source_key,
     suggest_destination,
 )
 from mydata_like.core.file_access import system_path
@@ -166,9 +167,10 @@ def check_source(settings: Settings, offer: SourceRequest) -> ExtraSource:
     path = os.path.abspath(offer.path)  # noqa: PTH100 - of bytes, and links are kept
     kind = _look(path)
     _refuse_relatives(settings, path)
+    key = source_key(Path(os.fsdecode(path)))
     alone = not stat.S_ISDIR(kind)
-    wanted = offer.destination or suggest_destination(path, alone=alone)
-    return ExtraSource(_as_key(path), check_destination(wanted), alone)
+    wanted = offer.destination or suggest_destination(key, alone=alone)
+    return ExtraSource(key, check_destination(wanted), alone)
 
 
 def _look(path: bytes) -> int:
@@ -210,7 +212,7 @@ def _refuse_relatives(settings: Settings, path: bytes) -> None:
     root = settings.data.directory
     if root is None:
         return
-    real, data = (_as_key(os.path.realpath(place)) for place in (path, os.fsencode(root)))
+    real, data = (source_key(Path(os.path.realpath(os.fsdecode(it)))) for it in (path, root))
     if lies_in(real, data):
         raise SourceError(
             f"{format_path(path)} is in the data directory. "
@@ -237,7 +239,3 @@ def _describe_place(settings: Settings, real: bytes, data: bytes) -> str:
     experiment = f' of the experiment "{folder.title}"' if folder.title else ""
     part = "It is" if len(names) == len(levels) else "It is part of"
     return f'{part} the dataset "{folder.name}"{experiment}.'
-
-
-def _as_key(path: bytes) -> bytes:
-    return os.fsencode(Path(os.fsdecode(path)).as_posix()).rstrip(b"/")

@@ -246,7 +246,9 @@ class Rig:
             raise RigError("; ".join(failed))
 
     def _test(self, *words: str, **variables: str) -> None:
-        self.run("-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short", *words, **variables)
+        # Opening files takes far more processor time in Wine than on Linux.
+        quiet = ("-q", "-p", "no:cacheprovider", "--tb=short", "--no-time-limit")
+        self.run("-m", "pytest", *quiet, *words, **variables)
 
     def demo(self) -> None:
         """Upload sample data to the embedded server."""

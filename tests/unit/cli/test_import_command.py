@@ -1,6 +1,8 @@
 """`mydata-like settings import`, and how people who come from MyData hear of it."""
 
 import json
+import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,13 +12,17 @@ from mydata_like.app.mydata_import import CurrentSettings
 from mydata_like.app.settings_service import HOME
 from mydata_like.cli.main import build_app
 from mydata_like.settings.layers import LayerSources, load_settings
+from mydata_like.settings.mydata_cfg import usual_places
 from mydata_like.state.paths import StatePaths
 from tests.legacy import WINDOWS_PAIRS, write_legacy, write_old_key
+from tests.umasks import posix_modes
 
 app = build_app()
 
+DATA = str(Path("C:/data" if os.name == "nt" else "/data") / "Größe 100%")
+NOWHERE = Path("/nowhere/MyData.cfg")
 KEY = WINDOWS_PAIRS["api_key"]
-PAIRS = {**WINDOWS_PAIRS, "data_directory": "/data/Größe 100%", "use_excludes_file": "False"}
+PAIRS = {**WINDOWS_PAIRS, "data_directory": DATA, "use_excludes_file": "False"}
 INTO_FILE = ("--key-store", "file")
 COMMANDS = [("settings", "check"), ("status",), ("run",), ("scan",), ("register",)]
 
@@ -32,7 +38,7 @@ def home(tmp_path):
 @pytest.fixture
 def old():
     """MyData's file in its usual place."""
-    return write_legacy(Path.home() / ".local" / "share" / "MyData" / "MyData.cfg", PAIRS)
+    return write_legacy(usual_places(os.environ, sys.platform, Path.home())[0], PAIRS)
 
 
 @pytest.fixture
@@ -63,7 +69,7 @@ def test_all_of_mydata_is_taken_over_from_its_usual_place(home, old, take_over, 
 
     assert result.exit_code == 0, result.stderr
     assert call("settings", "check").exit_code == 0
-    assert value_of("data.directory") == "/data/Größe 100%"
+    assert value_of("data.directory") == DATA
     assert value_of("instrument.name") == "Röntgen 3"
     assert value_of("instrument.uuid") == PAIRS["uuid"]
     assert value_of("transfer.key_file") == str(key.path)
@@ -79,7 +85,7 @@ def test_a_preview_shows_everything_and_changes_nothing(home, old, take_over):
     result = take_over("--preview", "--blank-old-key")
 
     assert result.exit_code == 0
-    assert "data.directory = /data/Größe 100%" in result.stdout
+    assert f"data.directory = {DATA}" in result.stdout
     assert "nothing has been changed" in result.stdout
     assert not home.exists()
     assert old.read_bytes() == before
@@ -89,7 +95,7 @@ def test_every_old_key_is_reported_to_programs(old, take_over):
     record = json.loads(take_over("--json").stdout)
 
     assert sorted(entry["key"] for entry in record["keys"]) == sorted(PAIRS)
-    assert record["changes"]["data.directory"] == "/data/Größe 100%"
+    assert record["changes"]["data.directory"] == DATA
     assert record["api_key"] == "stored"
     assert record["encoding"] == "cp1252"
     assert record["missing"] == []
@@ -195,7 +201,7 @@ def test_a_server_without_encryption_has_to_be_allowed_first(old, take_over, cal
 @pytest.mark.parametrize(
     ("spoil", "told", "used"),
     [
-        (lambda path: path.chmod(0o644), "chmod 600", True),
+        pytest.param(lambda path: path.chmod(0o644), "chmod 600", True, marks=posix_modes),
         (lambda path: path.write_bytes(b"no key"), "No SSH key", False),
         (lambda path: path.unlink(), "No SSH key", False),
     ],
@@ -228,7 +234,7 @@ def test_unknown_lines_are_reported_and_the_rest_is_accepted(old, take_over, val
     ("words", "message"),
     [
         ((), "No MyData.cfg was found in"),
-        (("/nowhere/MyData.cfg",), "There is no file /nowhere/MyData.cfg"),
+        ((str(NOWHERE),), f"There is no file {NOWHERE}"),
         ((__file__,), "is not a MyData.cfg"),
     ],
 )

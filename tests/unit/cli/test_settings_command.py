@@ -9,6 +9,7 @@ from mydata_like.cli.settings_command import app
 
 KEY = "0123456789abcdef-canary"
 DATA = "C:/data" if os.name == "nt" else "/data"
+NOWHERE = Path("/nowhere/x.toml")
 COMPLETE = f"""\
 [server]
 url = "https://data.example.org"
@@ -94,7 +95,7 @@ def test_lists_are_set_with_commas(home, call):
         (("explain", "nonsense"), "nonsense is not a setting"),
         (("set", "schedule.kind", "weekly"), "schedule.days must name a day"),
         (("show", "--set", "server.requests=0"), "server.requests must be at least 1"),
-        (("show", "--config", "/nowhere/x.toml"), "/nowhere/x.toml does not exist"),
+        (("show", "--config", str(NOWHERE)), f"{NOWHERE} does not exist"),
     ],
 )
 def test_what_is_wrong_is_reported_and_nothing_is_written(home, call, words, message):

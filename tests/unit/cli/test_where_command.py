@@ -14,6 +14,7 @@ from mydata_like.core.model import DatafileId, DatasetId, Entry, EntryState, Out
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from tests.builders import a_file
+from tests.privileges import needs_one_case
 
 app = build_app()
 
@@ -64,12 +65,24 @@ def call(place, *words):
 
 
 def test_what_lies_in_an_added_folder_is_found_by_its_path(place, tmp_path):
-    key = os.fsencode(tmp_path / "usb" / "a.txt")
+    key = os.fsencode((tmp_path / "usb" / "a.txt").as_posix())
     with SqliteLedger.open(place[2], os.fsencode(place[1]), SystemClock()) as ledger:
         ledger.record([entry(key)])
 
     assert os.fsdecode(key) in call(place, tmp_path / "usb" / "a.txt").output
     assert os.fsdecode(key) in call(place, tmp_path / "usb").output
+
+
+@needs_one_case
+def test_a_path_in_other_letters_finds_the_same_files(place, tmp_path):
+    added = a_file(tmp_path / "usb" / "a.txt")
+    key = os.fsencode(added.as_posix())
+    with SqliteLedger.open(place[2], os.fsencode(place[1]), SystemClock()) as ledger:
+        ledger.record([entry(key)])
+
+    assert paths(call(place, place[1] / "ALICE/s/A.txt", "--json")) == ["alice/S/a.txt"]
+    assert paths(call(place, "ALICE/s/RAW/B.txt", "--json")) == ["alice/S/raw/b.txt"]
+    assert paths(call(place, str(added).upper(), "--json")) == [os.fsdecode(key)]
 
 
 def paths(result):
@@ -190,7 +203,7 @@ def test_bytes_that_changed_since_they_were_verified_are_never_called_safe(place
 def record_evidence(place, file, **changes):
     """Let the ledger know a file of the disk as verified, but for the changes."""
     status = file.stat()
-    known = entry(os.fsencode(file.relative_to(place[1])), size=status.st_size)._replace(
+    known = entry(os.fsencode(file.relative_to(place[1]).as_posix()), size=status.st_size)._replace(
         modified_ns=status.st_mtime_ns, ctime_ns=status.st_ctime_ns, inode=status.st_ino
     )
     with SqliteLedger.open(place[2], os.fsencode(place[1]), SystemClock()) as ledger:

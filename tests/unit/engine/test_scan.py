@@ -34,7 +34,14 @@ from mydata_like.engine.scan import Scan
 from mydata_like.settings.schema import Data, Filters, Instrument, Settings
 from tests.builders import a_file, a_tree
 from tests.fakes.clock import FakeClock
-from tests.privileges import HAS_LINKS, IS_ROOT, needs_case, needs_fifos, needs_links
+from tests.privileges import (
+    HAS_LINKS,
+    IS_ROOT,
+    needs_case,
+    needs_fifos,
+    needs_links,
+    needs_undecodable_names,
+)
 from tests.umasks import posix_modes
 
 LATER = datetime(2100, 1, 1, tzinfo=UTC)
@@ -269,16 +276,19 @@ def test_odd_names_are_taken_as_they_are(tmp_path):
     assert scanned(tmp_path).keys == sorted(os.fsencode(f"ds/{name}") for name in names)
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Wine has no names that are not text")
+@needs_undecodable_names
 def test_names_that_are_no_text_are_skipped(tmp_path):
-    for key in (b"ds/a\xff", b"ds/b\xff/a", b"c\xff/a", b"ds/good"):
-        a_file(tmp_path / os.fsdecode(key))
+    for name in ("ds/a\udcff", "ds/b\udcff/a", "c\udcff/a", "ds/good"):
+        a_file(tmp_path / name)
 
     found = scanned(tmp_path)
 
     assert found.keys == [b"ds/good"]
-    assert found.left == {b"ds/a\xff": "skipped.name"}
-    assert found.skipped == {b"ds/b\xff": "skipped.name", b"c\xff": "skipped.name"}
+    assert found.left == {os.fsencode("ds/a\udcff"): "skipped.name"}
+    assert found.skipped == {
+        os.fsencode("ds/b\udcff"): "skipped.name",
+        os.fsencode("c\udcff"): "skipped.name",
+    }
 
 
 def make_deep(top):

@@ -18,7 +18,7 @@ from mydata_like.engine.layout import source_folder
 from mydata_like.engine.source_store import ExtraSources, check_source
 from mydata_like.settings.schema import Data, Settings
 from tests.fakes.roll import MemoryRoll
-from tests.privileges import HAS_LINKS, needs_fifos, needs_links
+from tests.privileges import HAS_LINKS, needs_fifos, needs_links, needs_one_case
 
 PLACE = Destination("", "Mice", "Day 1")
 
@@ -92,6 +92,18 @@ def test_it_is_said_what_becomes_of_a_folder_of_the_data_directory(settings, tmp
     assert said in refusal(lambda: check_source(settings, offer(tmp_path / "data" / place))).message
 
 
+@needs_one_case
+def test_a_source_in_other_letters_is_the_same_one(settings, tmp_path):
+    typed = tmp_path / "USB" / "Day 1"
+
+    source = check_source(settings, SourceRequest(os.fsencode(typed)))
+    refused = refusal(lambda: check_source(settings, offer(tmp_path / "DATA" / "Ada")))
+
+    assert source.path == key_of(tmp_path / "usb" / "day 1")
+    assert source.destination == Destination("", "usb", "day 1")
+    assert refused.problem_code == "source.inside"
+
+
 @pytest.mark.parametrize("text", ["Mice", "a/b/c/d", "Mice/", "/ /x", "a/b\x1b", "x" * 401 + "/b"])
 def test_names_that_the_server_cannot_hold_are_refused(text):
     assert refusal(lambda: parse_destination(text)).problem_code == "source.name"
@@ -108,6 +120,16 @@ def test_names_lose_the_blanks_around_them():
 def test_a_folder_is_named_after_itself_and_a_file_after_its_folder():
     assert suggest_destination(b"/usb/Mice/Day 1") == PLACE
     assert suggest_destination(b"/usb/Mice/Day 1/a.tif", alone=True) == PLACE
+
+
+@pytest.mark.skipif(os.name != "nt", reason="only Windows has drives")
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [(b"E:", "E"), (b"//store/scans", "scans"), (b"E:/Day 1", "Day 1")],
+    ids=["drive", "network share", "folder at the top"],
+)
+def test_a_drive_is_named_after_its_letter_and_a_share_after_itself(path, name):
+    assert suggest_destination(path) == Destination("", name, name)
 
 
 @pytest.mark.parametrize(
