@@ -26,15 +26,31 @@ def _cases_differ() -> bool:
         return not Path(folder, "A").exists()
 
 
+def _takes_undecodable_names() -> bool:
+    with TemporaryDirectory() as folder:
+        try:
+            Path(folder, "a\udcff").touch()
+        except (OSError, UnicodeError):  # macOS; Wine, but not Windows
+            return False
+    return True
+
+
 def count_descriptors() -> int:
     """Return how many files, pipes and sockets this process has open."""
     process = psutil.Process()
     return process.num_handles() if os.name == "nt" else process.num_fds()
 
 
+ROOT = Path.cwd().anchor.replace("\\", "/")  # the start of an absolute path, as in events
 HAS_LINKS = _links_lead_somewhere()
 needs_links = pytest.mark.skipif(
     not HAS_LINKS, reason="links need a privilege on Windows, and Wine has none"
+)
+needs_undecodable_names = pytest.mark.skipif(
+    not _takes_undecodable_names(), reason="macOS and Wine have no names that are not text"
+)
+needs_bytes = pytest.mark.skipif(
+    os.name == "nt", reason="names on Windows are UTF-16, even with lone surrogates"
 )
 needs_fifos = pytest.mark.skipif(
     not hasattr(os, "mkfifo"), reason="Windows has no pipes, sockets and devices in folders"

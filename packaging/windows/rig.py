@@ -53,6 +53,11 @@ DIFFERENT: Final = (
     "tests/unit/ledger/test_sqlite_ledger.py",
 )
 POSIX_ONLY: Final = ("benchmarks",)  # folders of unit tests
+# Without its metadata, the program does not know what it depends on.
+METADATA: Final = """
+from hatchling.build import prepare_metadata_for_build_wheel
+prepare_metadata_for_build_wheel(".")
+"""
 TEST_GROUP: Final = (
     "hypothesis",
     "pytest",
@@ -211,8 +216,13 @@ class Rig:
         core = self.source / "mydata_like" / "core"
         compiler = ["x86_64-w64-mingw32-gcc", "-O3", "-shared", "-static-libgcc"]
         run([*compiler, "-o", str(core / "_md5.dll"), str(core / "md5.c")])
-        for name in ("pyproject.toml", "README.md", "CHANGELOG.md", "Makefile"):
+        for name in ("pyproject.toml", "README.md", "CHANGELOG.md", "LICENSE", "Makefile"):
             shutil.copy(ROOT / name, self.source / name)
+        for old in self.source.glob("*.dist-info"):
+            shutil.rmtree(old)
+        # Hatchling is among the wheels for Windows, but needs none of its libraries.
+        packages = os.environ | {"PYTHONPATH": str(self.python / "lib" / "site-packages")}
+        run([sys.executable, "-c", METADATA], env=packages, cwd=self.source)
 
     # The steps
 
