@@ -35,6 +35,13 @@ def _takes_undecodable_names() -> bool:
     return True
 
 
+def _has_process_names() -> bool:
+    try:
+        return bool(psutil.Process().name())
+    except OSError:
+        return False
+
+
 def count_descriptors() -> int:
     """Return how many files, pipes and sockets this process has open."""
     process = psutil.Process()
@@ -61,9 +68,10 @@ needs_holes = pytest.mark.skipif(
 needs_proc = pytest.mark.skipif(
     not Path("/proc/self/status").exists() or os.name == "nt", reason="needs the files in /proc"
 )
-needs_shell = pytest.mark.skipif(
-    os.name == "nt", reason="the commands of a staging host need a POSIX shell"
+needs_process_names = pytest.mark.skipif(
+    not _has_process_names(), reason="Wine 8 lacks the SystemProcessIdInformation of Windows"
 )
+needs_shell = pytest.mark.skipif(os.name == "nt", reason="Windows has no POSIX shell")
 needs_case = pytest.mark.skipif(
     not _cases_differ(), reason="names that differ only in case are one on this file system"
 )
