@@ -57,6 +57,7 @@ HOME = {
     "PROGRAMDATA": "shared",
     "APPDATA": "roaming",
     "LOCALAPPDATA": "local",
+    "WIN_PD_OVERRIDE_LOCAL_APPDATA": "local",  # for platformdirs, which asks Windows otherwise
     "XDG_CONFIG_HOME": ".config",
     "XDG_DATA_HOME": ".local/share",
     "XDG_STATE_HOME": ".local/state",

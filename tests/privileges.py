@@ -36,6 +36,13 @@ def _takes_undecodable_names() -> bool:
     return True
 
 
+def _has_process_names() -> bool:
+    try:
+        return bool(psutil.Process().name())
+    except OSError:
+        return False
+
+
 def count_descriptors() -> int:
     """Return how many files, pipes and sockets this process has open."""
     process = psutil.Process()
@@ -47,12 +54,16 @@ HAS_SSHD = bool(
     if os.name == "nt"
     else shutil.which("sshd") or Path("/usr/sbin/sshd").exists()
 )
+ROOT = Path.cwd().anchor.replace("\\", "/")  # the start of an absolute path, as in events
 HAS_LINKS = _links_lead_somewhere()
 needs_links = pytest.mark.skipif(
     not HAS_LINKS, reason="links need a privilege on Windows, and Wine has none"
 )
 needs_undecodable_names = pytest.mark.skipif(
     not _takes_undecodable_names(), reason="macOS and Wine have no names that are not text"
+)
+needs_bytes = pytest.mark.skipif(
+    os.name == "nt", reason="names on Windows are UTF-16, even with lone surrogates"
 )
 needs_fifos = pytest.mark.skipif(
     not hasattr(os, "mkfifo"), reason="Windows has no pipes, sockets and devices in folders"
@@ -63,9 +74,10 @@ needs_holes = pytest.mark.skipif(
 needs_proc = pytest.mark.skipif(
     not Path("/proc/self/status").exists() or os.name == "nt", reason="needs the files in /proc"
 )
-needs_shell = pytest.mark.skipif(
-    os.name == "nt", reason="the commands of a staging host need a POSIX shell"
+needs_process_names = pytest.mark.skipif(
+    not _has_process_names(), reason="Wine 8 lacks the SystemProcessIdInformation of Windows"
 )
+needs_shell = pytest.mark.skipif(os.name == "nt", reason="Windows has no POSIX shell")
 needs_case = pytest.mark.skipif(
     not _cases_differ(), reason="names that differ only in case are one on this file system"
 )

@@ -16,6 +16,8 @@ import psutil
 
 _LOCAL: Final = 0x02  # the bit of a locally administered MAC address; IEEE 802, 8.4
 
+_WINDOWS_11: Final = (10, 0, 22000)  # its number is still that of Windows 10
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachineFacts:
@@ -115,17 +117,18 @@ def describe_machine() -> MachineFacts:
     """Return the current facts, without sending anything over the network."""
     interface = choose_interface(psutil.net_if_addrs(), _outward_address())
     location = Path(sys.executable if getattr(sys, "frozen", False) else __file__).parents[0]
+    system, release, version, machine = _describe_system()
     return MachineFacts(
         hostname=socket.gethostname(),
         os_platform=sys.platform,
-        os_system=platform.system(),
-        os_release=platform.release(),
-        os_version=platform.version(),
+        os_system=system,
+        os_release=release,
+        os_version=version,
         os_username=read_account(),
-        machine=platform.machine(),
+        machine=machine,
         # The module `platform` would run two programs for these.
         architecture="64bit" if sys.maxsize > 2**32 else "32bit",
-        processor=os.environ.get("PROCESSOR_IDENTIFIER", platform.machine()),
+        processor=os.environ.get("PROCESSOR_IDENTIFIER", machine),
         memory=f"{psutil.virtual_memory().total / 2**30:.1f}G",
         cpus=psutil.cpu_count() or 1,
         disk_usage="",
@@ -136,6 +139,17 @@ def describe_machine() -> MachineFacts:
         subnet_mask=interface.mask,
         user_agent_install_location=str(location),
     )
+
+
+def _describe_system() -> tuple[str, str, str, str]:
+    """Return the system's name, release and version, and the kind of processor."""
+    if sys.platform == "win32":  # where `platform` would run `cmd`
+        number = sys.getwindowsversion().platform_version
+        release = "11" if number >= _WINDOWS_11 else str(number[0])
+        machine = os.environ.get("PROCESSOR_ARCHITECTURE", "")
+        return "Windows", release, ".".join(map(str, number)), machine
+    names = platform.uname()
+    return names.system, names.release, names.version, names.machine
 
 
 def choose_interface(addresses: Mapping[str, Sequence[Any]], outward: str) -> Interface:

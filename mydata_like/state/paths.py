@@ -64,7 +64,7 @@ class StatePaths:
         """Return the paths according to the conventions of a system."""
         return cls(
             config_file=folders.user_config_path / "settings.toml",
-            managed_file=_managed_folder(folders) / "managed.toml",
+            managed_file=_managed_folder() / "managed.toml",
             secrets_file=folders.user_config_path / "secrets.toml",
             key_file=folders.user_data_path / "ssh" / "id_ed25519",
             known_hosts=folders.user_data_path / "ssh" / "known_hosts",
@@ -113,12 +113,25 @@ def is_protected(path: Path) -> bool:
     return all(part.st_uid == 0 and not part.st_mode & 0o022 for part in parts)
 
 
-def _managed_folder(folders: PlatformDirsABC) -> Path:
-    # On Linux, the environment variable XDG_CONFIG_DIRS would move the file and so remove the
-    # locks.
-    if sys.platform not in ("win32", "darwin"):
-        return Path("/etc/xdg") / _NAME
-    return folders.site_config_path
+def _managed_folder() -> Path:
+    # Not that of platformdirs: environment variables would move the file and so remove the locks.
+    if sys.platform == "win32":
+        return _find_program_data() / _NAME
+    if sys.platform == "darwin":
+        return Path("/Library/Application Support") / _NAME
+    return Path("/etc/xdg") / _NAME
+
+
+if sys.platform == "win32":
+    import ctypes
+    from ctypes import wintypes
+
+    _COMMON_APPDATA: Final = 0x23  # CSIDL_COMMON_APPDATA
+
+    def _find_program_data() -> Path:
+        name = ctypes.create_unicode_buffer(wintypes.MAX_PATH)
+        ctypes.windll.shell32.SHGetFolderPathW(None, _COMMON_APPDATA, None, 0, name)
+        return Path(name.value or r"C:\ProgramData")
 
 
 API_KEY: Final = "MYDATA_LIKE_API_KEY"

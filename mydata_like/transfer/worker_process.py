@@ -30,7 +30,9 @@ WORKER: Final = "--channel-worker"  # option of the bundled program, which start
 _BEGIN: Final = (
     "import gc, sys; gc.disable(); sys.path[:] = sys.argv[1:]; from {} import main; main()"
 )
-_NO_WINDOW: Final = getattr(subprocess, "CREATE_NO_WINDOW", 0)  # on Windows
+# On Windows, without a console: a hidden one would be another process for each worker. In Wine 8,
+# that process keeps the pipes of a worker that is killed while it starts.
+_DETACHED: Final = getattr(subprocess, "DETACHED_PROCESS", 0)
 
 
 def build_command(module: str = "mydata_like.transfer.worker", word: str = WORKER) -> Sequence[str]:
@@ -54,7 +56,7 @@ def start_process(command: Sequence[str]) -> tuple[subprocess.Popen[bytes], Pipe
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            creationflags=_NO_WINDOW,
+            creationflags=_DETACHED,
         )
     assert process.stdin
     assert process.stdout

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.process
+from tests.privileges import needs_shell
+
+pytestmark = [pytest.mark.process, needs_shell]
 
 ADMIN = Path(__file__).parents[2] / "docs/admin"
 STUB = '#!/bin/sh\nprintf "%s\\n" "$@"\n'

@@ -60,9 +60,10 @@ def test_the_page_of_troubles_names_only_codes_that_there_are():
 @pytest.mark.process
 @pytest.mark.parametrize(("module", "page"), PRINTED)
 def test_make_pages_prints_what_the_page_has(module, page):
-    printed = subprocess.run([sys.executable, "-m", *module.split()], capture_output=True, cwd=ROOT)
+    command = [sys.executable, "-m", *module.split()]
+    printed = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
 
-    assert printed.stdout.decode() == (ROOT / page).read_text()
+    assert printed.stdout == (ROOT / page).read_text()
 
 
 def _is_there(name: str) -> bool:

@@ -2,20 +2,44 @@
 
 import os
 import shutil
-import signal
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from mydata_like.hostos.load import HostLoad, LoadSample, compare, measure_idle
-
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="starts copies of sleep")
+from tests.privileges import needs_process_names, needs_shell
 
 Start = Callable[[str], Path]
 BEFORE = LoadSample(100.0, {"": 5.0}, 1.0, 1_000, 100)
 STALLS = "some avg10=0.00 avg60=0.00 avg300=0.00 total={}\nfull avg10=0.00 total=7\n"
+# Starts a program and ends, so that it has no parent here.
+STARTER = """
+import subprocess, sys
+print(subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL).pid)
+"""
+
+
+def copy_program(folder: Path, name: str) -> list[str]:
+    """Make a program of this name; return the command by which it runs for a minute."""
+    program = folder / name
+    if os.name == "nt":
+        program = program if program.suffix.lower() == ".exe" else program.with_name(f"{name}.exe")
+        shutil.copy(Path(sys.base_prefix, "python.exe"), program)
+        return [str(program), "-c", "import time; time.sleep(60)"]
+    shutil.copy(shutil.which("sleep") or "", program)
+    return [str(program), "60"]
+
+
+@pytest.fixture(autouse=True)
+def find_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a copy of Windows' Python find its libraries."""
+    if os.name == "nt":
+        monkeypatch.setenv("PYTHONHOME", sys.base_prefix)
+        monkeypatch.setenv("PATH", f"{sys.base_prefix}{os.pathsep}{os.environ['PATH']}")
 
 
 @pytest.fixture
@@ -24,23 +48,25 @@ def start(tmp_path: Path) -> Iterator[Start]:
     started: list[int] = []
 
     def run(name: str) -> Path:
-        program = tmp_path / name
         if name.endswith(".sh"):
             os.mkfifo(tmp_path / "never")
-            program.write_text(f"#!/bin/sh\nread line < {tmp_path / 'never'}\n")
-            program.chmod(0o755)
+            (tmp_path / name).write_text(f"#!/bin/sh\nread line < {tmp_path / 'never'}\n")
+            (tmp_path / name).chmod(0o755)
+            command = [str(tmp_path / name)]
         else:
-            shutil.copy(shutil.which("sleep") or "", program)
-        words = ("sh", "-c", '"$0" 60 > /dev/null & echo $!', str(program))
-        said = subprocess.run(words, stdout=subprocess.PIPE, check=True)
+            command = copy_program(tmp_path, name)
+        said = subprocess.run(
+            [sys.executable, "-c", STARTER, *command], stdout=subprocess.PIPE, check=True
+        )
         started.append(int(said.stdout))
-        return program
+        return Path(command[0])
 
     yield run
     for pid in started:
-        os.kill(pid, signal.SIGKILL)
+        psutil.Process(pid).kill()
 
 
+@needs_process_names
 @pytest.mark.process
 @pytest.mark.parametrize(
     ("name", "named"),
@@ -50,7 +76,10 @@ def start(tmp_path: Path) -> Iterator[Start]:
         ("Acquire-Demo.EXE", "acquire-demo"),
         ("a-name-longer-than-linux-keeps", "a-name-longer-than-linux-keeps"),
         ("a-name-longer-than-linux-keeps.exe", "a-name-longer-than-linux-keeps"),
-        ("a-script-longer-than-linux-keeps.sh", "a-script-longer-than-linux-keeps.sh"),
+        pytest.param(
+            *("a-script-longer-than-linux-keeps.sh", "a-script-longer-than-linux-keeps.sh"),
+            marks=needs_shell,
+        ),
     ],
 )
 def test_a_program_is_found_by_its_name(start: Start, name: str, named: str) -> None:
@@ -59,6 +88,7 @@ def test_a_program_is_found_by_its_name(start: Start, name: str, named: str) -> 
     assert HostLoad().find_program(["no-such-program", named]) == named
 
 
+@needs_process_names
 @pytest.mark.process
 def test_a_program_is_not_taken_for_another(start: Start) -> None:
     start("acquire-demo")
@@ -66,8 +96,11 @@ def test_a_program_is_not_taken_for_another(start: Start) -> None:
     assert HostLoad().find_program(["acquire", "demo", "acquire-demo-2"]) is None
 
 
+@needs_process_names
 @pytest.mark.process
-@pytest.mark.parametrize("name", ["acquire-demo", "acquire-demo.sh"])
+@pytest.mark.parametrize(
+    "name", ["acquire-demo", pytest.param("acquire-demo.sh", marks=needs_shell)]
+)
 def test_a_program_is_found_by_its_path(start: Start, tmp_path: Path, name: str) -> None:
     program = start(name)
 
@@ -75,11 +108,10 @@ def test_a_program_is_found_by_its_path(start: Start, tmp_path: Path, name: str)
     assert HostLoad().find_program([str(tmp_path / "other" / name)]) is None
 
 
+@needs_process_names
 @pytest.mark.process
 def test_what_we_started_ourselves_is_left_out(tmp_path: Path) -> None:
-    program = tmp_path / "acquire-demo"
-    shutil.copy(shutil.which("sleep") or "", program)
-    with subprocess.Popen([program, "60"]) as child:
+    with subprocess.Popen(copy_program(tmp_path, "acquire-demo")) as child:
         found = HostLoad().find_program(["acquire-demo"])
         child.kill()
 

@@ -134,7 +134,7 @@ def test_a_failed_run_frees_the_lock(state: Path, data: bytes) -> None:
 def test_other_data_directories_are_free(state: Path, data: bytes) -> None:
     with (
         lock_data_directory(state, data, FakeClock()),
-        lock_data_directory(state, data + b"/\xff", FakeClock()),
+        lock_data_directory(state, data + os.fsencode("/\udcff"), FakeClock()),
     ):
         assert len(list(state.glob("*.lock"))) == 2
 

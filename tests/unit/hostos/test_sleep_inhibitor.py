@@ -1,5 +1,6 @@
 """Keeping the computer from going to sleep by a program of its system."""
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -8,12 +9,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from mydata_like.hostos.sleep_inhibitor import SleepInhibitor
+from mydata_like.hostos.sleep_inhibitor import SleepInhibitor, SystemWakefulness
 
-pytestmark = [
-    pytest.mark.process,
-    pytest.mark.skipif(os.name == "nt", reason="Windows needs no program for it"),
-]
+pytestmark = pytest.mark.process
+by_program = pytest.mark.skipif(os.name == "nt", reason="Windows needs no program for it")
 
 NAME = "caffeinate" if sys.platform == "darwin" else "systemd-inhibit"
 # Runs the command that follows its options, as the real ones do, and reports how it fares.
@@ -47,6 +46,7 @@ def install(folder: Path, script: str) -> None:
     program.chmod(0o755)
 
 
+@by_program
 def test_the_computer_is_kept_awake_until_the_end(told: Path) -> None:
     wakefulness = SleepInhibitor()
     wakefulness.keep()
@@ -59,6 +59,7 @@ def test_the_computer_is_kept_awake_until_the_end(told: Path) -> None:
     assert end == "end"
 
 
+@by_program
 def test_it_can_be_kept_awake_again(told: Path) -> None:
     wakefulness = SleepInhibitor()
     for _ in range(2):
@@ -68,6 +69,7 @@ def test_it_can_be_kept_awake_again(told: Path) -> None:
     assert told.read_text().count("end\n") == 2
 
 
+@by_program
 def test_a_killed_process_does_not_keep_the_computer_awake(told: Path) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", HOLDER],
@@ -85,6 +87,7 @@ def test_a_killed_process_does_not_keep_the_computer_awake(told: Path) -> None:
     assert [one for one in alive if one.status() != psutil.STATUS_ZOMBIE] == []
 
 
+@by_program
 def test_a_system_that_refuses_is_not_asked_again(told: Path, tmp_path: Path) -> None:
     install(tmp_path, f"#!/bin/sh\necho refused >> {told}\nexit 1\n")
     wakefulness = SleepInhibitor()
@@ -98,6 +101,7 @@ def test_a_system_that_refuses_is_not_asked_again(told: Path, tmp_path: Path) ->
     assert told.read_text() == "refused\n"
 
 
+@by_program
 def test_a_system_without_such_a_program_is_let_be(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -107,3 +111,18 @@ def test_a_system_without_such_a_program_is_let_be(
     wakefulness.keep()
     wakefulness.keep()
     wakefulness.end()
+
+
+@pytest.mark.skipif(os.name != "nt", reason="a function of Windows")
+def test_windows_is_kept_awake_until_the_end() -> None:
+    ask = ctypes.windll.kernel32.SetThreadExecutionState  # type: ignore[attr-defined]
+    continuous, system_required = 0x80000000, 0x00000001
+    wakefulness = SystemWakefulness()
+
+    wakefulness.keep()
+    kept = ask(continuous | system_required)
+    wakefulness.end()
+    ended = ask(continuous)
+
+    assert kept & 0xFFFFFFFF == continuous | system_required
+    assert ended & 0xFFFFFFFF == continuous

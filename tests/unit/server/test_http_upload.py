@@ -24,6 +24,7 @@ from mydata_like.transfer.file_source import open_source
 from tests.fakes.clock import FakeClock
 from tests.fakes.ledger import MemoryLedger
 from tests.fakes.web import page, reply, reset, web_server
+from tests.privileges import needs_undecodable_names
 from tests.settled import settle
 
 PATH = "mydata_dataset_file/"
@@ -237,8 +238,9 @@ def test_a_changed_file_cannot_be_repaired(web, shelf, transport, make):
     assert web.count("POST") == 0
 
 
+@needs_undecodable_names
 def test_a_name_that_cannot_be_decoded_is_not_sent(web, shelf, transport, make):
-    fates = send(transport, make(name=b"a\xff"))
+    fates = send(transport, make(name=os.fsencode("a\udcff")))
 
     assert (fates[0].problem.code, fates[0].again) == ("name.unfit", False)
     assert web.asked == []

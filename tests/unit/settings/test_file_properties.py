@@ -62,7 +62,7 @@ def changes(draw):
 def test_what_is_written_is_read_and_comments_survive(wanted):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "settings.toml"
-        path.write_text(FULL)
+        path.write_text(FULL, encoding="utf-8")
 
         edit_settings_file(path, wanted)
 
@@ -72,7 +72,7 @@ def test_what_is_written_is_read_and_comments_survive(wanted):
         assert {**found.values, **wanted} == found.values
         assert {**before, **wanted}.items() <= found.values.items()
         assert all(
-            comment in path.read_text()
+            comment in path.read_text(encoding="utf-8")
             for comment in ("# Settings of our microscope", "# the server", "# ask Ada")
         )
 

@@ -8,6 +8,7 @@ from mydata_like.core.model import Layout
 from mydata_like.settings.mydata_cfg import WITHOUT_SETTING, Conversion, translate
 from mydata_like.settings.schema import check_values, iter_settings
 from tests.legacy import OF_MYDATA, WINDOWS_PAIRS
+from tests.privileges import ROOT
 
 OLD_KEYS = [*OF_MYDATA, "upload_invalid_user_or_group_folders"]
 CARRIED, CHANGED, LEFT, UNUSABLE = list(Conversion)[:4]
@@ -33,7 +34,7 @@ def test_a_whole_file_is_imported_and_each_of_its_keys_is_reported():
 
     assert sorted(old.name for old in translation.keys) == sorted(WINDOWS_PAIRS)
     settings, problems = check_values(
-        translation.values | {"data.directory": "/data", "filters.excludes_file": "/x"}
+        translation.values | {"data.directory": f"{ROOT}data", "filters.excludes_file": f"{ROOT}x"}
     )
     assert not problems
     assert settings is not None
@@ -70,7 +71,7 @@ def test_every_layout_has_its_text(layout):
         ({"mytardis_url": ""}, "server.url", None, LEFT),
         ({"contact_email": "Ann"}, "instrument.contact_email", None, UNUSABLE),
         ({"instrument_name": "two\nlines"}, "instrument.name", None, UNUSABLE),
-        ({"data_directory": "/100 % sure"}, "data.directory", "/100 % sure", CARRIED),
+        ({"data_directory": f"{ROOT}100 % sure"}, "data.directory", f"{ROOT}100 % sure", CARRIED),
         ({"data_directory": "data"}, "data.directory", None, UNUSABLE),
         ({"folder_structure": "Nobody / Dataset"}, "data.layout", None, UNUSABLE),
         ({"group_prefix": ""}, "data.group_prefix", "", CARRIED),

@@ -14,6 +14,7 @@ from mydata_like.settings.server_layer import (
     matches,
     read_server_layer,
 )
+from tests.privileges import ROOT
 
 NOON = datetime(2026, 6, 3, 12, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -65,13 +66,13 @@ def test_what_cannot_be_used_is_reported(key, text, why):
     ("key", "text"),
     [
         ("mytardis_url", "https://evil.example.org"),
-        ("data_directory", "/"),
+        ("data_directory", ROOT),
         ("transfer.host_keys", "SHA256:" + "A" * 43),
-        ("transfer.key_file", "/etc/ssh/key"),
+        ("transfer.key_file", f"{ROOT}etc/ssh/key"),
         ("server.allow_http", "true"),
         ("server.proxy", "http://evil.example.org:3128"),
         ("monitor.signal_url", "https://evil.example.org"),
-        ("advanced.state_directory", "/tmp/elsewhere"),
+        ("advanced.state_directory", f"{ROOT}tmp/elsewhere"),
     ],
 )
 def test_the_server_cannot_send_us_elsewhere(key, text):

@@ -1,4 +1,5 @@
 import stat
+import sys
 from pathlib import Path
 
 import pytest
@@ -26,20 +27,30 @@ from tests.umasks import posix_modes
 def test_each_system_has_its_own_places(system, config, state, monkeypatch):
     for variable in ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME"):
         monkeypatch.delenv(variable, raising=False)
-    monkeypatch.setenv("HOME", "/home/ada")
-
     places = StatePaths.on(system("mydata-like", appauthor=False))
 
-    assert places.config_file == Path("/home/ada") / config / "settings.toml"
-    assert places.secrets_file == Path("/home/ada") / config / "secrets.toml"
-    assert places.state == Path("/home/ada") / state
+    assert places.config_file == Path.home() / config / "settings.toml"
+    assert places.secrets_file == Path.home() / config / "secrets.toml"
+    assert places.state == Path.home() / state
     assert places.managed_file.name == "managed.toml"
 
 
-def test_no_variable_moves_the_managed_file(monkeypatch):
-    monkeypatch.setenv("XDG_CONFIG_DIRS", "/tmp")
+VARIABLES = (
+    "XDG_CONFIG_DIRS",
+    "XDG_DATA_DIRS",
+    "WIN_PD_OVERRIDE_COMMON_APPDATA",
+    "PROGRAMDATA",
+    "ALLUSERSPROFILE",
+)
 
-    assert StatePaths.standard().managed_file == Path("/etc/xdg/mydata-like/managed.toml")
+
+def test_no_variable_moves_the_managed_file(monkeypatch, tmp_path):
+    place = StatePaths.standard().managed_file
+    for name in VARIABLES:
+        monkeypatch.setenv(name, str(tmp_path))
+
+    assert StatePaths.standard().managed_file == place
+    assert sys.platform != "linux" or place == Path("/etc/xdg/mydata-like/managed.toml")
 
 
 def test_all_files_but_the_managed_one_go_below_a_folder(tmp_path):

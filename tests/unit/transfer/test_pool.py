@@ -461,6 +461,15 @@ def test_an_unused_prepared_process_ends_with_the_others(build):
     assert new_workers(before) == []
 
 
+def test_a_worker_needs_no_process_for_a_console(build):
+    before = psutil.Process().children()
+    build().open_channel()
+
+    (worker,) = new_workers(before)
+    commands = [" ".join(command_of(child)) for child in worker.children()]
+    assert [command for command in commands if "conhost" in command] == []
+
+
 def test_more_channels_than_processors_share_sessions(place, build):
     build().open_channel()  # what the system starts once for all stays
     before = set(psutil.Process().children())
