@@ -1,9 +1,10 @@
-"""Build the packages for the current system: `python packaging/build.py`.
+"""Build the packages for the current system: `python packaging/build.py [--here]`.
 
 The build uses packaging/build and writes to dist: the bundle as a folder, checked by its self-test,
 and the packages of this system. See packaging/README.md.
 """
 
+import argparse
 import os
 import shutil
 import subprocess
@@ -51,6 +52,20 @@ def prepare() -> Path:
     return python
 
 
+def prepare_here() -> Path:
+    """Return the Python that runs this, which has everything from the lock file.
+
+    Only the metadata of the program itself may be missing. They are written into the build folder.
+    """
+    python = Path(sys.executable)
+    BUILD.mkdir(exist_ok=True)
+    write = f"import hatchling.build as it; it.prepare_metadata_for_build_wheel({str(BUILD)!r})"
+    run(python, "-c", write)
+    paths = (str(BUILD), str(ROOT), os.environ.get("PYTHONPATH", ""))
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
+    return python
+
+
 def make_bundle(python: Path) -> None:
     """Make the bundle folder, including its list of components and the licences."""
     run(python, PACKAGING / "icons.py", BUILD / "icons")
@@ -87,7 +102,13 @@ def wrap_up(python: Path) -> None:
 
 def main() -> None:
     """Run all steps of the build."""
-    python = prepare()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument(
+        "--here",
+        action="store_true",
+        help="use this Python, with what is installed there, and no virtual environment",
+    )
+    python = prepare_here() if parser.parse_args().here else prepare()
     make_bundle(python)
     check_bundle()
     wrap_up(python)

@@ -99,9 +99,20 @@ class Rig:
             "PYTHONUNBUFFERED": "1",
         }
 
+    @property
+    def windows(self) -> Path:
+        """The drive C: of Windows."""
+        return self.folder / "prefix" / "drive_c"
+
     def run(self, *words: str, timeout: float = TIMEOUT, **variables: str) -> str:
         """Run Windows' Python with these arguments; return its output, which is also printed."""
-        command = ["wine", str(self.python / "python.exe"), *words]
+        return self.execute(self.python / "python.exe", *words, timeout=timeout, **variables)
+
+    def execute(
+        self, program: Path, *words: str, timeout: float = TIMEOUT, **variables: str
+    ) -> str:
+        """Run a program of Windows; return its output, which is also printed."""
+        command = ["wine", str(program), *words]
         return run(command, timeout, env=self.environment | variables, cwd=self.source)
 
     # What is prepared, once
@@ -184,29 +195,32 @@ class Rig:
 
         This CPython lacks `python3.dll`, which extensions for all versions import from. Wine 8
         lacks `bcryptprimitives.dll` and `icuuc.dll`; the functions of the latter return nothing.
+        These two are where Windows has them, so that no bundle contains them.
         """
-        if (self.python / "icuuc.dll").exists():
+        system = self.windows / "windows" / "system32"
+        if (system / "icuuc.dll").exists():
             return
         names = re.findall(r"\s(_?Py\w+)$", list_symbols(self.python / "python311.dll"), re.M)
         forwards = "".join(f"{name}=python311.{name}\n" for name in sorted(set(names)))
-        self._compile("python3", STANDINS / "empty.c", "-nostdlib", "-eDllMainCRTStartup", forwards)
-        self._compile("bcryptprimitives", STANDINS / "bcryptprimitives.c", "-ladvapi32")
+        python3 = self.python / "python3.dll"
+        self._compile(python3, STANDINS / "empty.c", "-nostdlib", "-eDllMainCRTStartup", forwards)
+        primitives = system / "bcryptprimitives.dll"
+        self._compile(primitives, STANDINS / "bcryptprimitives.c", "-ladvapi32")
         qt = self.python / "lib" / "site-packages" / "PySide6" / "Qt6Core.dll"
         functions = sorted(set(ICU.findall(list_symbols(qt))))
         code = self.folder / "icuuc.c"
         code.write_text(
             "".join(f"__declspec(dllexport) void *{it}(void) {{ return 0; }}\n" for it in functions)
         )
-        self._compile("icuuc", code)
+        self._compile(system / "icuuc.dll", code)
 
-    def _compile(self, name: str, code: Path, *words: str) -> None:
+    def _compile(self, library: Path, code: Path, *words: str) -> None:
         options = [word for word in words if word.startswith("-")]
         for exports in (word for word in words if not word.startswith("-")):
-            definition = self.folder / f"{name}.def"
-            definition.write_text(f"LIBRARY {name}\nEXPORTS\n{exports}")
+            definition = self.folder / f"{library.stem}.def"
+            definition.write_text(f"LIBRARY {library.stem}\nEXPORTS\n{exports}")
             options.append(str(definition))
-        library = str(self.python / f"{name}.dll")
-        run(["x86_64-w64-mingw32-gcc", "-shared", "-o", library, str(code), *options])
+        run(["x86_64-w64-mingw32-gcc", "-shared", "-o", str(library), str(code), *options])
 
     def _copy_source(self) -> None:
         """Copy the program and its tests, so that Windows writes nothing into them."""
