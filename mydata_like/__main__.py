@@ -43,6 +43,10 @@ def main() -> None:
 
         guard_streams()
         sys.exit(try_parts(words[1:]))
+    elif words[:1] == ["--installer"]:
+        from mydata_like.app.installer_actions import main as act
+
+        sys.exit(act(words[1:]))
     else:
         _run_command(words)
 

@@ -1,4 +1,4 @@
-"""Signals that stop a command, and commands that it reads from standard input."""
+"""Signals and requests that stop a command, and commands that it reads from standard input."""
 
 import logging
 import os
@@ -12,6 +12,7 @@ from types import FrameType
 from mydata_like.cli.output import Shape
 from mydata_like.core.commands import LONGEST
 from mydata_like.engine.pipeline import CancelFlag
+from mydata_like.hostos.instances import stopped_by_request
 
 logger = logging.getLogger(__name__)
 
@@ -91,7 +92,10 @@ def follow_commands(
 
 @contextmanager
 def stopped_by_signals(cancel: CancelFlag) -> Iterator[None]:
-    """Turn signals to stop into a request to stop; a second one ends the program at once."""
+    """Turn signals to stop into a request to stop; a second one ends the program at once.
+
+    On Windows, the installer asks as well, before an upgrade.
+    """
 
     def stop(number: int, frame: FrameType | None) -> None:
         if cancel.is_set():
@@ -101,7 +105,8 @@ def stopped_by_signals(cancel: CancelFlag) -> Iterator[None]:
 
     before = {number: signal.signal(number, stop) for number in _STOPPING}
     try:
-        yield
+        with stopped_by_request(lambda: cancel.set("the installer")):
+            yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

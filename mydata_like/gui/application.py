@@ -32,6 +32,7 @@ from mydata_like.gui.tray.notifications import Notification
 from mydata_like.gui.tray.single_instance import InstanceServer
 from mydata_like.gui.window import MainWindow
 from mydata_like.gui.window_state import WindowState
+from mydata_like.hostos.instances import stopped_by_request
 
 ASK_AFTER = 60_000  # milliseconds between two requests
 
@@ -203,7 +204,7 @@ def run_window(start: LaunchOptions, address: str) -> int:
     door.request_received.connect(program.presence.handle_request)
     # A signal may arrive before the event loop runs, when there is nothing to quit yet.
     program.presence.shutdown.quit_requested.connect(app.quit, Qt.ConnectionType.QueuedConnection)
-    with collected_here(app):
+    with collected_here(app), stopped_by_request(program.presence.shutdown.stop_requested.emit):
         program.open()
         code = app.exec()
         program.close()

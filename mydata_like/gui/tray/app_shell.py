@@ -42,6 +42,7 @@ class ShutdownController(QObject):
 
     notice_raised = Signal(object)  # a sentence to show to the user once
     quit_requested = Signal()  # the program must end now
+    stop_requested = Signal()  # as from the system; may be emitted from any thread
 
     def __init__(
         self,
@@ -89,6 +90,7 @@ class ShutdownController(QObject):
         self._tray.quit_wanted.connect(self.quit)
         self._controller.run_changed.connect(self._on_state)
         self._deadline.timeout.connect(self.end)
+        self.stop_requested.connect(self._stop_or_end, Qt.ConnectionType.QueuedConnection)
         application = QCoreApplication.instance()
         if isinstance(application, QGuiApplication):
             application.commitDataRequest.connect(self._end_with_session)
@@ -148,6 +150,10 @@ class ShutdownController(QObject):
             self._controller.stop()
 
     def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
+        self._stop_or_end()
+
+    @Slot()
+    def _stop_or_end(self) -> None:
         if self._controller.state.ours:
             self._stop()
         else:
