@@ -92,8 +92,8 @@ def wrap_up(python: Path) -> None:
     """Make the packages of this system from the bundle."""
     if sys.platform == "linux":
         run(python, PACKAGING / "linux" / "wrap.py", BUNDLE, BUILD / "icons", DIST)
-    elif os.name == "nt" and (compiler := shutil.which("iscc")):
-        run(compiler, PACKAGING / "windows" / "mydata-like.iss")
+    elif os.name == "nt" and (compiler := shutil.which("makensis")):
+        run(compiler, "-V2", "-WX", "-INPUTCHARSET", "UTF8", PACKAGING / "windows/mydata-like.nsi")
     elif sys.platform == "darwin":
         image = DIST / "mydata-like.dmg"
         source = DIST / "mydata-like.app"

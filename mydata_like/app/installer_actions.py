@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mydata_like.core.errors import SettingsError
+from mydata_like.core.parsing import parse_json
 from mydata_like.hostos.instances import (
     StartedCommand,
     describe_commands,
@@ -45,7 +46,7 @@ def main(words: Sequence[str]) -> int:
                     str(folder), present=present, everyone=options.everyone
                 )
                 return _report("The search path is changed." if changed else "Nothing to change.")
-    except (OSError, SettingsError) as error:
+    except (OSError, ValueError, SettingsError) as error:
         return _report(str(error), failed=True)
 
 
@@ -66,7 +67,7 @@ def start(file: Path, *, everyone: bool) -> int:
     """Start the windows and watches of a list again."""
     commands = [
         StartedCommand(**(entry | {"words": tuple(entry["words"])}))
-        for entry in json.loads(file.read_text("utf-8"))
+        for entry in parse_json(file.read_bytes())
     ]
     chosen = [command for command in commands if command.watches or not everyone]
     started = list(start_again(chosen))

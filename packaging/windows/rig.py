@@ -23,7 +23,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from rig_bundle import build_bundle
 from rig_flow import upload
+from rig_installer import check_installer
 
 ROOT: Final = Path(__file__).parents[2]
 STANDINS: Final = Path(__file__).parent / "standins"
@@ -33,6 +35,7 @@ PACKAGES: Final = {  # Debian's packages, by a program of each
     "x86_64-w64-mingw32-gcc": "gcc-mingw-w64-x86-64-win32",
     "x86_64-w64-mingw32-objdump": "binutils-mingw-w64-x86-64",
     "Xvfb": "xvfb",
+    "makensis": "nsis",
 }
 WHEELS: Final = ROOT / "packaging" / "requirements-bundle.txt"
 SCREEN: Final = "1366x768x24"
@@ -82,6 +85,7 @@ class Rig:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.prefix = folder / "prefix"
         self.python = folder / "python"
         self.source = folder / "source"
         self.display = ""
@@ -91,7 +95,7 @@ class Rig:
         """The environment of Windows programs."""
         kept = {name: os.environ[name] for name in ("HOME", "PATH", "LANG") if name in os.environ}
         return kept | {
-            "WINEPREFIX": str(self.folder / "prefix"),
+            "WINEPREFIX": str(self.prefix),
             "WINEARCH": "win64",
             "WINEDEBUG": "-all",
             "DISPLAY": self.display,
@@ -102,7 +106,7 @@ class Rig:
     @property
     def windows(self) -> Path:
         """The drive C: of Windows."""
-        return self.folder / "prefix" / "drive_c"
+        return self.prefix / "drive_c"
 
     def run(self, *words: str, timeout: float = TIMEOUT, **variables: str) -> str:
         """Run Windows' Python with these arguments; return its output, which is also printed."""
@@ -123,7 +127,7 @@ class Rig:
         for name, make in (
             ("system packages", install_packages),
             ("CPython", self._get_python),
-            ("prefix of Wine", self._make_prefix),
+            ("prefix of Wine", self.make_prefix),
             ("wheels", self._get_wheels),
             ("stand-ins", self._build_standins),
             ("copy of the program", self._copy_source),
@@ -170,8 +174,9 @@ class Rig:
             run([str(tools / "bin" / "pip"), "install", "--quiet", "uv", "maven-artifact"])
         return tools / "bin"
 
-    def _make_prefix(self) -> None:
-        if not (self.folder / "prefix" / "system.reg").exists():
+    def make_prefix(self) -> None:
+        """Make the prefix, unless it exists: Windows with nothing installed."""
+        if not (self.prefix / "system.reg").exists():
             run(["wineboot", "-i"], env=self.environment)
             run(["wineserver", "-w"], env=self.environment)
 
@@ -234,6 +239,35 @@ class Rig:
         # Hatchling is among the wheels for Windows, but needs none of its libraries.
         packages = os.environ | {"PYTHONPATH": str(self.python / "lib" / "site-packages")}
         run([sys.executable, "-c", METADATA], env=packages, cwd=self.source)
+
+    @contextmanager
+    def started(self) -> Iterator[None]:
+        """Start Windows, and end it with all of its programs.
+
+        The first program with a window also starts Wine's desktop, which inherits the streams of
+        that program and keeps them open, so that a reader of its output would wait forever.
+        Therefore a program with streams of its own starts the desktop, and stays, since the desktop
+        ends with the last program.
+        """
+        resident = subprocess.Popen(
+            ["wine", str(self.python / "python.exe"), "-c", RESIDENT],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=self.environment,
+        )
+        assert resident.stdout is not None
+        timer = threading.Timer(TIMEOUT, resident.kill)
+        timer.start()
+        try:
+            if not resident.stdout.readline():
+                raise RigError("Windows does not start")
+            timer.cancel()
+            yield
+        finally:
+            timer.cancel()
+            subprocess.run(["wineserver", "-k"], env=self.environment, check=False)
+            resident.communicate()
 
     # The steps
 
@@ -354,13 +388,7 @@ def timed(name: str) -> Iterator[None]:
 
 @contextmanager
 def screen(rig: Rig) -> Iterator[None]:
-    """Open a screen, and start Windows.
-
-    The first program with a window also starts Wine's desktop, which inherits the streams of that
-    program and keeps them open, so that a reader of its output would wait forever. Therefore a
-    program with streams of its own starts the desktop, and stays, since the desktop ends with the
-    last program.
-    """
+    """Open a screen, and start Windows."""
     server = subprocess.Popen(
         ["Xvfb", "-displayfd", "1", "-screen", "0", SCREEN, "-nolisten", "tcp"],
         stdout=subprocess.PIPE,
@@ -369,25 +397,10 @@ def screen(rig: Rig) -> Iterator[None]:
     )
     assert server.stdout is not None
     rig.display = f":{server.stdout.readline().strip()}"
-    resident = subprocess.Popen(
-        ["wine", str(rig.python / "python.exe"), "-c", RESIDENT],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env=rig.environment,
-    )
-    assert resident.stdout is not None
-    timer = threading.Timer(TIMEOUT, resident.kill)
-    timer.start()
     try:
-        if not resident.stdout.readline():
-            raise RigError("Windows does not start")
-        timer.cancel()
-        yield
+        with rig.started():
+            yield
     finally:
-        timer.cancel()
-        subprocess.run(["wineserver", "-k"], env=rig.environment, check=False)
-        resident.communicate()
         server.terminate()
         server.wait()
 
@@ -416,6 +429,8 @@ def main() -> int:
         "window": Rig.window,
         "kill": Rig.kill,
         "watch": Rig.watch,
+        "bundle": build_bundle,
+        "installer": check_installer,
     }
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("steps", nargs="*", metavar="STEP", help=f"of {list(steps)}")

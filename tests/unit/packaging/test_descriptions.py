@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 import pytest
 
 from mydata_like import __version__
+from mydata_like.app.installer_actions import ACTIONS
 from mydata_like.hostos.service import ServiceCommand, ServiceFolders, define_service
 
 ROOT = Path(__file__).parents[3]
@@ -57,11 +58,14 @@ def test_the_entitlements_for_macos_are_a_list_of_properties():
     assert set(rights.values()) == {True}
 
 
+def read_installer():
+    return (ROOT / "packaging" / "windows" / "mydata-like.nsi").read_text("utf-8")
+
+
 def test_the_installer_for_windows_takes_files_that_the_build_makes():
-    text = (ROOT / "packaging" / "windows" / "mydata-like.iss").read_text()
     spec = (ROOT / "packaging" / "mydata-like.spec").read_text()
 
-    assert set(re.findall(r"mydata-like[-\w]*(?=\.exe)", text)) == {
+    assert set(re.findall(r"mydata-like[-\w]*(?=\.exe)", read_installer())) == {
         "mydata-like",
         "mydata-like-gui",
     }
@@ -88,6 +92,31 @@ def test_the_program_without_a_console_opens_the_window_or_is_a_service(words, t
     ended = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, check=True)
 
     assert json.loads(ended.stdout) == taken
+
+
+def test_the_uninstaller_removes_all_that_a_bundle_has_beside_the_folder_of_the_libraries():
+    text = read_installer()
+    build = "".join(
+        (ROOT / "packaging" / name).read_text("utf-8") for name in ("build.py", "papers.py")
+    )
+    files = set(re.findall(r'^  Delete "\$INSTDIR\\([\w.-]+)"$', text, re.MULTILINE))
+
+    papers = {name for name in files if not name.endswith((".exe", ".old"))}
+    assert papers == {"LICENSE", "THIRD-PARTY.txt", "sbom.cdx.json"}
+    assert all(name in build for name in papers)
+
+
+def test_the_installer_calls_actions_that_the_program_has():
+    assert set(re.findall(r"--installer ([\w-]+)", read_installer())) == set(ACTIONS)
+
+
+def test_the_installer_has_every_text_in_english_and_in_german():
+    text = read_installer()
+    defined = re.findall(
+        r'!insertmacro Text (\w+) (?:\\\n\s*)?"[^"]+" (?:\\\n\s*)?"[^"]+"$', text, re.M
+    )
+
+    assert set(re.findall(r"\$\((\w+)\)", text)) == set(defined)
 
 
 def test_every_place_states_the_same_version():
