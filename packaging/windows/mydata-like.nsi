@@ -309,10 +309,7 @@ Section "-Last" SectionLast
   ${If} $Upgrade == 1
     Call RemoveOld
   ${EndIf}
-  ${If} ${FileExists} "$PLUGINSDIR\stopped.json"
-    Push '--installer start --list "$PLUGINSDIR\stopped.json"$ForEveryone'
-    Call RunProgram
-  ${EndIf}
+  Call StartAgain
   ${Log} "${VERSION} is installed."
 SectionEnd
 
@@ -374,6 +371,14 @@ Function RemoveOld
   Delete "$INSTDIR\mydata-like-gui.exe.old"
 FunctionEnd
 
+; Start what was stopped.
+Function StartAgain
+  ${If} ${FileExists} "$PLUGINSDIR\stopped.json"
+    Push '--installer start --list "$PLUGINSDIR\stopped.json"$ForEveryone'
+    Call RunProgram
+  ${EndIf}
+FunctionEnd
+
 ; Bring the earlier version back, for example when the disk is full.
 Function .onInstFailed
   ${Log} "The installation failed."
@@ -385,6 +390,7 @@ Function .onInstFailed
     Rename "$INSTDIR\mydata-like.exe.old" "$INSTDIR\mydata-like.exe"
     Rename "$INSTDIR\mydata-like-gui.exe.old" "$INSTDIR\mydata-like-gui.exe"
   ${EndIf}
+  Call StartAgain
 FunctionEnd
 
 !macro ReadChoice section name option

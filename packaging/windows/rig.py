@@ -178,6 +178,7 @@ class Rig:
         """Make the prefix, unless it exists: Windows with nothing installed."""
         if not (self.prefix / "system.reg").exists():
             run(["wineboot", "-i"], env=self.environment)
+            run(["wine", "winecfg", "-v", "win10"], env=self.environment)  # Debian's default is 7
             run(["wineserver", "-w"], env=self.environment)
 
     def _get_wheels(self) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import json
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -25,9 +26,16 @@ PATIENCE: Final = 300.0  # seconds
 PAUSE: Final = 0.5  # seconds between two looks
 BANDWIDTH: Final = 3  # MB/s of 128 MB, so that the upgrade comes in the middle of a run
 HIVES: Final = {"user.reg": "HKCU", "system.reg": "HKLM"}
-# What Windows itself changes while any program runs.
-TEMPORARY: Final = ("windows/temp", "AppData/Local/Temp")
-NOISE: Final = (r"Software\\Wine\\", r"\\Explorer\\SessionInfo", r"\\Hardware Profiles\\")
+# What Windows itself and the copy of the uninstaller change.
+TEMPORARY: Final = ("windows/temp", "AppData/Local/Temp", "users/root/Temp")
+NOISE: Final = re.compile(
+    r"""^HK(CU|LM)\ (Software\\\\Wine\\\\ | Console\b | .*\\\\Explorer\\\\SessionInfo
+        | .*\\\\Control\\\\Class\\\\ | Software\\\\Microsoft\\\\Windows\\\\CurrentVersion\\\\Uninstall\ ?$
+        | .*"PendingFileRenameOperations"=.*~nsu)
+    """,
+    re.VERBOSE,
+)
+PROGRAMS: Final = "users/root/AppData/Local/Programs"  # a folder of Windows
 # Processes of the program, from psutil under Windows.
 LIST: Final = """
 import json, psutil
@@ -143,7 +151,7 @@ class Computer:
             if any(it in place.as_posix() for it in TEMPORARY):
                 continue
             files.update((place / name).as_posix() for name in (*folders, *names))
-        return State(frozenset(files), frozenset(self._read_registry()))
+        return State(frozenset(files - {PROGRAMS}), frozenset(self._read_registry()))
 
     def _read_registry(self) -> Iterator[str]:
         for name, hive in HIVES.items():
@@ -151,9 +159,9 @@ class Computer:
             for line in (self.rig.prefix / name).read_text("utf-8").splitlines():
                 if line.startswith("["):
                     key = line[1 : line.rindex("]")]
-                    yield f"{hive} {key}"
-                elif key and not line.startswith("#") and not any(it in key for it in NOISE):
-                    yield f"{hive} {key} {line}"
+                entry = f"{hive} {key} {'' if line.startswith('[') else line}"
+                if key and not line.startswith("#") and not NOISE.match(entry):
+                    yield entry
 
 
 def check_installer(rig: Rig) -> None:
@@ -164,18 +172,23 @@ def check_installer(rig: Rig) -> None:
     first = computer.read_state()
     with computer.timed("for one account"), computer.rig.started():
         check_one_account(computer)
-    kept = computer.read_state()
-    changes = first.compare(kept)
-    computer.note("What is left:\n" + "\n".join(changes))
+    left = find_left(computer, first)
     ours = "+ users/root/AppData/Local/mydata-like"
-    strangers = [it for it in changes if not it.startswith((ours, "+ demo", "- HKLM", "- HKCU"))]
-    assert f"{ours}/ledger" in "\n".join(changes), "the ledger is gone"
+    strangers = [it for it in left if not it.startswith(ours)]
     assert not strangers, f"left behind: {strangers}"
+    assert any(re.match(rf"{re.escape(ours)}.*/ledger-.*\.db", it) for it in left), "no ledger"
     with computer.timed("for all users"), computer.rig.started():
         check_all_users(computer)
-    changes = [it for it in first.compare(computer.read_state()) if not it.startswith("+ demo")]
-    assert not changes, f"left behind after /PURGE: {changes}"
-    computer.note("Nothing is left after /PURGE.")
+    left = find_left(computer, first)
+    assert not left, f"left behind after /PURGE: {left}"
+
+
+def find_left(computer: Computer, first: State) -> list[str]:
+    """Return what differs from the first state, but for the files of the demonstration."""
+    changes = first.compare(computer.read_state())
+    left = [it for it in changes if not it.startswith("+ demo")]
+    computer.note("Left: " + ("\n  ".join(left) or "nothing"))
+    return left
 
 
 def make_setup(rig: Rig) -> Path:
