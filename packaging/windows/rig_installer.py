@@ -30,7 +30,8 @@ HIVES: Final = {"user.reg": "HKCU", "system.reg": "HKLM"}
 TEMPORARY: Final = ("windows/temp", "AppData/Local/Temp", "users/root/Temp")
 NOISE: Final = re.compile(
     r"""^HK(CU|LM)\ (Software\\\\Wine\\\\ | Console\b | .*\\\\Explorer\\\\SessionInfo
-        | .*\\\\Control\\\\Class\\\\ | Software\\\\Microsoft\\\\Windows\\\\CurrentVersion\\\\Uninstall\ ?$
+        | .*\\\\Control\\\\Class\\\\
+        | Software\\\\Microsoft\\\\Windows\\\\CurrentVersion\\\\Uninstall\ ?$
         | .*"PendingFileRenameOperations"=.*~nsu)
     """,
     re.VERBOSE,
