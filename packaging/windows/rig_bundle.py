@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from rig import Rig
 
+LONGEST: Final = 3600.0  # seconds for the build; 5 minutes on two free cores
 # Parts of Windows itself, of which the rig has stand-ins.
-PARTS_OF_WINDOWS = ("icuuc.dll", "bcryptprimitives.dll", "ucrtbase.dll")
+PARTS_OF_WINDOWS: Final = ("icuuc.dll", "bcryptprimitives.dll", "ucrtbase.dll")
 
 
 def build_bundle(rig: Rig) -> None:
     """Build the bundle, and try the self-test, the demo and the window from it."""
-    rig.run("packaging/build.py", "--here")  # ends with the self-test
+    rig.run("packaging/build.py", "--here", timeout=LONGEST)  # ends with the self-test
     folder = rig.source / "dist" / "mydata-like"
     strangers = [name for name in PARTS_OF_WINDOWS if list(folder.rglob(name))]
     assert not strangers, f"the bundle contains parts of Windows: {strangers}"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 ROOT: Final = Path(__file__).parents[2]
 SCRIPT: Final = Path(__file__).parent / "mydata-like.nsi"
-PATIENCE: Final = 300.0  # seconds
+PATIENCE: Final = 900.0  # seconds
 PAUSE: Final = 0.5  # seconds between two looks
 BANDWIDTH: Final = 3  # MB/s of 128 MB, so that the upgrade comes in the middle of a run
 HIVES: Final = {"user.reg": "HKCU", "system.reg": "HKLM"}
@@ -37,11 +37,17 @@ NOISE: Final = re.compile(
     re.VERBOSE,
 )
 PROGRAMS: Final = "users/root/AppData/Local/Programs"  # a folder of Windows
-# Processes of the program, from psutil under Windows.
+# Prints the commands of the program's processes. Wine 8 does not tell psutil their names.
 LIST: Final = """
-import json, psutil
-found = [it.info["cmdline"] for it in psutil.process_iter(["name", "cmdline"])
-         if it.info["name"].startswith("mydata-like")]
+import json, pathlib, psutil
+found = []
+for process in psutil.process_iter():
+    try:
+        words = process.cmdline()
+    except (OSError, psutil.Error):
+        continue
+    if words and pathlib.Path(words[0]).name.startswith("mydata-like"):
+        found.append(words)
 print(json.dumps(found))
 """
 

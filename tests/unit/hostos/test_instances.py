@@ -4,6 +4,7 @@ import shutil
 import subprocess
 import sys
 from contextlib import contextmanager
+from pathlib import Path
 
 import psutil
 import pytest
@@ -72,6 +73,14 @@ def test_only_programs_of_the_installation_are_found(tmp_path):
         assert [process.pid for process in found] == [ours.pid]
         assert describe_commands(found) == [StartedCommand((str(program), "-"))]
         assert list_others(tmp_path / "elsewhere") == []
+
+
+def test_a_command_begins_with_the_path_of_its_program():
+    with started(sys.executable, "-c", DEAF) as process:
+        (command,) = describe_commands([psutil.Process(process.pid)])
+
+        assert Path(command.words[0]).samefile(sys.executable)
+        assert command == StartedCommand((command.words[0], "-c", DEAF))
 
 
 @contextmanager
