@@ -78,6 +78,7 @@ Var Upgrade     ; 1: an earlier version was set aside
 !define MUI_ICON "${ICON}"
 !define MUI_UNICON "${ICON}"
 !define MUI_ABORTWARNING
+!define MUI_COMPONENTSPAGE_NODESC
 !define MUI_FINISHPAGE_RUN
 !define MUI_FINISHPAGE_RUN_TEXT "$(OpenText)"
 !define MUI_FINISHPAGE_RUN_FUNCTION OpenWindow
@@ -99,8 +100,8 @@ UninstPage custom un.ShowPurge un.LeavePurge
 !macroend
 !insertmacro Text OpenText "Open mydata-like" "mydata-like öffnen"
 !insertmacro Text ScopeTitle "Who uses mydata-like?" "Wer benutzt mydata-like?"
-!insertmacro Text ScopeSubtitle "Each user has settings of his or her own." \
-  "Alle Benutzer haben eigene Einstellungen."
+!insertmacro Text ScopeSubtitle "Every user has separate settings." \
+  "Jeder Benutzer hat eigene Einstellungen."
 !insertmacro Text ScopeMine "Only my account" "Nur mein Konto"
 !insertmacro Text ScopeEveryone "All users of this computer (as an administrator)" \
   "Alle Benutzer dieses Computers (als Administrator)"
