@@ -316,4 +316,7 @@ def start_server(computer: Computer, config: Path, name: str) -> subprocess.Pope
     words = ("-m", "mydata_like", "demo", "--serve", "--write-config", name)
     server = computer.start(computer.rig.python / "python.exe", *words)
     computer.wait("the server", config.exists)
+    # The ledger belongs where a user has it.
+    settings = config.read_text("utf-8")
+    config.write_text(re.sub(r"^state_directory.*\n", "", settings, flags=re.MULTILINE), "utf-8")
     return server
