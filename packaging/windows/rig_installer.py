@@ -119,7 +119,9 @@ class Computer:
     def _log_of(self, program: Path, *words: str) -> None:
         report = self.rig.windows / "report.log"
         report.unlink(missing_ok=True)
-        self.run(program, *words, r"/LOG=C:\report.log")
+        # Programs that it starts would keep a pipe open: in Wine they inherit it.
+        code = self.start(program, *words, r"/LOG=C:\report.log").wait(PATIENCE)
+        assert code == 0, f"{program.name} ended with exit code {code}"
         self.wait("its log", report.exists)
         ends = ("is installed.", "is removed.")
         self.wait("its end", lambda: any(it in report.read_text("cp1252") for it in ends))
@@ -140,7 +142,7 @@ class Computer:
 
     def start(self, program: Path, *words: str) -> subprocess.Popen[bytes]:
         """Start a program in the background."""
-        self.note(f"$ start {program.name} {' '.join(words)}")
+        self.note(f"$ {program.name} {' '.join(words)}")
         return subprocess.Popen(
             ["wine", str(program), *words],
             stdin=subprocess.DEVNULL,
