@@ -30,7 +30,7 @@ HIVES: Final = {"user.reg": "HKCU", "system.reg": "HKLM"}
 TEMPORARY: Final = ("windows/temp", "AppData/Local/Temp", "users/root/Temp")
 NOISE: Final = re.compile(
     r"""^HK(CU|LM)\ (Software\\\\Wine\\\\ | Console\b | .*\\\\Explorer\\\\SessionInfo
-        | .*\\\\Control\\\\Class\\\\
+        | .*\\\\Control\\\\(Device)?Class(es)?\\\\
         | Software\\\\Microsoft\\\\Windows\\\\CurrentVersion\\\\Uninstall\ ?$
         | .*"PendingFileRenameOperations"=.*~nsu)
     """,
