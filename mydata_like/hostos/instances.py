@@ -39,8 +39,12 @@ class StartedCommand(NamedTuple):
     @property
     def opens_window(self) -> bool:
         """Whether the process is the window."""
-        silent = Path(self.words[0]).stem == "mydata-like-gui"
-        return silent or self.words[1:2] in ((), ("gui",))
+        return (self._silent and not self.watches) or self.words[1:2] in ((), ("gui",))
+
+    @property
+    def _silent(self) -> bool:
+        """Whether it is the program without a console, which opens the window or watches."""
+        return Path(self.words[0]).stem == "mydata-like-gui"
 
     @property
     def watches(self) -> bool:
@@ -52,8 +56,7 @@ class StartedCommand(NamedTuple):
         if not self.opens_window:
             return self
         place = self.words.index("--config") if "--config" in self.words else len(self.words)
-        silent = Path(self.words[0]).stem == "mydata-like-gui"
-        start = self.words[:1] if silent else (self.words[0], "gui")
+        start = self.words[:1] if self._silent else (self.words[0], "gui")
         return self._replace(words=(*start, *self.words[place : place + 2], "--hidden"))
 
 

@@ -108,6 +108,7 @@ CONSOLE = r"C:\x\mydata-like.exe" if sys.platform == "win32" else "/x/mydata-lik
         ((WINDOW, "--config", "c", "b"), (WINDOW, "--config", "c", "--hidden")),
         ((CONSOLE, "gui", "a", "--config", "c"), (CONSOLE, "gui", "--config", "c", "--hidden")),
         ((CONSOLE,), (CONSOLE, "gui", "--hidden")),
+        ((WINDOW, "watch", "--set", "a=b"), (WINDOW, "watch", "--set", "a=b")),
         ((CONSOLE, "watch", "--set", "a=b"), (CONSOLE, "watch", "--set", "a=b")),
     ],
 )
