@@ -1,4 +1,4 @@
-"""`mydata-like --installer ACTION`: what the installer for Windows leaves to the program."""
+"""What the installer for Windows leaves to the program: `--installer ACTION`."""
 
 import argparse
 import json
