@@ -31,7 +31,8 @@ _BEGIN: Final = (
     "import gc, sys; gc.disable(); sys.path[:] = sys.argv[1:]; from {} import main; main()"
 )
 # On Windows, without a console: a hidden one would be another process for each worker. In Wine 8,
-# that process keeps the pipes of a worker that is killed while it starts.
+# that process keeps the pipes of a worker that is killed while it starts. A worker starts no
+# programs; their consoles would be visible.
 _DETACHED: Final = getattr(subprocess, "DETACHED_PROCESS", 0)
 
 

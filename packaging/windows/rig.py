@@ -21,7 +21,7 @@ import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
 from rig_bundle import build_bundle
 from rig_flow import upload
@@ -40,6 +40,7 @@ PACKAGES: Final = {  # Debian's packages, by a program of each
 WHEELS: Final = ROOT / "packaging" / "requirements-bundle.txt"
 SCREEN: Final = "1366x768x24"
 TIMEOUT: Final = 1800.0  # seconds for one command
+LAST_LINES: Final = 10.0  # seconds to read what is left of a command's output
 # Functions of ICU that Qt imports, and calls only for text in rare encodings.
 ICU: Final = re.compile(r"\b(ucnv_\w+|UCNV_\w+)\b")
 # A program with a desktop that waits until its standard input is closed.
@@ -352,7 +353,8 @@ def run(
 ) -> str:
     """Run a command, print its output as it comes, and return it. Raises `RigError`.
 
-    Its standard streams are pipes, since Wine cannot inherit all kinds of files.
+    Its standard streams are pipes, since Wine cannot inherit all kinds of files. A program of Wine
+    that the command started may keep its output open, so this waits for the command only.
     """
     started = subprocess.Popen(
         command,
@@ -366,14 +368,20 @@ def run(
         cwd=cwd,
     )
     assert started.stdout is not None
+    lines: list[str] = []
+
+    def follow(output: IO[str]) -> None:
+        for line in output:
+            print(line, end="", flush=True)
+            lines.append(line)
+
+    reader = threading.Thread(target=follow, args=(started.stdout,), daemon=True)
+    reader.start()
     timer = threading.Timer(timeout, started.kill)
     timer.start()
-    lines = []
-    for line in started.stdout:
-        print(line, end="", flush=True)
-        lines.append(line)
     code = started.wait()
     timer.cancel()
+    reader.join(LAST_LINES)
     if code:
         raise RigError(f"{' '.join(command[:6])} ended with exit code {code}")
     return "".join(lines)
@@ -438,8 +446,8 @@ def main() -> int:
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "windows-rig")
     parser.add_argument("--quick", action="store_true", help="do nothing where it is not prepared")
     options = parser.parse_args()
-    usual = ["start", "files"]  # the self-test has an upload
-    chosen = options.steps or (usual if options.quick else [*usual, "demo"])
+    quick = ["start", "files"]  # the self-test has an upload
+    chosen = options.steps or (quick if options.quick else [*steps])
     if unknown := set(chosen) - set(steps):
         parser.error(f"there is no step {', '.join(sorted(unknown))}")
     rig = Rig(options.folder.absolute())

@@ -51,6 +51,10 @@ def open_channel(worker, host):
     return worker.receive(1, 60)
 
 
+@pytest.mark.skipif(
+    os.name == "nt",
+    reason="a worker has no console on Windows, so a child that inherits its streams opens one",
+)
 def test_what_a_worker_and_its_children_print_and_read_disturbs_nothing(start, capfd):
     opened = open_channel(start(build_command("tests.fakes.talker")), "here")
 
