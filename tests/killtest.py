@@ -95,8 +95,10 @@ def settings_of(way: Way) -> tuple[str, ...]:
 
 
 def options_of(host: str, folder: Path) -> tuple[str, ...]:
-    """Return the sshd options of a kind of staging host."""
+    """Return the sshd options of a kind of staging host; none for asyncssh (see `HERE`)."""
     match host:
+        case _ if os.name == "nt":
+            return ()
         case "sftp":
             return sftp_only()
         case "scp":

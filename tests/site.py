@@ -130,9 +130,8 @@ class Site:
             text=True,
             encoding="utf-8",
             start_new_session=True,
-            creationflags=NEW_GROUP,
             env=self.environment,
-            **options,
+            **{"creationflags": NEW_GROUP, **options},
         )
         self._started.append(process)
         return process
@@ -305,7 +304,11 @@ def kill_group(process: "subprocess.Popen[str]") -> None:
         return
 
 
-def left_behind(group: int, patience: float = 5.0) -> list[str]:
+# Seconds; a worker notices the end of the engine after its imports, which take long in Wine.
+ENDING = 30.0 if os.name == "nt" else 5.0
+
+
+def left_behind(group: int, patience: float = ENDING) -> list[str]:
     """Return the command lines of a process group's members that do not end in time.
 
     On Windows, these are the process `group` and all that it has started, directly or not.
