@@ -147,7 +147,8 @@ def test_a_file_with_holes_arrives(place, staging, transport):
     expected = hashlib.md5(path.read_bytes()).hexdigest()
     assert transport.open_channel().send(single(member), ignore) == [SentFile(0, expected)]
     assert place.arrived(member)
-    if staging.kind == "shell":
+    # Python finds no holes of files on Windows, so they are sent as zeros.
+    if staging.kind == "shell" and hasattr(os, "SEEK_DATA"):
         assert measure_blocks(place.there(member)) < 1 << 20
 
 
