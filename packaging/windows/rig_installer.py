@@ -6,6 +6,7 @@ It needs the bundle, from the step `bundle`. The log is `installer.log` in the f
 from __future__ import annotations
 
 import copy
+import getpass
 import json
 import os
 import re
@@ -27,7 +28,8 @@ PAUSE: Final = 0.5  # seconds between two looks
 BANDWIDTH: Final = 3  # MB/s of 128 MB, so that the upgrade comes in the middle of a run
 HIVES: Final = {"user.reg": "HKCU", "system.reg": "HKLM"}
 # What Windows itself and the copy of the uninstaller change.
-TEMPORARY: Final = ("windows/temp", "AppData/Local/Temp", "users/root/Temp")
+PROFILE: Final = f"users/{getpass.getuser()}"
+TEMPORARY: Final = ("windows/temp", "AppData/Local/Temp", f"{PROFILE}/Temp")
 NOISE: Final = re.compile(
     r"""^HK(CU|LM)\ (Software\\\\Wine\\\\ | Console\b | .*\\\\Explorer\\\\SessionInfo
         | .*\\\\Control\\\\(Device)?Class(es)?\\\\
@@ -37,7 +39,7 @@ NOISE: Final = re.compile(
     """,
     re.VERBOSE,
 )
-PROGRAMS: Final = "users/root/AppData/Local/Programs"  # a folder of Windows
+PROGRAMS: Final = f"{PROFILE}/AppData/Local/Programs"  # a folder of Windows
 # Prints the commands of the program's processes. Wine 8 does not tell psutil their names.
 LIST: Final = """
 import json, pathlib, psutil
@@ -77,7 +79,7 @@ class Computer:
         self.setup = setup
         self.log = rig.folder / "installer.log"
         self.log.write_text("")
-        self.user = self.rig.windows / "users" / "root"
+        self.user = self.rig.windows / PROFILE
         shutil.rmtree(self.rig.prefix, ignore_errors=True)
         self.rig.make_prefix()
         for name in ("icuuc.dll", "bcryptprimitives.dll"):
@@ -183,7 +185,7 @@ def check_installer(rig: Rig) -> None:
     with computer.timed("for one account"), computer.rig.started():
         check_one_account(computer)
     left = find_left(computer, first)
-    ours = "+ users/root/AppData/Local/mydata-like"
+    ours = f"+ {PROFILE}/AppData/Local/mydata-like"
     strangers = [it for it in left if not it.startswith(ours)]
     assert not strangers, f"left behind: {strangers}"
     assert any(re.match(rf"{re.escape(ours)}.*/ledger-.*\.db", it) for it in left), "no ledger"
