@@ -48,7 +48,7 @@ DEEDS: Mapping[str, Callable[[Path], None]] = {
 
 
 def _write(path: Path, flags: int) -> None:
-    descriptor = os.open(path, flags)
+    descriptor = os.open(path, flags | getattr(os, "O_BINARY", 0))
     try:
         os.write(descriptor, FRAME)
     finally:
@@ -103,6 +103,7 @@ def _follow(log: Path, ended: Event) -> Iterator[str]:
         sys.stdout.flush()
         left = b""
         while not ended.is_set():
+            file.seek(0, os.SEEK_CUR)  # in Wine, the end of a file is for ever without this
             *lines, left = (left + file.read(65536)).split(b"\n")
             for record in map(json.loads, lines):
                 if record["deleted"]:
@@ -113,7 +114,8 @@ def _carry_out(deed: str, path: Path, delay: float) -> bool:
     end = perf_counter() + delay
     while perf_counter() < end:
         pass
-    with suppress(FileNotFoundError):
+    # Windows refuses to open a file while it is deleted.
+    with suppress(FileNotFoundError, PermissionError):
         DEEDS[deed](path)
         return True
     return False

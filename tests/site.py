@@ -356,7 +356,7 @@ class Picture:
     @classmethod
     def take(cls, folder: Path) -> "Picture":
         names = (path for path in sorted(folder.rglob("*")) if not _is_lock(path))
-        return cls(folder, {str(path.relative_to(folder)): _look(path) for path in names})
+        return cls(folder, {path.relative_to(folder).as_posix(): _look(path) for path in names})
 
     def differences(self) -> list[str]:
         """Return the names of everything that has changed since."""

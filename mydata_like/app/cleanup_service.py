@@ -26,7 +26,7 @@ from mydata_like.core.extra_sources import lies_in, source_key
 from mydata_like.engine.local_cleanup import LocalCleanup, ServerCheck
 from mydata_like.engine.reverify import Reverification, Reverify
 from mydata_like.hostos.clock import SystemClock
-from mydata_like.hostos.safe_delete import SafeDirectories, SafeDirectory, require_safe_deletion
+from mydata_like.hostos.safe_delete import SafeDirectories, SafeDirectory
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from mydata_like.server.client import ApiClient
 from mydata_like.settings.schema import Settings
@@ -92,8 +92,7 @@ def open_cleanup(
 ) -> Iterator[CleanupService]:
     """Connect to the server, and yield the service that checks files and deletes them if `delete`.
 
-    Raises a `RunError` if the system cannot delete files safely, if nothing can be proven, or,
-    with `delete`, if a run is in progress.
+    Raises a `RunError` if nothing can be proven, or, with `delete`, if a run is in progress.
     """
     _require_all(settings, config)
     places, clock = find_places(config), SystemClock()
@@ -140,7 +139,6 @@ def open_cleanup(
 
 def _require_all(settings: Settings, config: Path | None) -> None:
     """Check what is needed before the server is asked anything."""
-    require_safe_deletion()
     require_complete(settings, config)
     _require_encryption(settings)
 

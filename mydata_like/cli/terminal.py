@@ -17,6 +17,16 @@ from mydata_like.core.formatting import format_lines
 
 _COLOUR: Final = re.compile(r"(\x1b\[[0-9;]*m)")  # SGR: colours and weight, as help texts have
 
+if sys.platform == "win32":
+    import ctypes
+    import msvcrt
+
+    def _has_console_mode(descriptor: int) -> bool:
+        handle, mode = msvcrt.get_osfhandle(descriptor), ctypes.c_ulong()
+        ask = ctypes.WinDLL("kernel32").GetConsoleMode
+        ask.argtypes = (ctypes.c_void_p, ctypes.POINTER(ctypes.c_ulong))
+        return bool(ask(handle, ctypes.byref(mode)))
+
 
 class GuardedStream:
     r"""A text stream that writes control characters, but for line breaks, as `\x1b` and the like.
@@ -87,6 +97,16 @@ def guard_streams() -> None:
             encoding = None if stream.isatty() else "utf-8"
             stream.reconfigure(encoding=encoding, errors="backslashreplace")
         setattr(sys, name, cast(TextIO, GuardedStream(stream)))
+
+
+def has_keyboard() -> bool:
+    """Return whether standard input is a terminal, where a user can answer.
+
+    On Windows `isatty` is also true of the null device, which has no console's mode.
+    """
+    if sys.stdin is None or not sys.stdin.isatty():
+        return False
+    return sys.platform != "win32" or _has_console_mode(sys.stdin.fileno())
 
 
 def drawing_stream(stream: TextIO) -> TextIO:

@@ -88,9 +88,9 @@ def stat_open(descriptor: int) -> os.stat_result:
 
 
 if sys.platform == "win32":
-    _GENERIC_READ: Final = 0x80000000
+    GENERIC_READ: Final = 0x80000000
     _FILE_APPEND_DATA: Final = 0x4
-    _SHARE_ALL: Final = 0x1 | 0x2 | 0x4  # reading, writing, and renaming or deleting
+    SHARE_ALL: Final = 0x1 | 0x2 | 0x4  # reading, writing, and renaming or deleting
     _OPEN_EXISTING: Final = 3
     _SEQUENTIAL: Final = 0x08000000
     _INVALID: Final = wintypes.HANDLE(-1).value
@@ -107,14 +107,19 @@ if sys.platform == "win32":
         wintypes.HANDLE,
     )
 
-    def _open_by_handle(path: bytes, flags: int) -> int:
+    def open_handle(path: bytes, access: int, sharing: int, flags: int) -> int:
+        """Return a handle of what exists at a path; the numbers are those of `CreateFileW`."""
         name = os.fsdecode(verbatim(path))
-        access = _FILE_APPEND_DATA if flags & os.O_APPEND else _GENERIC_READ
-        handle = _create_file(name, access, _SHARE_ALL, None, _OPEN_EXISTING, _SEQUENTIAL, None)
+        handle: int = _create_file(name, access, sharing, None, _OPEN_EXISTING, flags, None)
         if handle == _INVALID:
             error = ctypes.WinError(ctypes.get_last_error())
             error.filename = os.fsdecode(path)
             raise error
+        return handle
+
+    def _open_by_handle(path: bytes, flags: int) -> int:
+        access = _FILE_APPEND_DATA if flags & os.O_APPEND else GENERIC_READ
+        handle = open_handle(path, access, SHARE_ALL, _SEQUENTIAL)
         append = flags & os.O_APPEND
         return msvcrt.open_osfhandle(handle, append | os.O_BINARY | os.O_NOINHERIT)
 

@@ -641,9 +641,6 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
     "free.http-only": ProblemInfo("Nothing is freed: no storage box was approved.", NOBODY),
     "free.nothing-sent": ProblemInfo("Nothing is freed: nothing was sent from here.", NOBODY),
     "free.no-log": ProblemInfo("Nothing is freed: the deletion log cannot be written.", NOBODY),
-    "free.unsupported": ProblemInfo(
-        "Nothing is freed: the system does not support safe deletion.", NOBODY
-    ),
     "support.unwritable": ProblemInfo("The support bundle cannot be written.", USER, OPEN_FOLDER),
 }
 # For a code that is not in the table, such as one in a ledger written by another version.

@@ -13,11 +13,12 @@ from mydata_like.app.run_request import RunObserver
 from mydata_like.app.settings_service import load_settings
 from mydata_like.core.deletion import DeletedFile, KeptFile
 from mydata_like.core.errors import AccessDeniedError, AlreadyRunningError, RunError
-from mydata_like.core.extra_sources import SourceRequest
+from mydata_like.core.extra_sources import SourceRequest, source_key
 from mydata_like.demo.middleware import EMPTY_LIST, Fault
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.hostos.lock import lock_data_directory
 from tests.builders import a_file
+from tests.privileges import needs_links
 from tests.site import QUICK, Picture, open_site
 
 LONG_AGO = 1_600_000_000
@@ -183,6 +184,7 @@ def test_nothing_is_freed_with_a_key_that_the_server_refuses(site, monkeypatch):
     assert (site.data / "alice/Scan/hidden.tif").exists()
 
 
+@needs_links
 def test_a_link_in_the_place_of_a_file_is_kept_and_so_is_what_it_leads_to(site):
     path, aside = site.data / "bob/Scan/deep/kept.tif", site.data.parent / "kept.tif"
     path.rename(aside)
@@ -191,6 +193,7 @@ def test_a_link_in_the_place_of_a_file_is_kept_and_so_is_what_it_leads_to(site):
     assert aside.exists()
 
 
+@needs_links
 def test_what_lies_behind_a_linked_folder_is_kept(site):
     (site.data / "alice/Way").symlink_to(site.data / "bob/Scan")
     check_kept(site, "alice/Way/deep/hidden.tif", "free.link")
@@ -271,18 +274,19 @@ def test_a_dropped_source_is_freed_and_its_neighbours_are_not(site):
     folder = site.data.parent / "dropped"
     wanted = [a_file(folder / f"{name}.tif", 20, LONG_AGO) for name in ("a", "b")]
     beside = a_file(site.data.parent / "beside.tif", 20, LONG_AGO)
-    assert site.carry(sources=[SourceRequest(os.fsencode(folder))]).code == 0
+    assert site.carry(sources=[SourceRequest(source_key(folder))]).code == 0
     late = a_file(folder / "late.tif", 20, LONG_AGO)
 
     freed, kept = free(site, folder, beside)
 
-    assert freed == [str(path) for path in wanted]
-    assert kept == {str(late): "free.unknown", str(beside): "free.outside"}
+    assert freed == [path.as_posix() for path in wanted]
+    assert kept == {late.as_posix(): "free.unknown", str(beside): "free.outside"}
     assert [path.exists() for path in (*wanted, late, beside)] == [False, False, True, True]
     shutil.rmtree(folder)
-    assert free(site, wanted[0])[1] == {str(wanted[0]): "free.gone"}
+    assert free(site, wanted[0])[1] == {wanted[0].as_posix(): "free.gone"}
 
 
+@needs_links
 def test_a_folder_is_freed_file_by_file_and_stays(site):
     link = site.data / WHOLE / "b.tif"
     link.rename(site.data.parent / "b.tif")

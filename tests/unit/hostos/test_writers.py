@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from mydata_like.hostos.safe_delete import FileUse, WriteGuard
+from mydata_like.hostos.safe_delete_posix import FileUse, WriteGuard
 from tests.builders import a_file
 
 fcntl = pytest.importorskip("fcntl")
