@@ -13,8 +13,10 @@ import stat
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from itertools import filterfalse
 from typing import Final, Self
 
+from mydata_like.core.data_directory import is_lock_name
 from mydata_like.core.deletion import CleanupCandidate
 from mydata_like.core.errors import FileChangedError
 from mydata_like.core.file_access import system_path
@@ -158,7 +160,8 @@ if sys.platform == "win32":
                 return
             if not is_folder:
                 yield candidate(key, status)
-            for name in sorted(map(os.fsencode, names)):
+            # The lock file of a run is in the data directory, and a killed run leaves it there.
+            for name in sorted(filterfalse(is_lock_name, map(os.fsencode, names))):
                 yield from self._find_below(key + b"/" + name if key else name)
 
     @contextmanager

@@ -17,9 +17,7 @@ from tests.freesite import (
 )
 from tests.freetrials import NOTHING, carry_out
 
-pytestmark = pytest.mark.skipif(
-    sys.platform == "darwin", reason="macOS does not tell of writers"
-)
+pytestmark = pytest.mark.skipif(sys.platform == "darwin", reason="macOS does not tell of writers")
 ASKED = r"dataset_file/\d+/verify/"
 
 
