@@ -19,6 +19,8 @@ TESTS: Final = (
     "tests/flow/test_run_odd_names.py",
     "tests/flow/test_run_ssh_choices.py",
     "tests/flow/test_run_cut_off.py",
+    "tests/flow/test_freeing.py",
+    "tests/flow/test_free_trials.py",
     "tests/contract/test_server_api.py",
     "tests/contract/test_ledger.py",
     "tests/contract/test_session.py",
