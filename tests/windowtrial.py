@@ -270,10 +270,10 @@ class Trial:
     def _add(self, name: str) -> int:
         """Add files with names of several scripts; return the number of all files.
 
-        All others are sent before; these are sent slowly, which takes more than a minute.
+        All others are sent before; these are sent slowly, which takes more than half a minute.
         """
         self._site.run("limits.bandwidth=0")
-        save_settings(self._site.config, {"limits.bandwidth": 0.04})
+        save_settings(self._site.config, {"limits.bandwidth": 0.08})
         folder = self._site.data / "alice" / f"{name} \N{GREEK SMALL LETTER MU}m \u6f22\u5b57"
         folder.mkdir()
         for number in range(20):

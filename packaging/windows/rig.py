@@ -38,6 +38,9 @@ PACKAGES: Final = {  # Debian's packages, by a program of each
     "makensis": "nsis",
 }
 WHEELS: Final = ROOT / "packaging" / "requirements-bundle.txt"
+# Without Windows' fonts, Wine writes the window's texts with one that has serifs.
+REPLACED_FONTS: Final = r"HKCU\Software\Wine\Fonts\Replacements"
+FONTS: Final = ("Segoe UI", "MS Shell Dlg", "MS Shell Dlg 2", "Tahoma")
 SCREEN: Final = "1366x768x24"
 TIMEOUT: Final = 1800.0  # seconds for one command
 LAST_LINES: Final = 10.0  # seconds to read what is left of a command's output
@@ -180,6 +183,9 @@ class Rig:
         if not (self.prefix / "system.reg").exists():
             run(["wineboot", "-i"], env=self.environment)
             run(["wine", "winecfg", "-v", "win10"], env=self.environment)  # Debian's default is 7
+            for font in FONTS:
+                value = ["/v", font, "/d", "DejaVu Sans", "/f"]
+                run(["wine", "reg", "add", REPLACED_FONTS, *value], env=self.environment)
             run(["wineserver", "-w"], env=self.environment)
 
     def _get_wheels(self) -> None:
