@@ -25,7 +25,7 @@ def _whole(_: Corpus) -> list[Contestant]:
 
 
 def _mixed(_: Corpus) -> list[Contestant]:
-    sending = (Sending(channels) for channels in (1, 2, 4))
+    sending = (Sending(channels) for channels in (1, 2, 4, 8))
     by_hand = peers.by_hand(2, "tar")
     return [*sending, WholeRun(_END_TO_END), by_hand, peers.by_hand(1, "rsync"), *_peers()]
 
