@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from queue import SimpleQueue
-from threading import Semaphore, Thread
+from threading import Lock, Semaphore, Thread
 from typing import Final, NamedTuple, Protocol
 
 from mydata_like.core.errors import RejectedError, TransientError, UploaderError
@@ -23,8 +23,14 @@ _LEAST: Final = 0.000_001  # seconds; some clocks measure 0
 # over several. https://github.com/rapier1/hpn-ssh/issues/89.
 # Remove when the window follows that of TCP.
 _WINDOW: Final = 2 * 1024 * 1024  # bytes
+_LONG: Final = 10.0  # seconds; a file that takes longer is likely to be sent alone at its end
 _FULL: Final = 0.6  # above this part of the window's limit, one more stream helps
 _CHECK_INTERVAL: Final = 0.5  # seconds between two checks whether one more stream helps
+
+
+def takes_long(size: int, round_trip: float) -> bool:
+    """Return whether one stream takes so long for a file that others may be sent by then."""
+    return size * round_trip > _LONG * _WINDOW
 
 
 class StreamLimit:
@@ -32,20 +38,35 @@ class StreamLimit:
 
     def __init__(self, streams: int) -> None:
         self._free = Semaphore(streams)
+        self._lock = Lock()
+        self._payloads = 0
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether several payloads are being sent.
+
+        Their streams fill the connection together, and take less processor time than several
+        streams of one file.
+        """
+        return self._payloads > 1
 
     @contextmanager
     def used(self) -> Iterator[None]:
         """Count one payload's own stream; it is allowed even above the limit."""
-        taken = self.take()
+        taken = self._free.acquire(blocking=False)
+        with self._lock:
+            self._payloads += 1
         try:
             yield
         finally:
+            with self._lock:
+                self._payloads -= 1
             if taken:
                 self.release()
 
     def take(self) -> bool:
-        """Reserve a stream; return False if the limit is reached."""
-        return self._free.acquire(blocking=False)
+        """Reserve one more stream for a payload; return False if it is not needed or allowed."""
+        return not self.is_shared and self._free.acquire(blocking=False)
 
     def release(self) -> None:
         """Release a reserved stream."""

@@ -32,7 +32,13 @@ from mydata_like.transfer.compression import (
     unpack,
 )
 from mydata_like.transfer.file_source import FileSource, open_source
-from mydata_like.transfer.multi_stream import FAR, LARGE, StreamLimit, StripedWriter
+from mydata_like.transfer.multi_stream import (
+    FAR,
+    LARGE,
+    StreamLimit,
+    StripedWriter,
+    takes_long,
+)
 from mydata_like.transfer.remote_shell import (
     DROP,
     MARK,
@@ -174,10 +180,17 @@ class StripedSender:
         self._able = capabilities.tar == "gnu"  # its dd is likely to have the options
 
     def suits(self, size: int) -> bool:
-        """Return whether several streams may be faster than one: the host is far away."""
+        """Return whether several streams may be faster than one.
+
+        The host is far away, and no other payload of the session uses the connection, or none will
+        in the end.
+        """
         if not self._able or size < LARGE:
             return False
-        return FAR <= self._shells.find_round_trip(FAR) < math.inf
+        round_trip = self._shells.find_round_trip(FAR)
+        if not FAR <= round_trip < math.inf:
+            return False
+        return takes_long(size, round_trip) or not self._limit.is_shared
 
     def send(
         self, member: Member, existing: int, moving: Moving

@@ -51,9 +51,9 @@ def far(**options) -> SftpOnly:
 def ignore(_: int) -> None: ...
 
 
-def send(place, member, session, moving=ignore):
+def send(place, member, session, moving=ignore, limit=None):
     place.location.mkdir(exist_ok=True)
-    sender = SftpSender(session, os.fsencode(place.location), StreamLimit(4))
+    sender = SftpSender(session, os.fsencode(place.location), limit or StreamLimit(4))
     try:
         (fate,) = sender.send(SendTask((member,), batched=False), moving).results
         return fate
@@ -86,6 +86,14 @@ def test_a_file_arrives_over_several_streams_where_the_host_is_far(place, member
     assert sum(moved) == SIZE
     assert place.there(member).stat().st_mtime == MODIFIED
     assert [path.name for path in place.there(member).parent.iterdir()] == ["it's large"]
+
+
+def test_a_file_that_shares_its_session_with_others_gets_one_stream(place, member):
+    session, limit = far(), StreamLimit(4)
+    with limit.used():
+        assert send(place, member, session, limit=limit).checksum == checksum(member)
+    assert place.arrived(member)
+    assert session.opened == 1
 
 
 def test_what_a_broken_line_left_is_not_sent_again(place, member):

@@ -11,8 +11,8 @@ from mydata_like.ssh.capabilities import HostCapabilities
 from mydata_like.ssh.dialing import NO_CHANNEL
 from mydata_like.transfer import multi_stream
 from mydata_like.transfer.multi_stream import StreamLimit
-from mydata_like.transfer.remote_shell import Shells, part_name
-from mydata_like.transfer.single_file import SingleSender
+from mydata_like.transfer.remote_shell import RemoteDirs, Shells, part_name
+from mydata_like.transfer.single_file import SingleSender, StripedSender
 from tests.fakes.place import MODIFIED, checksum
 from tests.fakes.session import LocalSession, SlowToAnswer
 from tests.privileges import needs_shell
@@ -48,11 +48,11 @@ class FarSession(LocalSession):
 def ignore(_: int) -> None: ...
 
 
-def send(place, member, session, moving=ignore):
+def send(place, member, session, moving=ignore, limit=None):
     shells = Shells(session)
     shells.open()
     try:
-        sender = SingleSender(shells, os.fsencode(place.location), SHELL, StreamLimit(4))
+        sender = SingleSender(shells, os.fsencode(place.location), SHELL, limit or StreamLimit(4))
         return sender.send(0, member, moving)
     finally:
         shells.close()
@@ -185,3 +185,27 @@ def test_a_near_host_gets_the_file_by_one_stream(place, member, near):
     assert place.arrived(member)
     assert striped_then
     assert not any(striped_then)
+
+
+def test_a_file_that_shares_its_session_with_others_gets_one_stream(place, member):
+    striped_then = []
+    follow = lambda _: striped_then.append(is_striped(place, member))  # noqa: E731
+    limit = StreamLimit(4)
+    with limit.used(), limit.used():
+        assert send(place, member, FarSession(), follow, limit).checksum == checksum(member)
+    assert place.arrived(member)
+    assert striped_then
+    assert not any(striped_then)
+
+
+def test_a_file_that_outlasts_others_of_its_session_may_get_several_streams(place):
+    shells, limit = Shells(FarSession()), StreamLimit(4)
+    shells.open()
+    dirs = RemoteDirs(shells, os.fsencode(place.location))
+    sender = StripedSender(shells, dirs, SHELL, limit)
+    with limit.used():
+        assert sender.suits(SIZE)
+        with limit.used():
+            assert not sender.suits(SIZE)
+            assert sender.suits(SIZE << 10)
+    shells.close()
