@@ -84,3 +84,6 @@ needs_case = pytest.mark.skipif(
 needs_one_case = pytest.mark.skipif(
     _cases_differ(), reason="names that differ only in case are different on this file system"
 )
+needs_change_times = pytest.mark.skipif(
+    os.name == "nt", reason="folders on Windows do not list when a file was last changed"
+)

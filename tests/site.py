@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -341,6 +342,14 @@ else:
             except (ProcessLookupError, psutil.NoSuchProcess):
                 continue
         return members
+
+
+def yield_processor() -> None:
+    """Let other threads and processes run."""
+    if hasattr(os, "sched_yield"):
+        os.sched_yield()
+    else:
+        time.sleep(0)
 
 
 @dataclass

@@ -9,6 +9,7 @@ path.
 
 import re
 import unicodedata
+from functools import lru_cache
 from hashlib import blake2b
 from pathlib import PurePosixPath
 from urllib.parse import quote, unquote
@@ -17,6 +18,7 @@ UNTITLED = "untitled"
 
 _COMPONENT_LIMIT = 255  # bytes; the limit of ext4, XFS, NTFS and most others
 _DIRECTORY_LIMIT = 3000  # bytes; leaves space for the rest below Linux's 4096 for a whole path
+_REMEMBERED = 256  # folders; their files come one after the other
 _MARK = re.compile(r"~[0-9a-f]{32}(\.[A-Za-z0-9]{1,10})?\Z")
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,254}")  # most names; a quick test
 _EXTENSION = re.compile(r"\.[A-Za-z0-9]{1,10}\Z")
@@ -43,6 +45,7 @@ def aside_path(remote: str, size: int, modified_ns: int) -> str:
     return f"{folder}{slash}.mydata-{blake2b(meaning, digest_size=16).hexdigest()}.new"
 
 
+@lru_cache(_REMEMBERED)
 def _dataset_component(description: str, number: int) -> str:
     plain = quote(description, safe="") or UNTITLED
     ending = f"-{number}"
@@ -51,6 +54,7 @@ def _dataset_component(description: str, number: int) -> str:
     return _marked(plain, f"dataset\0{description}", ending)
 
 
+@lru_cache(_REMEMBERED)
 def _directory_path(directory: str) -> str:
     path = "/".join(_directory_component(part) for part in directory.split("/"))
     if len(path) <= _DIRECTORY_LIMIT:

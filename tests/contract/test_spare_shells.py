@@ -4,6 +4,7 @@ import pytest
 
 from mydata_like.transfer.remote_shell import Shells, SpareShells
 from tests.fakes.session import LocalSession
+from tests.privileges import needs_shell
 from tests.sshd_fixture import STACKS, endpoint_of, needs_sshd, open_session, sshd_with
 
 pytestmark = needs_sshd
@@ -36,6 +37,7 @@ def test_a_channel_gets_the_room_of_a_shell_that_waits_for_another_one(session):
         assert shells.run(b"echo and here") == b"and here\n"
 
 
+@needs_shell
 def test_no_more_shells_wait_than_sshd_grants_besides_the_channels():
     session, spares = LocalSession(), SpareShells()
     channels = [Shells(session, spares=spares) for _ in range(8)]

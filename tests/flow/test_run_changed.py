@@ -17,7 +17,7 @@ from mydata_like.hostos.clock import SystemClock
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from tests.builders import a_file
 from tests.invariants import check_carried
-from tests.site import kill_group, open_site, wait_for
+from tests.site import kill_group, open_site, wait_for, yield_processor
 from tests.sshd_fixture import needs_sshd
 
 pytestmark = [pytest.mark.e2e, needs_sshd]
@@ -79,7 +79,7 @@ def test_a_changed_file_of_a_run_that_was_cut_off_is_changed_here_and_not_there(
     process = site.start("run", "--events", settings=("limits.bandwidth=0.0001",))
     wait_for(process, "folder_found")
     while entry_of(site).state is EntryState.VERIFIED and process.poll() is None:
-        os.sched_yield()
+        yield_processor()
     kill_group(process)
     process.communicate()
 

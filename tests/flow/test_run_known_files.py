@@ -12,6 +12,7 @@ from tests.archives import MODIFIED_NS, NAME, members_of
 from tests.archives import write as write_archive
 from tests.embedded import Api, staged
 from tests.invariants import check_carried
+from tests.privileges import needs_change_times
 from tests.settled import settle
 from tests.site import open_site
 from tests.sshd_fixture import needs_sshd
@@ -145,7 +146,11 @@ def test_a_copy_that_is_no_longer_verified_is_checked_again_and_reported(site):
 
 
 @pytest.mark.parametrize("with_ledger", [True, False], ids=["with ledger", "without"])
-@pytest.mark.parametrize("seconds", [0, 900, -3600], ids=["same time", "900 s", "an hour"])
+@pytest.mark.parametrize(
+    "seconds",
+    [pytest.param(0, marks=needs_change_times), 900, -3600],
+    ids=["same time", "900 s", "an hour"],
+)
 def test_other_bytes_of_the_same_size_are_sent_whatever_their_time_is(site, with_ledger, seconds):
     path = site.data / FOLDER / "raw/3.dat"
     settle(write(path, b"CONTENT 3", OLD + 3 + seconds))
@@ -175,6 +180,7 @@ def test_without_the_ledger_equal_files_are_read_and_not_sent(site, seconds):
     assert sum(event.files for event in again.of_kind(FilesKnown)) == 7
 
 
+@needs_change_times
 def test_files_that_were_copied_back_are_read_once_and_not_sent(site):
     path = site.data / FOLDER / "raw/3.dat"
     copy = write(path.with_name("copy"), path.read_bytes(), OLD + 3)

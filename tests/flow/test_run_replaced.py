@@ -16,7 +16,7 @@ from mydata_like.core.events import FileFailed, FileVerified
 from mydata_like.demo.middleware import Fault, Hang
 from tests.builders import a_file
 from tests.invariants import check_carried, check_idle
-from tests.site import kill_group, open_site, wait_for
+from tests.site import kill_group, open_site, wait_for, yield_processor
 from tests.sshd_fixture import needs_sshd, scp_only, sftp_only
 
 pytestmark = [pytest.mark.e2e, needs_sshd]
@@ -51,7 +51,7 @@ def await_that(process, happened):
     while not happened():
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < deadline
-        os.sched_yield()
+        yield_processor()
 
 
 def records(site):
