@@ -239,6 +239,9 @@ class Rig:
         """Copy the program and its tests, so that Windows writes nothing into them."""
         ignored = shutil.ignore_patterns(*NOT_COPIED)
         shutil.copytree(ROOT, self.source, dirs_exist_ok=True, ignore=ignored)
+        for file in self.source.rglob("*.py"):
+            if not (ROOT / file.relative_to(self.source)).exists():
+                file.unlink()  # of an earlier copy
         core = self.source / "mydata_like" / "core"
         compiler = ["x86_64-w64-mingw32-gcc", "-O3", "-shared", "-static-libgcc"]
         run([*compiler, "-o", str(core / "_md5.dll"), str(core / "md5.c")])

@@ -12,7 +12,7 @@ from mydata_like.demo.middleware import Fault, Hang, Reply
 from mydata_like.transfer import tar
 from tests.invariants import check_carried, check_idle, check_law, check_untouched, find_falsehoods
 from tests.settled import settle
-from tests.site import Picture, kill_group, open_site, wait_for
+from tests.site import Picture, kill_group, open_site, wait_for, yield_processor
 from tests.sshd_fixture import needs_sshd
 
 pytestmark = [pytest.mark.e2e, needs_sshd]
@@ -256,10 +256,10 @@ def test_a_killed_run_whose_records_were_made_unheard_finds_them_again(site):
     site.server.faults.add(
         Fault(action=Hang(handled=True), method="PATCH", path="dataset_file", count=None)
     )
-    process = site.start("run", "--events", settings=(RULES,))
-    wait_for(process, "file_staged")
+    process = site.start("run", "--json", settings=(RULES,))
     while not archives(site):
         assert process.poll() is None
+        yield_processor()
     kill_group(process)
     process.communicate()
     site.server.faults.clear()
