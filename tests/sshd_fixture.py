@@ -90,11 +90,17 @@ def no_login(directory):
 
 
 def noisy(directory):
-    """Return options of a host whose login scripts print something first."""
+    """Return options of a host whose login scripts print something and set what tools read.
+
+    Each program that starts there prints a warning.
+    """
     gate = script(
         directory / "noisy",
         "echo Welcome to the cluster; printf 'no newline at the end: '\n"
-        'echo loud >&2\nexec /bin/sh -c "$SSH_ORIGINAL_COMMAND"\n',
+        'echo "bash: warning: setlocale: LC_ALL: cannot change locale (xx_XX.UTF-8)" >&2\n'
+        "export LC_ALL=xx_XX.UTF-8 LD_PRELOAD=/nonexistent.so CDPATH=/tmp:/\n"
+        "export BLOCK_SIZE=K LS_BLOCK_SIZE=K POSIXLY_CORRECT=1 TIME_STYLE=full-iso\n"
+        'exec /bin/sh -c "$SSH_ORIGINAL_COMMAND"\n',
     )
     return (f"ForceCommand {gate}",)
 

@@ -30,7 +30,7 @@ from mydata_like.speedtest.results import (
     StageResult,
     Unit,
 )
-from mydata_like.ssh.capabilities import quote
+from mydata_like.ssh.capabilities import PREAMBLE, quote
 from mydata_like.ssh.session import SshSession, Stream
 
 _WINDOW: Final = 2 * 1024 * 1024  # bytes of the SSH window of OpenSSH's server, see its channels.h
@@ -66,7 +66,7 @@ class RemoteHost:
 
     def __init__(self, session: SshSession, location: bytes, folder: bytes) -> None:
         self._session = session
-        self._enter = b"LC_ALL=C; cd -- %b && " % quote(location)
+        self._enter = PREAMBLE + b"cd -- %b && " % quote(location)
         self._folder = quote(folder)
 
     def describe(self, cpus: int | None) -> HostInfo:

@@ -43,11 +43,8 @@ from mydata_like.transfer.remote_shell import (
 )
 from mydata_like.transfer.worker_messages import Member, MemberResult, Moving, TaskResult
 
-# Work-around: tar 1.34 (GNU) takes options from TAR_OPTIONS, which may leave members out without an
-# error. No report known; see test_what_the_host_has_set_for_its_tar_leaves_nothing_out.
-# Remove when tar has an option to ignore the variable.
 _TAR: Final = {
-    "gnu": b"unset TAR_OPTIONS; %b tar -x -o --no-same-permissions %b -f - 2>&1",
+    "gnu": b"%b tar -x -o --no-same-permissions %b -f - 2>&1",
     "bsd": b"%b tar -x -o --no-same-permissions %b -f - 2>&1",
     "busybox": b"%b tar -x -o %b -f - 2>&1",
 }

@@ -2,13 +2,16 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from mydata_like.core.errors import AccessDeniedError, RejectedError, UploaderError
 from mydata_like.core.parsing import parse_count
-from mydata_like.ssh.capabilities import HostCapabilities, probe, quote
+from mydata_like.ssh.capabilities import PREAMBLE, HostCapabilities, probe, quote
 from mydata_like.ssh.connect import connect
 from mydata_like.ssh.session import Endpoint, SshSession
+from mydata_like.transfer.remote_shell import MARK
+
+_INSPECT: Final = b'echo "mydata:$(wc -c < %b)"; echo "mydata:$(%b < %b)"'
 
 
 def require_login(endpoints: Iterable[Endpoint]) -> None:
@@ -64,17 +67,13 @@ class ProbeConnection:
         return True
 
     def _inspect_by_shell(self, path: bytes, capabilities: HostCapabilities) -> ProbeResult:
-        where = quote(path)
-        size = self.session.run(b"wc -c < " + where)
-        checksum = (
-            self.session.run(capabilities.checksum + b" < " + where).output
-            if capabilities.checksum
-            else b""
-        )
-        counted = size.output.strip()
+        where, checksum = quote(path), capabilities.checksum or b":"
+        script = _INSPECT % (where, checksum, where)
+        output = self.session.run(b"exec sh -c " + quote(PREAMBLE + script)).output
+        # Output of login scripts comes before it.
+        size, _, rest = output.partition(MARK)[2].partition(MARK)
         return ProbeResult(
-            parse_count(counted) if size.status == 0 else None,
-            checksum.split(None, 1)[0].decode("ascii", "replace") if checksum.split() else "",
+            parse_count(size.strip()), b"".join(rest.split()[:1]).decode("ascii", "replace")
         )
 
 

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Final, NamedTuple, Protocol
 
 from mydata_like.core.errors import RejectedError, TransientError
-from mydata_like.ssh.capabilities import quote
+from mydata_like.ssh.capabilities import PREAMBLE, quote
 from mydata_like.ssh.session import SftpSession, SshSession
 from mydata_like.transfer.remote_shell import MARK, owner_mark
 
@@ -104,7 +104,7 @@ class _ShellRemover:
         return MARK + b"gone" in self._run(_REMOVE % (quote(self._folder_path(folder)), files))
 
     def _run(self, script: bytes) -> bytes:
-        return self._session.run(b"exec sh -c " + quote(b"LC_ALL=C; " + script)).output
+        return self._session.run(b"exec sh -c " + quote(PREAMBLE + script)).output
 
     def _folder_path(self, folder: bytes) -> bytes:
         return self._location.rstrip(b"/") + b"/" + folder

@@ -10,7 +10,7 @@ from typing import Final
 
 from mydata_like.core.errors import TransientError, UploaderError
 from mydata_like.ssh import dialing
-from mydata_like.ssh.capabilities import quote
+from mydata_like.ssh.capabilities import PREAMBLE, quote
 from mydata_like.ssh.dialing import NO_CHANNEL
 from mydata_like.ssh.session import CommandResult, SshSession, Stream
 from mydata_like.transfer.archive_writer import ArchiveSource
@@ -56,7 +56,6 @@ _PAUSE: Final = 0.05  # seconds
 
 # Every login shell accepts this; the script itself is sent as input.
 WAITING: Final = b"""exec sh -c 'IFS= read -r s && eval "$s"'"""
-_PREAMBLE: Final = b"LC_ALL=C; export LC_ALL; umask 007; "
 
 
 def ancestors(path: bytes) -> list[bytes]:
@@ -160,9 +159,9 @@ class Shells:
         `retry`, it retries for a moment.
         """
         if b"\n" in script:  # a name with a newline; `WAITING` reads a single line
-            return self._open(b"exec sh -c " + quote(_PREAMBLE + script), retry=retry)
+            return self._open(b"exec sh -c " + quote(PREAMBLE + script), retry=retry)
         stream = self._take() or self._open(WAITING, retry=retry)
-        stream.write(_PREAMBLE + script + b"\n")
+        stream.write(PREAMBLE + script + b"\n")
         return stream
 
     def prepare(self) -> None:

@@ -15,6 +15,7 @@ from mydata_like.core.staging_path import aside_path
 from mydata_like.ssh.capabilities import HostCapabilities
 from tests.fakes.place import MODIFIED, checksum
 from tests.openssh import on_host, python_on_host, run_on_host
+from tests.sshd_fixture import noisy
 from tests.staging import DATASET, Memory, Staging, single, wanted
 
 KINDS = ["shell", "scp", "sftp"]
@@ -24,8 +25,9 @@ MANY = 500 if os.name == "nt" else 2000  # Wine needs milliseconds for each
 
 @pytest.fixture(scope="module", params=KINDS)
 def staging(request, tmp_path_factory):
-    """An SSH server that allows one rung only."""
-    with Staging(tmp_path_factory.mktemp(request.param), request.param) as staging:
+    """An SSH server that allows one rung only; the one with a shell is noisy."""
+    folder, kind = tmp_path_factory.mktemp(request.param), request.param
+    with Staging(folder, kind, noisy(folder) if kind == "shell" else ()) as staging:
         yield staging
 
 

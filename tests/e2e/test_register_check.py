@@ -6,7 +6,7 @@ import pytest
 
 from mydata_like.demo.uploaders import ScpAddress
 from tests.site import make_data, open_site
-from tests.sshd_fixture import needs_sshd, scp_only, sftp_only
+from tests.sshd_fixture import needs_sshd, noisy, scp_only, sftp_only
 
 pytestmark = [pytest.mark.e2e, needs_sshd]
 
@@ -50,6 +50,16 @@ def test_a_way_that_is_open_is_proved_and_nothing_is_left(site):
     assert "checksum" in steps["file"]["message"]
     assert (site.changes(before), staged(site)) == ([], [])
     assert not list(site.state.glob("check-*"))
+
+
+def test_a_host_whose_shell_prints_something_first_is_proved_as_well(tmp_path):
+    with registered_site(tmp_path, options=noisy(tmp_path)) as site:
+        code, steps = check(site)
+
+        assert code == 0
+        assert {step["result"] for step in steps.values()} == {"ok"}
+        assert "checksum" in steps["file"]["message"]
+        assert staged(site) == []
 
 
 @pytest.mark.parametrize("kind", ["sftp", "scp"])
