@@ -38,10 +38,15 @@ class SqliteFile:
 
     @contextmanager
     def used(self) -> Iterator[sqlite3.Cursor]:
-        """Lock the connection, and convert its errors to ours."""
+        """Lock the connection, and convert its errors to ours.
+
+        A cursor that is still open would keep the file open after the connection is closed; Windows
+        renames no open file.
+        """
         with self._lock:
             try:
-                yield self._connection.cursor()
+                with closing(self._connection.cursor()) as cursor:
+                    yield cursor
             except FAILURES as error:
                 if self._reads_only or not means_damage(error):
                     raise failure(self._path, error) from error
