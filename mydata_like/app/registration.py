@@ -15,7 +15,15 @@ from mydata_like.hostos.clock import SystemClock
 from mydata_like.settings.layers import Loaded
 from mydata_like.settings.schema import Settings, Transfer
 from mydata_like.ssh.connect import fetch_host_key
-from mydata_like.ssh.keys import PublicKey, accept_host_key, check_host_key
+from mydata_like.ssh.keys import (
+    CHANGED,
+    UNKNOWN,
+    PublicKey,
+    accept_host_key,
+    check_host_key,
+    forget_host_keys,
+    known_keys,
+)
 from mydata_like.ssh.session import Endpoint
 
 
@@ -27,10 +35,23 @@ class HostKey:
     port: int
     key: PublicKey
     known_hosts: Path
+    known: tuple[str, ...] = ()  # fingerprints of the keys that it had before
 
     @property
     def fingerprint(self) -> str:
         return self.key.fingerprint
+
+    @property
+    def refusal(self) -> HostKeyError:
+        """The error for a user who has not confirmed the key."""
+        known = f" instead of {' or '.join(self.known)}" if self.known else ""
+        return HostKeyError(
+            f"The key of {self.host} port {self.port} is not trusted yet: "
+            f"{self.fingerprint}{known}.",
+            hint="Compare it with what the facility's administrator tells you, then run "
+            f"again with --accept-host-key {self.fingerprint}",
+            code=CHANGED if self.known else UNKNOWN,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,20 +113,28 @@ def _find_unknown(endpoints: Iterable[Endpoint]) -> Iterator[HostKey]:
 
 
 def _fetch_unknown_key(endpoint: Endpoint) -> HostKey | None:
-    """Return the key of a host if it is not trusted yet."""
+    """Return the key of a host if it is not trusted yet; raises if others are pinned."""
     host_key = fetch_host_key(endpoint)
     try:
         check_host_key(endpoint, host_key)
-    except HostKeyError as error:
-        if error.problem_code != HostKeyError.code:
+    except HostKeyError:
+        if endpoint.host_keys:
             raise
-        return HostKey(endpoint.host, endpoint.port, host_key, endpoint.known_hosts)
+        known = tuple(key.fingerprint for key in known_keys(endpoint))
+        return HostKey(endpoint.host, endpoint.port, host_key, endpoint.known_hosts, known)
     return None
 
 
 def trust_host(key: HostKey) -> None:
-    """Trust this host's key from now on."""
+    """Trust this host's key from now on, instead of those that it had before."""
+    if key.known:
+        forget_host_keys(key.known_hosts, key.host, key.port)
     accept_host_key(key.known_hosts, key.host, key.port, key.key)
+
+
+def forget_host(config: Path | None, host: str) -> int:
+    """Trust no key of this host any more; return how many were trusted."""
+    return forget_host_keys(find_places(config).known_hosts, host)
 
 
 def load_trusting(

@@ -22,7 +22,7 @@ from mydata_like.cli.options import AcceptOption, ConfigOption, JsonOption, SetO
 from mydata_like.cli.output import PlainLines, Shape, print_failure, print_json, print_lines
 from mydata_like.cli.stdin_commands import stopped_by_signals
 from mydata_like.cli.terminal import has_keyboard
-from mydata_like.core.errors import Cancelled, HostKeyError, UploaderError
+from mydata_like.core.errors import Cancelled, UploaderError
 from mydata_like.core.ports import Emit
 from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.engine.run import INTERRUPTED_EXIT
@@ -103,11 +103,7 @@ def _register(asked: RegisterArguments, shape: Shape) -> None:
         if key.fingerprint in accept or (not accept and _asks(key, shape)):
             trust_host(key)
         else:
-            raise HostKeyError(
-                f"The key of {key.host} port {key.port} is not trusted yet: {key.fingerprint}",
-                hint="Compare it with what the facility's administrator tells you, then run "
-                f"again with --accept-host-key {key.fingerprint}",
-            )
+            raise key.refusal
     if shape is Shape.JSON:
         print_json({"approved": True, "box": place.area.box, "hosts": list(place.area.hosts)})
         return
@@ -172,11 +168,18 @@ def _asks(key: HostKey, shape: Shape) -> bool:
     """Ask the user on the terminal; without a terminal the answer is no."""
     if shape is not Shape.TEXT or not has_keyboard():
         return False
-    print_lines(
-        [
-            f"This is the first contact with {key.host} port {key.port}.",
-            f"Its key has the fingerprint {key.fingerprint}",
+    lines = [
+        f"This is the first contact with {key.host} port {key.port}.",
+        f"Its key has the fingerprint {key.fingerprint}",
+        "Compare it with what the facility's administrator tells you.",
+    ]
+    if key.known:
+        lines = [
+            f"{key.host} port {key.port} has another key than before. Either it was replaced, or",
+            "another computer is impersonating the host.",
+            f"Before: {' or '.join(key.known)}",
+            f"Now:    {key.fingerprint}",
             "Compare it with what the facility's administrator tells you.",
         ]
-    )
-    return typer.confirm("Trust this host?")
+    print_lines(lines)
+    return typer.confirm("Trust the new key?" if key.known else "Trust this host?")

@@ -1,18 +1,20 @@
-"""`mydata-like settings fetch`: the settings that the server defines for this uploader."""
+"""`mydata-like settings fetch` and `forget-host`: what comes from the server and its hosts."""
 
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
 from mydata_like.app.logging_setup import open_log
-from mydata_like.app.registration import fetch_server_settings
+from mydata_like.app.registration import fetch_server_settings, forget_host
 from mydata_like.app.run_request import RunObserver, RunRequest
 from mydata_like.app.settings_service import load_settings
 from mydata_like.cli.options import ConfigOption, SetOption
 from mydata_like.cli.output import print_line
 from mydata_like.cli.settings_command import print_warnings, problems_told, source_text
 from mydata_like.cli.stdin_commands import stopped_by_signals
-from mydata_like.core.errors import UploaderError
+from mydata_like.core.errors import SettingsError, UploaderError
+from mydata_like.core.formatting import format_text
 from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.settings.fields import format_value
 from mydata_like.settings.layers import Layer
@@ -38,6 +40,19 @@ def fetch(config: ConfigOption = None, assignments: SetOption = None) -> None:
         counts = "" if entry.winner is theirs else f" (not used: {source_text(entry)})"
         print_line(f"{key} = {format_value(entry.setting, theirs.value)}{counts}")
     print_warnings(loaded)
+
+
+def forget(
+    host: Annotated[str, typer.Argument(metavar="HOST", help="Its name or address.")],
+    config: ConfigOption = None,
+) -> None:
+    """Forget the keys of a staging host; the next contact is like the first."""
+    number = forget_host(config, host)
+    if not number:
+        print_line(f"No key of {format_text(host)} is known.", err=True)
+        raise typer.Exit(SettingsError.exit_code)
+    keys = "1 key" if number == 1 else f"{number} keys"
+    print_line(f"{keys} of {format_text(host)} forgotten.")
 
 
 def _fetch(settings: Settings, config: Path | None) -> bool:

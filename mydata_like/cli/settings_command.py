@@ -33,6 +33,7 @@ class SettingsCommands(LazyGroup):
 
     lazy_commands: ClassVar = {
         "fetch": ("server_settings_command", "fetch"),
+        "forget-host": ("server_settings_command", "forget"),
         "import": ("import_command", "import_settings"),
     }
 

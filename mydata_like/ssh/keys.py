@@ -196,6 +196,7 @@ def _check_private(path: Path, found: os.stat_result) -> None:
         )
 
 
+STANDARD_PORT: Final = 22  # known hosts files may leave it out
 UNKNOWN: Final = "host-key.unknown"
 CHANGED: Final = "host-key.changed"
 _LARGEST_KNOWN_HOSTS: Final = 1024 * 1024  # characters that are read: about 5,000 keys
@@ -233,7 +234,7 @@ def known_keys(endpoint: Endpoint) -> list[PublicKey]:
     except FileNotFoundError:
         return []
     names = {_name(endpoint.host, endpoint.port)}
-    if endpoint.port == 22:
+    if endpoint.port == STANDARD_PORT:
         names.add(endpoint.host.lower())
     with file:
         return list(_matching(file.read(_LARGEST_KNOWN_HOSTS).splitlines(), names))
@@ -249,12 +250,26 @@ def accept_host_key(known_hosts: Path, host: str, port: int, key: PublicKey) -> 
             _write(known_hosts, before + line)
 
 
-def forget_host_keys(known_hosts: Path, host: str, port: int) -> None:
-    """Remove all trusted keys of this host and port."""
+def forget_host_keys(known_hosts: Path, host: str, port: int | None = None) -> int:
+    """Remove all trusted keys of this host, on one port or on all; return their number.
+
+    Lines that name other hosts as well are removed too.
+    """
     with _locked(known_hosts):
-        before = _read(known_hosts).splitlines(keepends=True)
-        name = _name(host, port)
-        _write(known_hosts, "".join(line for line in before if line.split(None, 1)[:1] != [name]))
+        lines = _read(known_hosts).splitlines(keepends=True)
+        kept = [line for line in lines if not _is_of(line, host.lower(), port)]
+        if len(kept) < len(lines):
+            _write(known_hosts, "".join(kept))
+    return len(lines) - len(kept)
+
+
+def _is_of(line: str, host: str, port: int | None) -> bool:
+    if line.startswith(("#", "@")):
+        return False
+    names = line.partition(" ")[0].lower().split(",")
+    if port is not None:
+        return bool({_name(host, port), host if port == STANDARD_PORT else ""}.intersection(names))
+    return any(name == host or name.startswith(f"[{host}]:") for name in names)
 
 
 def _name(host: str, port: int) -> str:
@@ -312,10 +327,14 @@ def _unknown(endpoint: Endpoint, key: PublicKey) -> HostKeyError:
 
 def _changed(endpoint: Endpoint, key: PublicKey, trusted: tuple[str, ...]) -> HostKeyError:
     pinned = " Only the keys in transfer.host_keys count; keys from the server are ignored."
+    replace = (
+        " If it has replaced the key, trust the new one with: mydata-like register "
+        f"--accept-host-key {key.fingerprint}"
+    )
     return HostKeyError(
         f"{endpoint.host}, port {endpoint.port}, has a different key than the known one: "
         f"{key.fingerprint} ({key.type}) instead of {' or '.join(trusted)}.",
         hint="Another computer may be impersonating the staging host. Nothing was sent. Ask your "
-        f"facility before you remove the old key.{pinned if endpoint.host_keys else ''}",
+        f"facility.{pinned if endpoint.host_keys else replace}",
         code=CHANGED,
     )

@@ -906,6 +906,10 @@
         <translation>Dies ist die erste Verbindung mit dem Staging-Host %1, Port %2. Vergleichen Sie den Fingerabdruck seines Schlüssels mit dem, den Ihr Administrator nennt:</translation>
     </message>
     <message>
+        <source>The staging host %1, port %2, has another key than before (%3). Either it was replaced, or another computer is impersonating the host. Trust the new key only if your administrator confirms its fingerprint:</source>
+        <translation>Der Staging-Host %1, Port %2, hat einen anderen Schlüssel als bisher (%3). Entweder wurde er ersetzt, oder ein anderer Rechner gibt sich als dieser Host aus. Vertrauen Sie dem neuen Schlüssel nur, wenn Ihr Administrator seinen Fingerabdruck bestätigt:</translation>
+    </message>
+    <message>
         <source>Looking for the next host…</source>
         <translation>Der nächste Rechner wird gesucht …</translation>
     </message>

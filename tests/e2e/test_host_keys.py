@@ -74,3 +74,41 @@ def test_a_host_that_was_accepted_at_registration_is_known_from_then_on(stranger
     assert (asked.code, registered.code) == (3, 0)
     assert stranger.sshd.fingerprint in asked.complaints
     check_complete(stranger, stranger.run())
+
+
+def test_a_host_that_has_replaced_its_key_is_trusted_again_only_when_the_user_says_so(stranger):
+    old = stranger.sshd.fingerprint
+    stranger.command("register", "--accept-host-key", old)
+    stranger.sshd.restart(new_host_key=True)
+    new = stranger.sshd.fingerprint
+
+    ended = stranger.run()
+    asked = stranger.command("register")
+    stale = stranger.command("register", "--accept-host-key", old)
+
+    assert (ended.code, ended.problem) == (3, "host-key.changed")
+    assert f"register --accept-host-key {new}" in ended.output
+    for refused in (asked, stale):
+        assert refused.code == 3
+        assert old in refused.complaints
+        assert f"--accept-host-key {new}" in refused.complaints
+    assert stranger.server.datafiles() == []
+
+    assert stranger.command("register", "--accept-host-key", new).code == 0
+    check_complete(stranger, stranger.run())
+
+
+def test_a_forgotten_host_is_met_again_as_if_for_the_first_time(stranger):
+    stranger.command("register", "--accept-host-key", stranger.sshd.fingerprint)
+
+    words = "settings", "forget-host", stranger.sshd.host, "--config", str(stranger.config)
+    command = [sys.executable, "-m", "mydata_like", *words]
+    told = [
+        subprocess.run(command, env=stranger.environment, capture_output=True, timeout=60)
+        for _ in range(2)
+    ]
+
+    assert [ended.returncode for ended in told] == [0, 2]
+    assert told[0].stdout.decode().splitlines() == ["1 key of 127.0.0.1 forgotten."]
+    assert told[1].stderr.decode().splitlines() == ["No key of 127.0.0.1 is known."]
+    assert stranger.run().problem == "host-key.unknown"

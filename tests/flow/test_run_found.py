@@ -270,7 +270,7 @@ def test_a_source_that_is_gone_is_reported_and_stays_at_risk_until_it_is_removed
     assert [event.problem.code for event in again.of_kind(FolderFailed)] == ["source.gone"]
     assert find_risk(site) == files
     (told,) = find_sources(site)
-    assert (told["path"], told["at_risk"]["files"]) == (str(dropped), 5)
+    assert (told["path"], told["at_risk"]["files"]) == (dropped.as_posix(), 5)
 
     assert site.command("sources", "--remove", str(dropped)).code == 0
     assert find_sources(site) == []

@@ -64,6 +64,12 @@ class HostKeyPanel(QWidget):
             "This is the first connection to the staging host %1, port %2. Compare the "
             "fingerprint of its key with the one from your administrator:"
         )
+        if key.known:
+            text = self.tr(
+                "The staging host %1, port %2, has another key than before (%3). Either it was "
+                "replaced, or another computer is impersonating the host. Trust the new key only "
+                "if your administrator confirms its fingerprint:"
+            ).replace("%3", ", ".join(key.known))
         host = texts.plain(key.host)
         self._sentence.setText(text.replace("%1", host).replace("%2", str(key.port)))
         self.fingerprint.setText(key.fingerprint)

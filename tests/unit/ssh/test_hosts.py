@@ -119,9 +119,23 @@ def test_the_standard_port_may_be_left_out_as_openssh_does(endpoint):
 def test_a_forgotten_host_is_unknown_again(endpoint):
     accept(endpoint, key_of(1))
     accept_host_key(endpoint.known_hosts, "other", 22, key_of(2))
-    forget_host_keys(endpoint.known_hosts, endpoint.host, endpoint.port)
+    assert forget_host_keys(endpoint.known_hosts, endpoint.host, endpoint.port) == 1
     assert known_keys(endpoint) == []
     assert known_keys(endpoint._replace(host="other", port=22)) == [key_of(2)]
+
+
+def test_a_host_is_forgotten_on_all_ports_in_each_form_of_its_name(endpoint):
+    accept_host_key(endpoint.known_hosts, "host.example", 22, key_of(1))
+    accept_host_key(endpoint.known_hosts, "host.example", 2222, key_of(2))
+    accept_host_key(endpoint.known_hosts, "host.example.org", 22, key_of(3))
+    with endpoint.known_hosts.open("a") as file:
+        file.write(f"# host.example is ours\nHost.Example,10.0.0.1 {key_of(4).line()}\n")
+
+    assert forget_host_keys(endpoint.known_hosts, "HOST.example") == 3
+    assert forget_host_keys(endpoint.known_hosts, "host.example") == 0
+    assert known_keys(endpoint._replace(host="host.example", port=22)) == []
+    assert known_keys(endpoint._replace(host="host.example.org", port=22)) == [key_of(3)]
+    assert "# host.example is ours" in endpoint.known_hosts.read_text()
 
 
 def accept_many(path, start):
