@@ -2,8 +2,11 @@
 
 import pytest
 
+from mydata_like.app.settings_service import find_places
+from mydata_like.gui.theme.widgets import PlainLabel
 from mydata_like.gui.wizard import SetupWizard
 from mydata_like.gui.wizard.step_base import Readiness
+from mydata_like.ssh.keys import accept_host_key, create_key
 from tests.gui.setting_up import Person, open_town
 from tests.sshd_fixture import needs_sshd
 
@@ -117,6 +120,32 @@ def test_a_key_that_the_host_does_not_know_yet_is_not_a_success(open_wizard, tow
     assert not key.proved
     assert "did not arrive" in key.test.verdict.text
     assert "until the staging host accepts a newly approved key" in key.test.steps.item(5).text()
+
+
+def test_a_host_that_has_replaced_its_key_is_shown_with_both_fingerprints(open_wizard, town):
+    town.fill()
+    known_hosts = find_places(town.config).known_hosts
+    old = create_key(known_hosts.parent / "old").public
+    accept_host_key(known_hosts, town.sshd.host, town.sshd.port, old)
+    person = open_wizard()
+    key = person.wizard.key
+    person.wait(key.waiting.isVisible)
+    town.approve()
+    key.ask_now.click()
+
+    person.wait(key.host_key.isVisible)
+    (sentence,) = [
+        label.text()
+        for label in key.host_key.findChildren(PlainLabel)
+        if old.fingerprint in label.text()
+    ]
+    assert "another key than before" in sentence
+    assert key.host_key.fingerprint.text() == town.sshd.fingerprint
+
+    key.host_key.trust.click()
+    person.wait(key.test.isVisible)
+    assert old.line() not in known_hosts.read_text()
+    assert town.sshd.host_key.line() in known_hosts.read_text()
 
 
 def test_a_closed_wizard_opens_again_where_it_was_left(open_wizard, town):
