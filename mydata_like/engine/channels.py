@@ -282,7 +282,7 @@ class ChannelPool:
                     raise
                 raise _unavailable(error) from error
 
-        self._gate.call(reach)
+        self._gate.call(reach, staging=True)
 
     @contextmanager
     def carrying(self, channel: Channel, payload: Payload) -> Iterator[Callable[[int], None]]:
@@ -316,7 +316,7 @@ class ChannelPool:
             self._opening += 1
         channel = None
         try:
-            channel = self._gate.call(self._open)
+            channel = self._gate.call(self._open, staging=True)
         except TransientError as error:
             logger.info("No further channel can be opened: %s", error)
         finally:

@@ -32,7 +32,10 @@ FIRST_PROBE = 5.0
 LONGEST_PROBE = 60.0
 CHECK_INTERVAL = 0.5  # seconds between checks by those who wait at the gate
 
-_CONDITION = "condition"  # name of the reason while one caller is probing
+# Names of the reasons while one caller is probing.
+_SERVER: Final = "server"  # it stops all callers
+_STAGING: Final = "staging"  # it stops those that use the staging hosts
+_CONDITIONS: Final = frozenset({_SERVER, _STAGING})
 
 # Errors that pause the whole run until the cause is fixed elsewhere.
 PAUSING = (
@@ -48,7 +51,9 @@ class Gate:
     """A gate where a run waits: for the next attempt, for the user, or for a condition to end.
 
     A condition that stops one caller stops all: one of them probes repeatedly, at growing
-    intervals, and the others wait until it succeeds. Each condition is reported once.
+    intervals, and the others wait until it succeeds. Each condition is reported once. A condition
+    of the staging hosts stops only callers that use them: what has arrived there is registered and
+    verified in the meantime.
 
     A hold has less effect: nothing new is sent until it is released, but transfers in progress are
     finished, registered and verified. Several holds with different names may exist at once. The
@@ -72,19 +77,21 @@ class Gate:
         self._lock = Lock()
         self._reasons: dict[str, Problem] = {}  # why the run waits, by name, the newest last
         self._reported: Problem | None = None
-        self._hurried = False
+        self._hurried: set[str] = set()  # conditions to probe at once
         self._holdable = True
         self._closed_at = 0.0
         self.stopped = 0.0  # total seconds for which conditions have stopped all callers
 
-    def call(self, action: Callable[[], T]) -> T:
+    def call(self, action: Callable[[], T], *, staging: bool = False) -> T:
         """Return the result of `action`, after as many pauses as necessary.
 
-        Errors that concern one file only are raised to the caller. A condition that lasts longer
-        than the patience for it (seconds, possibly none) is raised as well.
+        `staging` is whether it uses the staging hosts. Errors that concern one file only are raised
+        to the caller. A condition that lasts longer than the patience for it (seconds, possibly
+        none) is raised as well.
         """
+        condition = _STAGING if staging else _SERVER
         while True:
-            self._wait_open()
+            self._wait_open(condition)
             try:
                 return action()
             except UploaderError as error:
@@ -92,8 +99,8 @@ class Gate:
                     raise Cancelled from error
                 if not isinstance(error, PAUSING) or self._patience(error) <= 0:
                     raise
-                if self._close(error.problem):
-                    return self._probe(action, error)
+                if self._close(error.problem, condition):
+                    return self._probe(action, error, condition)
 
     def delay(self, attempt: int, asked: float = 0.0) -> float:
         """Return a random delay after so many failures; it keeps uploaders from retrying in step.
@@ -123,14 +130,14 @@ class Gate:
         """Release all holds and refuse new ones: the run is ending."""
         with self._lock:
             self._holdable = False
-            for name in self._reasons.keys() - {_CONDITION}:
+            for name in self._reasons.keys() - _CONDITIONS:
                 self._remove_reason(name)
 
     @property
     def held(self) -> bool:
         """Whether nothing new may be sent now."""
         with self._lock:
-            return len(self._reasons) > (_CONDITION in self._reasons)
+            return not self._reasons.keys() <= _CONDITIONS
 
     @property
     def waits(self) -> bool:
@@ -145,7 +152,7 @@ class Gate:
     def hurry(self) -> None:
         """Probe immediately whether a condition has ended."""
         with self._lock:
-            self._hurried = _CONDITION in self._reasons
+            self._hurried.update(_CONDITIONS & self._reasons.keys())
 
     def _add_reason(self, name: str, problem: Problem) -> None:
         self._reasons.pop(name, None)
@@ -167,22 +174,23 @@ class Gate:
         elif not self.cancel.is_set():
             self._emit(RunResumed())
 
-    def _wait_open(self) -> None:
-        while _CONDITION in self._reasons:
+    def _wait_open(self, condition: str) -> None:
+        while _SERVER in self._reasons or condition in self._reasons:
             self.rest(CHECK_INTERVAL)
         if self.cancel.is_set():
             raise Cancelled
 
-    def _close(self, problem: Problem) -> bool:
+    def _close(self, problem: Problem, condition: str) -> bool:
         """Return whether the caller is to probe, as no one else does yet."""
         with self._lock:
-            if _CONDITION in self._reasons:
+            if condition in self._reasons:
                 return False
-            self._add_reason(_CONDITION, problem)
-            self._closed_at = self.clock.monotonic()
+            self._add_reason(condition, problem)
+            if condition == _SERVER:
+                self._closed_at = self.clock.monotonic()
             return True
 
-    def _probe(self, action: Callable[[], T], error: RunError) -> T:
+    def _probe(self, action: Callable[[], T], error: RunError, condition: str) -> T:
         begun = self.clock.monotonic()
         interval, given_up = FIRST_PROBE, False
         try:
@@ -190,35 +198,36 @@ class Gate:
                 if self.clock.monotonic() - begun >= self._patience(error):
                     given_up = True
                     raise error
-                self._rest_until_probe(interval)
+                self._rest_until_probe(interval, condition)
                 interval = min(interval * 2, LONGEST_PROBE)
                 try:
                     return action()
                 except PAUSING as again:
                     error = again
-                    self._report_change(again.problem)
+                    self._report_change(again.problem, condition)
         finally:
-            self._open(report=not given_up)
+            self._open(condition, report=not given_up)
 
-    def _rest_until_probe(self, interval: float) -> None:
+    def _rest_until_probe(self, interval: float, condition: str) -> None:
         due = self.clock.monotonic() + interval
-        while (rest := due - self.clock.monotonic()) > 0 and not self._hurried:
+        while (rest := due - self.clock.monotonic()) > 0 and condition not in self._hurried:
             self.rest(min(rest, CHECK_INTERVAL))
-        self._hurried = False
+        self._hurried.discard(condition)
 
-    def _report_change(self, problem: Problem) -> None:
+    def _report_change(self, problem: Problem, condition: str) -> None:
         with self._lock:
-            if self._reasons[_CONDITION].code != problem.code:
-                self._add_reason(_CONDITION, problem)
+            if self._reasons[condition].code != problem.code:
+                self._add_reason(condition, problem)
 
-    def _open(self, *, report: bool) -> None:
-        """Let all callers continue; this is not reported if the run ends here."""
+    def _open(self, condition: str, *, report: bool) -> None:
+        """Let its callers continue; this is not reported if the run ends here."""
         with self._lock:
-            self.stopped += self.clock.monotonic() - self._closed_at
+            if condition == _SERVER:
+                self.stopped += self.clock.monotonic() - self._closed_at
             if report:
-                self._remove_reason(_CONDITION)
+                self._remove_reason(condition)
             else:
-                self._reasons.pop(_CONDITION, None)
+                self._reasons.pop(condition, None)
 
 
 LOAD_CHECK_INTERVAL: Final = 3.0  # seconds between two checks

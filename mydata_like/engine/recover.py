@@ -145,7 +145,7 @@ class Recovery:
         try:
             with channels.borrowed() as channel:
                 channels.ensure_open(channel)
-                self._gate.call(lambda: action(channel))
+                self._gate.call(lambda: action(channel), staging=True)
         except TransientError as error:
             logger.warning("Staged replacements could not be completed: %s", error)
 

@@ -272,9 +272,11 @@ class Pending:
         fates: dict[bytes, SentFile | UnsentFile] = {}
         channels.ensure_open(channel)
         if needless:
-            self._gate.call(lambda: channel.discard([noted for noted, _ in needless]))
+            self._gate.call(lambda: channel.discard([noted for noted, _ in needless]), staging=True)
         if moved:
-            answers = self._gate.call(lambda: channel.replace([noted for noted, _ in moved], files))
+            answers = self._gate.call(
+                lambda: channel.replace([noted for noted, _ in moved], files), staging=True
+            )
             fates = {moved[fate.index][0].key: fate for fate in answers}
         return [
             _at(index, fates.get(noted.key, SentFile(index, noted.checksum)))

@@ -157,6 +157,8 @@ class Run:
                     self._check_only(self._found())
                 else:
                     self._upload()
+            if failure := context.choices.failure:
+                return failure.problem, failure.exit_code
             if context.choices.finishing:
                 return INTERRUPTED, INTERRUPTED_EXIT
             away = self._find_absence()

@@ -17,6 +17,7 @@ from mydata_like.core.local_files import LocalFile
 from mydata_like.core.model import EntryState, FileToSend, Payload, Registered, Staged
 from mydata_like.core.ports import Channel, SentFile, UnsentFile
 from mydata_like.core.problems import LEFT_FOR_LATER
+from mydata_like.engine.gate import PAUSING
 from mydata_like.engine.outcome_recorder import LedgerStep, record_staged
 from mydata_like.engine.pipeline import StageInput
 from mydata_like.engine.run_context import RunContext
@@ -75,7 +76,8 @@ class Send:
     """The stage that sends; each of its workers uses one channel at a time.
 
     A member that is not proven to have arrived is sent again, separately after the second attempt.
-    Conditions that prevent all sending pause the run at the gate.
+    Conditions that prevent all sending pause it at the gate. If one lasts too long, nothing more is
+    sent, and the run ends as soon as what has arrived is registered and verified.
     """
 
     def __init__(
@@ -105,9 +107,14 @@ class Send:
                     yield item
 
     def _send_wanted(self, payload: Payload) -> Iterator[list[Staged | Registered]]:
-        if payload.members:
+        if not payload.members:
+            return
+        try:
             with self._channels.borrowed() as channel, self._choices.carrying(payload):
                 yield from self._carry(channel, payload)
+        except PAUSING as error:  # for longer than its patience
+            self._choices.finish(error)
+            self._drop_unwanted(payload)
 
     def _carry(self, channel: Channel, payload: Payload) -> Iterator[list[Staged | Registered]]:
         left = [payload]
@@ -143,11 +150,13 @@ class Send:
         try:
             self._gate.wait_released()
             self._channels.ensure_open(channel)
-            results = self._gate.call(lambda: self._send(channel, payload, attempts))
-        except CutOffError:
+            results = self._gate.call(lambda: self._send(channel, payload, attempts), staging=True)
+        except (CutOffError, *PAUSING) as error:
             if attempts.reported:
                 self._report_end(channel, payload, [], begun)
                 attempts.reported = False
+            if not isinstance(error, CutOffError):
+                self._choices.finish(error)
             return self._attempt(channel, payload, attempts)
         except TransientError as error:
             results = [

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from mydata_like.core.errors import Problem, TransientError
+from mydata_like.core.errors import Problem, TransientError, UploaderError
 from mydata_like.core.events import FileRetried
 from mydata_like.core.formatting import format_path
 from mydata_like.core.local_files import LocalFile
@@ -62,11 +62,13 @@ class UserOverrides:
         self._again: list[FileToSend] = []
         self._over = False  # nothing more is sent again
         self.finishing = False
+        self.failure: UploaderError | None = None  # why the run finishes, if not by the user
 
-    def finish(self) -> None:
+    def finish(self, failure: UploaderError | None = None) -> None:
         """Send nothing more, except for what is in progress."""
         with self._lock:
             self.finishing = self._over = True
+            self.failure = self.failure or failure
 
     def cancel(self, path: str) -> None:
         """Cancel this path and all below it; an active payload with such a member is interrupted.

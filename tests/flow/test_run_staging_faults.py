@@ -7,6 +7,8 @@ import pytest
 from mydata_like.core.events import (
     ChannelChanged,
     FileFailed,
+    FileStaged,
+    FileVerified,
     FileWaiting,
     FileWanted,
     RunPaused,
@@ -98,6 +100,18 @@ def test_a_full_staging_area_ends_the_run_when_patience_does(site):
         assert full.code == 3
         assert full.sums.problem.code == "staging.full"
         check_carried(site, after)
+
+
+def test_what_arrived_before_the_staging_area_was_full_is_verified(site):
+    with small_disk(site.server.box_location):
+        full = site.carry("advanced.pause_patience=0", "transfer.batch_below=0")
+
+        check_law(full)
+        assert (full.code, full.sums.problem.code) == (3, "staging.full")
+        staged = {event.path for event in full.of_kind(FileStaged)}
+        assert staged
+        assert {event.path for event in full.of_kind(FileVerified)} == staged
+        assert full.sums.verified == len(staged)
 
 
 def test_a_full_staging_area_that_gets_room_is_used_again(site):

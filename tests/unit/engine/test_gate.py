@@ -14,6 +14,7 @@ from mydata_like.core.errors import (
     RunError,
     ServerUnavailableError,
     SettingsError,
+    StagingError,
     TransientError,
 )
 from mydata_like.core.events import Event, RunPaused, RunResumed
@@ -46,6 +47,22 @@ class Yard:
 @pytest.fixture
 def yard() -> Yard:
     return Yard()
+
+
+def test_a_condition_of_the_staging_hosts_stops_only_those_that_use_them(yard):
+    full = StagingError("Full.", code="staging.full")
+    seen = []
+
+    def send() -> str:
+        seen.append(yard.gate.call(lambda: "registered"))
+        if len(seen) < 3:
+            raise full
+        return "sent"
+
+    assert yard.gate.call(send, staging=True) == "sent"
+    assert seen == ["registered"] * 3
+    assert yard.told == ["staging.full", "RunResumed"]
+    assert yard.gate.stopped == 0.0
 
 
 def raising(*errors: BaseException) -> Callable[[], str]:

@@ -272,20 +272,33 @@ def test_the_run_goes_on_as_soon_as_a_lost_channel_stands_again():
     assert [event.attempt for event in bench.of_kind(TransferStarted)] == [1, 2]
 
 
-def test_a_host_that_stays_away_ends_the_run():
+def test_when_a_host_stays_away_nothing_more_is_sent_and_the_run_finishes():
     away = TransientError("No answer.", code="link.refused")
     bench = Bench(openings=[away] * 99)
 
-    with pytest.raises(ServerUnavailableError):
-        bench(batch("a"))
+    assert bench(batch("a"), batch("b")) == []
+    assert isinstance(bench.choices.failure, ServerUnavailableError)
+    assert bench.choices.finishing
+    waiting = bench.of_kind(FileWaiting)
+    assert [(event.path, event.problem.code) for event in waiting] == [
+        (a_wanted(name).file.key, "run.stopping") for name in ("a", "b")
+    ]
 
 
-def test_a_changed_host_key_ends_the_run_at_once():
+def test_a_changed_host_key_ends_sending_at_once():
     bench = Bench(openings=[HostKeyError("Another key.")])
 
-    with pytest.raises(HostKeyError):
-        bench(batch("a"))
+    assert bench(batch("a")) == []
+    assert isinstance(bench.choices.failure, HostKeyError)
     assert bench.of_kind(RunPaused) == []
+
+
+def test_what_arrived_before_the_staging_area_was_full_goes_on():
+    full = StagingError("The staging area is full.", code="staging.full")
+    bench = Bench({}, *[full] * 99)
+
+    assert names(bench(batch("a"), batch("b"))) == ["a"]
+    assert bench.choices.failure is full
 
 
 def test_fewer_channels_than_workers_are_no_failure():
