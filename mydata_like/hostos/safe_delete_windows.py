@@ -97,6 +97,7 @@ if sys.platform == "win32":
             self._path = path
             with directory_opened(path):
                 self._handle = open_handle(path, GENERIC_READ, SHARE_ALL, _BACKUP)
+                self._status = os.stat(system_path(path))  # noqa: PTH116 - bytes
 
         def find(self, key: bytes) -> Iterator[CleanupCandidate]:
             """Yield a file, or all files in and below a folder; for our own key, all files."""
@@ -127,7 +128,9 @@ if sys.platform == "win32":
             local = os.fsdecode(self._local(key)).replace("/", "\\")
             top = _find_path(self._handle).rstrip("\\")
             found = _find_path(msvcrt.get_osfhandle(descriptor))
-            if found.casefold() != f"{top}\\{local}".casefold():
+            named = os.stat(system_path(self._path))  # noqa: PTH116 - bytes
+            same = os.path.samestat(named, self._status)
+            if not same or found.casefold() != f"{top}\\{local}".casefold():
                 raise OSError(errno.ELOOP, "A link has taken the place of a folder or file")
 
         def close(self) -> None:

@@ -26,15 +26,16 @@ _MODE: Final = 0o2770
 LINE_END: Final = rb"(?:%b)[ \t\v\f]*(?:[\r\n]|\Z)"  # a pattern for words at the end of a line
 _FULL: Final = re.compile(LINE_END % b"No space left on device|Disk quota exceeded").search
 
-# Begins each script. Start files of an account may set what changes the output of tools: units of
-# sizes (GNU coreutils, "Block size"; BSD), formats, the language, and options of tar.
 # Work-around: tar 1.34 (GNU) takes options from TAR_OPTIONS, which may leave members out without an
 # error. No report known; see test_what_the_host_has_set_for_its_tar_leaves_nothing_out.
 # Remove when tar has an option to ignore the variable.
+_TAR_VARIABLE: Final = b"TAR_OPTIONS"
+# Begins each script. Start files of an account may set what changes the output of tools: the units
+# of sizes (GNU coreutils, "Block size"), formats, the language, and where `cd` goes.
 PREAMBLE: Final = (
-    b"unset BLOCK_SIZE BLOCKSIZE LS_BLOCK_SIZE POSIXLY_CORRECT TAR_OPTIONS TIME_STYLE CDPATH; "
+    b"unset BLOCK_SIZE BLOCKSIZE LS_BLOCK_SIZE POSIXLY_CORRECT TIME_STYLE CDPATH %b; "
     b"LC_ALL=C; export LC_ALL; umask 007; "
-)
+) % _TAR_VARIABLE
 # Every login shell accepts this; the script itself is sent as input.
 _WAITING: Final = b"""exec sh -c 'IFS= read -r s && eval "$s"'"""
 _MD5: Final = hashlib.md5(b"mydata", usedforsecurity=False).hexdigest().encode()
