@@ -221,6 +221,9 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
     "ssh.no-agreement": ProblemInfo(
         "The staging host refuses all our algorithms.", USER, OPEN_SETTINGS, "transfer.ssh"
     ),
+    "ssh.second-factor": ProblemInfo(
+        "The staging host wants a second factor besides our key.", ADMINISTRATOR, TRY_AGAIN
+    ),
     "ssh.no-algorithm": ProblemInfo(
         "The selected SSH implementation supports none of the allowed algorithms.",
         USER,

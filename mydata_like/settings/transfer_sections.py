@@ -249,6 +249,7 @@ class Transfer(Section):
         "aes128-gcm@openssh.com",
         "aes256-gcm@openssh.com",
         "aes128-ctr",
+        "aes256-ctr",
         "chacha20-poly1305@openssh.com",
     )
     host_keys: Annotated[

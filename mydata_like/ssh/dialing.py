@@ -247,7 +247,7 @@ def no_common_algorithm(endpoint: Endpoint, why: str) -> StagingError:
     """Return the error for a host without a common algorithm, which is permanent."""
     return StagingError(
         f"{endpoint.host} and mydata-like have no encryption in common: {why}.",
-        hint="The host is probably very old; see docs/ssh.md.",
+        hint="Its administrator can allow an algorithm that docs/ssh.md names.",
         code="ssh.no-agreement",
     )
 
@@ -313,6 +313,17 @@ def key_refused(endpoint: Endpoint) -> AccessDeniedError:
         f"{endpoint.host} does not accept the uploader's key for {endpoint.username}.",
         hint="The registration may have been withdrawn; ask the server's administrator.",
         code="ssh.key-refused",
+    )
+
+
+def more_wanted(endpoint: Endpoint, methods: str) -> StagingError:
+    """Return the error for a server that accepts our key, but wants another proof as well."""
+    return StagingError(
+        f"{endpoint.host} accepts the uploader's key for {endpoint.username}, but wants "
+        f"{methods or 'another proof'} as well.",
+        hint="No one is there to answer during an upload. The host's administrator can exempt this "
+        "account from the second factor.",
+        code="ssh.second-factor",
     )
 
 

@@ -23,6 +23,7 @@ KEY_EXCHANGES: Final = (
     "diffie-hellman-group16-sha512",
     "diffie-hellman-group-exchange-sha256",
     "diffie-hellman-group14-sha256",
+    "diffie-hellman-group18-sha512",
 )
 MACS: Final = (
     "hmac-sha2-256-etm@openssh.com",

@@ -399,7 +399,9 @@ class LibsshTransport(SharedSocket):
         begun = time.perf_counter()
         try:
             self._until(lambda: self.library.userauth_publickey(private), SSH_AUTH_AGAIN)
-        except (AuthenticationDenied, AuthenticationPartial) as error:
+        except AuthenticationPartial as error:
+            raise dialing.more_wanted(self.endpoint, "") from error
+        except AuthenticationDenied as error:
             raise dialing.key_refused(self.endpoint) from error
         except BaseSSHError as error:
             raise self._broken(error) from error

@@ -401,7 +401,7 @@ class ParamikoTransport:
     def authenticate(self, key: KeyPair) -> None:
         """Authenticate with this key, or with `any_key`, also with the agent's keys.
 
-        Raises `AccessDeniedError` if no key is accepted.
+        Raises `AccessDeniedError` if no key is accepted, `StagingError` if a key is not enough.
         """
         failure = ""
         tried = False
@@ -443,13 +443,16 @@ class ParamikoTransport:
         """
         try:
             with self.watched():
-                return not self.transport.auth_publickey(self.endpoint.username, key)
+                wanted = self.transport.auth_publickey(self.endpoint.username, key)
         except paramiko.AuthenticationException as error:
             if not tried:
                 self.raise_if_broken(error)
             return False
         except FAILURES as error:
             raise self._broken(error) from error
+        if wanted:
+            raise dialing.more_wanted(self.endpoint, " or ".join(wanted))
+        return True
 
     def session(self) -> ParamikoSession:
         """Return the session of an authenticated connection."""

@@ -146,6 +146,36 @@ def test_no_ssh_configuration_is_read(endpoint, tmp_path):
     assert not trap.exists()
 
 
+@pytest.mark.parametrize(
+    "only",
+    [
+        "Ciphers aes256-ctr",
+        "KexAlgorithms diffie-hellman-group18-sha512",
+        "Ciphers aes256-gcm@openssh.com",
+    ],
+)
+def test_a_host_with_one_strong_algorithm_is_reached(tmp_path, stack, only):
+    if stack == "paramiko" and "group18" in only:
+        pytest.skip("paramiko does not have it")
+    (tmp_path / "keys").mkdir()
+    with sshd_with(tmp_path, only) as sshd:
+        endpoint = endpoint_of(sshd, tmp_path / "keys", stack=stack)
+        endpoint = endpoint._replace(ciphers=Transfer().ciphers)
+        with open_session(endpoint) as session:
+            assert session.run(b"echo in").output == b"in\n"
+
+
+def test_a_host_that_wants_a_second_factor_says_so(tmp_path, stack):
+    (tmp_path / "keys").mkdir()
+    options = "PasswordAuthentication yes", "AuthenticationMethods publickey,password"
+    with sshd_with(tmp_path, *options) as sshd:
+        endpoint = endpoint_of(sshd, tmp_path / "keys", stack=stack)
+        with pytest.raises(StagingError) as raised:
+            connect(endpoint)
+    assert raised.value.problem_code == "ssh.second-factor"
+    assert "accepts the uploader's key" in raised.value.message
+
+
 @pytest.mark.parametrize("old", ["Ciphers aes128-cbc", "KexAlgorithms diffie-hellman-group14-sha1"])
 def test_a_host_with_only_broken_algorithms_is_reported_as_such(tmp_path, stack, old):
     (tmp_path / "keys").mkdir()
