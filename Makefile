@@ -11,12 +11,13 @@
 # make test-package   the same, and try it as it is installed; as root, on computers with nothing else
 # make test-windows   run the program under Windows, with Wine; as root, on Debian
 # make windows-quick  a part of it, only where make test-windows has prepared it
+# make staging-hosts  servers that some tests need, besides OpenSSH's; as root, on Debian
 # make lock    lock what installations and packages are made of
 # make bench   speed against scp, sftp, lftp, tar over ssh, rsync and rclone
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo quick pure coverage test format lint types contracts docs tests translations screenshots bench \
+.PHONY: setup staging-hosts demo quick pure coverage test format lint types contracts docs tests translations screenshots bench \
 	kill-test claim-test free-test fuzz pages wheel package test-package test-windows windows-quick lock clean
 
 setup: .venv/ready
@@ -24,6 +25,9 @@ setup: .venv/ready
 .venv/ready: pyproject.toml packaging/setup.sh packaging/compile_md5.py mydata_like/core/md5.c
 	PYTHON="$(PYTHON)" sh packaging/setup.sh
 	touch $@
+
+staging-hosts:
+	apt-get install -y --no-install-recommends proftpd-core proftpd-mod-crypto
 
 demo: setup
 	$(BIN)/mydata-like demo --no-window

@@ -112,7 +112,7 @@ def clean_staging(
 
 def _clean(area: CleanupArea, folders: Sequence[bytes], wanted: "_Wanted") -> Removed:
     with open_probe(area.endpoints[0], area.location) as there:
-        remover = open_remover(there.session, there.capabilities.access, area.location, area.owner)
+        remover = open_remover(there.session, there.capabilities, area.location, area.owner)
         if remover is None:  # with scp there are no temporary names
             return Removed(clean=frozenset(folders))
         return clean_up(remover, folders, wanted.has)

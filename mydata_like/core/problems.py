@@ -277,6 +277,9 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
         ADMINISTRATOR,
         TRY_AGAIN,
     ),
+    "staging.no-times": ProblemInfo(
+        "The staging host does not set modification times.", ADMINISTRATOR, TRY_AGAIN
+    ),
     "staging.moved": ProblemInfo(
         "The server now names another staging area, which the next run uses.", NOBODY
     ),

@@ -161,8 +161,8 @@ _NO_RECORDS: Final = (
     "records and no earlier run had to wait for it."
 )
 _NO_PROOF: Final = "The improvement was not measured: the staging host no longer allows a shell."
-_SCP_ONLY: Final = (
-    "The staging host allows only scp, which cannot remove files: nothing was sent, and only this"
+_IN_PLACE: Final = (
+    "The staging host cannot remove files: nothing was sent, and only this"
     " computer and the API were measured."
 )
 
@@ -243,8 +243,9 @@ class SpeedTestRunner:
         if staging is None or self._capabilities.access != "shell":
             return
         self._budget.begin()
-        with closing(connect(staging.endpoint)) as session:
-            self._capabilities = probe(session, staging.location)
+        connecting = partial(connect, staging.endpoint)
+        session, self._capabilities = probe(connecting, staging.location)
+        with closing(session):
             if self._capabilities.access != "shell":
                 self._unknown.append(_NO_PROOF)
                 return
@@ -302,14 +303,15 @@ class SpeedTestRunner:
         if staging is None:
             self._unknown.append(self._target.why)
             return
-        with closing(connect(staging.endpoint)) as session:
-            self._capabilities = probe(session, staging.location)
+        connecting = partial(connect, staging.endpoint)
+        session, self._capabilities = probe(connecting, staging.location)
+        with closing(session):
             if self._capabilities.access == "shell":
                 yield from self._measure_by_shell(staging, session)
-            elif self._capabilities.access == "sftp":
-                yield from self._measure_by_sftp(staging, session)
+            elif self._capabilities.in_place:
+                self._unknown.append(_IN_PLACE)
             else:
-                self._unknown.append(_SCP_ONLY)
+                yield from self._measure_by_sftp(staging, session)
 
     def _measure_by_shell(self, staging: ProbeFiles, session: SshSession) -> Iterator[Measurement]:
         host, budget = RemoteHost(session, staging.location, staging.folder.encode()), self._budget

@@ -1,28 +1,35 @@
-"""The capabilities of a staging host: shell, scp or SFTP, found by trying each.
+"""The capabilities of a staging host: shell, SFTP or scp, found by trying each.
 
-A shell is best, then scp, then SFTP. Each counts as allowed only after bytes were written with it
-below the staging area's location. The probe file is removed again.
+A shell is best, then SFTP, then scp. Each counts as allowed only after bytes were written with it
+below the staging area's location. The probe file is removed again, where that is possible.
 """
 
 import hashlib
 import io
 import os
 import re
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Final, NamedTuple
 
-from mydata_like.core.errors import RejectedError, StagingError, TransientError
+from mydata_like.core.errors import RejectedError, StagingError, TransientError, UploaderError
 from mydata_like.core.formatting import format_path
 from mydata_like.core.parsing import parse_count
-from mydata_like.ssh.session import CommandResult, SshSession, Stream
+from mydata_like.ssh.dialing import NO_CHANNEL
+from mydata_like.ssh.session import CommandResult, OpenSession, SftpSession, SshSession, Stream
 
 _NO_GROUND: Final = 92  # exit status: the location cannot be entered
 _NO_FILES: Final = 93  # exit status: the location does not accept files
+_LONGEST_WAIT: Final = 10.0  # seconds without an answer, after which a host does not allow this
 _SAMPLE: Final = bytes(range(256)) * 16
 _SAMPLE_NAME: Final = ".mydata-probe"
 _MOST_OUTPUT: Final = 64 * 1024  # bytes of a probe's output that are parsed
 _MOST_SHOWN: Final = 200  # characters of a host's output in a message
 _MODE: Final = 0o2770
+_MODIFIED: Final = 946_684_800  # the sample's modification time, and as `touch -t` takes it:
+_STAMP: Final = b"200001010000.00"
+# The programs that the scripts of `transfer` need, besides those of which they use what is there.
+_PROGRAMS: Final = (b"cat", b"chmod", b"ls", b"mkdir", b"mv", b"rm")
 LINE_END: Final = rb"(?:%b)[ \t\v\f]*(?:[\r\n]|\Z)"  # a pattern for words at the end of a line
 _FULL: Final = re.compile(LINE_END % b"No space left on device|Disk quota exceeded").search
 
@@ -52,7 +59,8 @@ class HostCapabilities(NamedTuple):
 
     `access` is `shell`, `scp` or `sftp`; `why` is the reason. `tar` is `gnu`, `bsd`, `busybox`, or
     empty if no tar extracts. `checksum` is the command that prints the MD5 of its standard input,
-    or empty. `cpus` is None if unknown. `zstd` is whether the host can unpack zstd.
+    or empty. `cpus` is None if unknown. `zstd` is whether the host can unpack zstd, `times` whether
+    it can set modification times, and `renames` whether it can rename and remove files.
     """
 
     access: str
@@ -61,6 +69,13 @@ class HostCapabilities(NamedTuple):
     checksum: bytes = b""
     cpus: int | None = None
     zstd: bool = False
+    times: bool = True
+    renames: bool = True
+
+    @property
+    def in_place(self) -> bool:
+        """Whether files must be written to their final paths."""
+        return self.access == "scp" or not self.renames
 
     @property
     def sound(self) -> bool:
@@ -106,25 +121,46 @@ def build_scp(location: bytes) -> bytes:
     return b"scp -r -p -t -- " + (folder if _PLAIN.issuperset(folder) else quote(folder))
 
 
-def probe(session: SshSession, location: bytes) -> HostCapabilities:
-    """Return the best access that works below this location, which is created if missing.
+def probe(
+    connect: Callable[[], OpenSession], location: bytes
+) -> tuple[OpenSession, HostCapabilities]:
+    """Log in; return the session, and the best access below this location, created if missing.
 
-    Raises `StagingError` if none works or the location does not accept files.
+    Each kind of access has its own connection, since a host may break it or stay silent instead of
+    refusing. Raises `StagingError` if the host refuses all kinds or the location does not accept
+    files, `TransientError` if one did not answer and none works, and the errors of `connect`.
     """
     if b"\n" in location or b"\0" in location or not location.startswith(b"/"):
         raise _no_files(location, b"it is not an absolute path of one line")
     refusals: list[str] = []
-    for name, attempt in (("a shell", _probe_shell), ("scp", _probe_scp), ("SFTP", _probe_sftp)):
+    unanswered: TransientError | None = None
+    for name, attempt in (("a shell", _probe_shell), ("SFTP", _probe_sftp), ("scp", _probe_scp)):
+        session = connect()
         try:
-            found = attempt(session, location)
+            with _closing_after_failure(session), session.limit_waits(_LONGEST_WAIT):
+                found = attempt(session, location)
         except RejectedError as error:
             refusals.append(f"{name} was refused ({error.message.rstrip('.')})")
-            continue
-        return found._replace(why="; ".join([*refusals, found.why]))
-    raise StagingError(
+        except TransientError as error:
+            if error.problem_code == NO_CHANNEL:  # whatever the channel is for
+                raise
+            unanswered = unanswered or error
+            refusals.append(f"{name} did not answer ({error.message.rstrip('.')})")
+        else:
+            return session, found._replace(why="; ".join([*refusals, found.why]))
+    raise unanswered or StagingError(
         f"The staging host does not accept files: {'; '.join(refusals)}.",
         hint="The server's administrator can allow a shell, scp or SFTP for this account.",
     )
+
+
+@contextmanager
+def _closing_after_failure(session: OpenSession) -> Iterator[None]:
+    try:
+        yield
+    except UploaderError:
+        session.close()
+        raise
 
 
 def _probe_shell(session: SshSession, location: bytes) -> HostCapabilities:
@@ -137,9 +173,11 @@ def _probe_shell(session: SshSession, location: bytes) -> HostCapabilities:
     _, nonce_found, output = finished.output.partition(b"\n" + nonce + b"\n")
     if not nonce_found:
         raise RejectedError(_describe_output(finished))
+    facts = dict(line.partition(b" ")[::2] for line in output[:_MOST_OUTPUT].splitlines())
+    if missing := facts.get(b"missing"):
+        raise RejectedError(f"it has no {format_path(missing)[:_MOST_SHOWN]}")
     if finished.status in (_NO_GROUND, _NO_FILES):
         raise _no_files(location, finished.errors)
-    facts = dict(line.partition(b" ")[::2] for line in output[:_MOST_OUTPUT].splitlines())
     tar = _flavour(facts)
     return HostCapabilities(
         "shell",
@@ -148,6 +186,7 @@ def _probe_shell(session: SshSession, location: bytes) -> HostCapabilities:
         _known(facts.get(b"checksum", b"")),
         _cpus(facts),
         facts.get(b"zstd") == b"mydata",
+        times=b"times" in facts,
     )
 
 
@@ -156,13 +195,17 @@ def _script(location: bytes, token: bytes, nonce: bytes) -> bytes:
     parts = [
         PREAMBLE + b"set -f",
         b"printf '\\n%%s\\n' %b" % quote(nonce),
+        b'm=; for c in %b; do command -v $c >/dev/null 2>&1 || m="$m, $c"; done'
+        % b" ".join(_PROGRAMS),
+        b'[ -z "$m" ] || { echo "missing ${m#, }"; exit; }',
         b"w=%b" % quote(location),
         b'cd -- "$w" 2>/dev/null || { mkdir -p -m 2770 -- "$w" && cd -- "$w" || exit %d; }'
         % _NO_GROUND,
         b"d=./.mydata-probe-%b" % token,
         # The shell's own printf may not report why it failed: dash 0.5.12 prints "I/O error".
-        b'mkdir -m 700 -- "$d" && env printf x > "$d/x" || { rm -rf -- "$d"; exit %d; }'
+        b'mkdir -m 700 -- "$d" && echo x | cat > "$d/x" || { rm -rf -- "$d"; exit %d; }'
         % _NO_FILES,
+        b'TZ=UTC0 touch -t %b "$d/x" 2>/dev/null && echo times' % _STAMP,
         b'(cd "$d" && tar -x -o -f -) >/dev/null 2>&1',
         b'[ -f "$d/s" ] && set -- $(ls -ln "$d/s") && echo "extracted $5"',
         b'rm -rf -- "$d"',
@@ -205,19 +248,71 @@ def _cpus(facts: dict[bytes, bytes]) -> int | None:
     return count if 0 < count < 10_000 else None
 
 
+def _probe_sftp(session: SshSession, location: bytes) -> HostCapabilities:
+    """Try SFTP; the sample stays, under a fixed name, only where nothing can be removed."""
+    sftp = session.open_sftp()
+    sample = location.rstrip(b"/") + b"/" + _SAMPLE_NAME.encode()
+    try:
+        sftp.make_directories(location, _MODE)
+        times = _try_renaming(sftp, sample)
+        renames = times is not None
+        if not renames:
+            times = _write_sample(sftp, sample)
+            with suppress(RejectedError):
+                sftp.remove(sample)
+    except RejectedError as error:
+        raise _no_files(location, error.message.rstrip(".").encode()) from error
+    sftp.close()
+    why = "SFTP takes files" if renames else "SFTP takes files, but does not rename and remove them"
+    return HostCapabilities("sftp", why, times=bool(times), renames=renames)
+
+
+def _try_renaming(sftp: SftpSession, sample: bytes) -> bool | None:
+    """Rename and remove a sample; return whether its time was set, or None if that is refused."""
+    target = b"%b-%b" % (sample, os.urandom(8).hex().encode())  # unique per probe
+    part = target + b".part"
+    try:
+        sftp.remove(part)  # nothing is written that could not be removed
+        times = _write_sample(sftp, part)
+        sftp.replace(part, target)
+        sftp.remove(target)
+    except RejectedError:
+        with suppress(RejectedError):
+            sftp.remove(part)
+        return None
+    return times
+
+
+def _write_sample(sftp: SftpSession, path: bytes) -> bool:
+    """Write a sample; return whether its modification time was set."""
+    file = sftp.open_file(path, keep=True)  # probes at the same time write the same
+    file.write(_SAMPLE)
+    file.close()
+    if sftp.find_size(path) != len(_SAMPLE):
+        raise RejectedError("what was written is not there")
+    return sftp.set_attributes(path, mode=0o660, modified=_MODIFIED)
+
+
 def _probe_scp(session: SshSession, location: bytes) -> HostCapabilities:
-    """Try scp; its protocol cannot remove files, so the sample has a fixed name and is tiny."""
+    """Try scp; its protocol cannot remove files, so the sample has a fixed name and is tiny.
+
+    It is a directory with a file. A file alone could take the place of a missing location, while a
+    directory becomes the location.
+    """
     stream = session.start(build_scp(location))
     try:
         _expect_ready(stream, location)
-        stream.write(b"C0660 %d %b\n" % (len(_SAMPLE), _SAMPLE_NAME.encode()))
-        _expect_ready(stream, location)
-        stream.write(_SAMPLE + b"\0")
-        _expect_ready(stream, location)
+        for part in (
+            b"D2770 0 %b\n" % _SAMPLE_NAME.encode(),
+            b"C0660 %d sample\n" % len(_SAMPLE),
+            _SAMPLE + b"\0",
+            b"E\n",
+        ):
+            stream.write(part)
+            _expect_ready(stream, location)
         stream.finish()
     finally:
         stream.close()
-    _remove_sample(session, location)
     return HostCapabilities("scp", "scp works")
 
 
@@ -229,40 +324,6 @@ def _expect_ready(stream: Stream, location: bytes) -> None:
     if output[:1] in (b"\1", b"\2"):
         raise _no_files(location, output[1:])
     raise RejectedError(_describe_output(stream.finish(), output))
-
-
-def _remove_sample(session: SshSession, location: bytes) -> None:
-    """Remove the sample of the scp probe, if SFTP is allowed as well."""
-    try:
-        sftp = session.open_sftp()
-        sftp.remove(_sample_path(location))
-    except (RejectedError, TransientError):
-        return
-
-
-def _probe_sftp(session: SshSession, location: bytes) -> HostCapabilities:
-    sftp = session.open_sftp()
-    target = b"%b-%b" % (_sample_path(location), os.urandom(8).hex().encode())  # unique per probe
-    part = target + b".part"
-    try:
-        sftp.make_directories(location, _MODE)
-        file = sftp.open_file(part)
-        file.write(_SAMPLE)
-        file.close()
-        sftp.replace(part, target)
-        size = sftp.find_size(target)
-        sftp.remove(target)
-    except RejectedError as error:
-        with suppress(RejectedError, TransientError):
-            sftp.remove(part)  # its name is never used again
-        raise _no_files(location, error.message.rstrip(".").encode()) from error
-    if size != len(_SAMPLE):
-        raise _no_files(location, b"what was written is not there")
-    return HostCapabilities("sftp", "SFTP takes files")
-
-
-def _sample_path(location: bytes) -> bytes:
-    return location.rstrip(b"/") + b"/" + _SAMPLE_NAME.encode()
 
 
 def _describe_output(finished: CommandResult, before: bytes = b"") -> str:

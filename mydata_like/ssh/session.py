@@ -1,6 +1,7 @@
 """The interface of an SSH session and its streams, and the algorithms that are offered."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
@@ -132,7 +133,10 @@ class RemoteFile(Protocol):
 
 
 class SmallFile(NamedTuple):
-    """A small file that is written to a temporary name and renamed when it is complete."""
+    """A small file that is written to a temporary name and renamed when it is complete.
+
+    If `part` is `target`, it is not renamed.
+    """
 
     part: bytes
     target: bytes
@@ -185,7 +189,8 @@ class SftpSession(Protocol):
     def replace(self, source: bytes, target: bytes) -> None:
         """Rename and replace `target` (posix-rename if the server supports it)."""
 
-    def set_attributes(self, path: bytes, *, mode: int, modified: float) -> None: ...
+    def set_attributes(self, path: bytes, *, mode: int, modified: float) -> bool:
+        """Set a file's mode and modification time; return whether the server does that."""
 
     def remove(self, path: bytes) -> None:
         """Remove a file; a missing file is not an error."""
@@ -242,3 +247,6 @@ class SessionWriter(Protocol):
 
 class OpenSession(SshSession, SessionWriter, Protocol):
     """A session as it was opened, whose channels are not limited in bandwidth yet."""
+
+    def limit_waits(self, seconds: float) -> AbstractContextManager[None]:
+        """Reduce the stall timeout to `seconds` in this context."""

@@ -12,8 +12,8 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any, Final, NoReturn
 
 from ssh import options
@@ -348,6 +348,17 @@ class LibsshSession:
         self.blocked_seconds += time.monotonic() - begun
         if not ready:
             self._connection.check_progress(moved)
+
+    @contextmanager
+    def limit_waits(self, seconds: float) -> Iterator[None]:
+        """Reduce the stall timeout to `seconds` in this context."""
+        endpoint = self._connection.endpoint
+        shortest = min(seconds, endpoint.stall_timeout)
+        self._connection.endpoint = endpoint._replace(stall_timeout=shortest)
+        try:
+            yield
+        finally:
+            self._connection.endpoint = endpoint
 
     def close(self) -> None:
         """Close the connection; can be called repeatedly, at any time, from any thread."""

@@ -318,6 +318,16 @@ class ParamikoSession:
                 self._connection.check_progress(moved)
         return sizes
 
+    @contextmanager
+    def limit_waits(self, seconds: float) -> Iterator[None]:
+        """Reduce the stall timeout to `seconds` in this context."""
+        usual = self._connection.stall_timeout
+        self._connection.stall_timeout = min(seconds, usual)
+        try:
+            yield
+        finally:
+            self._connection.stall_timeout = usual
+
     def close(self) -> None:
         """Close the connection; can be called repeatedly, at any time, from any thread."""
         self._connection.abort()
@@ -376,6 +386,15 @@ class ParamikoTransport:
     @property
     def network_round_trip(self) -> float | None:
         return dialing.find_round_trip(self._socket)
+
+    @property
+    def stall_timeout(self) -> float:
+        """Seconds without progress after which a wait ends; a jump host's may be longer."""
+        return self._socket.stall_timeout
+
+    @stall_timeout.setter
+    def stall_timeout(self, seconds: float) -> None:
+        self._socket.stall_timeout = seconds
 
     def handshake(self, host_keys: tuple[str, ...]) -> PublicKey:
         """Perform the handshake and return the server's key, which is not trusted yet."""
@@ -481,14 +500,14 @@ class ParamikoTransport:
 
     def extend_timeout(self) -> float:
         """Double the timeout from now on, for a jump host, and return it."""
-        self._socket.stall_timeout = 2 * self.endpoint.stall_timeout
-        return self._socket.stall_timeout
+        self.stall_timeout = 2 * self.endpoint.stall_timeout
+        return self.stall_timeout
 
     def _try_channel(self) -> paramiko.Channel | None:
         """Open a channel; None if it is not granted."""
         try:
             with self.watched(), self._socket.quick_acknowledgement():
-                return self.transport.open_session(timeout=self.endpoint.stall_timeout)
+                return self.transport.open_session(timeout=self.stall_timeout)
         except paramiko.ChannelException:
             return None
         except FAILURES as error:
@@ -524,7 +543,7 @@ class ParamikoTransport:
 
         `moved` is the monotonic time of the last progress that the caller knows.
         """
-        if time.monotonic() - moved > self.endpoint.stall_timeout:
+        if time.monotonic() - moved > self.stall_timeout:
             self._stalled = True
             raise self._broken(None)
 
@@ -547,7 +566,7 @@ class ParamikoTransport:
         stalled = self._stalled or self._socket.has_stalled
         self.abort()
         if stalled:
-            return dialing.stalled(self.endpoint, self.endpoint.stall_timeout)
+            return dialing.stalled(self.endpoint, self.stall_timeout)
         return dialing.lost(self.endpoint, _reason(error))
 
     def _set_options(self, host_keys: tuple[str, ...]) -> None:

@@ -126,8 +126,10 @@ class Sftp:
             self.request(*request)
         self._check(self.request(*rename), target)
 
-    def set_attributes(self, path: bytes, *, mode: int, modified: float) -> None:
-        self._check(self.request(*wire.build_description(path, mode, modified)), path)
+    def set_attributes(self, path: bytes, *, mode: int, modified: float) -> bool:
+        """Set a file's mode and modification time; return whether the server does that."""
+        reply = self.request(*wire.build_description(path, mode, modified))
+        return wire.read_code(reply) == wire.OK
 
     def put_all(self, puts: Iterable[SmallFile]) -> Iterator[tuple[int, RejectedError | None]]:
         """Write small files, many in flight at once; yield the index and error of each."""
@@ -146,17 +148,18 @@ class Sftp:
         if opened.kind != wire.HANDLE:
             raise wire.rejected(opened, put.part)
         try:
-            *written, found = yield [
+            *written, _, found = yield [
                 *wire.build_writes(opened.body, put.content),
                 (wire.CLOSE, opened.body),
-                wire.build_description(put.part, put.mode, put.modified),
+                wire.build_description(put.part, put.mode, put.modified),  # may be refused
                 (wire.STAT, wire.pack(put.part)),
             ]
             for reply in written:
                 self._check(reply, put.part)
             wire.check_size(found, put.part, len(put.content))
-            *_, renamed = yield self._renaming(put.part, put.target)
-            self._check(renamed, put.target)
+            if put.part != put.target:
+                *_, renamed = yield self._renaming(put.part, put.target)
+                self._check(renamed, put.target)
         except RejectedError:
             yield [(wire.REMOVE, wire.pack(put.part))]
             raise

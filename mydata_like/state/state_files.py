@@ -99,6 +99,8 @@ class HostRecord(NamedTuple):
     checksum: str
     cpus: int | None
     zstd: bool
+    times: bool = True
+    renames: bool = True
 
 
 class Heartbeat(NamedTuple):

@@ -1,18 +1,31 @@
-"""Moves new bytes of changed files into place on hosts with a shell."""
+"""Moves new bytes of changed files into place: by a shell, or where nothing can be renamed."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
-from mydata_like.core.errors import Problem, TransientError
+from mydata_like.core.errors import FileChangedError, Problem, TransientError
 from mydata_like.core.formatting import format_path
 from mydata_like.core.parsing import parse_count
 from mydata_like.ssh.capabilities import check_space, quote
+from mydata_like.transfer.archive_writer import open_content
 from mydata_like.transfer.batch_sender import describe
 from mydata_like.transfer.remote_shell import MARK, Shells, enter
 from mydata_like.transfer.tar import is_plain
-from mydata_like.transfer.worker_messages import LOST, MISSING, MemberResult, RenameTask, TaskResult
+from mydata_like.transfer.worker_messages import (
+    LOST,
+    MISSING,
+    Member,
+    MemberResult,
+    Moving,
+    RenameTask,
+    Sender,
+    SendTask,
+    TaskResult,
+)
 
 _SCRIPT: Final = 64 * 1024  # approximate bytes of one script: hosts limit the length of a line
+_CHUNK: Final = 256 * 1024  # bytes that are read at once
 _ANSWERS: Final = 1024 * 1024  # bytes of output that are parsed
 # $1 replaces $2 if $1 has $3 bytes; $4 is the index in the report. After `set`, $9 is the current
 # size. Globbing is off in between.
@@ -81,3 +94,67 @@ def _judge(index: int, move: RenameTask, word: bytes) -> MemberResult:
         return missing(index, move)
     problem = describe(move.target or move.source, word)
     return MemberResult(index, "", problem, again=problem.code != "staging.denied")
+
+
+class InPlaceSender:
+    """Sends files to hosts that cannot rename, where each is written to its final path.
+
+    New files are not registered yet. A replacement of registered bytes is first only read, and is
+    sent when the server no longer considers the old bytes verified.
+    """
+
+    def __init__(self, sender: Sender) -> None:
+        self._sender = sender
+        self._buffer = bytearray(_CHUNK)
+
+    @property
+    def round_trip(self) -> float:
+        return self._sender.round_trip
+
+    def send(self, task: SendTask, moving: Moving) -> TaskResult:
+        """Send a payload; raises `TransientError` if the connection broke and none is proven."""
+        results = {
+            index: self._read(index, member, moving)
+            for index, member in enumerate(task.members)
+            if member.aside
+        }
+        rest = [index for index in range(len(task.members)) if index not in results]
+        broken = False
+        if rest:
+            members = tuple(task.members[index] for index in rest)
+            sent = self._sender.send(replace(task, members=members), moving)
+            results |= _renumber(sent, rest)
+            broken = sent.broken
+        return TaskResult(tuple(results[index] for index in sorted(results)), broken)
+
+    def replace(self, moves: Sequence[RenameTask], moving: Moving) -> TaskResult:
+        """Send replacements that were only read before; others are reported as missing."""
+        results = {
+            index: missing(index, move) if move.target else MemberResult(index, "")
+            for index, move in enumerate(moves)
+        }
+        members = {index: move.member for index, move in enumerate(moves) if move.member}
+        if not members:
+            return TaskResult(tuple(results.values()))
+        task = SendTask(tuple(members.values()), batched=False)
+        sent = self._sender.send(task, moving)
+        results |= _renumber(sent, list(members))
+        return TaskResult(tuple(results.values()), sent.broken)
+
+    def close(self) -> None:
+        self._sender.close()
+
+    def _read(self, index: int, member: Member, moving: Moving) -> MemberResult:
+        """Read a file whose path still has the verified bytes of the server."""
+        try:
+            with open_content(member) as source:
+                for _ in source.chunks(self._buffer):
+                    moving(0)
+                return MemberResult(index, source.finish(), inside=source.inside)
+        except FileChangedError as error:
+            return MemberResult(index, "", error.problem)
+
+
+def _renumber(sent: TaskResult, indexes: Sequence[int]) -> dict[int, MemberResult]:
+    """Return results by the indexes that their members have in the whole task."""
+    return {indexes[it.place]: it._replace(place=indexes[it.place]) for it in sent.results}

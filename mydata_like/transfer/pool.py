@@ -344,7 +344,17 @@ class SshTransport:
                 detail=detail,
             )
         )
+        for problem in _list_limits(host, capabilities):
+            if problem.message not in self._noticed:
+                self._noticed.add(problem.message)
+                self.emit(Notice(problem=problem))
+
+
+def _list_limits(host: str, capabilities: HostCapabilities) -> Iterator[Problem]:
+    """Yield what a host lacks that makes a difference to its users."""
+    if capabilities.access == "shell" and not capabilities.tar:
         message = f"{host} has no supported tar: small files are sent one by one."
-        if capabilities.access == "shell" and not capabilities.tar and message not in self._noticed:
-            self._noticed.add(message)
-            self.emit(Notice(problem=Problem("staging.no-tar", message)))
+        yield Problem("staging.no-tar", message)
+    if not capabilities.times:
+        message = f"{host} does not set times: files there get the time of their transfer."
+        yield Problem("staging.no-times", message)

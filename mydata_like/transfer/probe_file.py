@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from typing import Final, NamedTuple
 
 from mydata_like.core.errors import AccessDeniedError, RejectedError, UploaderError
@@ -40,10 +41,12 @@ class ProbeResult(NamedTuple):
 class ProbeConnection:
     """A session with a staging host, to inspect files below a location."""
 
-    def __init__(self, session: SshSession, location: bytes) -> None:
+    def __init__(
+        self, session: SshSession, location: bytes, capabilities: HostCapabilities
+    ) -> None:
         self.session = session
+        self.capabilities = capabilities
         self._location = location
-        self.capabilities = probe(session, location)
 
     def inspect(self, name: bytes) -> ProbeResult:
         """Return the size and checksum of a file; the size of a missing file is None."""
@@ -80,5 +83,6 @@ class ProbeConnection:
 @contextmanager
 def open_probe(endpoint: Endpoint, location: bytes) -> Iterator[ProbeConnection]:
     """Yield a session with a staging host; raises the errors of connecting and probing."""
-    with closing(connect(endpoint)) as session:
-        yield ProbeConnection(session, location)
+    session, capabilities = probe(partial(connect, endpoint), location)
+    with closing(session):
+        yield ProbeConnection(session, location, capabilities)

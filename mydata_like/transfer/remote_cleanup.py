@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Final, NamedTuple, Protocol
 
 from mydata_like.core.errors import RejectedError, TransientError
-from mydata_like.ssh.capabilities import PREAMBLE, quote
+from mydata_like.ssh.capabilities import PREAMBLE, HostCapabilities, quote
 from mydata_like.ssh.session import SftpSession, SshSession
 from mydata_like.transfer.remote_shell import MARK, owner_mark
 
@@ -72,15 +72,15 @@ def clean_up(
     return Removed(files, size, frozenset(clean))
 
 
-def open_remover(session: SshSession, access: str, location: bytes, owner: str) -> Remover | None:
-    """Return the remover for a host; None if it cannot list files (scp)."""
-    match access:
-        case "shell":
-            return _ShellRemover(session, location, owner_mark(owner))
-        case "sftp":
-            return _SftpRemover(session.open_sftp(), location, owner_mark(owner))
-        case _:
-            return None
+def open_remover(
+    session: SshSession, capabilities: HostCapabilities, location: bytes, owner: str
+) -> Remover | None:
+    """Return the remover for a host; None if files there have no temporary names."""
+    if capabilities.in_place:
+        return None
+    if capabilities.access == "shell":
+        return _ShellRemover(session, location, owner_mark(owner))
+    return _SftpRemover(session.open_sftp(), location, owner_mark(owner))
 
 
 class _ShellRemover:

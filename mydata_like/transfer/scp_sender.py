@@ -1,13 +1,11 @@
 """Sends files to hosts that allow only scp: one `scp -r -t` for each payload.
 
 The protocol is OpenSSH's (scp.c, `sink`): the control lines `D` and `E` enter and leave a
-directory, `T` sets a file's times, `C` its mode, size and name. Each is answered by one byte. The
-data of a file must not be sent before its `C` was accepted, since it would be read as control
-lines. Everything up to the next file's `C` is sent without waiting.
+directory, `T` sets a file's times, `C` its mode, size and name. Each is answered by one byte, for
+which the next line waits: some servers drop what they receive together with a line. The data of a
+file must not be sent before its `C` was accepted, since it would be read as control lines.
 
-scp cannot rename, so files are written directly to their final path. New files are not registered
-yet. A replacement of registered bytes is first only read, and is sent when the server no longer
-considers the old bytes verified.
+scp cannot rename, so files are written directly to their final path; see `InPlaceSender`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -48,31 +46,24 @@ class ScpSender:
 
     def send(self, task: SendTask, moving: Moving) -> TaskResult:
         """Send a payload; raises `TransientError` if the connection broke and none is proven."""
-        results = {
-            index: self._read(index, member, moving)
-            for index, member in enumerate(task.members)
-            if member.aside
-        }
-        rest = [index for index, member in enumerate(task.members) if not member.aside]
-        broken = bool(rest) and self._write_files(task.members, rest, results, moving)
+        results: dict[int, MemberResult] = {}
+        broken = self._write_files(task.members, results, moving)
         for index, member in enumerate(task.members):
             if index not in results:
                 results[index] = MemberResult(index, "", describe(member.remote, b""), again=True)
         return TaskResult(tuple(results[index] for index in range(len(task.members))), broken)
 
     def _write_files(
-        self,
-        members: Sequence[Member],
-        chosen: Sequence[int],
-        results: dict[int, MemberResult],
-        moving: Moving,
+        self, members: Sequence[Member], results: dict[int, MemberResult], moving: Moving
     ) -> bool:
-        """Add the results of the chosen members; return whether the connection broke."""
+        """Add the results of the members; return whether the connection broke."""
         sink = _Sink(self._session.start(self._command), moving)
         try:
             sink.begin()
-            for index in sorted(chosen, key=lambda index: members[index].remote.split(b"/")):
-                results[index] = self._send_member(sink, index, members[index])
+            for index, member in sorted(
+                enumerate(members), key=lambda pair: pair[1].remote.split(b"/")
+            ):
+                results[index] = self._send_member(sink, index, member)
             sink.end()
         except TransientError:
             sink.close()
@@ -82,34 +73,11 @@ class ScpSender:
         return False
 
     def replace(self, moves: Sequence[RenameTask], moving: Moving) -> TaskResult:
-        """Send replacements that were only read before; others are reported as missing."""
-        results = {index: missing(index, move) for index, move in enumerate(moves) if move.target}
-        resent = [(index, move.member) for index, move in enumerate(moves) if move.member]
-        sent = TaskResult(())
-        if resent:
-            sent = self.send(SendTask(tuple(member for _, member in resent), batched=False), moving)
-        results |= {
-            resent[it.place][0]: it._replace(place=resent[it.place][0]) for it in sent.results
-        }
-        rest = {
-            index: MemberResult(index, "") for index, move in enumerate(moves) if not move.target
-        }
-        return TaskResult(
-            tuple(result for _, result in sorted((results | rest).items())), sent.broken
-        )
+        """Report replacements as missing, since nothing can be renamed."""
+        return TaskResult(tuple(missing(index, move) for index, move in enumerate(moves)))
 
     def close(self) -> None:
         """Do nothing: no channel stays open between payloads."""
-
-    def _read(self, index: int, member: Member, moving: Moving) -> MemberResult:
-        """Read a file whose path still has the verified bytes of the server."""
-        try:
-            with open_content(member) as source:
-                for _ in source.chunks(self._buffer):
-                    moving(0)
-                return MemberResult(index, source.finish(), inside=source.inside)
-        except FileChangedError as error:
-            return MemberResult(index, "", error.problem)
 
     def _send_member(self, sink: "_Sink", index: int, member: Member) -> MemberResult:
         if b"\n" in member.remote:
@@ -183,10 +151,11 @@ class _Sink:
 
     def announce(self, size: int, modified: int, name: bytes) -> bytes:
         """Announce a file; return the text of a refusal, after which no data may follow."""
-        self._stream.write(b"T%d 0 %d 0\nC0660 %d %b\n" % (modified, modified, size, name))
-        refusal = self._answer() or b""
-        self._left = size
-        return self._answer() or refusal
+        refusal = self._ask(b"T%d 0 %d 0\n" % (modified, modified))
+        if not refusal:
+            refusal = self._ask(b"C0660 %d %b\n" % (size, name))
+            self._left = size
+        return refusal
 
     def write_all(self, chunks: Iterator[memoryview]) -> None:
         """Write a file's bytes, at most as many as announced."""

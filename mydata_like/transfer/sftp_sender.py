@@ -1,4 +1,4 @@
-"""Sends files to hosts that allow only SFTP: to a temporary name, then renamed.
+"""Sends files to hosts that allow only SFTP: to a temporary name, then renamed if possible.
 
 Many tiny files are in flight at once. Large files use several streams if that is faster.
 """
@@ -170,12 +170,19 @@ class SftpSender:
     """Sends payloads over one SFTP session; remembers which directories exist."""
 
     def __init__(
-        self, session: SshSession, location: bytes, limit: StreamLimit, *, find_zeros: bool = False
+        self,
+        session: SshSession,
+        location: bytes,
+        limit: StreamLimit,
+        *,
+        find_zeros: bool = False,
+        renames: bool = True,
     ) -> None:
         self._sftp = session.open_sftp()
         self._location = location
         self._limit = limit
         self._find_zeros = find_zeros
+        self._renames = renames
         self._stripes = SftpStripes(session, self._sftp, limit, find_zeros=find_zeros)
         self._known: set[bytes] = set()
         self._buffer = bytearray(_CHUNK)
@@ -255,7 +262,7 @@ class SftpSender:
                     continue
                 sent.append((index, checksum))
                 target = self._target(member)
-                yield SmallFile(_part(target, member), target, content, _MODE, member.modified)
+                yield SmallFile(self._part(member), target, content, _MODE, member.modified)
                 moving(member.size)
 
         with FolderCache() as folders:
@@ -266,8 +273,8 @@ class SftpSender:
 
     def _send_member(self, index: int, member: Member, moving: Moving) -> MemberResult:
         target = self._target(member)
-        part = _part(target, member)
-        striped = self._stripes.suits(member)
+        part = self._part(member)
+        striped = self._renames and self._stripes.suits(member)
         try:
             self._make_parent(member)
             line = (self._stripes.write if striped else self._write)(member, part, moving)
@@ -277,7 +284,8 @@ class SftpSender:
                 return MemberResult(index, "", describe(member.remote, b""), again=True)
             if striped:
                 self._sftp.remove(map_of(part))
-            self._sftp.replace(part, target)
+            if part != target:
+                self._sftp.replace(part, target)
         except FileChangedError as error:
             self._remove(part)
             return MemberResult(index, "", error.problem)
@@ -289,6 +297,13 @@ class SftpSender:
 
     def _target(self, member: Member) -> bytes:
         return self._location + b"/" + member.remote
+
+    def _part(self, member: Member) -> bytes:
+        """Return the path that is written to: a temporary name, if the host renames files."""
+        target = self._target(member)
+        if not self._renames:
+            return target
+        return target.rpartition(b"/")[0] + b"/" + part_name(member)
 
     def _make_parent(self, member: Member) -> None:
         parent = self._target(member).rpartition(b"/")[0]
@@ -324,7 +339,3 @@ class SftpSender:
         for path in (part, map_of(part)):
             with suppress(RejectedError):
                 self._sftp.remove(path)
-
-
-def _part(target: bytes, member: Member) -> bytes:
-    return target.rpartition(b"/")[0] + b"/" + part_name(member)

@@ -336,9 +336,9 @@ class _ThrottledSftp:
         with self._timer.timed(self._timer.answer):
             self._sftp.replace(source, target)
 
-    def set_attributes(self, path: bytes, *, mode: int, modified: float) -> None:
+    def set_attributes(self, path: bytes, *, mode: int, modified: float) -> bool:
         with self._timer.timed(self._timer.answer):
-            self._sftp.set_attributes(path, mode=mode, modified=modified)
+            return self._sftp.set_attributes(path, mode=mode, modified=modified)
 
     def remove(self, path: bytes) -> None:
         with self._timer.timed(self._timer.answer):

@@ -27,7 +27,7 @@ from mydata_like.ssh.connect import connect, import_ahead
 from mydata_like.ssh.session import OpenSession, SessionWriter, SshSession
 from mydata_like.transfer.batch_sender import BatchSender
 from mydata_like.transfer.compression import Compression
-from mydata_like.transfer.file_replacement import replace_by_shell
+from mydata_like.transfer.file_replacement import InPlaceSender, replace_by_shell
 from mydata_like.transfer.interleaved_sender import InterleavedSender
 from mydata_like.transfer.multi_stream import StreamLimit
 from mydata_like.transfer.remote_shell import Shells, SpareShells
@@ -97,13 +97,21 @@ def build_state(
 
 def build_sender(session: SshSession, shared: SessionState) -> Sender:
     """Return the sender for a channel; raises if the host grants no channel."""
+    sender: Sender
     match shared.capabilities.access:
         case "shell":
             return ShellSender(session, shared)
         case "scp":
-            return ScpSender(session, shared.location)
+            sender = ScpSender(session, shared.location)
         case _:
-            return SftpSender(session, shared.location, shared.limit, find_zeros=shared.find_zeros)
+            sender = SftpSender(
+                session,
+                shared.location,
+                shared.limit,
+                find_zeros=shared.find_zeros,
+                renames=shared.capabilities.renames,
+            )
+    return InPlaceSender(sender) if shared.capabilities.in_place else sender
 
 
 class ShellSender:
@@ -402,10 +410,6 @@ def _unexpected(error: BaseException) -> TransientError:
 
 def connect_by_ssh(config: WorkerConfig) -> tuple[OpenSession, HostCapabilities]:
     """Return a session and the capabilities of its host."""
-    session = connect(config.endpoint)
-    try:
-        capabilities = config.capabilities or probe(session, config.location)
-    except UploaderError:
-        session.close()
-        raise
-    return session, capabilities
+    if config.capabilities is None:
+        return probe(partial(connect, config.endpoint), config.location)
+    return connect(config.endpoint), config.capabilities

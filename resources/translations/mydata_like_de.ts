@@ -4413,8 +4413,8 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Der Annahmerechner erlaubt keine Shell: seine Prozessoren, seine Festplatte ohne das Netz, die Umlaufzeit und winzige Dateien lassen sich nicht bestimmen.</translation>
     </message>
     <message>
-        <source>The staging host allows only scp, which cannot remove files: nothing was sent, and only this computer and the API were measured.</source>
-        <translation>Der Annahmerechner erlaubt nur scp, das nichts entfernen kann: Es wurde nichts gesendet; nur dieser Computer und die API wurden gemessen.</translation>
+        <source>The staging host cannot remove files: nothing was sent, and only this computer and the API were measured.</source>
+        <translation>Der Annahmerechner kann nichts entfernen: Es wurde nichts gesendet; nur dieser Computer und die API wurden gemessen.</translation>
     </message>
     <message>
         <source>The improvement was not measured: the staging host no longer allows a shell.</source>

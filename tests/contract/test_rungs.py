@@ -3,13 +3,14 @@
 import os
 import stat
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from functools import partial
 from itertools import repeat
 
 import pytest
 
 from mydata_like.core.errors import StagingError
 from mydata_like.ssh.capabilities import probe
+from mydata_like.ssh.connect import connect
 from tests.openssh import on_host, which
 from tests.sshd_fixture import (
     STACKS,
@@ -17,7 +18,6 @@ from tests.sshd_fixture import (
     needs_sshd,
     no_login,
     noisy,
-    open_session,
     scp_only,
     sftp_only,
     sshd_with,
@@ -27,14 +27,20 @@ from tests.sshd_fixture import (
 pytestmark = [needs_sshd, pytest.mark.parametrize("stack", STACKS)]
 
 
+def find(endpoint, location):
+    """Return the capabilities of a host."""
+    session, found = probe(partial(connect, endpoint), bytes(location))
+    session.close()
+    return found
+
+
 def probe_with(tmp_path, stack, *options, location=None):
     """Probe a host with these options; return what was found. Nothing may be left behind."""
     location = location or on_host(tmp_path / "staging")
     (tmp_path / "keys").mkdir()
     with sshd_with(tmp_path, *options) as sshd:
         endpoint = endpoint_of(sshd, tmp_path / "keys", stack=stack)
-        with open_session(endpoint) as session:
-            found = probe(session, bytes(location))
+        found = find(endpoint, location)
     assert list(location.iterdir()) == []
     return found
 
@@ -93,8 +99,7 @@ def test_only_scp_is_found_out_and_reported(tmp_path, stack):
     (tmp_path / "keys").mkdir()
     with sshd_with(tmp_path, *scp_only(tmp_path)) as sshd:
         endpoint = endpoint_of(sshd, tmp_path / "keys", stack=stack)
-        with open_session(endpoint) as session:
-            found = probe(session, bytes(on_host(tmp_path / "staging")))
+        found = find(endpoint, on_host(tmp_path / "staging"))
     assert found.access == "scp"
     assert "only scp is allowed here" in found.why
     assert [entry.name for entry in (tmp_path / "staging").iterdir()] == [".mydata-probe"]
@@ -107,13 +112,11 @@ def test_only_sftp_is_found_out(tmp_path, stack):
 
 
 def test_sessions_that_probe_at_once_do_not_disturb_each_other(tmp_path, stack):
-    location = bytes(on_host(tmp_path / "staging"))
+    location = on_host(tmp_path / "staging")
     (tmp_path / "keys").mkdir()
-    with sshd_with(tmp_path, *sftp_only()) as sshd, ExitStack() as stacked:
+    with sshd_with(tmp_path, *sftp_only()) as sshd, ThreadPoolExecutor(3) as threads:
         endpoint = endpoint_of(sshd, tmp_path / "keys", stack=stack)
-        sessions = [stacked.enter_context(open_session(endpoint)) for _ in range(3)]
-        with ThreadPoolExecutor(3) as threads:
-            found = list(threads.map(probe, sessions * 5, repeat(location)))
+        found = list(threads.map(find, repeat(endpoint, 15), repeat(location)))
     assert {host.access for host in found} == {"sftp"}
     assert list((tmp_path / "staging").iterdir()) == []
 

@@ -5,7 +5,7 @@ import shlex
 import socket
 import threading
 from collections.abc import Callable
-from contextlib import closing, suppress
+from contextlib import AbstractContextManager, closing, nullcontext, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -84,6 +84,9 @@ class _Session:
     def open_sftp(self) -> Any:
         raise RejectedError("There is no SFTP.")
 
+    def limit_waits(self, seconds: float) -> AbstractContextManager[None]:
+        return nullcontext()
+
     def close(self) -> None:
         """Do nothing."""
 
@@ -132,7 +135,7 @@ def _probe(data: bytes) -> object:
         return _Echoing(data)
 
     session.start = start  # type: ignore[method-assign]
-    return probe(session, b"/data")
+    return probe(lambda: session, b"/data")
 
 
 class _Echoing(_Answering):

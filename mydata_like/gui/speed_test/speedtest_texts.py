@@ -170,7 +170,7 @@ _SENTENCES: Final = (
     ),
     QT_TRANSLATE_NOOP(
         "speed",
-        "The staging host allows only scp, which cannot remove files: nothing was sent, and only "
+        "The staging host cannot remove files: nothing was sent, and only "
         "this computer and the API were measured.",
     ),
     QT_TRANSLATE_NOOP(
