@@ -277,6 +277,11 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
         ADMINISTRATOR,
         TRY_AGAIN,
     ),
+    "staging.no-programs": ProblemInfo(
+        "The staging host's shell lacks programs, so files are sent by SFTP or scp.",
+        ADMINISTRATOR,
+        TRY_AGAIN,
+    ),
     "staging.no-times": ProblemInfo(
         "The staging host does not set modification times.", ADMINISTRATOR, TRY_AGAIN
     ),

@@ -60,7 +60,8 @@ class HostCapabilities(NamedTuple):
     `access` is `shell`, `scp` or `sftp`; `why` is the reason. `tar` is `gnu`, `bsd`, `busybox`, or
     empty if no tar extracts. `checksum` is the command that prints the MD5 of its standard input,
     or empty. `cpus` is None if unknown. `zstd` is whether the host can unpack zstd, `times` whether
-    it can set modification times, and `renames` whether it can rename and remove files.
+    it can set modification times, and `renames` whether it can rename and remove files. `lacks` are
+    the programs without which its shell is not used.
     """
 
     access: str
@@ -71,6 +72,7 @@ class HostCapabilities(NamedTuple):
     zstd: bool = False
     times: bool = True
     renames: bool = True
+    lacks: str = ""
 
     @property
     def in_place(self) -> bool:
@@ -85,6 +87,14 @@ class HostCapabilities(NamedTuple):
             and self.tar in ("", *_FLAVOURS.values())
             and self.checksum in (b"", *_CHECKSUMS)
         )
+
+
+class _NoProgramsError(RejectedError):
+    """The shell lacks programs that are needed."""
+
+    def __init__(self, programs: bytes) -> None:
+        self.programs = format_path(programs)[:_MOST_SHOWN]
+        super().__init__(f"it has no {self.programs}")
 
 
 def quote(word: bytes) -> bytes:
@@ -133,6 +143,7 @@ def probe(
     if b"\n" in location or b"\0" in location or not location.startswith(b"/"):
         raise _no_files(location, b"it is not an absolute path of one line")
     refusals: list[str] = []
+    lacks = ""
     unanswered: TransientError | None = None
     for name, attempt in (("a shell", _probe_shell), ("SFTP", _probe_sftp), ("scp", _probe_scp)):
         session = connect()
@@ -140,6 +151,7 @@ def probe(
             with _closing_after_failure(session), session.limit_waits(_LONGEST_WAIT):
                 found = attempt(session, location)
         except RejectedError as error:
+            lacks = lacks or getattr(error, "programs", "")
             refusals.append(f"{name} was refused ({error.message.rstrip('.')})")
         except TransientError as error:
             if error.problem_code == NO_CHANNEL:  # whatever the channel is for
@@ -147,7 +159,7 @@ def probe(
             unanswered = unanswered or error
             refusals.append(f"{name} did not answer ({error.message.rstrip('.')})")
         else:
-            return session, found._replace(why="; ".join([*refusals, found.why]))
+            return session, found._replace(why="; ".join([*refusals, found.why]), lacks=lacks)
     raise unanswered or StagingError(
         f"The staging host does not accept files: {'; '.join(refusals)}.",
         hint="The server's administrator can allow a shell, scp or SFTP for this account.",
@@ -175,7 +187,7 @@ def _probe_shell(session: SshSession, location: bytes) -> HostCapabilities:
         raise RejectedError(_describe_output(finished))
     facts = dict(line.partition(b" ")[::2] for line in output[:_MOST_OUTPUT].splitlines())
     if missing := facts.get(b"missing"):
-        raise RejectedError(f"it has no {format_path(missing)[:_MOST_SHOWN]}")
+        raise _NoProgramsError(missing)
     if finished.status in (_NO_GROUND, _NO_FILES):
         raise _no_files(location, finished.errors)
     tar = _flavour(facts)

@@ -101,6 +101,7 @@ class HostRecord(NamedTuple):
     zstd: bool
     times: bool = True
     renames: bool = True
+    lacks: str = ""
 
 
 class Heartbeat(NamedTuple):

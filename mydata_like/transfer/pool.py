@@ -355,6 +355,9 @@ def _list_limits(host: str, capabilities: HostCapabilities) -> Iterator[Problem]
     if capabilities.access == "shell" and not capabilities.tar:
         message = f"{host} has no supported tar: small files are sent one by one."
         yield Problem("staging.no-tar", message)
+    if capabilities.lacks:
+        message = f"The shell of {host} is not used, since it has no {capabilities.lacks}."
+        yield Problem("staging.no-programs", message)
     if not capabilities.times:
         message = f"{host} does not set times: files there get the time of their transfer."
         yield Problem("staging.no-times", message)

@@ -69,6 +69,16 @@ def test_a_host_that_sends_no_banner_is_given_up(sshd, stack, tmp_path):
         timed_failure(lambda: connect(endpoint), "link.stalled")
 
 
+def test_waits_are_limited_further_for_a_while(sshd, stack, tmp_path):
+    endpoint = endpoint_of(sshd, tmp_path, stack=stack, stall_timeout=1000.0)
+    with open_session(endpoint) as session:
+        with session.limit_waits(STALL):
+            assert session.run(b"echo usable").output == b"usable\n"
+        stalled = pytest.raises(TransientError, match=f"for {STALL:g} seconds")
+        with session.limit_waits(STALL), session.limit_waits(5000.0), stalled:
+            session.run(b"exec sleep 1000")
+
+
 def test_a_command_may_end_at_any_moment_of_a_write(endpoint, proxy):
     """The last words and the end come together; which call takes them in is left to chance."""
     with open_session(endpoint) as session:

@@ -88,12 +88,12 @@ def test_sftp_is_used_where_commands_do_not_work(tmp_path, place, host, stack):
 
 
 def test_what_answered_is_remembered(tmp_path, place):
-    memory = Memory()
-    options = sftp_or(tmp_path, "echo asked >> asked; exec sleep 1000")
+    memory, asked = Memory(), on_host(tmp_path / "asked")
+    options = sftp_or(tmp_path, f"echo asked >> {asked}; exec sleep 1000")
     with Staging(tmp_path / "server", options=options) as staging:
         upload(staging, place, memory=memory)
         upload(staging, place, memory=memory)
-    assert memory.known["127.0.0.1"].access == "sftp"
+    assert asked.read_text() == "asked\n"
 
 
 @pytest.mark.parametrize("stack", STACKS)
@@ -123,6 +123,7 @@ def test_a_shell_without_a_tool_is_not_used(tmp_path, place, missing):
         events = upload(staging, place)
     assert opened(events).rung == "sftp"
     assert f"no {missing}" in opened(events).detail
+    assert notices(events) == ["staging.no-programs"]
 
 
 def test_a_shell_without_touch_is_used_and_reported(tmp_path, place):

@@ -195,6 +195,7 @@ _INFORMATIONAL: Final = (
     "settings.server-ignored",
     "staging.moved",
     "staging.no-tar",
+    "staging.no-programs",
     "staging.no-times",
     "archive.unreadable",
     "ledger.damaged",

@@ -317,7 +317,7 @@ def test_where_nothing_can_be_removed_nothing_is_sent(tmp_path):
             StageResult.API,
             StageResult.CIPHER,
         }
-        assert any("only scp" in sentence for sentence in test.findings.unknown)
+        assert any("cannot remove files" in sentence for sentence in test.findings.unknown)
 
 
 @contextmanager
