@@ -29,7 +29,7 @@ _MODE: Final = 0o2770
 _MODIFIED: Final = 946_684_800  # the sample's modification time, and as `touch -t` takes it:
 _STAMP: Final = b"200001010000.00"
 # The programs that the scripts of `transfer` need, besides those of which they use what is there.
-_PROGRAMS: Final = (b"cat", b"chmod", b"ls", b"mkdir", b"mv", b"rm")
+_PROGRAMS: Final = (b"cat", b"ls", b"mkdir", b"mv", b"rm")
 LINE_END: Final = rb"(?:%b)[ \t\v\f]*(?:[\r\n]|\Z)"  # a pattern for words at the end of a line
 _FULL: Final = re.compile(LINE_END % b"No space left on device|Disk quota exceeded").search
 

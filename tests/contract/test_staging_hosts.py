@@ -113,7 +113,7 @@ def test_files_go_straight_to_their_names_where_nothing_can_be_renamed(
         upload(staging, place, stack=stack, size=20 << 20)
 
 
-TOOLS = ("cat", "ls", "mv", "rm", "mkdir", "chmod")
+TOOLS = ("cat", "ls", "mv", "rm", "mkdir")
 
 
 @pytest.mark.parametrize("missing", TOOLS)
@@ -124,6 +124,11 @@ def test_a_shell_without_a_tool_is_not_used(tmp_path, place, missing):
     assert opened(events).rung == "sftp"
     assert f"no {missing}" in opened(events).detail
     assert notices(events) == ["staging.no-programs"]
+
+
+def test_a_shell_without_chmod_is_used(tmp_path, place):
+    with Staging(tmp_path / "server", options=without(tmp_path, "chmod")) as staging:
+        assert opened(upload(staging, place)).rung == "shell"
 
 
 def test_a_shell_without_touch_is_used_and_reported(tmp_path, place):

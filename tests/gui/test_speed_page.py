@@ -229,7 +229,7 @@ def test_sentences_that_the_test_always_says_alike_are_known():
         runner._WITHOUT_SHELL,
         runner._NO_RECORDS,
         runner._NO_PROOF,
-        runner._SCP_ONLY,
+        runner._IN_PLACE,
     }
 
     assert said <= set(speedtest_texts._SENTENCES)
