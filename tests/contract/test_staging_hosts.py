@@ -149,8 +149,8 @@ while received := os.read(0, 65536):
     line = received.partition(b"\\n")[0] + b"\\n"
     os.write(scp.stdin.fileno(), line)
     size = int(line.split()[1]) + 1 if line.startswith(b"C") else 0
-    while size:
-        size -= os.write(scp.stdin.fileno(), os.read(0, min(size, 65536)))
+    while size and (content := os.read(0, min(size, 65536))):
+        size -= os.write(scp.stdin.fileno(), content)
 scp.stdin.close()
 sys.exit(scp.wait())
 """
