@@ -9,6 +9,7 @@ import os
 import secrets
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from socket import SHUT_RDWR, close, socket
@@ -83,12 +84,10 @@ class DemoHttpServer(ThreadingHTTPServer):
 
 
 def _shut(connection: socket) -> None:
-    try:
+    with suppress(OSError):  # the client, or its own thread, has closed it
         connection.shutdown(SHUT_RDWR)
-    except OSError:
-        return  # the client has closed it
-    if os.name == "nt":  # a thread may go on waiting for data there, as it does in Wine
-        close(connection.detach())
+        if os.name == "nt":  # a thread may go on waiting for data there, as it does in Wine
+            close(connection.detach())
 
 
 class _Handler(BaseHTTPRequestHandler):
