@@ -113,7 +113,8 @@ if sys.platform == "win32":
                 with errors_translated(entry.key):
                     opened = _opened(self.path_of(entry.key), GENERIC_READ, SHARE_ALL)
                     descriptor = stack.enter_context(opened)
-                yield _FileByPath(self, entry, descriptor)
+                    held = _FileByPath(self, entry, descriptor)
+                yield held
 
         def path_of(self, key: bytes) -> bytes:
             """Return the path of a file or folder."""
