@@ -16,7 +16,7 @@ from mydata_like.app.settings_service import load_settings
 from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
 from mydata_like.cli.output import Shape, print_failure, print_json, print_lines
 from mydata_like.cli.stdin_commands import stopped_by_signals
-from mydata_like.cli.terminal import has_keyboard
+from mydata_like.cli.terminal import stdin_is_terminal
 from mydata_like.core.deletion import DeletedFile, KeptFile
 from mydata_like.core.errors import Cancelled, Problem, UploaderError
 from mydata_like.core.formatting import format_path, format_size
@@ -131,7 +131,7 @@ class _Work:
         if self.cancel.is_set() or not sums.freed:
             return sums
         print_lines(_describe(sums, deleted=False))
-        if not has_keyboard():
+        if not stdin_is_terminal():
             raise typer.BadParameter("Standard input is not a terminal: use --yes or --dry-run.")
         typer.confirm(f"Permanently delete {_amount(sums)}?", abort=True)
         root = self.settings.data.directory or Path()

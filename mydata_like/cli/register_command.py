@@ -21,7 +21,7 @@ from mydata_like.app.settings_service import load_settings
 from mydata_like.cli.options import AcceptOption, ConfigOption, JsonOption, SetOption
 from mydata_like.cli.output import PlainLines, Shape, print_failure, print_json, print_lines
 from mydata_like.cli.stdin_commands import stopped_by_signals
-from mydata_like.cli.terminal import has_keyboard
+from mydata_like.cli.terminal import stdin_is_terminal
 from mydata_like.core.errors import Cancelled, UploaderError
 from mydata_like.core.ports import Emit
 from mydata_like.engine.pipeline import CancelFlag
@@ -149,7 +149,7 @@ def _renew_identity(asked: RegisterArguments, shape: Shape, *, sure: bool) -> No
     """Create a new identity if the user confirms it."""
     settings = load_settings(asked.config, asked.assignments).settings
     if not sure:
-        if shape is not Shape.TEXT or not has_keyboard():
+        if shape is not Shape.TEXT or not stdin_is_terminal():
             raise typer.BadParameter("--new-identity needs --yes without a terminal.")
         print_lines(
             [
@@ -166,7 +166,7 @@ def _renew_identity(asked: RegisterArguments, shape: Shape, *, sure: bool) -> No
 
 def _asks(key: HostKey, shape: Shape) -> bool:
     """Ask the user on the terminal; without a terminal the answer is no."""
-    if shape is not Shape.TEXT or not has_keyboard():
+    if shape is not Shape.TEXT or not stdin_is_terminal():
         return False
     lines = [
         f"This is the first contact with {key.host} port {key.port}.",

@@ -46,7 +46,10 @@ def forget(
     host: Annotated[str, typer.Argument(metavar="HOST", help="Its name or address.")],
     config: ConfigOption = None,
 ) -> None:
-    """Forget the keys of a staging host; the next contact is like the first."""
+    """Forget the keys of a staging host; the next contact is like the first.
+
+    A key that the known hosts file lists for several names is forgotten for all of them.
+    """
     number = forget_host(config, host)
     if not number:
         print_line(f"No key of {format_text(host)} is known.", err=True)

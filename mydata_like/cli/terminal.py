@@ -99,7 +99,7 @@ def guard_streams() -> None:
         setattr(sys, name, cast(TextIO, GuardedStream(stream)))
 
 
-def has_keyboard() -> bool:
+def stdin_is_terminal() -> bool:
     """Return whether standard input is a terminal, where a user can answer.
 
     On Windows `isatty` is also true of the null device, which has no console's mode.

@@ -12,7 +12,6 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from enum import Enum
-from types import TracebackType
 from typing import Final, Self
 
 from mydata_like.core.deletion import CleanupCandidate
@@ -74,12 +73,7 @@ if sys.platform == "linux":
         def __enter__(self) -> Self:
             return self
 
-        def __exit__(
-            self,
-            kind: type[BaseException] | None,
-            error: BaseException | None,
-            trace: TracebackType | None,
-        ) -> None:
+        def __exit__(self, *_: object) -> None:
             if self._leased:
                 with suppress(OSError):
                     fcntl.fcntl(self._descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)
@@ -152,13 +146,7 @@ else:
         def __enter__(self) -> Self:
             return self
 
-        def __exit__(
-            self,
-            kind: type[BaseException] | None,
-            error: BaseException | None,
-            trace: TracebackType | None,
-        ) -> None:
-            del kind, error, trace
+        def __exit__(self, *_: object) -> None: ...
 
 
 _ASIDE: Final = b".mydata-like-"  # begins the name of a file to delete; runs skip it

@@ -1,9 +1,9 @@
 """Safe deletion on Windows.
 
-A file is deleted by a handle that nobody else can write through, rename or delete beside, and only
-if that handle leads to the file that was read, by a path without links. The functions are those of
-https://learn.microsoft.com/windows/win32/api/fileapi/ (`SetFileInformationByHandle` and
-`GetFinalPathNameByHandleW`).
+A file is opened for deletion in a way that lets no other program write to it, rename it or delete
+it. It is deleted only if this is the file that was read, and its path has no links. The functions
+are `SetFileInformationByHandle` and `GetFinalPathNameByHandleW` of
+https://learn.microsoft.com/windows/win32/api/fileapi/.
 """
 
 import ctypes
@@ -94,7 +94,7 @@ if sys.platform == "win32":
 
         def __init__(self, path: bytes, prefix: bytes = b"") -> None:
             self.prefix = prefix
-            self._path = path
+            self._path = path = join(path, b"")  # `E:` alone would be the drive's current folder
             with directory_opened(path):
                 self._handle = open_handle(path, GENERIC_READ, SHARE_ALL, _BACKUP)
                 self._status = os.stat(system_path(path))  # noqa: PTH116 - bytes

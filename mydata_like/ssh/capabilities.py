@@ -36,13 +36,12 @@ _FULL: Final = re.compile(LINE_END % b"No space left on device|Disk quota exceed
 # Work-around: tar 1.34 (GNU) takes options from TAR_OPTIONS, which may leave members out without an
 # error. No report known; see test_what_the_host_has_set_for_its_tar_leaves_nothing_out.
 # Remove when tar has an option to ignore the variable.
-_TAR_VARIABLE: Final = b"TAR_OPTIONS"
-# Begins each script. Start files of an account may set what changes the output of tools: the units
-# of sizes (GNU coreutils, "Block size"), formats, the language, and where `cd` goes.
-PREAMBLE: Final = (
-    b"unset BLOCK_SIZE BLOCKSIZE LS_BLOCK_SIZE POSIXLY_CORRECT TIME_STYLE CDPATH %b; "
+PREAMBLE: Final = (  # of each script
+    # Start files of an account may also set what changes the output of tools: the units of sizes
+    # (GNU coreutils, "Block size"), formats, the language, and where `cd` goes.
+    b"unset TAR_OPTIONS BLOCK_SIZE BLOCKSIZE LS_BLOCK_SIZE POSIXLY_CORRECT TIME_STYLE CDPATH; "
     b"LC_ALL=C; export LC_ALL; umask 007; "
-) % _TAR_VARIABLE
+)
 # Every login shell accepts this; the script itself is sent as input.
 _WAITING: Final = b"""exec sh -c 'IFS= read -r s && eval "$s"'"""
 _MD5: Final = hashlib.md5(b"mydata", usedforsecurity=False).hexdigest().encode()
@@ -309,14 +308,14 @@ def _probe_scp(session: SshSession, location: bytes) -> HostCapabilities:
     """Try scp; its protocol cannot remove files, so the sample has a fixed name and is tiny.
 
     It is a directory with a file. A file alone could take the place of a missing location, while a
-    directory becomes the location.
+    directory becomes the location. SFTP may have left a file with the sample's name.
     """
     stream = session.start(build_scp(location))
     try:
         _expect_ready(stream, location)
         for part in (
-            b"D2770 0 %b\n" % _SAMPLE_NAME.encode(),
-            b"C0660 %d sample\n" % len(_SAMPLE),
+            b"D2770 0 %b-scp\n" % _SAMPLE_NAME.encode(),
+            b"C0660 %d %b\n" % (len(_SAMPLE), _SAMPLE_NAME.encode()),
             _SAMPLE + b"\0",
             b"E\n",
         ):

@@ -316,7 +316,7 @@ def key_refused(endpoint: Endpoint) -> AccessDeniedError:
     )
 
 
-def more_wanted(endpoint: Endpoint, methods: str) -> StagingError:
+def second_factor_wanted(endpoint: Endpoint, methods: str) -> StagingError:
     """Return the error for a server that accepts our key, but wants another proof as well."""
     return StagingError(
         f"{endpoint.host} accepts the uploader's key for {endpoint.username}, but wants "

@@ -411,7 +411,7 @@ class LibsshTransport(SharedSocket):
         try:
             self._until(lambda: self.library.userauth_publickey(private), SSH_AUTH_AGAIN)
         except AuthenticationPartial as error:
-            raise dialing.more_wanted(self.endpoint, "") from error
+            raise dialing.second_factor_wanted(self.endpoint, "") from error
         except AuthenticationDenied as error:
             raise dialing.key_refused(self.endpoint) from error
         except BaseSSHError as error:

@@ -470,7 +470,7 @@ class ParamikoTransport:
         except FAILURES as error:
             raise self._broken(error) from error
         if wanted:
-            raise dialing.more_wanted(self.endpoint, " or ".join(wanted))
+            raise dialing.second_factor_wanted(self.endpoint, " or ".join(wanted))
         return True
 
     def session(self) -> ParamikoSession:

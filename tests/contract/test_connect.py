@@ -165,9 +165,16 @@ def test_a_host_with_one_strong_algorithm_is_reached(tmp_path, stack, only):
             assert session.run(b"echo in").output == b"in\n"
 
 
-def test_a_host_that_wants_a_second_factor_says_so(tmp_path, stack):
+@pytest.mark.parametrize(
+    ("allowed", "method"),
+    [
+        ("PasswordAuthentication", "password"),
+        ("KbdInteractiveAuthentication", "keyboard-interactive"),
+    ],
+)
+def test_a_host_that_wants_a_second_factor_says_so(tmp_path, stack, allowed, method):
     (tmp_path / "keys").mkdir()
-    options = "PasswordAuthentication yes", "AuthenticationMethods publickey,password"
+    options = f"{allowed} yes", f"AuthenticationMethods publickey,{method}"
     with sshd_with(tmp_path, *options) as sshd:
         endpoint = endpoint_of(sshd, tmp_path / "keys", stack=stack)
         with pytest.raises(StagingError) as raised:

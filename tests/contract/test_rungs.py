@@ -102,7 +102,7 @@ def test_only_scp_is_found_out_and_reported(tmp_path, stack):
         found = find(endpoint, on_host(tmp_path / "staging"))
     assert found.access == "scp"
     assert "only scp is allowed here" in found.why
-    assert [entry.name for entry in (tmp_path / "staging").iterdir()] == [".mydata-probe"]
+    assert [entry.name for entry in (tmp_path / "staging").iterdir()] == [".mydata-probe-scp"]
 
 
 def test_only_sftp_is_found_out(tmp_path, stack):

@@ -14,7 +14,7 @@ from mydata_like.core.file_access import open_shared
 from mydata_like.core.model import DatafileId, DatasetId, Entry, EntryState
 from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.hostos.clock import SystemClock
-from mydata_like.hostos.safe_delete import SafeDirectory
+from mydata_like.hostos.safe_delete import SafeDirectories, SafeDirectory
 from mydata_like.state.state_files import DeletionLogFile
 from tests.builders import a_file
 from tests.privileges import IS_ROOT, needs_fifos, needs_links
@@ -91,6 +91,19 @@ def test_a_new_file_that_takes_the_files_place_stays(premises, folder):
 def test_a_file_that_is_not_there_any_more_is_told_so(premises, folder):
     assert delete(premises, lambda: (folder / NAME).rename(folder / "moved.tif")) == "free.gone"
     assert (folder / "moved.tif").exists()
+
+
+@pytest.mark.skipif(os.name != "nt", reason="POSIX has no drives")
+def test_a_whole_drive_is_a_source(folder):
+    drive = os.fsencode(folder.drive)
+    row = entry((folder / NAME).as_posix())
+    with closing(SafeDirectory(drive, drive + b"/")) as opened:
+        premises = SafeDirectories([opened])
+        assert [(one.key, one.problem) for one in premises.find(row.key)] == [(row.key, None)]
+        with premises.hold(row) as held:
+            held.measure(CancelFlag())
+            held.delete()
+    assert not (folder / NAME).exists()
 
 
 @needs_posix
@@ -241,7 +254,7 @@ def test_what_is_written_while_files_are_deleted_is_never_lost(tmp_path):
         for file in files:
             row = entry(file.name)
             with premises.hold(row) as held:
-                # The racer is told before the file is read, which takes about as long as it needs.
+                # The other program starts now. Reading the file gives it the time to write.
                 noted.note(DeletedFile(row.key, 1000, row, DatafileId(1)))
                 with suppress(FileChangedError):
                     held.measure(CancelFlag())
