@@ -299,6 +299,7 @@ def test_what_arrived_before_the_staging_area_was_full_goes_on():
 
     assert names(bench(batch("a"), batch("b"))) == ["a"]
     assert bench.choices.failure is full
+    assert [event.files for event in bench.of_kind(TransferFinished)] == [1, 0]
 
 
 def test_fewer_channels_than_workers_are_no_failure():
