@@ -37,7 +37,7 @@ _SERVER: Final = "server"  # it stops all callers
 _STAGING: Final = "staging"  # it stops those that use the staging hosts
 _CONDITIONS: Final = frozenset({_SERVER, _STAGING})
 
-# Errors that pause the whole run until the cause is fixed elsewhere.
+# Errors for which a run waits until the cause is fixed elsewhere.
 PAUSING = (
     AccessDeniedError,
     NotApprovedError,

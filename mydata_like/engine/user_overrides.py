@@ -1,4 +1,4 @@
-"""The user's decisions on single files during a run: to cancel them, or to send them again."""
+"""Decisions on what a run still sends: the user's on single files, and to send nothing more."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
