@@ -44,7 +44,10 @@ class SafeDirectories:
             yield held
 
     def _choose(self, key: bytes) -> SafeDirectory | None:
-        """Return the directory of a file; only keys in the data directory are relative."""
-        absolute = os.path.isabs(key + b"/")  # noqa: PTH117 - of bytes; a drive of Windows is `E:`
+        """Return the directory of a file; the empty key stands for the whole data directory.
+
+        Only keys in the data directory are relative.
+        """
+        absolute = bool(key) and os.path.isabs(key + b"/")  # noqa: PTH117 - of bytes; a drive of Windows is `E:`
         fitting = (one for one in self._directories if (key + b"/").startswith(one.prefix))
         return next((one for one in fitting if bool(one.prefix) == absolute), None)

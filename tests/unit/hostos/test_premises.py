@@ -93,6 +93,14 @@ def test_a_file_that_is_not_there_any_more_is_told_so(premises, folder):
     assert (folder / "moved.tif").exists()
 
 
+def test_an_empty_key_is_all_of_the_data_directory(premises, folder, tmp_path):
+    a_file(tmp_path / "usb/old.tif", 10, LONG_AGO)
+    usb = os.fsencode((tmp_path / "usb").as_posix())
+    with closing(SafeDirectory(usb, usb + b"/")) as other:
+        found = SafeDirectories([premises, other]).find(b"")
+        assert [(one.key, one.problem) for one in found] == [(b"a/b/scan.tif", None)]
+
+
 @pytest.mark.skipif(os.name != "nt", reason="POSIX has no drives")
 def test_a_whole_drive_is_a_source(folder):
     drive = os.fsencode(folder.drive)
