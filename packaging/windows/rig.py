@@ -239,9 +239,10 @@ class Rig:
         """Copy the program and its tests, so that Windows writes nothing into them."""
         ignored = shutil.ignore_patterns(*NOT_COPIED)
         shutil.copytree(ROOT, self.source, dirs_exist_ok=True, ignore=ignored)
-        for file in self.source.rglob("*.py"):
-            if not (ROOT / file.relative_to(self.source)).exists():
-                file.unlink()  # of an earlier copy
+        for file in self.source.rglob("*"):  # remove what is left of an earlier copy
+            is_left = not (ROOT / file.relative_to(self.source)).exists()
+            if is_left and file.is_file() and file.parent.name != "__pycache__":
+                file.unlink()
         core = self.source / "mydata_like" / "core"
         compiler = ["x86_64-w64-mingw32-gcc", "-O3", "-shared", "-static-libgcc"]
         run([*compiler, "-o", str(core / "_md5.dll"), str(core / "md5.c")])
