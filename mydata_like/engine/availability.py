@@ -68,7 +68,7 @@ class Availability:
 
     def follow(self, root: bytes, groups: Iterable[FileGroup]) -> Iterator[FileGroup]:
         """Yield groups of the data directory, and record the mount points of their files."""
-        own = status_of(root).st_dev
+        own = _find_device(root)
         for group in groups:
             for device in {file.device for file in group.files} - {own}:
                 file = next(file for file in group.files if file.device == device)
@@ -142,12 +142,28 @@ class Availability:
 
 
 def _find_mount(root: bytes, file: LocalFile) -> bytes:
-    """Return the folder where a file's device begins; empty if a link leads elsewhere."""
+    """Return the folder where a file's device begins.
+
+    Empty if a link leads elsewhere, or a folder above the file has gone since it was found.
+    """
     mount = b""
     folder = file.key.rpartition(b"/")[0]
-    while folder and status_of(_join(root, folder)).st_dev == file.device:
+    while folder:
+        device = _find_device(_join(root, folder))
+        if device is None:
+            return b""
+        if device != file.device:
+            break
         mount, folder = folder, folder.rpartition(b"/")[0]
     return mount
+
+
+def _find_device(path: bytes) -> int | None:
+    """Return the device of a folder, None if it cannot be examined any more."""
+    try:
+        return status_of(path).st_dev
+    except OSError:
+        return None
 
 
 def _may_exist(path: bytes) -> bool:

@@ -1,9 +1,10 @@
-"""Runs during which a folder is replaced by a link: what lies behind it is never sent."""
+"""Runs during which a folder is moved, or replaced by a link to what is never sent then."""
 
 import pytest
 
 from mydata_like.core.events import FilesSeen, FileVerified, FileWaiting, FolderFailed, FolderFound
 from tests.builders import a_file
+from tests.privileges import needs_links
 from tests.site import open_site
 from tests.sshd_fixture import needs_sshd
 
@@ -33,6 +34,7 @@ def swapping(site, kind, path, name):
     return watch
 
 
+@needs_links
 @pytest.mark.parametrize("method", ["auto", "http"])
 def test_a_folder_that_is_swapped_after_it_was_read_is_not_sent(site, method):
     watch = swapping(site, FilesSeen, lambda it: it.folder == b"alice/Scan", "alice/Scan")
@@ -44,6 +46,7 @@ def test_a_folder_that_is_swapped_after_it_was_read_is_not_sent(site, method):
     assert {(it.path, it.problem.code) for it in waiting} == {(k, "file.replaced") for k in NAMES}
 
 
+@needs_links
 def test_a_folder_that_is_swapped_after_it_was_listed_is_not_read(site):
     a_file(site.data / "alice/Before/c.tif", 1000, LONG_AGO)
     watch = swapping(site, FolderFound, lambda it: it.path == b"alice/Before", "alice/Scan")
@@ -53,3 +56,16 @@ def test_a_folder_that_is_swapped_after_it_was_listed_is_not_read(site):
     assert {it.path for it in carried.of_kind(FileVerified)} == {b"alice/Before/c.tif"}
     (failed,) = carried.of_kind(FolderFailed)
     assert (failed.path, failed.problem.code) == (b"alice/Scan", "folder.unreadable")
+
+
+def test_a_folder_that_is_moved_after_it_was_read_costs_its_own_files_only(site):
+    a_file(site.data / "alice/Later/c.tif", 1000, LONG_AGO)
+
+    def watch(event):
+        if isinstance(event, FilesSeen) and event.folder == b"alice/Scan":
+            (site.data / "alice/Scan").rename(site.data.parent / "elsewhere")
+
+    carried = site.carry(watch=watch)
+
+    assert {it.path for it in carried.of_kind(FileVerified)} == {b"alice/Later/c.tif"}
+    assert {it.path for it in carried.of_kind(FileWaiting)} == NAMES
