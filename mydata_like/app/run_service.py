@@ -65,6 +65,7 @@ from mydata_like.engine.scan import Scan
 from mydata_like.engine.scheduler import FOLDER, SOURCE
 from mydata_like.engine.send import Send
 from mydata_like.engine.source_store import ExtraSources, check_source
+from mydata_like.engine.time_left import find_costs, record_costs
 from mydata_like.engine.user_overrides import UserOverrides
 from mydata_like.engine.verify import Verification, Verify
 from mydata_like.hostos.clock import SystemClock
@@ -136,6 +137,8 @@ class LedgerRecorder:
         measured = self.progress.measured
         limit = {"limit": measured.limit if measured else ""}  # already in the totals at the end
         record = limit | event_record(sums) | {"reason": self.reason}
+        if costs := self.progress.time_left.measured:
+            record |= record_costs(costs)
         self.ledger.record_run(PastRunRow(self.run, self.started, finished, record))
 
 
@@ -360,6 +363,8 @@ class _Builder:
         request, observer, gate = self._request, self._observer, self._gate
         run, emit, progress = str(uuid.uuid4()), observer.emit, observer.progress
         limits = self._build_limits(staging.transport)
+        earlier = (past.summary for past in self._ledger.find_runs())
+        progress.time_left.history = find_costs(earlier)
         recorder = LedgerRecorder(
             run=run,
             reason=request.reason,

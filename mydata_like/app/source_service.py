@@ -32,13 +32,13 @@ from mydata_like.core.model import Entry, EntryState, FileGroup
 from mydata_like.core.ports import CancelSignal
 from mydata_like.engine.scan import Scan
 from mydata_like.engine.source_store import check_source
+from mydata_like.engine.time_left import Costs, find_costs
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.hostos.lock import lock_data_directory
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from mydata_like.settings.schema import Settings
 
 PARTS_SHOWN = 500  # sub-folders of a source that are listed separately
-RUNS_ASKED = 20  # of these, the latest that sent something gives the expected speed
 
 
 class SourcePart(NamedTuple):
@@ -152,16 +152,11 @@ def find_source_of(settings: Settings, config: Path | None, path: bytes) -> byte
     return next((source.path for source in known if lies_in(path, source.path)), None)
 
 
-def find_speed(settings: Settings, config: Path | None) -> float:
-    """Return the speed of the latest run that sent anything, in bytes a second; 0 if none did."""
+def find_expected_costs(settings: Settings, config: Path | None) -> Costs | None:
+    """Return the costs of the latest run that was long enough to measure them."""
     with ExitStack() as stack:
         ledger = _open_ledger(settings, config, stack)
-        runs = ledger.find_runs(RUNS_ASKED) if ledger else []
-    for run in runs:
-        sent, seconds = run.summary.get("bytes"), run.summary.get("seconds")
-        if isinstance(sent, int) and isinstance(seconds, float) and sent and seconds:
-            return sent / seconds
-    return 0.0
+        return find_costs(run.summary for run in ledger.find_runs()) if ledger else None
 
 
 def preview_sources(

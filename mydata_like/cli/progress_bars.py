@@ -18,6 +18,7 @@ from mydata_like.core.formatting import (
     format_path,
     format_size,
     format_text,
+    round_estimate,
 )
 from mydata_like.engine.progress import ActiveTransfer, RunProgress, Totals
 
@@ -47,7 +48,8 @@ class _Picture:
             channels.add_row(*_transfer_cells(transfer))
         whole = Table.grid()
         to_do = max(1, totals.wanted_bytes)
-        whole.add_row(ProgressBar(total=to_do, completed=min(totals.sent_bytes, to_do), width=76))
+        sent = min(totals.transferred_bytes, to_do)
+        whole.add_row(ProgressBar(total=to_do, completed=sent, width=76))
         measured = self._progress.measured
         limit = LIMITS.get(measured.limit) if measured else None
         lines = (*_sum_lines(totals), f"The limit: {limit}" if limit else "")
@@ -71,9 +73,11 @@ def _transfer_cells(transfer: ActiveTransfer) -> tuple[RenderableType, ...]:
 
 
 def _sum_lines(totals: Totals) -> tuple[str, str]:
-    remaining = "" if totals.remaining is None else f", {format_duration(totals.remaining)} left"
+    remaining = ""
+    if totals.remaining is not None and totals.open:
+        remaining = f", about {format_duration(round_estimate(totals.remaining))} left"
     return (
-        f"{format_size(totals.sent_bytes)} of {format_size(totals.wanted_bytes)} sent, "
+        f"{format_size(totals.transferred_bytes)} of {format_size(totals.wanted_bytes)} sent, "
         f"{format_size(totals.byte_rate)}/s, {totals.file_rate:.0f} files/s{remaining}",
         f"{totals.found:,} found = {totals.verified:,} verified + {totals.waiting:,} waiting + "
         f"{totals.skipped:,} skipped + {totals.failed:,} failed + {totals.open:,} open",

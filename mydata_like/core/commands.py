@@ -23,7 +23,7 @@ _FASTEST: Final = 1e11  # bytes per second
 
 @dataclass(slots=True)
 class Pause:
-    """Start no new transfers until `Resume`."""
+    """Send nothing until `Resume`."""
 
 
 @dataclass(slots=True)

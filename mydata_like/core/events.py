@@ -271,7 +271,7 @@ class LimitsChanged:
 
 @dataclass(slots=True, kw_only=True)
 class RunPaused:
-    """No new transfers start for now, because something stopped or delays the whole run.
+    """Nothing is sent for now, because something stopped or delays the whole run.
 
     `problem` is the newest reason. The event may precede `run_started`: a run waits for an
     approval, or for a server that is unavailable, before it begins.
@@ -292,8 +292,9 @@ class RunProgressed:
     `found` = `verified` + `waiting` + `skipped` + `failed` + open. `checked` files were compared
     with the server, `wanted` ones are to be sent, `sent` ones have arrived in the staging area,
     `registered` ones have a record. `found_bytes`, `verified_bytes`, `wanted_bytes` and
-    `sent_bytes` are the sizes of these files. `byte_rate` and `file_rate` are per second;
-    `remaining` is the expected time in seconds, null if it cannot be estimated; `seconds` is the
+    `sent_bytes` are the sizes of these files; `transferred_bytes` also has what was sent of files
+    that have not arrived yet. `byte_rate` and `file_rate` are per second; `remaining` is the
+    expected time in seconds until all is done, null if it cannot be estimated; `seconds` is the
     elapsed time.
     """
 
@@ -309,6 +310,7 @@ class RunProgressed:
     wanted_bytes: int
     sent: int
     sent_bytes: int
+    transferred_bytes: int
     registered: int
     byte_rate: float
     file_rate: float

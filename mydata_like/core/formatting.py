@@ -1,6 +1,7 @@
 """Values formatted for display: paths, sizes, times."""
 
 import json
+import math
 import unicodedata
 from typing import Final
 
@@ -70,6 +71,14 @@ def format_size(size: float) -> str:
             return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
         size /= 1000
     return f"{size:.1f} TB"
+
+
+def round_estimate(seconds: float) -> float:
+    """Return an estimated duration without digits that nobody can know: 10 s, 5 min, 1 h 15 min."""
+    for limit, step in ((60, 10), (600, 60), (3600, 300), (6 * 3600, 900)):
+        if seconds <= limit:
+            return max(step, math.ceil(seconds / step) * step)
+    return math.ceil(seconds / 3600) * 3600
 
 
 def format_duration(seconds: float) -> str:

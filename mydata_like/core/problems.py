@@ -529,16 +529,16 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
     ),
     "demo.sshd": ProblemInfo("The demonstration's SSH server did not start.", USER, TRY_AGAIN),
     "limits.quiet-hours": ProblemInfo(
-        "No new transfers start during quiet hours.", NOBODY, OPEN_SETTINGS, "limits.quiet_hours"
+        "Nothing is sent during quiet hours.", NOBODY, OPEN_SETTINGS, "limits.quiet_hours"
     ),
     "limits.acquisition": ProblemInfo(
-        "No new transfers start while a program that must not be disturbed is running.",
+        "Nothing is sent while a program that must not be disturbed is running.",
         NOBODY,
         OPEN_SETTINGS,
         "limits.pause_while_running",
     ),
     "limits.pressure": ProblemInfo(
-        "No new transfers start while other programs wait for disk or memory.", NOBODY
+        "Nothing is sent while other programs wait for disk or memory.", NOBODY
     ),
     "limits.pressure-unknown": ProblemInfo(
         "The system does not report whether programs wait for its disks.", NOBODY

@@ -19,6 +19,7 @@ SATURATED = 0.75  # share of its allowance from which on a channel could use mor
 GROWTH = 1.3  # headroom for the other channels, relative to what they use now
 SMALLEST_SHARE = 0.02  # minimum share of the total, for channels that use almost nothing
 NOTABLE = 0.01  # smaller relative changes of a share are not applied
+HELD = 1e-3  # bytes a second of a channel while nothing may be sent
 
 
 @dataclass(slots=True, eq=False)
@@ -48,13 +49,15 @@ class Meter:
 class Bandwidth:
     """A limit in bytes a second, shared fairly among the active channels; 0 sets no limit.
 
-    The next `divide_anew` gives the unused part of a channel's share to the others.
+    The next `divide_anew` gives the unused part of a channel's share to the others. While it is
+    held, the channels wait in the middle of their payloads.
     """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._lock = Lock()
         self._total = 0.0
+        self._held = False
         self._flows: dict[int, _Flow] = {}
 
     @property
@@ -67,6 +70,13 @@ class Bandwidth:
         with self._lock:
             self._total = total
             self._share_out()
+
+    def hold(self, *, held: bool) -> None:
+        """Let the channels wait, or continue."""
+        with self._lock:
+            if held != self._held:
+                self._held = held
+                self._share_out()
 
     @contextmanager
     def used_by(self, channel: Channel) -> Iterator[Meter]:
@@ -97,7 +107,8 @@ class Bandwidth:
     def _share_out(self, demands: Mapping[int, float] | None = None) -> None:
         keys = list(self._flows)
         limits = [demands[key] if demands else inf for key in keys]
-        for key, share in zip(keys, divide(self._total, limits), strict=True):
+        shares = [HELD] * len(keys) if self._held else divide(self._total, limits)
+        for key, share in zip(keys, shares, strict=True):
             flow = self._flows[key]
             if abs(share - flow.share) > NOTABLE * flow.share or flow.share == inf:
                 flow.share = share
@@ -186,6 +197,11 @@ class ChannelPool:
     def round_trip(self) -> float:
         """The round-trip time to the staging host in seconds, 0 while unknown."""
         return self._transport.round_trip
+
+    @property
+    def held(self) -> bool:
+        """Whether nothing may be sent now."""
+        return self._gate.held
 
     @property
     def resting(self) -> bool:

@@ -55,9 +55,10 @@ class Gate:
     of the staging hosts stops only callers that use them: what has arrived there is registered and
     verified in the meantime.
 
-    A hold has less effect: nothing new is sent until it is released, but transfers in progress are
-    finished, registered and verified. Several holds with different names may exist at once. The
-    newest of all reasons is reported, and the end of the pause once none is left.
+    A hold has less effect: nothing is sent until it is released, transfers in progress wait where
+    they are (`RunLimits.keep`), and what has arrived is registered and verified. Several holds with
+    different names may exist at once. The newest of all reasons is reported, and the end of the
+    pause once none is left.
     """
 
     def __init__(
@@ -116,7 +117,7 @@ class Gate:
             raise Cancelled
 
     def hold(self, name: str, problem: Problem) -> None:
-        """Send nothing new until `release` of this name; a different problem is reported again."""
+        """Send nothing until `release` of this name; a different problem is reported again."""
         with self._lock:
             if self._holdable and self._reasons.get(name) != problem:
                 self._add_reason(name, problem)
@@ -135,7 +136,7 @@ class Gate:
 
     @property
     def held(self) -> bool:
-        """Whether nothing new may be sent now."""
+        """Whether nothing may be sent now."""
         with self._lock:
             return not self._reasons.keys() <= _CONDITIONS
 
@@ -321,7 +322,7 @@ def judge_hours(periods: Sequence[Period], local: datetime) -> Problem | None:
     day = "" if end.date() == local.date() else f"{WEEKDAYS[end.weekday()].capitalize()} "
     return Problem(
         QUIET_HOURS,
-        f"Quiet hours: nothing new is sent until {day}{end:%H:%M}.",
+        f"Quiet hours: nothing is sent until {day}{end:%H:%M}.",
         "Sending resumes automatically then. The hours are set in limits.quiet_hours.",
     )
 
@@ -332,7 +333,7 @@ def judge_program(running: str | None) -> Problem | None:
         return None
     return Problem(
         ACQUISITION,
-        f"{running} is running: nothing new is sent.",
+        f"{running} is running: nothing is sent.",
         "Sending resumes automatically when the program ends.",
     )
 

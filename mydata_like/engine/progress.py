@@ -46,6 +46,7 @@ from mydata_like.core.events import (
 from mydata_like.core.ports import Clock
 from mydata_like.core.problems import INTENDED
 from mydata_like.engine.pipeline import Lock
+from mydata_like.engine.time_left import TimeLeft, Work
 
 UNKNOWN_OWNER: Final = "skipped.owner"
 RATE_SECONDS: Final = 10.0  # the most recent seconds, over which rates are averaged
@@ -69,6 +70,11 @@ class ActiveTransfer(NamedTuple):
     problem: Problem | None = None
     rate: float = 0.0
 
+    @property
+    def share(self) -> float:
+        """The share of the transfer that is done."""
+        return min(1.0, self.done / self.size) if self.size else 0.0
+
 
 @dataclass(slots=True, kw_only=True)
 class Totals:
@@ -91,6 +97,8 @@ class Totals:
     wanted_bytes: int = 0
     sent: int = 0
     sent_bytes: int = 0
+    transferred_bytes: int = 0  # also those of transfers under way,
+    transferred: float = 0.0  # and their files in proportion
     registered: int = 0
     byte_rate: float = 0.0
     file_rate: float = 0.0
@@ -102,6 +110,31 @@ class Totals:
         return self.found - self.verified - self.waiting - self.skipped - self.failed
 
     @property
+    def checked(self) -> int:
+        return min(self.found, self.known + self.wanted + self.waiting + self.skipped)
+
+    @property
+    def done(self) -> Work:
+        """The work that was done in this run."""
+        return Work(self.transferred_bytes, self.transferred, self.verified - self.known)
+
+    @property
+    def left(self) -> Work:
+        """The work that is left; the share of new files is expected to stay as it is."""
+        unchecked = self.found - self.checked
+        new = unchecked * (self.wanted / self.checked) if self.checked else float(unchecked)
+        size = self.found_bytes / self.found if self.found else 0.0
+        unsent = max(0, self.wanted_bytes - self.transferred_bytes) + round(new * size)
+        files = max(0.0, self.wanted - self.transferred) + new
+        records = max(0, self.wanted - self.done.records) + round(new)
+        return Work(unsent, files, min(self.open, records))
+
+    @property
+    def backlog(self) -> int:
+        """The number of files that have arrived on the server's side and are not verified yet."""
+        return max(0, self.sent - self.done.records)
+
+    @property
     def pending(self) -> int:
         """The number of files that were registered in this run and are not verified yet."""
         return max(0, self.registered - (self.verified - self.known))
@@ -111,7 +144,7 @@ class Totals:
         return RunProgressed(
             found=self.found,
             found_bytes=self.found_bytes,
-            checked=min(self.found, self.known + self.wanted + self.waiting + self.skipped),
+            checked=self.checked,
             verified=self.verified,
             verified_bytes=self.verified_bytes,
             waiting=self.waiting,
@@ -121,6 +154,7 @@ class Totals:
             wanted_bytes=self.wanted_bytes,
             sent=self.sent,
             sent_bytes=self.sent_bytes,
+            transferred_bytes=self.transferred_bytes,
             registered=self.registered,
             byte_rate=self.byte_rate,
             file_rate=self.file_rate,
@@ -151,6 +185,8 @@ class RunProgress:
         self._sums = Totals()
         self._bytes = Rate(clock)
         self._files = Rate(clock)
+        self._paused = False
+        self.time_left = TimeLeft()
         self._transfers: dict[int, ActiveTransfer] = {}
         self._bytes_by_channel: dict[int, int] = {}
         self.reported = NO_PROGRESS
@@ -177,7 +213,7 @@ class RunProgress:
             RunFinished: _ignore,
             RunPaused: self._pause,
             RunProgressed: self._set_reported,
-            RunResumed: _ignore,
+            RunResumed: self._resume,
             RunScheduled: _ignore,
             RunStarted: self._start,
             StagesMeasured: self._set_measured,
@@ -196,14 +232,20 @@ class RunProgress:
     def totals(self) -> Totals:
         """The current sums."""
         with self._lock:
-            rates = self._bytes.per_second(), self._files.per_second()
-            return replace(
-                self._sums,
-                byte_rate=rates[0],
-                file_rate=rates[1],
-                remaining=self._estimate(*rates),
-                seconds=self._clock.monotonic() - self._begun,
+            now, sums = self._clock.monotonic(), self._sums
+            active = self._transfers.values()
+            sums = replace(
+                sums,
+                transferred_bytes=sums.sent_bytes + sum(each.done for each in active),
+                transferred=sums.sent + sum(each.files * each.share for each in active),
+                byte_rate=self._bytes.per_second(),
+                file_rate=self._files.per_second(),
+                seconds=now - self._begun,
             )
+            sums.remaining = self.time_left.estimate(
+                now, sums.done, sums.left, backlog=sums.backlog, paused=self._paused
+            )
+            return sums
 
     @property
     def transfers(self) -> list[ActiveTransfer]:
@@ -322,26 +364,16 @@ class RunProgress:
         self._begun, self._shard = self._clock.monotonic(), event.shard
 
     def _pause(self, _: RunPaused) -> None:
-        self.measured = None
+        self._paused, self.measured = True, None
+
+    def _resume(self, _: RunResumed) -> None:
+        self._paused = False
 
     def _set_measured(self, event: StagesMeasured) -> None:
         self.measured = event
 
     def _set_reported(self, event: RunProgressed) -> None:
         self.reported = event
-
-    def _estimate(self, byte_rate: float, file_rate: float) -> float | None:
-        """Return the seconds until all is sent: the maximum of those by bytes and by files."""
-        sums = self._sums
-        transferred = sums.sent_bytes + sum(each.done for each in self._transfers.values())
-        bytes_left = max(0, sums.wanted_bytes - transferred)
-        files_left = max(0, sums.wanted - sums.sent)
-        if not files_left:
-            return 0.0
-        if not byte_rate and bytes_left:
-            return None
-        by_bytes = bytes_left / byte_rate if bytes_left else 0.0
-        return max(by_bytes, files_left / file_rate) if file_rate else by_bytes or None
 
 
 def _ignore(_: Event) -> None:

@@ -52,7 +52,7 @@ class RunLimits:
         self._lock = Lock()
 
     def keep(self) -> None:
-        """Follow the timetable, redistribute unused bandwidth, and continue the channel search."""
+        """Follow holds and the timetable, redistribute bandwidth, continue the channel search."""
         planned = self._find_planned()
         with self._lock:
             if planned != self._planned:
@@ -60,6 +60,7 @@ class RunLimits:
                 self._change_bandwidth(planned.rate, planned.reason)
             if reason := self.channels.search():
                 self._report(reason)
+        self.channels.bandwidth.hold(held=self.channels.held)
         self.channels.bandwidth.divide_anew()
 
     def set_bandwidth(self, rate: float) -> None:

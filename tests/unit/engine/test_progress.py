@@ -34,6 +34,7 @@ from mydata_like.core.events import (
     event_name,
 )
 from mydata_like.engine.progress import RunProgress, Totals
+from mydata_like.engine.time_left import Work
 from tests.fakes.clock import FakeClock
 
 NOW = datetime(2026, 1, 5, tzinfo=UTC)
@@ -247,37 +248,43 @@ def test_the_rate_at_the_start_is_not_diluted(progress: RunProgress, clock: Fake
     assert progress.totals.byte_rate == pytest.approx(1000, rel=0.1)
 
 
-def test_the_remaining_time_follows_from_bytes(progress: RunProgress, clock: FakeClock) -> None:
-    add(progress, wanted(10_000), wanted(10_000), started(size=10_000))
+def test_the_remaining_time_is_learnt_from_what_was_done(
+    progress: RunProgress, clock: FakeClock
+) -> None:
+    add(progress, seen(2, 20_000), wanted(10_000), wanted(10_000), started(size=10_000))
     assert progress.totals.remaining is None
     for step in range(1, 6):
         clock.move(1)
         add(progress, progressed(step * 1000))
+        assert progress.totals.done == Work(step * 1000, step / 10, 0)
 
+    assert progress.totals.left == Work(15_000, 1.5, 2)
     assert progress.totals.remaining == pytest.approx(15, rel=0.3)
 
 
-def test_the_remaining_time_of_many_tiny_files_follows_from_files(
-    progress: RunProgress, clock: FakeClock
+def test_files_that_are_not_checked_yet_are_expected_to_be_like_the_others(
+    progress: RunProgress,
 ) -> None:
-    add(progress, *(wanted(1) for _ in range(100)))
-    for number in range(1, 11):
-        add(progress, started(number, size=1), progressed(1, number))
+    add(
+        progress,
+        seen(400, 4000),
+        FilesKnown(folder=b"f", files=50, bytes=500),
+        *(wanted(10) for _ in range(50)),
+    )
+
+    assert progress.totals.left == Work(500 + 1500, 200.0, 200)
+
+
+def test_the_time_of_a_pause_counts_for_nothing(progress: RunProgress, clock: FakeClock) -> None:
+    add(progress, seen(2, 20_000), wanted(10_000), wanted(10_000), started(size=10_000))
+    for step in range(1, 6):
         clock.move(1)
-        add(progress, finished(number, size=1))
-
-    assert progress.totals.remaining == pytest.approx(90, rel=0.3)
-
-
-def test_empty_files_have_no_estimate_before_any_is_sent(
-    progress: RunProgress, clock: FakeClock
-) -> None:
-    add(progress, wanted(0), wanted(0))
-    assert progress.totals.remaining is None
-
-    add(progress, started(size=0), finished(size=0))
-    clock.move(2)
-    assert progress.totals.remaining == pytest.approx(2)
+        add(progress, progressed(step * 1000))
+        before = progress.totals.remaining
+    add(progress, RunPaused(problem=ODD))
+    for _ in range(20):
+        clock.move(1)
+        assert progress.totals.remaining == pytest.approx(before, rel=0.2)
 
 
 def test_nothing_wanted_takes_no_time(progress: RunProgress) -> None:
