@@ -25,7 +25,7 @@ from mydata_like.app.settings_service import save_settings
 from mydata_like.demo.fixtures import make_samples
 from mydata_like.gui.application import Program
 from mydata_like.gui.launch_options import LaunchOptions
-from mydata_like.gui.theme import colours
+from mydata_like.gui.theme import colours, style
 from mydata_like.gui.theme_settings import set_language
 from tests.gui.scenes import Moment, Scene, Stage, list_scenes
 from tests.site import Site, open_site
@@ -103,7 +103,7 @@ def _add_the_unusual(data: Path) -> None:
 def _shoot(
     app: QApplication, site: Site, scenes: list[Scene], prepare: Callable[[Site], Program]
 ) -> list[Path]:
-    colours.apply(app, "light")
+    style.apply(app, "light")
     program = prepare(site)
     stage = Stage(program.window, program.desk)
     program.window.resize(SIZE)
@@ -111,7 +111,7 @@ def _shoot(
     for scene in scenes:
         shown = scene.open(stage)
         for theme in THEMES:
-            colours.apply(app, theme)
+            style.apply(app, theme)
             _wait(lambda: not program.tasks.busy)
             _rest(0.4)
             taken.append(_save(shown, f"{scene.name}-{theme}"))

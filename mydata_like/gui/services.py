@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from mydata_like.app.settings_edit import SettingsProposal
     from mydata_like.app.source_service import Conflict, SourcePreview
     from mydata_like.app.support_bundle import BundleDocument
+    from mydata_like.engine.time_left import Costs
 
 CHANGED_ELSEWHERE = "settings.changed-elsewhere"  # problem codes of `save_edit` and `save_setup`
 NO_KEYRING = "settings.no-keyring"
@@ -252,11 +253,11 @@ def find_conflicts(
     return source_service.find_conflicts(settings, config, sources)
 
 
-def find_speed(settings: Settings, config: Path | None) -> float:
-    """Return the speed of the last run that sent anything, in bytes a second, else 0."""
+def find_expected_costs(settings: Settings, config: Path | None) -> Costs | None:
+    """Return what a byte and a file cost in the last run that measured it."""
     from mydata_like.app import source_service
 
-    return source_service.find_speed(settings, config)
+    return source_service.find_expected_costs(settings, config)
 
 
 def find_source_of(settings: Settings, config: Path | None, path: bytes) -> bytes | None:

@@ -1,9 +1,12 @@
 """The sentence that summarises the state of program and data."""
 
+import re
+
 from PySide6.QtCore import QCoreApplication
 
 from mydata_like.core.deletion import Safety
 from mydata_like.core.events import StagesMeasured
+from mydata_like.core.formatting import round_estimate
 from mydata_like.gui.run_state import PastRunState, Phase, RunState
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.texts import limit_name
@@ -52,14 +55,28 @@ def _describe_run(state: RunState) -> str:
     sums = state.sums
     left = max(0, sums.wanted - sums.sent)
     if left and sums.remaining:
-        text = translate("sentences", "Sending %Ln file(s), %1 left", None, left)
-        return text.replace("%1", texts.span(sums.remaining))
+        text = translate("sentences", "Sending %Ln file(s), about %1 left", None, left)
+        return text.replace("%1", texts.span(round_estimate(sums.remaining)))
     if left:
         return translate("sentences", "Sending %Ln file(s)", None, left)
     unproven = sums.found - sums.verified - sums.waiting - sums.skipped - sums.failed
     if sums.wanted and unproven > 0:
         return translate("sentences", "The server is checking %Ln file(s)", None, unproven)
     return translate("sentences", "Looking through %Ln file(s)", None, sums.found)
+
+
+def amount_sentence(state: RunState) -> str:
+    """Return how many of a run's bytes were sent, and how fast; empty if there are none."""
+    sums = state.sums
+    if not state.at_work or not sums.wanted_bytes:
+        return ""
+    sent = min(sums.transferred_bytes, sums.wanted_bytes)
+    text = translate("sentences", "%1 of %2 sent, %3 %")
+    if sums.byte_rate:
+        text = translate("sentences", "%1 of %2 sent, %3 %, at %4")
+    amounts = texts.size(sent), texts.size(sums.wanted_bytes)
+    words = (*amounts, texts.count(100 * sent // sums.wanted_bytes), texts.rate(sums.byte_rate))
+    return re.sub("%([1-4])", lambda mark: words[int(mark[1]) - 1], text)
 
 
 def _describe_rest(state: RunState) -> str:

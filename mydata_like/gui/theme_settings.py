@@ -10,7 +10,8 @@ from PySide6.QtCore import QCoreApplication, QLibraryInfo, QLocale, QObject, QTr
 from PySide6.QtWidgets import QApplication
 
 from mydata_like.gui.controller import WindowController
-from mydata_like.gui.theme.colours import Theme, apply
+from mydata_like.gui.theme.colours import Theme
+from mydata_like.gui.theme.style import apply
 from mydata_like.gui.theme.widgets import app_icon, find_resources
 from mydata_like.gui.window_state import WindowState
 

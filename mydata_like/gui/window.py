@@ -7,6 +7,7 @@ from typing import Final
 from PySide6.QtCore import (
     QByteArray,
     QCoreApplication,
+    QKeyCombination,
     QModelIndex,
     QPersistentModelIndex,
     QRect,
@@ -237,6 +238,7 @@ class MainWindow(QMainWindow):
     folders_wanted = Signal()  # the user wants to choose folders to upload
     dry_run_wanted = Signal()
     help_wanted = Signal()
+    quit_wanted = Signal()
     closing = Signal(object)  # the QCloseEvent, which the tray may ignore
 
     def __init__(self, desk: AppContext, parent: QWidget | None = None) -> None:
@@ -307,23 +309,20 @@ class MainWindow(QMainWindow):
         self.closing.emit(event)
 
     def _make_actions(self) -> None:
-        self._start = QAction(icon("start"), self.tr("&Start"), self)
-        self._start.setShortcut(QKeySequence(Qt.Key.Key_F5))
-        self._pause = QAction(icon("pause"), self.tr("&Pause"), self)
-        self._pause.setShortcut(QKeySequence(Qt.Modifier.CTRL | Qt.Key.Key_P))
-        self._resume = QAction(icon("start"), self.tr("&Resume"), self)
-        self._resume.setShortcut(QKeySequence(Qt.Modifier.CTRL | Qt.Key.Key_R))
-        self._stop = QAction(icon("stop"), self.tr("S&top"), self)
-        self._stop.setShortcut(QKeySequence(Qt.Modifier.CTRL | Qt.Key.Key_Period))
-        self._dry_run = QAction(icon("dry-run"), self.tr("&Dry run"), self)
-        self._dry_run.setShortcut(QKeySequence(Qt.Modifier.CTRL | Qt.Key.Key_D))
+        control, keys = Qt.Modifier.CTRL, Qt.Key
+        self._start = self._make_action("start", self.tr("&Start"), keys.Key_F5)
+        self._pause = self._make_action("pause", self.tr("&Pause"), control | keys.Key_P)
+        self._resume = self._make_action("start", self.tr("&Resume"), control | keys.Key_R)
+        self._stop = self._make_action("stop", self.tr("S&top"), control | keys.Key_Period)
+        self._dry_run = self._make_action("dry-run", self.tr("&Dry run"), control | keys.Key_D)
         self._dry_run.setToolTip(self.tr("Show what would be uploaded; nothing is sent"))
-        self._add = QAction(icon("add-folders"), self.tr("&Add folders…"), self)
-        self._add.setShortcut(QKeySequence.StandardKey.Open)
-        self._settings = QAction(icon("settings"), self.tr("S&ettings…"), self)
-        self._settings.setShortcut(QKeySequence(Qt.Modifier.CTRL | Qt.Key.Key_Comma))
-        self._help = QAction(icon("help"), self.tr("&Help"), self)
-        self._help.setShortcut(QKeySequence.StandardKey.HelpContents)
+        standard = QKeySequence.StandardKey
+        self._add = self._make_action("add-folders", self.tr("&Add folders…"), standard.Open)
+        settings = control | keys.Key_Comma
+        self._settings = self._make_action("settings", self.tr("S&ettings…"), settings)
+        self._help = self._make_action("help", self.tr("&Help"), standard.HelpContents)
+        # Windows has no standard key for it.
+        self._quit = self._make_action("quit", self.tr("&Quit"), control | keys.Key_Q)
         self._find.setShortcut(QKeySequence(Qt.Modifier.CTRL | Qt.Modifier.SHIFT | Qt.Key.Key_F))
         self.addAction(self._find)
 
@@ -333,6 +332,13 @@ class MainWindow(QMainWindow):
             shortcut.setData(number - 1)
             shortcut.triggered.connect(self._show_page_by_key)
             self._navigation.addAction(shortcut)
+
+    def _make_action(
+        self, name: str, text: str, keys: Qt.Key | QKeyCombination | QKeySequence.StandardKey
+    ) -> QAction:
+        action = QAction(icon(name), text, self)
+        action.setShortcut(QKeySequence(keys))
+        return action
 
     def list_actions(self) -> list[QAction]:
         """Return all actions with a keyboard shortcut."""
@@ -346,7 +352,7 @@ class MainWindow(QMainWindow):
         bar.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         bar.addActions([self._start, self._pause, self._resume, self._stop])
         bar.addSeparator()
-        bar.addActions([self._dry_run, self._add, self._settings, self._help])
+        bar.addActions([self._dry_run, self._add, self._settings, self._help, self._quit])
         space = QWidget(bar)
         space.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         bar.addWidget(space)
@@ -387,6 +393,7 @@ class MainWindow(QMainWindow):
         self._add.triggered.connect(self.folders_wanted)
         self._settings.triggered.connect(self._request_settings)
         self._help.triggered.connect(self.help_wanted)
+        self._quit.triggered.connect(self.quit_wanted)
         self._search.returnPressed.connect(self._run_search)
         self._find.triggered.connect(self._focus_search)
         self._navigation.currentRowChanged.connect(self._show_row)

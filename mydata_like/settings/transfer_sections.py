@@ -147,8 +147,8 @@ class Limits(Section):
         once_each("period"),
         FieldInfo(
             "Quiet hours",
-            'Periods in local time, such as "monday-friday 09:00-17:00", in which no new '
-            "transfers start. Transfers in progress are finished.",
+            'Periods in local time, such as "monday-friday 09:00-17:00", in which '
+            "nothing is sent. Transfers in progress wait, and continue afterwards.",
         ),
     ] = ()
     low_priority: Annotated[
@@ -163,8 +163,8 @@ class Limits(Section):
         once_each("program"),
         FieldInfo(
             "Pause while running",
-            "Names or full paths of programs, such as acquire.exe. While one of them runs, no "
-            "new transfers start.",
+            "Names or full paths of programs, such as acquire.exe. While one of them runs, "
+            "nothing is sent.",
         ),
     ] = ()
     pause_under_pressure: Annotated[
@@ -172,8 +172,8 @@ class Limits(Section):
         Range(0, 100),
         FieldInfo(
             "Pause under pressure",
-            "The share of time in which other programs wait for disk or memory. Above it, no "
-            "new transfers start; 0 never pauses.",
+            "The share of time in which other programs wait for disk or memory. Above it, "
+            "nothing is sent; 0 never pauses.",
             unit="%",
         ),
     ] = 0.0

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 ROOT: Final = Path(__file__).parents[2]
 TIMEOUT: Final = 300  # seconds for one test, on a busy computer
 TESTS: Final = (
+    "tests/faults",
+    "tests/flow/test_marks.py",
+    "tests/flow/test_run_swapped.py",
     "tests/flow/test_run_odd_names.py",
     "tests/flow/test_run_ssh_choices.py",
     "tests/flow/test_run_cut_off.py",

@@ -1215,6 +1215,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>H&amp;ilfe</translation>
     </message>
     <message>
+        <source>&amp;Quit</source>
+        <translation>&amp;Beenden</translation>
+    </message>
+    <message>
         <source>Actions</source>
         <translation>Aktionen</translation>
     </message>
@@ -1679,6 +1683,13 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     </message>
 </context>
 <context>
+    <name>SentBar</name>
+    <message>
+        <source>Sent</source>
+        <translation>Gesendet</translation>
+    </message>
+</context>
+<context>
     <name>ServerIndicatorLabel</name>
     <message>
         <source>Server</source>
@@ -1903,12 +1914,12 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
 <context>
     <name>ShutdownController</name>
     <message>
-        <source>The program keeps running in the tray. Use Quit in its menu to end it.</source>
-        <translation>Das Programm läuft im Infobereich weiter. Beenden Sie es dort mit „Beenden“ im Menü.</translation>
+        <source>The program keeps running in the tray. Use Quit to end it.</source>
+        <translation>Das Programm läuft im Infobereich weiter. „Beenden“ schließt es ganz.</translation>
     </message>
     <message>
-        <source>The program keeps running in a minimized window, since there is no tray.</source>
-        <translation>Das Programm läuft in einem minimierten Fenster weiter, da es keinen Infobereich gibt.</translation>
+        <source>The program keeps running in a minimized window, since there is no tray. Use Quit to end it.</source>
+        <translation>Das Programm läuft in einem minimierten Fenster weiter, da es keinen Infobereich gibt. „Beenden“ schließt es ganz.</translation>
     </message>
 </context>
 <context>
@@ -3274,10 +3285,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Pausiert</translation>
     </message>
     <message numerus="yes">
-        <source>Sending %Ln file(s), %1 left</source>
+        <source>Sending %Ln file(s), about %1 left</source>
         <translation>
-            <numerusform>%Ln Datei wird gesendet, noch %1</numerusform>
-            <numerusform>%Ln Dateien werden gesendet, noch %1</numerusform>
+            <numerusform>%Ln Datei wird gesendet, noch etwa %1</numerusform>
+            <numerusform>%Ln Dateien werden gesendet, noch etwa %1</numerusform>
         </translation>
     </message>
     <message numerus="yes">
@@ -3300,6 +3311,14 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
             <numerusform>%Ln Datei wird angesehen</numerusform>
             <numerusform>%Ln Dateien werden angesehen</numerusform>
         </translation>
+    </message>
+    <message>
+        <source>%1 of %2 sent, %3 %</source>
+        <translation>%1 von %2 gesendet, %3 %</translation>
+    </message>
+    <message>
+        <source>%1 of %2 sent, %3 %, at %4</source>
+        <translation>%1 von %2 gesendet, %3 %, mit %4</translation>
     </message>
     <message>
         <source>Waiting for the administrator&apos;s approval</source>
@@ -3657,20 +3676,8 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Zeiträume mit eigener Bandbreite in MB/s, in Ortszeit, zum Beispiel &quot;monday-friday 09:00-17:00 5&quot;. Der erste, der die aktuelle Zeit enthält, gilt.</translation>
     </message>
     <message>
-        <source>Periods in local time, such as &quot;monday-friday 09:00-17:00&quot;, in which no new transfers start. Transfers in progress are finished.</source>
-        <translation>Zeiträume in Ortszeit, zum Beispiel &quot;monday-friday 09:00-17:00&quot;, in denen keine neuen Übertragungen beginnen. Laufende Übertragungen werden beendet.</translation>
-    </message>
-    <message>
         <source>Whether other programs have priority in the use of the processor and the disk.</source>
         <translation>Ob andere Programme bei der Nutzung von Prozessor und Platte Vorrang haben.</translation>
-    </message>
-    <message>
-        <source>Names or full paths of programs, such as acquire.exe. While one of them runs, no new transfers start.</source>
-        <translation>Namen oder volle Pfade von Programmen, zum Beispiel acquire.exe. Während eines davon läuft, beginnen keine neuen Übertragungen.</translation>
-    </message>
-    <message>
-        <source>The share of time in which other programs wait for disk or memory. Above it, no new transfers start; 0 never pauses.</source>
-        <translation>Der Anteil der Zeit, in dem andere Programme auf Platte oder Speicher warten. Darüber beginnen keine neuen Übertragungen; 0 pausiert nie.</translation>
     </message>
     <message>
         <source>Whether to prevent the computer from going to sleep while files are sent.</source>
@@ -3823,6 +3830,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Health signals</source>
         <translation>Statussignale</translation>
+    </message>
+    <message>
+        <source>Example: %1</source>
+        <translation>Beispiel: %1</translation>
     </message>
     <message>
         <source>automatic</source>
@@ -4253,6 +4264,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Ruhige Stunden</translation>
     </message>
     <message>
+        <source>Periods in local time, such as &quot;monday-friday 09:00-17:00&quot;, in which nothing is sent. Transfers in progress wait, and continue afterwards.</source>
+        <translation>Zeiträume in Ortszeit, zum Beispiel &quot;monday-friday 09:00-17:00&quot;, in denen nichts gesendet wird. Laufende Übertragungen warten und gehen danach weiter.</translation>
+    </message>
+    <message>
         <source>Low priority</source>
         <translation>Niedriger Vorrang</translation>
     </message>
@@ -4261,8 +4276,16 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Pausieren, solange läuft</translation>
     </message>
     <message>
+        <source>Names or full paths of programs, such as acquire.exe. While one of them runs, nothing is sent.</source>
+        <translation>Namen oder volle Pfade von Programmen, zum Beispiel acquire.exe. Während eines davon läuft, wird nichts gesendet.</translation>
+    </message>
+    <message>
         <source>Pause under pressure</source>
         <translation>Pausieren bei Andrang</translation>
+    </message>
+    <message>
+        <source>The share of time in which other programs wait for disk or memory. Above it, nothing is sent; 0 never pauses.</source>
+        <translation>Der Anteil der Zeit, in dem andere Programme auf Platte oder Speicher warten. Darüber wird nichts gesendet; 0 pausiert nie.</translation>
     </message>
     <message>
         <source>%</source>
@@ -4431,14 +4454,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Quiet hours fill the whole week: nothing is ever sent.</source>
         <translation>Ruhige Stunden füllen die ganze Woche: Es wird nie etwas gesendet.</translation>
-    </message>
-    <message>
-        <source>Quiet hours: nothing new is sent until %1.</source>
-        <translation>Ruhige Stunden: Bis %1 wird nichts Neues gesendet.</translation>
-    </message>
-    <message>
-        <source>%1 is running: nothing new is sent.</source>
-        <translation>%1 läuft: Es wird nichts Neues gesendet.</translation>
     </message>
     <message>
         <source>The speed test ended unexpectedly (%1).</source>
@@ -4649,6 +4664,14 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Connection to the server</source>
         <translation>Verbindung zum Server</translation>
+    </message>
+    <message>
+        <source>Quiet hours: nothing is sent until %1.</source>
+        <translation>Ruhige Stunden: Bis %1 wird nichts gesendet.</translation>
+    </message>
+    <message>
+        <source>%1 is running: nothing is sent.</source>
+        <translation>%1 läuft: Es wird nichts gesendet.</translation>
     </message>
     <message>
         <source>Run it again: that also removes the files that this one left on the server.</source>

@@ -476,10 +476,10 @@
 <context>
     <name>sentences</name>
     <message numerus="yes">
-        <source>Sending %Ln file(s), %1 left</source>
+        <source>Sending %Ln file(s), about %1 left</source>
         <translation>
-            <numerusform>Sending %Ln file, %1 left</numerusform>
-            <numerusform>Sending %Ln files, %1 left</numerusform>
+            <numerusform>Sending %Ln file, about %1 left</numerusform>
+            <numerusform>Sending %Ln files, about %1 left</numerusform>
         </translation>
     </message>
     <message numerus="yes">

@@ -2,13 +2,14 @@
 
 import json
 import subprocess
+import time
 from itertools import count
 
 import pytest
 
 from tests.invariants import check_complete, check_sums
-from tests.site import finish_reading, make_data, open_site, wait_for
-from tests.sshd_fixture import needs_sshd
+from tests.site import finish_reading, make_data, open_site, wait_for, yield_processor
+from tests.sshd_fixture import needs_sshd, scp_only, sftp_only
 
 pytestmark = [pytest.mark.e2e, needs_sshd]
 
@@ -65,6 +66,47 @@ def site(tmp_path):
     make_data(tmp_path / "site", tiny_files=10, large=3_000_000)
     with open_site(tmp_path / "site") as site:
         yield site
+
+
+WAYS = {
+    "shell": lambda folder: (),
+    "scp": scp_only,
+    "sftp": lambda folder: sftp_only(),
+    "http": lambda folder: (),
+}
+
+
+def stored_bytes(site):
+    """Return how many bytes have arrived, once none came for two seconds."""
+    since, size = time.monotonic(), -1
+    while time.monotonic() - since < 2.0:
+        files = [path for path in site.server.box_location.rglob("*") if path.is_file()]
+        now = sum(path.stat().st_size for path in files if path.exists())
+        if now != size:
+            since, size = time.monotonic(), now
+        yield_processor()
+    return size
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_pause_stops_what_is_being_sent_and_it_continues_where_it_was(tmp_path, way):
+    make_data(tmp_path / "site", tiny_files=200, large=40_000_000)
+    with open_site(tmp_path / "site", options=WAYS[way](tmp_path)) as site:
+        method = "http" if way == "http" else "auto"
+        run = Commanded(site, "limits.bandwidth=6", f"transfer.method={method}")
+        run.wait("transfer_progressed")
+
+        run.ask_successfully("pause")
+        size = stored_bytes(site)
+        assert size < 30_000_000
+        assert run.process.poll() is None
+
+        run.ask_successfully("set_bandwidth", bandwidth=0)
+        assert stored_bytes(site) == size  # a limit does not end the pause
+        run.ask_successfully("resume")
+        ended = run.finish()
+        check_complete(site, ended)
+        assert not run.of_kind("transfer_retried")
 
 
 def test_a_run_is_paused_and_goes_on_at_a_new_speed(site):

@@ -25,7 +25,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from mydata_like.gui.theme.colours import MIN_HEIGHT
+from mydata_like.gui.theme.style import MIN_HEIGHT
 from tests.gui.contrast import contrast
 
 TARGETS = QAbstractButton | QComboBox | QLineEdit | QAbstractSpinBox

@@ -16,7 +16,7 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QSystemTrayIcon, QW
 
 from mydata_like.__main__ import main
 from mydata_like.gui.base import NavigationRequest
-from mydata_like.gui.theme import colours
+from mydata_like.gui.theme import colours, style
 from mydata_like.gui.tray.tray_menu import Tray
 from mydata_like.gui.window import MainWindow
 from tests.gui.eyes import describe
@@ -85,7 +85,7 @@ def _close() -> bool:
 def _apply_theme(name: colours.Theme) -> bool:
     application = QApplication.instance()
     assert isinstance(application, QApplication)
-    colours.apply(application, name)
+    style.apply(application, name)
     return True
 
 

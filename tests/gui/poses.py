@@ -114,6 +114,7 @@ def _progressed() -> RunProgressed:
         wanted_bytes=8_000_000_000,
         sent=2_600,
         sent_bytes=5_000_000_000,
+        transferred_bytes=5_200_000_000,
         registered=2_400,
         byte_rate=11.4e6,
         file_rate=120.0,

@@ -7,7 +7,7 @@ from PySide6.QtCore import QLocale, QSize, QTranslator
 from PySide6.QtWidgets import QApplication, QWidget
 
 from mydata_like.gui.base import AppContext
-from mydata_like.gui.theme import colours
+from mydata_like.gui.theme import style
 from mydata_like.gui.theme_settings import set_language
 from mydata_like.gui.window import MainWindow
 from tests.gui import audit
@@ -35,7 +35,7 @@ def desks(open_desk, site, tmp_path, qtbot):
 @pytest.fixture
 def look(desks, qapp, qtbot):
     """Return what the checks complain of in every scene, by scene."""
-    colours.apply(qapp, "light")
+    style.apply(qapp, "light")
     font = qapp.font()
 
     def look_at(checks: list[Check], size: QSize) -> dict[str, list[str]]:
@@ -60,7 +60,7 @@ def look(desks, qapp, qtbot):
 
     yield look_at
     qapp.setFont(font)
-    colours.apply(qapp, "light")
+    style.apply(qapp, "light")
     for translator in qapp.findChildren(QTranslator):
         qapp.removeTranslator(translator)
     QLocale.setDefault(QLocale.c())
@@ -97,7 +97,7 @@ def test_nothing_stands_in_anybodys_way_in_light_and_dark(look, qapp):
         audit.find_clipped,
     ]
     assert look(checks, USUAL) == {}
-    colours.apply(qapp, "dark")
+    style.apply(qapp, "dark")
     assert look([audit.find_faint, audit.find_clipped], SMALL) == {}
 
 

@@ -4,7 +4,7 @@ import pytest
 from PySide6.QtCore import QLocale, QTranslator
 
 from mydata_like.app.settings_service import save_settings
-from mydata_like.gui.theme import colours
+from mydata_like.gui.theme import colours, style
 from mydata_like.gui.theme.colours import DARK, LIGHT
 from mydata_like.gui.theme_settings import ThemeSettings, apply_saved_appearance
 from mydata_like.gui.window_state import WindowState
@@ -13,7 +13,7 @@ from mydata_like.gui.window_state import WindowState
 @pytest.fixture(autouse=True)
 def undressed(qapp):
     yield
-    colours.apply(qapp, "light")
+    style.apply(qapp, "light")
     for translator in qapp.findChildren(QTranslator):
         qapp.removeTranslator(translator)
         translator.deleteLater()
@@ -21,7 +21,7 @@ def undressed(qapp):
 
 
 def test_colours_follow_the_settings_at_once(qapp, open_desk, tmp_path, qtbot):
-    colours.apply(qapp, "light")
+    style.apply(qapp, "light")
     config = tmp_path / "settings.toml"
     save_settings(config, {"window.theme": "dark"})
     desk = open_desk(config)
@@ -41,7 +41,7 @@ def test_the_next_start_has_the_colours_and_the_language_from_the_beginning(
     desk = open_desk(config)
     ThemeSettings(desk.controller, desk.memory, desk.controller)
     qtbot.waitUntil(lambda: colours.current_shades() == DARK)
-    colours.apply(qapp, "light")
+    style.apply(qapp, "light")
     apply_saved_appearance(qapp, WindowState())
     assert colours.current_shades() == DARK
     assert QLocale().language() == QLocale.Language.German

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from mydata_like.gui.theme import colours
+from mydata_like.gui.theme import style
 from mydata_like.gui.theme.widgets import icon
 from tests.gui import audit
 from tests.gui.pseudo import PseudoTranslator, pseudo
@@ -33,7 +33,7 @@ CHECKS = (
 
 @pytest.fixture
 def window(qtbot, qapp):
-    colours.apply(qapp, "light")
+    style.apply(qapp, "light")
     window = QWidget()
     qtbot.addWidget(window)
     return window

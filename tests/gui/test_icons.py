@@ -11,7 +11,7 @@ from PySide6.QtGui import QColor, QIcon, QPixmap
 from PySide6.QtWidgets import QApplication
 
 import mydata_like
-from mydata_like.gui.theme import colours
+from mydata_like.gui.theme import style
 from mydata_like.gui.theme.colours import DARK, LIGHT
 from mydata_like.gui.theme.widgets import (
     IconLabel,
@@ -29,9 +29,9 @@ SOURCE = Path(mydata_like.__file__).parent / "gui"
 
 @pytest.fixture(autouse=True)
 def app(qapp):
-    colours.apply(qapp, "light")
+    style.apply(qapp, "light")
     yield qapp
-    colours.apply(qapp, "light")
+    style.apply(qapp, "light")
 
 
 def strongest(pixmap: QPixmap) -> str:
@@ -79,7 +79,7 @@ def test_an_icon_has_the_colour_of_text_and_follows_the_theme(app: QApplication)
     assert strongest(start.pixmap(QSize(32, 32), 2.0)) == LIGHT.text
     assert strongest(start.pixmap(QSize(32, 32), 2.0, QIcon.Mode.Disabled)) == LIGHT.disabled
     assert strongest(start.pixmap(QSize(32, 32), 2.0, QIcon.Mode.Selected)) == LIGHT.highlighted
-    colours.apply(app, "dark")
+    style.apply(app, "dark")
     assert strongest(start.pixmap(QSize(32, 32), 2.0)) == DARK.text
 
 
@@ -87,7 +87,7 @@ def test_an_icon_of_a_status_has_its_colour_unless_it_is_selected(app: QApplicat
     check = icon("check", "good")
     assert strongest(check.pixmap(QSize(48, 48), 1.0)) == LIGHT.good
     assert strongest(check.pixmap(QSize(48, 48), 1.0, QIcon.Mode.Selected)) == LIGHT.highlighted
-    colours.apply(app, "dark")
+    style.apply(app, "dark")
     assert strongest(check.pixmap(QSize(48, 48), 1.0)) == DARK.good
 
 
@@ -117,7 +117,7 @@ def test_an_icon_is_painted_again_when_the_theme_changes(app: QApplication, qtbo
     picture.show()
     assert picture.height() == 2 * text_icon_size(picture).height()
     assert LIGHT.good in painted_colours(picture.grab())
-    colours.apply(app, "dark")
+    style.apply(app, "dark")
     assert DARK.good in painted_colours(picture.grab())
     assert LIGHT.good not in painted_colours(picture.grab())
 

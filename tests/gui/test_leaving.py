@@ -69,7 +69,7 @@ def test_the_window_closes_to_the_tray_and_says_so_once(stage):
         stage.window.close()
         assert not stage.window.isVisible()
 
-    assert stage.said == ["The program keeps running in the tray. Use Quit in its menu to end it."]
+    assert stage.said == ["The program keeps running in the tray. Use Quit to end it."]
 
 
 def test_without_a_tray_the_window_gets_small_and_says_so_once(trayless):
@@ -115,6 +115,17 @@ def test_quitting_asks_nothing_while_nothing_goes_on(stage):
 
     assert stage.left
     assert stage.window.findChild(QuitPrompt) is None
+
+
+def test_the_window_has_an_action_that_quits_where_there_is_no_tray(trayless):
+    (action,) = [one for one in trayless.window.list_actions() if one.text() == "&Quit"]
+    assert action.shortcut().toString() == "Ctrl+Q"
+
+    trayless.controller.turn(phase=Phase.RUNNING)
+    action.trigger()
+    assert trayless.left == []
+    trayless.answer(LEAVE)
+    assert trayless.left == [True]
 
 
 def test_an_upload_of_another_program_is_nothing_to_ask_about(stage):

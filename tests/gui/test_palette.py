@@ -3,9 +3,19 @@
 import pytest
 from PySide6.QtCore import QObject
 from PySide6.QtGui import QColor, QGuiApplication, QPalette
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import (
+    QApplication,
+    QCheckBox,
+    QComboBox,
+    QLineEdit,
+    QPlainTextEdit,
+    QPushButton,
+    QRadioButton,
+    QSpinBox,
+    QWidget,
+)
 
-from mydata_like.gui.theme import colours
+from mydata_like.gui.theme import colours, style
 from mydata_like.gui.theme.colours import ALL, DARK, LIGHT, STRONG_DARK, STRONG_LIGHT, Shades
 from tests.gui.contrast import contrast
 
@@ -16,7 +26,7 @@ TEXTS = ("text", "quiet", "accent", "good", "working", "waiting", "problem", "sk
 @pytest.fixture
 def app(qapp):
     yield qapp
-    colours.apply(qapp, "light")
+    style.apply(qapp, "light")
 
 
 @pytest.mark.parametrize("shades", ALL)
@@ -28,6 +38,31 @@ def test_text_of_every_colour_can_be_read_on_everything_behind_it(shades: Shades
     assert hard == set()
     assert contrast(shades.disabled, behind) >= 3
     assert contrast(shades.highlighted, shades.highlight) >= 4.5
+
+
+@pytest.mark.parametrize("shades", ALL)
+def test_edges_of_what_can_be_clicked_can_be_seen(shades: Shades):
+    for ground in GROUNDS[:3]:
+        assert contrast(shades.edge, getattr(shades, ground)) >= 3
+
+
+EDGED = (QCheckBox, QRadioButton, QLineEdit, QPushButton, QComboBox, QSpinBox, QPlainTextEdit)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("kind", EDGED)
+def test_what_can_be_clicked_has_an_edge_that_can_be_seen(app, qtbot, kind, theme):
+    style.apply(app, theme)
+    holder = QWidget()
+    qtbot.addWidget(holder)
+    widget = kind(holder)
+    widget.setGeometry(20, 20, 120, 40)
+    holder.resize(160, 80)
+    picture = holder.grab().toImage()
+
+    middle = [picture.pixelColor(x, 40).name() for x in range(15, 60)]
+    ground = colours.current_shades().window
+    assert max(contrast(one, ground) for one in middle) >= 3
 
 
 @pytest.mark.parametrize("shades", ALL)
@@ -49,28 +84,28 @@ def test_the_palette_has_the_colours_of_the_shades_in_every_group(app, shades: S
 
 
 def test_a_theme_is_applied_and_can_be_changed_at_any_time(app: QApplication):
-    colours.apply(app, "dark")
+    style.apply(app, "dark")
     assert colours.current_shades() == DARK
     assert colours.status_colour("problem") == QColor(DARK.problem)
-    colours.apply(app, "light")
+    style.apply(app, "light")
     assert colours.current_shades() == LIGHT
     assert colours.accent() == QColor(LIGHT.accent)
 
 
 def test_the_system_theme_is_light_where_the_system_says_nothing(app: QApplication):
-    colours.apply(app, "system")
+    style.apply(app, "system")
     assert colours.current_shades() == LIGHT
 
 
 def test_a_change_of_the_system_does_not_undo_what_the_user_chose(app: QApplication):
-    colours.apply(app, "dark")
+    style.apply(app, "dark")
     app.styleHints().colorSchemeChanged.emit(app.styleHints().colorScheme())
     assert colours.current_shades() == DARK
 
 
 def test_a_program_has_one_controller_however_often_the_theme_changes(app: QApplication):
     for theme in ("dark", "light", "system", "dark"):
-        colours.apply(app, theme)
+        style.apply(app, theme)
     controllers = [child for child in app.children() if "ThemeController" in type(child).__name__]
     assert len(controllers) == 1
     assert isinstance(controllers[0], QObject)

@@ -253,9 +253,9 @@ def test_sentences_that_the_test_always_says_alike_are_known():
         ),
         (
             "A speed test would disturb the instrument or its network now. scan.exe is running: "
-            "nothing new is sent.",
+            "nothing is sent.",
             "Ein Geschwindigkeitstest würde das Instrument oder sein Netz jetzt stören. scan.exe "
-            "läuft: Es wird nichts Neues gesendet.",
+            "läuft: Es wird nichts gesendet.",
         ),
         ("Nobody knows this sentence.", "Nobody knows this sentence."),
     ],

@@ -15,7 +15,7 @@ from tests.gui.scripted import AWAY, FULL, NOT_APPROVED, QUIET, ScriptedControll
 GONE = Problem("data.unavailable", "The data directory cannot be read.")
 STOPPED = Problem("run.interrupted", "The run was stopped.")
 CUT = run_that(found=5, verified=3)
-HALF = replace(NO_PROGRESS, wanted_bytes=10, sent_bytes=5)
+HALF = replace(NO_PROGRESS, wanted_bytes=10, transferred_bytes=5)
 
 
 @pytest.fixture
@@ -134,7 +134,7 @@ def test_the_icon_changes_twice_a_second_at_most(controller, tray, qtbot):
     controller.turn(phase=Phase.RUNNING)
     keys = [tray.icon.icon().cacheKey()]
     for done in range(11):
-        controller.turn(sums=replace(NO_PROGRESS, wanted_bytes=10, sent_bytes=done))
+        controller.turn(sums=replace(NO_PROGRESS, wanted_bytes=10, transferred_bytes=done))
         keys.append(tray.icon.icon().cacheKey())
 
     assert len(set(keys)) == 1

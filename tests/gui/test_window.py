@@ -88,7 +88,7 @@ def test_the_status_line_shows_state_speed_time_left_and_the_server(window, stil
 
     still_desk.controller.run_changed.emit(replace(RUNNING, sums=sums))
 
-    assert window._sentence.full_text == "Sending 12 file(s), 4 min left"
+    assert window._sentence.full_text == "Sending 12 file(s), about 4 min left"
     assert window._speed.text() == "2.5 MB/s"
     assert window.findChild(ServerIndicatorLabel).text == "Server reachable"
 

@@ -24,6 +24,8 @@ from PySide6.QtWidgets import (
 
 from mydata_like.core.errors import UploaderError
 from mydata_like.core.extra_sources import LONGEST_NAME
+from mydata_like.core.formatting import round_estimate
+from mydata_like.engine.time_left import Costs, Work
 from mydata_like.gui import services
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.drop.drop_model import (
@@ -71,7 +73,7 @@ class DropDialog(QDialog):
         self._tasks = desk.tasks
         self._paths = list(dict.fromkeys(os.path.normpath(path) for path in paths))
         self._previews: list[SourcePreview | None] = [None for _ in self._paths]
-        self._speed = 0.0  # of the last run, in bytes per second
+        self._costs: Costs | None = None  # of the last run
         self._place = settings, desk.controller.config
         self.model = SourcesModel(self._paths, settings.server.username, self)
         self.notes = DropWarningsModel(self)
@@ -94,7 +96,7 @@ class DropDialog(QDialog):
 
     def _start_scan(self) -> None:
         self._timer.start()
-        self._tasks.run(partial(services.find_speed, *self._place), self._take_speed)
+        self._tasks.run(partial(services.find_expected_costs, *self._place), self._take_costs)
         self._scan = self._tasks.run(
             partial(scan_sources, *self._place, self._paths),
             self._show_end,
@@ -187,8 +189,8 @@ class DropDialog(QDialog):
         self._previews[row] = preview
 
     @Slot(object)
-    def _take_speed(self, speed: float) -> None:
-        self._speed = speed
+    def _take_costs(self, costs: Costs | None) -> None:
+        self._costs = costs
         self._show()
 
     @Slot(object)
@@ -260,11 +262,12 @@ class DropDialog(QDialog):
             text = self.tr("Scanning: %Ln file(s) to send so far, %1", "", files)
         elif not files:
             text = self.tr("Nothing is to be sent.")
-        elif self._speed:
+        elif self._costs:
             text = self.tr(
                 "%Ln file(s) to send, %1: about %2 at the speed of the last run", "", files
             )
-            text = text.replace("%2", texts.span(size / self._speed))
+            seconds = round_estimate(self._costs.seconds_for(Work(size, files, files)))
+            text = text.replace("%2", texts.span(seconds))
         return text.replace("%1", texts.size(size))
 
 

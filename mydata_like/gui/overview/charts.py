@@ -8,7 +8,15 @@ from typing import NamedTuple
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QPainter, QPainterPath, QPaintEvent, QPen, QPolygonF, QTransform
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QProgressBar,
+    QSizePolicy,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
 
 from mydata_like.core.events import RunProgressed, StagesMeasured
 from mydata_like.gui.run_state import ChannelRates, PastRunState
@@ -181,6 +189,36 @@ class _Bar(QWidget):
             return [0.0] * len(numbers)
         widths = [max(MIN_WIDTH, whole * number / total) if number else 0.0 for number in numbers]
         return [width * whole / sum(widths) for width in widths]
+
+
+class SentBar(QProgressBar):
+    """A flat bar of the share of the bytes that were sent."""
+
+    PARTS = 1000
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setTextVisible(False)
+        self.setRange(0, self.PARTS)
+        self.setFixedHeight(self.fontMetrics().height() // 2)
+        self.setAccessibleName(self.tr("Sent"))
+
+    def show_amount(self, sent: int, wanted: int) -> None:
+        """Show the share of two numbers of bytes."""
+        self.setValue(self.PARTS * min(sent, wanted) // wanted if wanted else 0)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        whole = QRectF(self.rect())
+        outline = QPainterPath()
+        outline.addRoundedRect(whole, whole.height() / 2, whole.height() / 2)
+        painter.setClipPath(outline)
+        empty = quiet()
+        empty.setAlphaF(0.25)
+        painter.fillRect(whole, empty)
+        whole.setWidth(whole.width() * self.value() / self.PARTS)
+        painter.fillRect(whole, status_colour("working"))
 
 
 MAX_SPAN = 120.0  # seconds

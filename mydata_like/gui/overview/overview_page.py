@@ -23,6 +23,7 @@ from mydata_like.gui.base import AppContext, NavigationRequest, Page
 from mydata_like.gui.demo_launcher import is_installed
 from mydata_like.gui.overview.charts import (
     PipelineStrip,
+    SentBar,
     StatusBreakdownBar,
     StatusCounts,
     ThroughputChart,
@@ -31,7 +32,7 @@ from mydata_like.gui.overview.charts import (
 )
 from mydata_like.gui.overview.summary_cards import RemoveQuestion, SummaryRow, UnfinishedList
 from mydata_like.gui.run_state import LiveView, PastRunState, Phase, RunState
-from mydata_like.gui.status_text import overview_sentence
+from mydata_like.gui.status_text import amount_sentence, overview_sentence
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.colours import Status, quiet
 from mydata_like.gui.theme.widgets import LARGE, IconLabel, PlainLabel, app_icon, icon
@@ -246,6 +247,7 @@ class _OverviewContent(QWidget):
         self._more = PlainLabel("", self)
         self._more.setWordWrap(True)
         self._action = QPushButton(self)
+        self._sent = SentBar(self)
         self._bar = StatusBreakdownBar(self)
         self._summary = SummaryRow(self)
         self._set_by_server = SetByServer(self)
@@ -267,6 +269,7 @@ class _OverviewContent(QWidget):
         self._more.setVisible(bool(self._more.text()))
         self._action.setText(self._action_text(state))
         self._action.setVisible(bool(self._action.text()))
+        self._show_amount(state)
         self._bar.show_parts(_parts_of(state))
         self._summary.show_state(state)
         self._set_by_server.show_state(state)
@@ -296,6 +299,7 @@ class _OverviewContent(QWidget):
         layout.setContentsMargins(side, side, side, side)
         layout.setSpacing(side)
         layout.addLayout(top)
+        layout.addWidget(self._sent)
         layout.addWidget(self._bar)
         layout.addWidget(self._strip)
         layout.addWidget(self._summary)
@@ -304,13 +308,22 @@ class _OverviewContent(QWidget):
         layout.addWidget(self._chart, 1)
         layout.addWidget(self._hint, 1)
 
+    def _show_amount(self, state: RunState) -> None:
+        """Show the share of the bytes that were sent."""
+        sent, wanted = state.sums.transferred_bytes, state.sums.wanted_bytes
+        self._sent.setVisible(state.at_work and wanted > 0)
+        self._sent.show_amount(sent, wanted)
+        self._sent.setAccessibleDescription(amount_sentence(state))
+
     def _explain(self, state: RunState) -> str:
         """Return the second sentence: what to do, or further information."""
         if state.phase is Phase.ELSEWHERE:
             return self.tr("Another program or the service executes this run.")
         if state.phase is Phase.IDLE:
             return self._explain_idle(state)
-        return texts.plain(state.problem.hint) if state.problem is not None else ""
+        if state.problem is not None:
+            return texts.plain(state.problem.hint)
+        return amount_sentence(state)
 
     def _explain_idle(self, state: RunState) -> str:
         last = state.last

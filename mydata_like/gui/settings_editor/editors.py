@@ -73,7 +73,6 @@ class TextEditor(Editor):
     def __init__(self, setting: Setting, parent: QWidget | None = None) -> None:
         super().__init__(setting, parent)
         self._line = QLineEdit(self)
-        self._line.setPlaceholderText(setting_labels.example_of(setting))
         self._place(self._line)
         self._line.textEdited.connect(self.edited)
 
@@ -90,7 +89,6 @@ class TextEditor(Editor):
 
     def set_fixed(self, *, fixed: bool) -> None:
         self._line.setReadOnly(fixed)
-        self._line.setPlaceholderText("" if fixed else setting_labels.example_of(self.setting))
         # A read-only field is not in the tab order; its text can be selected by mouse.
         self._line.setFocusPolicy(
             Qt.FocusPolicy.ClickFocus if fixed else Qt.FocusPolicy.StrongFocus
@@ -255,7 +253,6 @@ class ListEditor(Editor):
         self._lines = QPlainTextEdit(self)
         self._lines.setTabChangesFocus(True)
         self._lines.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
-        self._lines.setPlaceholderText(setting_labels.example_of(setting))
         self._place(self._lines)
         self._fit()
         self._lines.textChanged.connect(self._emit_edited)
@@ -276,7 +273,6 @@ class ListEditor(Editor):
 
     def set_fixed(self, *, fixed: bool) -> None:
         self._lines.setReadOnly(fixed)
-        self._lines.setPlaceholderText("" if fixed else setting_labels.example_of(self.setting))
 
     @Slot()
     def _emit_edited(self) -> None:

@@ -61,7 +61,12 @@ def label_of(setting: Setting) -> str:
 
 def help_of(setting: Setting) -> str:
     """Return the sentence that explains a setting."""
-    return with_labels(look_up(CONTEXT, setting.about.help))
+    text = with_labels(look_up(CONTEXT, setting.about.help))
+    example = EXAMPLES.get(setting.key, "")
+    if not example or example in text:
+        return text
+    shown = example.replace("\n", ", ")
+    return f"{text} {translate('settings', 'Example: %1').replace('%1', shown)}"
 
 
 def with_labels(text: str) -> str:
@@ -88,11 +93,6 @@ def name_zero(setting: Setting) -> str:
         "limits.pause_under_pressure": translate("settings", "never"),
         "monitor.silent_hours": translate("settings", "never"),
     }.get(setting.key, "")
-
-
-def example_of(setting: Setting) -> str:
-    """Return an example of a line, shown while the field is empty."""
-    return EXAMPLES.get(setting.key, "")
 
 
 def name_source(given: ResolvedValue) -> str:

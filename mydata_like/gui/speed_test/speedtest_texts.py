@@ -203,8 +203,8 @@ _SENTENCES: Final = (
         "speed", "The bandwidth is limited to %1 now, but a test sends as fast as it can."
     ),
     QT_TRANSLATE_NOOP("speed", "Quiet hours fill the whole week: nothing is ever sent."),
-    QT_TRANSLATE_NOOP("speed", "Quiet hours: nothing new is sent until %1."),
-    QT_TRANSLATE_NOOP("speed", "%1 is running: nothing new is sent."),
+    QT_TRANSLATE_NOOP("speed", "Quiet hours: nothing is sent until %1."),
+    QT_TRANSLATE_NOOP("speed", "%1 is running: nothing is sent."),
     QT_TRANSLATE_NOOP("speed", "There is no earlier speed test to continue from."),
     QT_TRANSLATE_NOOP("speed", "Run a new one."),
     QT_TRANSLATE_NOOP("speed", "The speed test ended unexpectedly (%1)."),

@@ -1,19 +1,9 @@
-"""Light and dark colours, which follow the settings and the system."""
+"""The colours of the light and the dark theme, and of those with a strong contrast."""
 
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from PySide6.QtCore import QObject, QSize, Qt, Slot
 from PySide6.QtGui import QColor, QGuiApplication, QPalette
-from PySide6.QtWidgets import (
-    QApplication,
-    QProxyStyle,
-    QStyle,
-    QStyleOption,
-    QStyleOptionMenuItem,
-    QToolTip,
-    QWidget,
-)
 
 
 @dataclass(frozen=True)
@@ -24,7 +14,8 @@ class Shades:
     base: str
     alternate: str
     button: str
-    line: str
+    line: str  # of what only separates
+    edge: str  # of what can be clicked or typed in: 3 : 1 to window and base
     text: str
     quiet: str
     disabled: str
@@ -52,6 +43,7 @@ LIGHT = Shades(
     alternate="#f1f4f9",
     button="#fbfcfd",
     line="#c3cad5",
+    edge="#7d8796",
     text="#1b2430",
     quiet="#566273",
     disabled="#7e8896",
@@ -68,6 +60,7 @@ DARK = Shades(
     alternate="#1b2027",
     button="#303844",
     line="#48525f",
+    edge="#76818f",
     text="#e6ebf2",
     quiet="#a3afbf",
     disabled="#7b8797",
@@ -84,6 +77,7 @@ STRONG_LIGHT = replace(
     alternate="#ffffff",
     button="#ffffff",
     line="#000000",
+    edge="#000000",
     text="#000000",
     quiet="#2f3741",
     disabled="#5c6570",
@@ -100,6 +94,7 @@ STRONG_DARK = replace(
     alternate="#000000",
     button="#0d0f12",
     line="#ffffff",
+    edge="#ffffff",
     text="#ffffff",
     quiet="#d2dae4",
     disabled="#98a3b1",
@@ -114,60 +109,10 @@ STRONG_DARK = replace(
 ALL = (LIGHT, DARK, STRONG_LIGHT, STRONG_DARK)
 
 
-MIN_HEIGHT = 24  # minimum height of a target in pixels at a scale of 1: WCAG 2.2, 2.5.8
-
-_TARGETS = frozenset(
-    {
-        QStyle.ContentsType.CT_PushButton,
-        QStyle.ContentsType.CT_ToolButton,
-        QStyle.ContentsType.CT_CheckBox,
-        QStyle.ContentsType.CT_RadioButton,
-        QStyle.ContentsType.CT_ComboBox,
-        QStyle.ContentsType.CT_LineEdit,
-        QStyle.ContentsType.CT_SpinBox,
-        QStyle.ContentsType.CT_TabBarTab,
-        QStyle.ContentsType.CT_MenuItem,
-        QStyle.ContentsType.CT_HeaderSection,
-    }
-)
-
-
-class Style(QProxyStyle):
-    """Fusion, with clickable elements at least 24 pixels high."""
-
-    def __init__(self) -> None:
-        super().__init__("Fusion")
-
-    def sizeFromContents(
-        self,
-        kind: QStyle.ContentsType,
-        option: QStyleOption,
-        size: QSize,
-        widget: QWidget | None = None,  # PySide's type hints do not allow None here
-    ) -> QSize:
-        wanted = super().sizeFromContents(kind, option, size, widget)  # type: ignore[arg-type]
-        if kind in _TARGETS and not _is_separator(option):
-            wanted.setHeight(max(wanted.height(), MIN_HEIGHT))
-        return wanted
-
-
-def _is_separator(option: QStyleOption) -> bool:
-    return (
-        isinstance(option, QStyleOptionMenuItem)
-        and option.menuItemType == QStyleOptionMenuItem.MenuItemType.Separator
-    )
-
-
 Theme = Literal["system", "light", "dark"]
 Status = Literal["good", "working", "waiting", "problem", "skipped"]
 
 _SHADES_BY_WINDOW = {shades.window + shades.base + shades.text: shades for shades in ALL}
-
-
-def apply(app: QApplication, theme: Theme) -> None:
-    """Apply the colours now, and again whenever the system changes its own."""
-    controller = app.findChild(_ThemeController) or _ThemeController(app)
-    controller.set_theme(theme)
 
 
 def current_shades() -> Shades:
@@ -245,47 +190,3 @@ def _roles(shades: Shades) -> dict[QPalette.ColorRole, str]:
         role.ToolTipBase: shades.base,
         role.ToolTipText: shades.text,
     }
-
-
-class _ThemeController(QObject):
-    """Applies the chosen theme and the system's settings for light, dark and contrast."""
-
-    def __init__(self, app: QApplication) -> None:
-        super().__init__(app)
-        self._app = app
-        self._theme: Theme = "system"
-        app.setStyle(Style())
-        self._hints = app.styleHints()
-        self._hints.colorSchemeChanged.connect(self.update_palette)
-        self._hints.accessibility().contrastPreferenceChanged.connect(self.update_palette)
-
-    def set_theme(self, theme: Theme) -> None:
-        """Use this theme, also for the system's own parts (title bars, file dialogs)."""
-        self._theme = theme
-        if theme == "system":
-            self._hints.unsetColorScheme()
-        else:
-            self._hints.setColorScheme(
-                Qt.ColorScheme.Dark if theme == "dark" else Qt.ColorScheme.Light
-            )
-        self.update_palette()
-
-    @Slot()
-    def update_palette(self) -> None:
-        """Set the colours if they have changed."""
-        palette = build_palette(self._select_shades())
-        if palette != self._app.palette():
-            self._app.setPalette(palette)
-            QToolTip.setPalette(palette)
-
-    def _select_shades(self) -> Shades:
-        contrast = self._hints.accessibility().contrastPreference()
-        strong = contrast == Qt.ContrastPreference.HighContrast
-        if self._is_dark():
-            return STRONG_DARK if strong else DARK
-        return STRONG_LIGHT if strong else LIGHT
-
-    def _is_dark(self) -> bool:
-        if self._theme == "system":
-            return self._hints.colorScheme() == Qt.ColorScheme.Dark
-        return self._theme == "dark"

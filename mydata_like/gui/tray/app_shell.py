@@ -88,6 +88,7 @@ class ShutdownController(QObject):
     def _connect(self) -> None:
         self._window.closing.connect(self._close)
         self._tray.quit_wanted.connect(self.quit)
+        self._window.quit_wanted.connect(self.quit)
         self._controller.run_changed.connect(self._on_state)
         self._deadline.timeout.connect(self.end)
         self.stop_requested.connect(self._stop_or_end, Qt.ConnectionType.QueuedConnection)
@@ -105,12 +106,13 @@ class ShutdownController(QObject):
             self.quit()
         elif self._tray.available:
             self._window.hide()
-            text = self.tr("The program keeps running in the tray. Use Quit in its menu to end it.")
+            text = self.tr("The program keeps running in the tray. Use Quit to end it.")
             self._notify_once(IN_TRAY, text)
         else:
             self._window.showMinimized()
             text = self.tr(
-                "The program keeps running in a minimized window, since there is no tray."
+                "The program keeps running in a minimized window, since there is no tray. Use Quit "
+                "to end it."
             )
             self._notify_once(MINIMIZED, text)
 

@@ -226,7 +226,7 @@ def choose_icon(state: RunState) -> TrayIcon:
         return TrayIcon(classify_problem(problem) if problem else _STATES_BY_PHASE[phase])
     if phase is Phase.IDLE:
         return TrayIcon(_idle_state(state))
-    progress = sums.sent_bytes / sums.wanted_bytes if sums.wanted_bytes else None
+    progress = sums.transferred_bytes / sums.wanted_bytes if sums.wanted_bytes else None
     return TrayIcon.of(TrayState.WORKING, progress)
 
 

@@ -1,0 +1,294 @@
+"""The look of the program: a flat style on top of Fusion, and the colours of the theme.
+
+Borders that tell where to click or type have a contrast of 3 : 1 to their surroundings (WCAG 2.2,
+1.4.11). Fusion derives its own from the window's colour; in the dark they can hardly be seen.
+"""
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QObject, QPointF, QRectF, QSize, Qt, Slot
+from PySide6.QtGui import QColor, QPainter, QPen, QPolygonF
+from PySide6.QtWidgets import (
+    QApplication,
+    QPlainTextEdit,
+    QProxyStyle,
+    QStyle,
+    QStyleOption,
+    QStyleOptionButton,
+    QStyleOptionComplex,
+    QStyleOptionMenuItem,
+    QToolTip,
+    QWidget,
+)
+
+from mydata_like.gui.theme.colours import (
+    DARK,
+    LIGHT,
+    STRONG_DARK,
+    STRONG_LIGHT,
+    Shades,
+    Theme,
+    build_palette,
+    current_shades,
+)
+
+MIN_HEIGHT = 24  # minimum height of a target in pixels at a scale of 1: WCAG 2.2, 2.5.8
+RADIUS = 4.0  # pixels of round corners
+LINE = 1.25  # pixels around a box or a circle, which is less dark where it is round
+
+_Primitive = QStyle.PrimitiveElement
+_Flag = QStyle.StateFlag
+_TARGETS = frozenset(
+    {
+        QStyle.ContentsType.CT_PushButton,
+        QStyle.ContentsType.CT_ToolButton,
+        QStyle.ContentsType.CT_CheckBox,
+        QStyle.ContentsType.CT_RadioButton,
+        QStyle.ContentsType.CT_ComboBox,
+        QStyle.ContentsType.CT_LineEdit,
+        QStyle.ContentsType.CT_SpinBox,
+        QStyle.ContentsType.CT_TabBarTab,
+        QStyle.ContentsType.CT_MenuItem,
+        QStyle.ContentsType.CT_HeaderSection,
+    }
+)
+
+
+class Style(QProxyStyle):
+    """Fusion, with clickable elements at least 24 pixels high, and flat."""
+
+    def __init__(self) -> None:
+        super().__init__("Fusion")
+
+    def sizeFromContents(
+        self,
+        kind: QStyle.ContentsType,
+        option: QStyleOption,
+        size: QSize,
+        widget: QWidget | None = None,  # PySide's type hints do not allow None here
+    ) -> QSize:
+        wanted = super().sizeFromContents(kind, option, size, widget)  # type: ignore[arg-type]
+        if kind in _TARGETS and not _is_separator(option):
+            wanted.setHeight(max(wanted.height(), MIN_HEIGHT))
+        return wanted
+
+    def drawPrimitive(
+        self,
+        element: QStyle.PrimitiveElement,
+        option: QStyleOption,
+        painter: QPainter,
+        widget: QWidget | None = None,
+    ) -> None:
+        draw = _DRAWN.get(element)
+        if element == _Primitive.PE_Frame and isinstance(widget, QPlainTextEdit):
+            draw = _draw_field
+        if draw is None:
+            super().drawPrimitive(element, option, painter, widget)
+        else:
+            _draw(draw, option, painter)
+
+    def drawControl(
+        self,
+        element: QStyle.ControlElement,
+        option: QStyleOption,
+        painter: QPainter,
+        widget: QWidget | None = None,
+    ) -> None:
+        if element == QStyle.ControlElement.CE_HeaderSection:
+            _draw_header(option, painter)
+        else:
+            super().drawControl(element, option, painter, widget)
+
+    def drawComplexControl(
+        self,
+        control: QStyle.ComplexControl,
+        option: QStyleOptionComplex,
+        painter: QPainter,
+        widget: QWidget | None = None,
+    ) -> None:
+        super().drawComplexControl(control, option, painter, widget)
+        if control == QStyle.ComplexControl.CC_SpinBox:
+            _draw(_draw_field, option, painter)
+
+
+def _draw(
+    draw: Callable[[QStyleOption, QPainter], None], option: QStyleOption, painter: QPainter
+) -> None:
+    painter.save()
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    draw(option, painter)
+    painter.restore()
+
+
+def _is_separator(option: QStyleOption) -> bool:
+    return (
+        isinstance(option, QStyleOptionMenuItem)
+        and option.menuItemType == QStyleOptionMenuItem.MenuItemType.Separator
+    )
+
+
+def _draw_box(option: QStyleOption, painter: QPainter) -> None:
+    """Draw a check box: empty, with a tick, or with a bar if only some are chosen."""
+    box = _square(option)
+    chosen, some = bool(option.state & _Flag.State_On), bool(option.state & _Flag.State_NoChange)
+    _fill(option, painter, chosen=chosen or some)
+    painter.drawRoundedRect(box, RADIUS / 2, RADIUS / 2)
+    painter.setPen(_mark(box))
+    if some:
+        middle = box.center().y()
+        painter.drawLine(
+            QPointF(box.left() + box.width() / 4, middle),
+            QPointF(box.right() - box.width() / 4, middle),
+        )
+    elif chosen:
+        corners = ((0.24, 0.52), (0.43, 0.71), (0.77, 0.31))
+        points = [
+            QPointF(box.left() + x * box.width(), box.top() + y * box.height()) for x, y in corners
+        ]
+        painter.drawPolyline(QPolygonF(points))
+
+
+def _draw_circle(option: QStyleOption, painter: QPainter) -> None:
+    """Draw a radio button, with a dot if it is chosen."""
+    circle, chosen = _square(option), bool(option.state & _Flag.State_On)
+    _fill(option, painter, chosen=chosen)
+    painter.drawEllipse(circle)
+    if chosen:
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(current_shades().highlighted))
+        inner = circle.width() * 0.3
+        painter.drawEllipse(circle.adjusted(inner, inner, -inner, -inner))
+
+
+def _draw_field(option: QStyleOption, painter: QPainter) -> None:
+    """Draw the border of a text field, with the accent colour while it has the focus."""
+    shades, focus = current_shades(), bool(option.state & _Flag.State_HasFocus)
+    enabled = bool(option.state & _Flag.State_Enabled)
+    colour = shades.accent if focus else shades.edge if enabled else shades.line
+    width = 2.0 if focus else 1.0
+    painter.setPen(QPen(QColor(colour), width))
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    painter.drawRoundedRect(_inside(option, width), RADIUS, RADIUS)
+
+
+def _draw_button(option: QStyleOption, painter: QPainter) -> None:
+    """Draw the panel of a push button; that of the default button has the accent's border."""
+    shades, state = current_shades(), option.state
+    enabled = bool(state & _Flag.State_Enabled)
+    default = isinstance(option, QStyleOptionButton) and bool(
+        option.features & QStyleOptionButton.ButtonFeature.DefaultButton
+    )
+    colour = QColor(shades.button)
+    if state & (_Flag.State_Sunken | _Flag.State_On):
+        colour = QColor(shades.line)
+    elif enabled and state & _Flag.State_MouseOver:
+        colour = QColor(shades.alternate)
+    edge = shades.line if not enabled else shades.accent if default else shades.edge
+    width = 2.0 if default and enabled else 1.0
+    painter.setPen(QPen(QColor(edge), width))
+    painter.setBrush(colour)
+    painter.drawRoundedRect(_inside(option, width), RADIUS, RADIUS)
+
+
+def _inside(option: QStyleOption, width: float) -> QRectF:
+    """Return where a line of this width fills whole pixels at the edge."""
+    half = width / 2
+    return QRectF(option.rect).adjusted(half, half, -half, -half)
+
+
+def _draw_header(option: QStyleOption, painter: QPainter) -> None:
+    """Draw the background of a column's title, with lines to the right and below."""
+    shades, area = current_shades(), option.rect
+    painter.fillRect(area, QColor(shades.window))
+    painter.setPen(QColor(shades.line))
+    painter.drawLine(area.bottomLeft(), area.bottomRight())
+    painter.drawLine(area.topRight(), area.bottomRight())
+
+
+def _square(option: QStyleOption) -> QRectF:
+    """Return the largest square in the middle of an option, half a pixel inside."""
+    area = QRectF(option.rect)
+    side = min(area.width(), area.height()) - 1
+    square = QRectF(0, 0, side, side)
+    square.moveCenter(area.center())
+    return square
+
+
+def _fill(option: QStyleOption, painter: QPainter, *, chosen: bool) -> None:
+    """Set pen and brush for a box or a circle."""
+    shades, enabled = current_shades(), bool(option.state & _Flag.State_Enabled)
+    full = QColor(shades.highlight if enabled else shades.disabled)
+    edge = QColor(shades.edge if enabled else shades.disabled)
+    if enabled and option.state & (_Flag.State_MouseOver | _Flag.State_HasFocus):
+        edge = QColor(shades.accent)
+    painter.setPen(QPen(full if chosen else edge, LINE))
+    painter.setBrush(full if chosen else QColor(shades.base if enabled else shades.window))
+
+
+def _mark(box: QRectF) -> QPen:
+    return QPen(
+        QColor(current_shades().highlighted),
+        box.width() / 8,
+        Qt.PenStyle.SolidLine,
+        Qt.PenCapStyle.RoundCap,
+        Qt.PenJoinStyle.RoundJoin,
+    )
+
+
+_DRAWN = {
+    _Primitive.PE_IndicatorCheckBox: _draw_box,
+    _Primitive.PE_IndicatorItemViewItemCheck: _draw_box,
+    _Primitive.PE_IndicatorRadioButton: _draw_circle,
+    _Primitive.PE_FrameLineEdit: _draw_field,
+    _Primitive.PE_PanelButtonCommand: _draw_button,
+}
+
+
+def apply(app: QApplication, theme: Theme) -> None:
+    """Apply the colours now, and again whenever the system changes its own."""
+    controller = app.findChild(_ThemeController) or _ThemeController(app)
+    controller.set_theme(theme)
+
+
+class _ThemeController(QObject):
+    """Applies the chosen theme and the system's settings for light, dark and contrast."""
+
+    def __init__(self, app: QApplication) -> None:
+        super().__init__(app)
+        self._app = app
+        self._theme: Theme = "system"
+        app.setStyle(Style())
+        self._hints = app.styleHints()
+        self._hints.colorSchemeChanged.connect(self.update_palette)
+        self._hints.accessibility().contrastPreferenceChanged.connect(self.update_palette)
+
+    def set_theme(self, theme: Theme) -> None:
+        """Use this theme, also for the system's own parts (title bars, file dialogs)."""
+        self._theme = theme
+        if theme == "system":
+            self._hints.unsetColorScheme()
+        else:
+            self._hints.setColorScheme(
+                Qt.ColorScheme.Dark if theme == "dark" else Qt.ColorScheme.Light
+            )
+        self.update_palette()
+
+    @Slot()
+    def update_palette(self) -> None:
+        """Set the colours if they have changed."""
+        palette = build_palette(self._select_shades())
+        if palette != self._app.palette():
+            self._app.setPalette(palette)
+            QToolTip.setPalette(palette)
+
+    def _select_shades(self) -> Shades:
+        contrast = self._hints.accessibility().contrastPreference()
+        strong = contrast == Qt.ContrastPreference.HighContrast
+        if self._is_dark():
+            return STRONG_DARK if strong else DARK
+        return STRONG_LIGHT if strong else LIGHT
+
+    def _is_dark(self) -> bool:
+        if self._theme == "system":
+            return self._hints.colorScheme() == Qt.ColorScheme.Dark
+        return self._theme == "dark"
