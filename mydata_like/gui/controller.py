@@ -73,6 +73,7 @@ class WindowController(QObject):
         self._added = PendingSources()
         self._patience = RestartBackoff()
         self._refused: Problem | None = None  # why the settings cannot be read
+        self._stamp: tuple[tuple[int, int], ...] | None = None  # of the settings files
         self._single = False  # the engine does a single run, since a service watches
         self._spent = False  # that run has ended
         self._last_words: Problem | None = None  # why the engine ended, if it reported that
@@ -80,8 +81,7 @@ class WindowController(QObject):
         self._finished = -CLEARS_UP  # when its last run or a speed test ended
         self._watched = False  # by another program: a service
         self._testing = False  # a speed test of this window is in progress
-        self._asking = False
-        self._changed = False
+        self._asking = self._changed = False
         self._turns = 0
         self._show_timer = QTimer(self, interval=SHOW_AFTER)
         self._look_timer = QTimer(self, interval=LOOK_AFTER)
@@ -255,12 +255,21 @@ class WindowController(QObject):
 
     @Slot(object)
     def _take_settings(self, loaded: Loaded) -> None:
+        """Use the settings; an engine that has ended is started again at once."""
+        self._use_settings(loaded, restart=self._engine is None)
+
+    @Slot(object)
+    def _take_changed_settings(self, loaded: Loaded) -> None:
+        """Use the settings that another program has changed."""
+        self._use_settings(loaded, restart=False)
+
+    def _use_settings(self, loaded: Loaded, *, restart: bool) -> None:
         if loaded.settings.data != self.settings.data:
             self._set(last=None, whole=None, interrupted=None)  # these runs concerned other data
         self.loaded, self.settings = loaded, loaded.settings
         refused, self._refused = self._refused, None
         mended = refused is not None and self.state.problem == refused
-        if self.state.phase is Phase.BROKEN and (mended or self._engine is None):
+        if self.state.phase is Phase.BROKEN and (mended or restart):
             self._patience.forget()
             self._set(phase=Phase.LOADING, problem=None)  # until the status is known
         self.settings_changed.emit()
@@ -278,8 +287,18 @@ class WindowController(QObject):
         """Read the ledger, the locks and the state files in the background."""
         if not self._asking and self.loaded is not None:
             self._asking = True
+            sources = self.loaded.sources
+            self._tasks.run(partial(services.stamp_settings, sources), self._compare_stamp)
             ask = partial(services.read_status, self.settings, self.config)
             self._tasks.run(ask, self._take_standing, self._miss_standing)
+
+    @Slot(object)
+    def _compare_stamp(self, stamp: tuple[tuple[int, int], ...]) -> None:
+        """Read the settings again after another program has written them."""
+        known, self._stamp = self._stamp, stamp
+        if known is not None and known != stamp:
+            load = partial(services.load_settings, self.config)
+            self._tasks.run(load, self._take_changed_settings, self._refuse_settings)
 
     @Slot(object)
     def _miss_standing(self, error: UploaderError) -> None:

@@ -27,7 +27,7 @@ from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.engine.progress import NO_PROGRESS
 from mydata_like.gui.run_state import PastRunState, StatusSnapshot
 from mydata_like.hostos.process import find_program
-from mydata_like.settings.layers import Loaded
+from mydata_like.settings.layers import LayerSources, Loaded
 from mydata_like.settings.pending_changes import ApiKeyChange, KeyStore, PendingChanges
 from mydata_like.settings.schema import Server, Settings
 
@@ -132,6 +132,19 @@ def read_status(settings: Settings, config: Path | None) -> StatusSnapshot:
         at_risk=state.at_risk,
         set_by_server=state.set_by_server,
     )
+
+
+def stamp_settings(sources: LayerSources) -> tuple[tuple[int, int], ...]:
+    """Return what changes whenever another program writes the settings files."""
+    return tuple(_stamp(file) for file in (sources.user, sources.managed) if file)
+
+
+def _stamp(file: Path) -> tuple[int, int]:
+    try:
+        status = file.stat()
+    except OSError:
+        return 0, 0
+    return status.st_mtime_ns, status.st_size
 
 
 def _read_past(past: Any) -> PastRunState:

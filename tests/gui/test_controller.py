@@ -214,6 +214,17 @@ def test_fixed_settings_activate_the_window(site, open_desk, qtbot):
     qtbot.waitUntil(lambda: controller.engine is not None, timeout=DEADLINE)
 
 
+def test_settings_that_another_program_changes_are_taken_up(desk, site, qtbot):
+    controller = desk.controller
+    wait_for(qtbot, controller, Phase.IDLE)
+    assert controller.state.schedule == "manual"
+
+    save_settings(site.config, {"schedule.kind": "timer", "schedule.minutes": 30})
+
+    qtbot.waitUntil(lambda: controller.state.schedule == "timer", timeout=DEADLINE)
+    qtbot.waitUntil(lambda: controller.state.next_start is not None, timeout=DEADLINE)
+
+
 def test_settings_that_are_wrong_now_do_not_hide_the_run_at_work(desk, site, qtbot):
     controller = desk.controller
     controller.start()
