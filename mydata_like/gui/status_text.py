@@ -83,6 +83,10 @@ def _describe_rest(state: RunState) -> str:
     last = state.last
     if state.data_problem is not None:
         return texts.plain(state.data_problem.message).rstrip(".")
+    if state.awaited is not None and last is not None and last.sent:
+        return translate(
+            "sentences", "%Ln file(s) sent over HTTP; SSH awaits its approval", None, last.sent
+        )
     if state.awaited is not None:
         return translate("sentences", "Waiting for the administrator's approval")
     if state.interrupted is None and last is not None and last.problem is None:

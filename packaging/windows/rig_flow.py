@@ -42,7 +42,8 @@ def upload(rig: Rig) -> None:
     with TemporaryDirectory(prefix="mydata-like-flow-") as folder, openssh() as service:
         rig.test_each(
             TESTS,
-            PYTEST_ADDOPTS=f"--timeout={TIMEOUT}",
+            # Windows cannot delete all of the names that Linux gave to files in earlier folders.
+            PYTEST_ADDOPTS=f"--timeout={TIMEOUT} -o tmp_path_retention_count=1000",
             TEST_OPENSSH=service,
             PYTEST_DEBUG_TEMPROOT="Z:" + folder.replace("/", "\\"),
         )

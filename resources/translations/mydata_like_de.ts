@@ -2681,6 +2681,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Ein anderes Programm oder der Dienst führt diesen Lauf aus.</translation>
     </message>
     <message>
+        <source>Over HTTP, until the administrator approves SSH.</source>
+        <translation>Über HTTP, bis die Administration SSH freigibt.</translation>
+    </message>
+    <message>
         <source>Start continues where it stopped.</source>
         <translation>„Start“ macht dort weiter, wo der Lauf aufhörte.</translation>
     </message>
@@ -3319,6 +3323,13 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>%1 of %2 sent, %3 %, at %4</source>
         <translation>%1 von %2 gesendet, %3 %, mit %4</translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln file(s) sent over HTTP; SSH awaits its approval</source>
+        <translation>
+            <numerusform>%Ln Datei über HTTP gesendet; die Freigabe für SSH steht aus</numerusform>
+            <numerusform>%Ln Dateien über HTTP gesendet; die Freigabe für SSH steht aus</numerusform>
+        </translation>
     </message>
     <message>
         <source>Waiting for the administrator&apos;s approval</source>

@@ -504,6 +504,13 @@
         </translation>
     </message>
     <message numerus="yes">
+        <source>%Ln file(s) sent over HTTP; SSH awaits its approval</source>
+        <translation>
+            <numerusform>%Ln file sent over HTTP; SSH awaits its approval</numerusform>
+            <numerusform>%Ln files sent over HTTP; SSH awaits its approval</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
         <source>%1; %Ln file(s), %2, exist only on this computer</source>
         <translation>
             <numerusform>%1; %Ln file, %2, exists only on this computer</numerusform>

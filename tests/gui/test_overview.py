@@ -91,7 +91,8 @@ def test_every_limit_of_a_run_has_words():
         (RunState(phase=Phase.UNSET), "Not set up"),
         (RunState(phase=Phase.RUNNING, sums=MIDWAY), "4 min left"),
         (RunState(phase=Phase.PAUSED, problem=WHY), "It cannot be read"),
-        (RunState(phase=Phase.IDLE, awaited=WHY), "approval"),
+        (RunState(phase=Phase.IDLE, awaited=WHY), "administrator's approval"),
+        (RunState(phase=Phase.IDLE, awaited=WHY, last=run_that(sent=3)), "sent over HTTP"),
         (RunState(phase=Phase.IDLE), "Ready"),
     ],
 )

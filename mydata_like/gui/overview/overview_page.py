@@ -323,7 +323,10 @@ class _OverviewContent(QWidget):
             return self._explain_idle(state)
         if state.problem is not None:
             return texts.plain(state.problem.hint)
-        return amount_sentence(state)
+        amount = amount_sentence(state)
+        if amount and state.awaited is not None:
+            return f"{amount}. {self.tr('Over HTTP, until the administrator approves SSH.')}"
+        return amount
 
     def _explain_idle(self, state: RunState) -> str:
         last = state.last
