@@ -54,9 +54,9 @@ _KEYS: Final = tuple(f"{name}_cost" for name in Costs._fields)
 def find_costs(runs: Iterable[Mapping[str, object]]) -> Costs | None:
     """Return the costs in the first of these records of runs that has any."""
     for run in runs:
-        costs = [run.get(key) for key in _KEYS]
-        if all(isinstance(cost, float) and cost >= 0 for cost in costs):
-            return Costs(*costs)  # type: ignore[arg-type]  # they are floats
+        costs = [cost for key in _KEYS if isinstance(cost := run.get(key), float)]
+        if len(costs) == len(_KEYS) and all(0 <= cost < math.inf for cost in costs) and costs[1]:
+            return Costs(*costs)
     return None
 
 

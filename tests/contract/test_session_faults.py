@@ -1,6 +1,7 @@
 """Broken, silent and refusing links, against a real sshd behind a proxy: nothing waits for ever."""
 
 import gc
+import os
 import socket
 import threading
 from contextlib import suppress
@@ -152,6 +153,9 @@ def test_closing_over_a_stalled_link_does_not_wait(proxy, endpoint):
 
 
 def test_a_stall_while_keys_are_renewed_is_noticed(stack, tmp_path):
+    if os.name == "nt" and stack == "libssh":
+        # The engine ends a channel worker that gives no sign of life: unit/transfer/test_pool.
+        pytest.skip("a socket that is shut down does not wake who waits for it in libssh")
     (tmp_path / "keys").mkdir()
     with sshd_with(tmp_path, "RekeyLimit 1M") as sshd, TcpProxy(sshd.port) as proxy:
         endpoint = endpoint_of(

@@ -1,5 +1,6 @@
 """The estimate of the time left: both costs are learnt, whatever the order of the files."""
 
+import math
 from statistics import median
 
 import pytest
@@ -125,6 +126,8 @@ def test_the_time_until_a_large_file_is_verified_is_no_speed_of_the_server():
 def test_the_costs_of_the_latest_run_that_has_some_are_found():
     costs = Costs(1e-6, 0.1, 0.2)
     assert find_costs([{}, {"byte_cost": "x"}, record_costs(costs), record_costs(TRUE)]) == costs
+    wrong = record_costs(costs._replace(file=0.0)), record_costs(costs._replace(byte=math.inf))
+    assert find_costs(wrong) is None
     assert find_costs([]) is None
 
 
