@@ -84,15 +84,17 @@ def _run_command(words: list[str]) -> None:
     call_with_large_stack(start)
 
 
-def open_window(config: "Path | None", paths: "tuple[Path, ...]", *, hidden: bool) -> int:
+def open_window(
+    config: "Path | None", paths: "tuple[Path, ...]", *, hidden: bool, demo: bool = False
+) -> int:
     """Open the window for a settings file, by default the usual one; return the exit code."""
     from mydata_like.gui.launch import start
     from mydata_like.gui.launch_options import LaunchOptions
     from mydata_like.state.paths import StatePaths
 
     places = StatePaths.chosen(os.environ, config)
-    folders = (places.state, places.logs)
-    return start(LaunchOptions(config, places.config_file, *folders, paths, hidden=hidden))
+    files = (config, places.config_file, places.state, places.logs)
+    return start(LaunchOptions(*files, paths, hidden=hidden, demo=demo))
 
 
 if __name__ == "__main__":

@@ -43,7 +43,7 @@ def open_demonstration() -> int:
         with open_demo() as place, stopped_by_signals(cancel):
             config = place.folder / "settings.toml"
             place.write_settings(config)
-            words = (*find_program(), "gui", "--config", str(config))
+            words = (*find_program(), "gui", "--demo", "--config", str(config))
             # Settings of the environment are meant for the user's own installation.
             kept = {name: text for name, text in os.environ.items() if not name.startswith(PREFIX)}
             home = {HOME: str(place.folder / "home")}

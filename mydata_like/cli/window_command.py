@@ -14,7 +14,9 @@ from mydata_like.cli.options import ConfigOption
 class OpenWindow(Protocol):
     """Opens the window, or rings at the one that is open; returns the exit code."""
 
-    def __call__(self, config: Path | None, paths: tuple[Path, ...], *, hidden: bool) -> int: ...
+    def __call__(
+        self, config: Path | None, paths: tuple[Path, ...], *, hidden: bool, demo: bool
+    ) -> int: ...
 
 
 app = typer.Typer(
@@ -35,7 +37,8 @@ def gui(
     hidden: Annotated[
         bool, typer.Option("--hidden", help="Start in the tray, as at a login.")
     ] = False,
+    demo: Annotated[bool, typer.Option("--demo", hidden=True)] = False,
 ) -> None:
     """Open the window, or show it if it is already open."""
     open_window: OpenWindow = context.obj
-    raise typer.Exit(open_window(config, tuple(paths or ()), hidden=hidden))
+    raise typer.Exit(open_window(config, tuple(paths or ()), hidden=hidden, demo=demo))

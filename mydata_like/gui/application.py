@@ -121,6 +121,8 @@ class Program(QObject):
         self.appearance = ThemeSettings(self.controller, self.desk.memory, self)
         self.demonstration = DemoLauncher(self.tasks, self)
         self.window = MainWindow(self.desk)
+        if start.demo:
+            self.window.mark_demo()
         self.presence = AppShell(self.desk, self.window, start)
         self.drawer = SettingsDialogOpener(self.desk, self.window)
         self.arrival = accept_drops(self.desk, self.window)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 class LaunchOptions(NamedTuple):
     """The settings file, as given and as used, and the paths that the window offers for upload.
 
-    `state` and `logs` are folders of the program.
+    `state` and `logs` are folders of the program. `demo` marks the window as a demonstration.
     """
 
     config: Path | None
@@ -16,3 +16,4 @@ class LaunchOptions(NamedTuple):
     logs: Path
     paths: tuple[Path, ...] = ()
     hidden: bool = False
+    demo: bool = False

@@ -296,6 +296,12 @@ class MainWindow(QMainWindow):
         else:
             self.set_up_wanted.emit()
 
+    def mark_demo(self) -> None:
+        """Show that this is a demonstration."""
+        self.setWindowTitle(self.tr("mydata-like: demo"))
+        mark = PlainLabel(self.tr("Demo: sample data, and a server on this computer"), self)
+        self.statusBar().insertPermanentWidget(0, mark)
+
     @Slot()
     def raise_up(self) -> None:
         """Raise the window to the front."""

@@ -1231,6 +1231,14 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Nach einer Datei oder einem Ordner suchen</translation>
     </message>
     <message>
+        <source>mydata-like: demo</source>
+        <translation>mydata-like: Demo</translation>
+    </message>
+    <message>
+        <source>Demo: sample data, and a server on this computer</source>
+        <translation>Demo: Beispieldaten und ein Server auf diesem Rechner</translation>
+    </message>
+    <message>
         <source>Next run %1</source>
         <translation>Nächster Lauf %1</translation>
     </message>

@@ -12,6 +12,7 @@ from mydata_like.app.settings_service import save_settings
 from mydata_like.core.errors import Problem
 from mydata_like.engine.progress import NO_PROGRESS
 from mydata_like.gui.run_state import PastRunState, Phase, RunState
+from mydata_like.gui.theme.widgets import PlainLabel
 from mydata_like.gui.window import MainWindow, ServerIndicator, ServerIndicatorLabel, next_indicator
 
 AWAY = Problem("server.unreachable", "It does not answer.", "Wait.")
@@ -91,6 +92,14 @@ def test_the_status_line_shows_state_speed_time_left_and_the_server(window, stil
     assert window._sentence.full_text == "Sending 12 file(s), about 4 min left"
     assert window._speed.text() == "2.5 MB/s"
     assert window.findChild(ServerIndicatorLabel).text == "Server reachable"
+
+
+def test_the_window_of_the_demo_says_that_it_is_one(window):
+    window.mark_demo()
+
+    assert window.windowTitle() == "mydata-like: demo"
+    marks = [label.text() for label in window.statusBar().findChildren(PlainLabel)]
+    assert "Demo: sample data, and a server on this computer" in marks
 
 
 def test_when_idle_the_status_line_shows_the_next_run_and_no_speed(window, still_desk):
