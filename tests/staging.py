@@ -10,6 +10,7 @@ from mydata_like.settings.schema import Transfer
 from mydata_like.ssh.capabilities import HostCapabilities
 from mydata_like.ssh.keys import create_key
 from mydata_like.transfer.pool import Preparations, SshTransport
+from mydata_like.transfer.staging_folder import MARKER, StagingFolder
 from tests.openssh import open_ssh
 from tests.sshd_fixture import script
 
@@ -27,7 +28,10 @@ exit 1
 
 
 class Staging:
-    """An sshd that allows a shell, only scp, or only SFTP, and a key that it accepts."""
+    """An sshd that allows a shell, only scp, or only SFTP, and a key that it accepts.
+
+    Of the kind `folder`, the location is used as a mounted folder, and the sshd only stands by.
+    """
 
     def __init__(self, directory: Path, kind: str = "shell", options: tuple[str, ...] = ()) -> None:
         self.kind = kind
@@ -36,6 +40,7 @@ class Staging:
         only_scp = script(directory / "only-scp", _ONLY_SCP)
         limits: dict[str, tuple[str, ...]] = {
             "shell": (),
+            "folder": (),
             "sftp": ("ForceCommand internal-sftp",),
             "scp": (f"ForceCommand {only_scp}", "Subsystem sftp /bin/false"),
         }
@@ -63,6 +68,9 @@ class Staging:
             port=port or self.sshd.port,
             host_keys=(self.sshd.fingerprint,),
         )
+        if self.kind == "folder":
+            mark_folder(area)
+            settings |= {"method": "folder", "folder": str(location)}
         return SshTransport(
             area,
             Transfer(**settings),
@@ -71,6 +79,13 @@ class Staging:
             emit=self.events.append,
             preparations=Preparations(memory),
         )
+
+
+def mark_folder(area: StagingArea) -> StagingFolder:
+    """Put the marker into the location of an area, which exists."""
+    folder = StagingFolder(os.fsencode(area.location), area.box, area.location)
+    Path(os.fsdecode(folder.below(MARKER))).write_bytes(folder.marker)
+    return folder
 
 
 class Memory:

@@ -55,6 +55,19 @@ class FolderCache:
             self._enter(folder, top)
         return open_at(self._chain[-1], name, flags)
 
+    def enter(self, folder: bytes, top: int) -> int | None:
+        """Return the descriptor of a folder for `dir_fd` parameters, valid until the next call.
+
+        On Windows, the path is only checked, and None is returned. Raises OSError, with ELOOP for
+        any link.
+        """
+        if not self._by_descriptor:
+            check_path(folder, top)
+            return None
+        if (folder, top) != self._folder:
+            self._enter(folder, top)
+        return self._chain[-1]
+
     def close(self) -> None:
         """Close all folders; the cache can be used again."""
         self._folder = None

@@ -27,13 +27,17 @@ FORBIDDEN: Final = (
     "transfer.host_keys",
     "transfer.key_file",
     "transfer.ssh*",
+    "transfer.folder",
     "monitor.*",
     "window.*",
     "advanced.state_directory",
     "advanced.full_check_days",
 )
 # Values of other settings that the server may not set: no run would start any more.
-FORBIDDEN_VALUES: Final[Mapping[str, tuple[object, ...]]] = {"schedule.kind": ("manual", "once")}
+FORBIDDEN_VALUES: Final[Mapping[str, tuple[object, ...]]] = {
+    "schedule.kind": ("manual", "once"),
+    "transfer.method": ("folder",),  # only this computer knows its folder
+}
 # The server may set these, and they are shown while they apply: which data are uploaded, when, how
 # fast and as what.
 SHOWN: Final = (

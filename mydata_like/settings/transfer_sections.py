@@ -196,13 +196,22 @@ class Transfer(Section):
     """How files are sent to the staging area."""
 
     method: Annotated[
-        Literal["auto", "ssh", "http"],
+        Literal["auto", "ssh", "http", "folder"],
         FieldInfo(
             "Upload method",
-            "Whether to send over SSH, over HTTP, or over SSH as soon as it is approved.",
+            "Whether to send over SSH, over HTTP, or over SSH as soon as it is approved. With "
+            "folder, files are written to the mounted folder of the staging area.",
             legacy=("upload_method",),
         ),
     ] = "auto"
+    folder: Annotated[
+        OptionalPath,
+        FieldInfo(
+            "Staging folder",
+            "The folder at which the location of the approved storage box is mounted on this "
+            "computer, such as /mnt/staging or \\\\server\\staging, for the upload method folder.",
+        ),
+    ] = None
     ssh: Annotated[
         Literal["auto", "libssh", "paramiko"],
         FieldInfo(
@@ -342,6 +351,8 @@ class Transfer(Section):
     ] = 2.0
 
     def conflicts(self) -> Iterator[tuple[str, str]]:
+        if self.method == "folder" and self.folder is None:
+            yield "folder", 'must be set if transfer.method is "folder"'
         if self.ssh_agent and self.ssh == "libssh" and not self.ssh_jump:
             yield "ssh_agent", 'has no effect if transfer.ssh is "libssh"'
         yield from find_unsupported(self, sys.platform)

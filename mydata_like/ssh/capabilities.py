@@ -56,11 +56,11 @@ _PLAIN: Final = frozenset(
 class HostCapabilities(NamedTuple):
     """The best kind of access that works, and the tools of the host.
 
-    `access` is `shell`, `scp` or `sftp`; `why` is the reason. `tar` is `gnu`, `bsd`, `busybox`, or
-    empty if no tar extracts. `checksum` is the command that prints the MD5 of its standard input,
-    or empty. `cpus` is None if unknown. `zstd` is whether the host can unpack zstd, `times` whether
-    it can set modification times, and `renames` whether it can rename and remove files. `lacks` are
-    the programs without which its shell is not used.
+    `access` is `shell`, `scp`, `sftp` or `folder`; `why` is the reason. `tar` is `gnu`, `bsd`,
+    `busybox`, or empty if no tar extracts. `checksum` is the command that prints the MD5 of its
+    standard input, or empty. `cpus` is None if unknown. `zstd` is whether the host can unpack zstd,
+    `times` whether it can set modification times, and `renames` whether it can rename and remove
+    files. `lacks` are the programs without which its shell is not used.
     """
 
     access: str
@@ -262,10 +262,10 @@ def _cpus(facts: dict[bytes, bytes]) -> int | None:
 def _probe_sftp(session: SshSession, location: bytes) -> HostCapabilities:
     """Try SFTP; the sample stays, under a fixed name, only where nothing can be removed."""
     sftp = session.open_sftp()
-    sample = location.rstrip(b"/") + b"/" + _SAMPLE_NAME.encode()
+    sample = _sample(location)
     try:
         sftp.make_directories(location, _MODE)
-        times = _try_renaming(sftp, sample)
+        times = _try_renaming(sftp, location)
         renames = times is not None
         if not renames:
             times = _write_sample(sftp, sample)
@@ -278,9 +278,20 @@ def _probe_sftp(session: SshSession, location: bytes) -> HostCapabilities:
     return HostCapabilities("sftp", why, times=bool(times), renames=renames)
 
 
-def _try_renaming(sftp: SftpSession, sample: bytes) -> bool | None:
-    """Rename and remove a sample; return whether its time was set, or None if that is refused."""
-    target = b"%b-%b" % (sample, os.urandom(8).hex().encode())  # unique per probe
+def _try_renaming(sftp: SftpSession, location: bytes) -> bool | None:
+    """Return what `try_sample` does, or None if that is refused."""
+    try:
+        return try_sample(sftp, location)
+    except RejectedError:
+        return None
+
+
+def try_sample(sftp: SftpSession, location: bytes) -> bool:
+    """Write, rename and remove a sample; return whether its modification time was set.
+
+    Raises `RejectedError` if any of that is refused.
+    """
+    target = b"%b-%b" % (_sample(location), os.urandom(8).hex().encode())  # unique per probe
     part = target + b".part"
     try:
         sftp.remove(part)  # nothing is written that could not be removed
@@ -290,8 +301,12 @@ def _try_renaming(sftp: SftpSession, sample: bytes) -> bool | None:
     except RejectedError:
         with suppress(RejectedError):
             sftp.remove(part)
-        return None
+        raise
     return times
+
+
+def _sample(location: bytes) -> bytes:
+    return location.rstrip(b"/") + b"/" + _SAMPLE_NAME.encode()
 
 
 def _write_sample(sftp: SftpSession, path: bytes) -> bool:

@@ -48,13 +48,13 @@ class PageCacheTrail:
         if sys.platform == "darwin":
             with suppress(OSError):  # only advice: pages that are cached already are used and kept
                 fcntl.fcntl(descriptor, fcntl.F_NOCACHE, 1)
-        _advise(descriptor, 0, 0, "POSIX_FADV_SEQUENTIAL")
+        advise(descriptor, 0, 0, "POSIX_FADV_SEQUENTIAL")
 
     def drop(self, position: int, *, end: bool) -> None:
         """Drop the cached pages before `position`, in large steps and at the end."""
         length = position - self._dropped
         if self._ours and (length >= LARGE or end):
-            _advise(self._descriptor, self._dropped, length, "POSIX_FADV_DONTNEED")
+            advise(self._descriptor, self._dropped, length, "POSIX_FADV_DONTNEED")
             self._dropped = position
 
 
@@ -67,7 +67,7 @@ def count_fetched() -> int:
 
 def fetch(descriptor: int) -> None:
     """Start fetching a small file into the page cache without waiting."""
-    _advise(descriptor, 0, 0, "POSIX_FADV_WILLNEED")
+    advise(descriptor, 0, 0, "POSIX_FADV_WILLNEED")
 
 
 def _is_cached(descriptor: int, size: int) -> bool:
@@ -89,7 +89,7 @@ def _is_there(descriptor: int, offset: int) -> bool:
         return False
 
 
-def _advise(descriptor: int, offset: int, length: int, advice: str) -> None:
+def advise(descriptor: int, offset: int, length: int, advice: str) -> None:
     """Advise the system how a file is read; errors and missing support are ignored."""
     if hasattr(os, "posix_fadvise"):
         with suppress(OSError):

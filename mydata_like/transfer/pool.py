@@ -1,4 +1,4 @@
-"""The transport over SSH: a bounded pool of channels that share sessions and processes."""
+"""The transport over SSH or to a folder: a pool of channels that share sessions and processes."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -26,9 +26,19 @@ from mydata_like.ssh.dialing import NO_CHANNEL, REFUSED
 from mydata_like.ssh.session import Endpoint
 from mydata_like.transfer.channel import SshChannel
 from mydata_like.transfer.remote_shell import owner_mark
-from mydata_like.transfer.sessions import Sessions, SessionSlot
+from mydata_like.transfer.sessions import Sessions, SessionSlot, Target
+from mydata_like.transfer.staging_folder import StagingFolder
 from mydata_like.transfer.worker_messages import ChannelOpened, JoinChannel, WorkerConfig
-from mydata_like.transfer.worker_process import WorkerProcess, WorkerStarter
+from mydata_like.transfer.worker_process import WorkerProcess, WorkerStarter, require_few_left
+
+
+def build_targets(
+    area: StagingArea, settings: Transfer, *, key_file: Path, known_hosts: Path
+) -> Sequence[Target]:
+    """Return the folder of the settings if files are sent to it, else the endpoint of each host."""
+    if settings.method == "folder" and settings.folder is not None:
+        return [StagingFolder(os.fsencode(settings.folder), area.box, area.location)]
+    return build_endpoints(area, settings, key_file=key_file, known_hosts=known_hosts)
 
 
 def build_endpoints(
@@ -54,6 +64,14 @@ def build_endpoints(
     via = _find_jump_hosts(plain, settings.ssh_jump, settings.host_keys)
     host_keys = settings.host_keys or area.host_keys
     return [plain._replace(host=host, host_keys=host_keys, via=via) for host in area.hosts]
+
+
+def locate(area: StagingArea, targets: Sequence[Target]) -> bytes:
+    """Return the path of the staging area on its hosts, or that of the folder."""
+    for target in targets:
+        if isinstance(target, StagingFolder):
+            return target.path
+    return os.fsencode(area.location)
 
 
 def _find_jump_hosts(
@@ -104,6 +122,9 @@ _UNREACHABLE: Final = (TransientError, ServerUnavailableError)
 class SshTransport:
     """Sends payloads to the staging area over up to `capacity` channels.
 
+    If the settings name a folder for that, no host is contacted: a session is a process that writes
+    to the folder.
+
     Each session has its own process. There are as many sessions as both sides have processors, and
     some more over a long distance. Further channels share sessions: a slow acknowledgement needs
     more data in flight, not more logins.
@@ -129,7 +150,8 @@ class SshTransport:
         visiting: Callable[[Iterable[str]], object] = frozenset,
         preparations: Preparations = NOTHING_PREPARED,
     ) -> None:
-        self._location = os.fsencode(area.location)
+        targets = build_targets(area, settings, key_file=key_file, known_hosts=known_hosts)
+        self._location = locate(area, targets)
         self._settings = settings
         self.timeout = settings.stall_timeout * _TIMEOUT_FACTOR
         self._opening_timeout = _STARTING + settings.connect_timeout + 2 * self.timeout
@@ -140,10 +162,7 @@ class SshTransport:
         self._memory = preparations.memory
         self._recalled: set[str] = set()  # the hosts whose capabilities come from the memory
         self._workers = preparations.workers or WorkerStarter()
-        self._sessions = Sessions(
-            build_endpoints(area, settings, key_file=key_file, known_hosts=known_hosts),
-            self._start_worker,
-        )
+        self._sessions = Sessions(targets, self._start_worker)
         self._lock = Lock()
         self._opened = 0
         self._noticed: set[str] = set()
@@ -276,8 +295,13 @@ class SshTransport:
             self._noticed.add(error.message)
             self.emit(Notice(problem=error.problem))
 
-    def _start_worker(self, name: str, endpoint: Endpoint) -> WorkerProcess:
-        """Start a process that opens a session; a channel that joins it gets its errors."""
+    def _start_worker(self, name: str, endpoint: Target) -> WorkerProcess:
+        """Start a process that opens a session; a channel that joins it gets its errors.
+
+        Raises `ServerUnavailableError` if too many earlier processes still wait for a lost folder.
+        """
+        if isinstance(endpoint, StagingFolder):
+            require_few_left(endpoint.host)
         worker, config = self._workers.start(name), self._build_config(endpoint)
         worker.recalled = config.capabilities is not None and endpoint.host in self._recalled
         with suppress(TransientError):
@@ -321,7 +345,7 @@ class SshTransport:
                 self._recalled.add(host)
         return known
 
-    def _build_config(self, endpoint: Endpoint) -> WorkerConfig:
+    def _build_config(self, endpoint: Target) -> WorkerConfig:
         return WorkerConfig(
             endpoint,
             self._location,

@@ -12,8 +12,11 @@ from typing import Final, NamedTuple
 from mydata_like.core.errors import TransientError, UploaderError
 from mydata_like.ssh.capabilities import HostCapabilities
 from mydata_like.ssh.session import Endpoint
+from mydata_like.transfer.staging_folder import StagingFolder
 from mydata_like.transfer.worker_messages import STREAMS, ChannelOpened, JoinChannel, LeaveChannel
 from mydata_like.transfer.worker_process import WorkerProcess
+
+Target = Endpoint | StagingFolder  # a host, or a folder in its place
 
 REST: Final = 60.0  # seconds for which a failed host is used last
 
@@ -26,7 +29,7 @@ class HostRotation:
     """
 
     def __init__(
-        self, endpoints: Sequence[Endpoint], now: Callable[[], float] = time.monotonic
+        self, endpoints: Sequence[Target], now: Callable[[], float] = time.monotonic
     ) -> None:
         self.endpoints = tuple(endpoints)
         self._now = now
@@ -34,7 +37,7 @@ class HostRotation:
         self._channels: Counter[str] = Counter()
         self._rests_until: dict[str, float] = {}
 
-    def take(self, tried: Collection[Endpoint] = ()) -> Endpoint | None:
+    def take(self, tried: Collection[Target] = ()) -> Target | None:
         """Return the host for one more channel, except those tried; None if none is left."""
         with self._lock:
             left = [endpoint for endpoint in self.endpoints if endpoint not in tried]
@@ -45,7 +48,7 @@ class HostRotation:
             self._channels[taken.host] += 1
             return taken
 
-    def leave(self, endpoint: Endpoint, *, failed: bool) -> None:
+    def leave(self, endpoint: Target, *, failed: bool) -> None:
         """Return a channel that was taken with `take`."""
         with self._lock:
             self._channels[endpoint.host] -= 1
@@ -89,7 +92,7 @@ class SessionSlot(NamedTuple):
     """
 
     worker: WorkerProcess
-    endpoint: Endpoint
+    endpoint: Target
     is_new: bool
     joined: bool = False
 
@@ -103,8 +106,8 @@ class Sessions:
 
     def __init__(
         self,
-        endpoints: Sequence[Endpoint],
-        start: Callable[[str, Endpoint], WorkerProcess],
+        endpoints: Sequence[Target],
+        start: Callable[[str, Target], WorkerProcess],
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self.capabilities_by_host: dict[str, HostCapabilities] = {}
@@ -116,7 +119,7 @@ class Sessions:
         self._start = start
         self._now = now
         self._changed = Condition()
-        self._workers: dict[WorkerProcess, Endpoint] = {}
+        self._workers: dict[WorkerProcess, Target] = {}
         self._open: set[WorkerProcess] = set()
         self._prepared: tuple[SessionSlot, float] | None = None  # and since when
         self._granted: tuple[int, float] = (0, -inf)  # sessions, and until when
@@ -244,13 +247,13 @@ class Sessions:
         for worker in workers:
             self.drop(worker)
 
-    def _start_session(self, number: int, endpoint: Endpoint) -> SessionSlot:
+    def _start_session(self, number: int, endpoint: Target) -> SessionSlot:
         worker = self._start(f"session {number}", endpoint)
         self._workers[worker] = endpoint
         worker.channels.add(number)
         return SessionSlot(worker, endpoint, is_new=True)
 
-    def _find_emptiest(self, crowded: Collection[Endpoint]) -> WorkerProcess | None:
+    def _find_emptiest(self, crowded: Collection[Target]) -> WorkerProcess | None:
         """Return the session with the fewest channels that may have one more."""
         workers = [worker for worker, host in self._workers.items() if host not in crowded]
         emptiest = min(workers, key=lambda worker: len(worker.channels), default=None)

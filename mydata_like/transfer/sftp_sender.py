@@ -1,4 +1,4 @@
-"""Sends files to hosts that allow only SFTP: to a temporary name, then renamed if possible.
+"""Sends files by SFTP, or to a mounted folder: to a temporary name, then renamed if possible.
 
 Many tiny files are in flight at once. Large files use several streams if that is faster.
 """
@@ -17,6 +17,8 @@ from mydata_like.transfer.batch_sender import describe
 from mydata_like.transfer.file_replacement import missing
 from mydata_like.transfer.multi_stream import BLOCK, LARGE, StreamLimit, StripedWriter
 from mydata_like.transfer.remote_shell import hold_back, part_name
+from mydata_like.transfer.single_file import RESUMABLE
+from mydata_like.transfer.sparse import SMALLEST_HOLE
 from mydata_like.transfer.worker_messages import (
     Member,
     MemberResult,
@@ -167,9 +169,13 @@ _MODE: Final = 0o660
 
 
 class SftpSender:
-    """Sends payloads over one SFTP session; remembers which directories exist."""
+    """Sends payloads over one SFTP session; remembers which directories exist.
 
-    def __init__(
+    With `compares`, an opened file compares the bytes that an earlier attempt has left, and files
+    with holes get holes; large files are not striped.
+    """
+
+    def __init__(  # noqa: PLR0913 - the last three depend on the host
         self,
         session: SshSession,
         location: bytes,
@@ -177,12 +183,14 @@ class SftpSender:
         *,
         find_zeros: bool = False,
         renames: bool = True,
+        compares: bool = False,
     ) -> None:
         self._sftp = session.open_sftp()
         self._location = location
         self._limit = limit
         self._find_zeros = find_zeros
         self._renames = renames
+        self._compares = compares
         self._stripes = SftpStripes(session, self._sftp, limit, find_zeros=find_zeros)
         self._known: set[bytes] = set()
         self._buffer = bytearray(_CHUNK)
@@ -274,7 +282,7 @@ class SftpSender:
     def _send_member(self, index: int, member: Member, moving: Moving) -> MemberResult:
         target = self._target(member)
         part = self._part(member)
-        striped = self._renames and self._stripes.suits(member)
+        striped = self._renames and not self._compares and self._stripes.suits(member)
         try:
             self._make_parent(member)
             line = (self._stripes.write if striped else self._write)(member, part, moving)
@@ -323,11 +331,14 @@ class SftpSender:
     def _write(self, member: Member, part: bytes, moving: Moving) -> IndexLine:
         """Write a file under its temporary name; the last chunk only if the file is unchanged."""
         with open_content(member) as source:
+            sparse = self._find_zeros or (self._compares and source.may_have_holes)
+            keep = self._compares and member.size >= RESUMABLE and not member.from_scratch
             remote = SparseWriter(
-                self._sftp.open_file(part), member.size if self._find_zeros else 0
+                self._sftp.open_file(part, keep=keep), member.size if sparse else 0
             )
+            buffer = memoryview(self._buffer)[: SMALLEST_HOLE if sparse else _CHUNK]
             try:
-                for chunk in hold_back(source, source.chunks(self._buffer)):
+                for chunk in hold_back(source, source.chunks(buffer)):
                     remote.write(chunk)
                     moving(len(chunk))
             finally:

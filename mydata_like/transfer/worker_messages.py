@@ -25,6 +25,7 @@ from mydata_like.core.errors import (
 from mydata_like.core.local_files import ArchiveMember, Reading
 from mydata_like.ssh.capabilities import HostCapabilities
 from mydata_like.ssh.session import Endpoint
+from mydata_like.transfer.staging_folder import StagingFolder
 
 _LATEST: Final = 253_402_300_799  # the last second of the year 9999
 
@@ -70,7 +71,7 @@ class Member(NamedTuple):
 class WorkerConfig(_Message):
     """The configuration of a worker; it probes the host if `capabilities` is None."""
 
-    endpoint: Endpoint
+    endpoint: Endpoint | StagingFolder
     location: bytes
     capabilities: HostCapabilities | None = None
     compress: bool = False  # where that is faster

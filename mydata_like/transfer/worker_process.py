@@ -9,7 +9,7 @@ from queue import Empty, SimpleQueue
 from threading import Lock, Thread
 from typing import Final
 
-from mydata_like.core.errors import TransientError
+from mydata_like.core.errors import ServerUnavailableError, TransientError
 from mydata_like.transfer.worker_messages import (
     ALL,
     DROPPED,
@@ -62,6 +62,10 @@ def start_process(command: Sequence[str]) -> tuple[subprocess.Popen[bytes], Pipe
     assert process.stdin
     assert process.stdout
     return process, Pipe(process.stdout, process.stdin)
+
+
+_DYING: Final = 5.0  # seconds for a killed process to end; milliseconds are usual
+_MOST_LEFT: Final = 16  # processes that are left behind before no more are started
 
 
 class WorkerProcess:
@@ -118,14 +122,31 @@ class WorkerProcess:
                 self._process.kill()
 
     def reap(self) -> None:
-        """Release the resources of a killed process; can be called repeatedly from any thread."""
+        """Release the resources of a killed process; can be called repeatedly from any thread.
+
+        A process that waits for a lost folder in a system call cannot be ended. It is left behind,
+        and released when it has ended.
+        """
         with self._send_lock, self._process_lock:
             if self._reaped:
                 return
             self._reaped = True
-            self._listener.join()
-            self._pipe.close()
-            self._process.wait()
+            self._listener.join(_DYING)
+            if self._listener.is_alive():
+                _left.add(self)
+            else:
+                self._release()
+
+    def release_if_ended(self) -> bool:
+        """Release a process that was left behind, if it has ended by now."""
+        if self._listener.is_alive():
+            return False
+        self._release()
+        return True
+
+    def _release(self) -> None:
+        self._pipe.close()
+        self._process.wait()
 
     def _send(self, message: WorkerConfig | ChannelCommand) -> None:
         if self._reaped:
@@ -162,6 +183,38 @@ class WorkerProcess:
             self._last = self._last or failed
             for inbox in self._inboxes.values():
                 inbox.put(self._last)
+
+
+class _LeftBehind:
+    """The processes that could not be ended yet."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._processes: list[WorkerProcess] = []
+
+    def add(self, process: WorkerProcess) -> None:
+        with self._lock:
+            self._processes.append(process)
+
+    def count(self) -> int:
+        """Release those that have ended; return the number of the others."""
+        with self._lock:
+            self._processes = [one for one in self._processes if not one.release_if_ended()]
+            return len(self._processes)
+
+
+_left: Final = _LeftBehind()
+
+
+def require_few_left(folder: str) -> None:
+    """Raise `ServerUnavailableError` if many processes wait for a lost folder."""
+    if (count := _left.count()) >= _MOST_LEFT:
+        raise ServerUnavailableError(
+            f"The folder {folder} does not respond: {count} processes wait for it and cannot be "
+            "ended.",
+            hint="Mount it again, or restart this computer; sending resumes automatically.",
+            code="folder.absent",
+        )
 
 
 class WorkerStarter:

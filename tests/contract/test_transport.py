@@ -18,14 +18,14 @@ from tests.openssh import on_host, python_on_host, run_on_host
 from tests.sshd_fixture import noisy
 from tests.staging import DATASET, Memory, Staging, single, wanted
 
-KINDS = ["shell", "scp", "sftp"]
+KINDS = ["shell", "scp", "sftp", "folder"]
 STACKS = ["libssh", "paramiko"]
 MANY = 500 if os.name == "nt" else 2000  # Wine needs milliseconds for each
 
 
 @pytest.fixture(scope="module", params=KINDS)
 def staging(request, tmp_path_factory):
-    """An SSH server that allows one rung only; the one with a shell is noisy."""
+    """An SSH server that allows one rung only, or a folder; the one with a shell is noisy."""
     folder, kind = tmp_path_factory.mktemp(request.param), request.param
     with Staging(folder, kind, noisy(folder) if kind == "shell" else ()) as staging:
         yield staging
@@ -33,6 +33,8 @@ def staging(request, tmp_path_factory):
 
 @pytest.fixture(params=STACKS)
 def transport(request, staging, place):
+    if (staging.kind, request.param) == ("folder", "paramiko"):
+        pytest.skip("a folder needs no SSH")
     if staging.kind == "scp":  # it knows no quotes
         place.location = place.location.with_name("staging")
     place.location.mkdir()
@@ -48,12 +50,16 @@ def batch(members, number=1) -> Payload:
     return Payload(number, tuple(map(wanted, members)), batched=True)
 
 
-def test_the_rung_the_stack_and_the_cipher_are_reported(staging, transport, request):
+def test_the_rung_the_stack_and_the_cipher_are_reported(place, staging, transport, request):
     staging.events.clear()
     transport.open_channel()
     (event,) = [event for event in staging.events if isinstance(event, ChannelChanged)]
     assert event.state == "open"
     assert event.rung == staging.kind
+    if staging.kind == "folder":
+        assert event.host == str(place.location)
+        assert event.detail == "the folder takes files"
+        return
     assert event.host == "127.0.0.1"
     assert event.detail.startswith(request.node.callspec.params["transport"])
 
@@ -150,7 +156,7 @@ def test_a_file_with_holes_arrives(place, staging, transport):
     assert transport.open_channel().send(single(member), ignore) == [SentFile(0, expected)]
     assert place.arrived(member)
     # Python finds no holes of files on Windows, so they are sent as zeros.
-    if staging.kind == "shell" and hasattr(os, "SEEK_DATA"):
+    if staging.kind in ("shell", "folder") and hasattr(os, "SEEK_DATA"):
         assert measure_blocks(place.there(member)) < 1 << 20
 
 

@@ -1,0 +1,281 @@
+"""Files below a mounted folder: what is kept or refused, and which folder is the right one."""
+
+import errno
+import hashlib
+import os
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+
+from mydata_like.core.errors import (
+    RejectedError,
+    ServerUnavailableError,
+    StagingError,
+    TransientError,
+)
+from mydata_like.core.model import StagingArea
+from mydata_like.ssh.session import SmallFile
+from mydata_like.transfer.folder_files import open_files, translated
+from mydata_like.transfer.folder_session import FolderSession
+from mydata_like.transfer.multi_stream import StreamLimit
+from mydata_like.transfer.remote_shell import part_name
+from mydata_like.transfer.sftp_sender import SftpSender
+from mydata_like.transfer.staging_folder import MARKER
+from mydata_like.transfer.worker_messages import MemberResult, SendTask
+from tests.fakes.place import MODIFIED, checksum
+from tests.staging import mark_folder
+
+needs_links = pytest.mark.skipif(os.name == "nt", reason="Windows lets few accounts make links")
+MIB = 1 << 20
+
+
+@pytest.fixture
+def folder(place):
+    place.location.mkdir()
+    return mark_folder(StagingArea(box="box", location=str(place.location), username="", hosts=()))
+
+
+@pytest.fixture
+def files(folder):
+    files = open_files(folder)
+    yield files
+    files.close()
+
+
+def send(folder, *members):
+    sender = SftpSender(FolderSession(folder), folder.path, StreamLimit(4), compares=True)
+    try:
+        return sender.send(SendTask(members, batched=False), lambda count: None).results
+    finally:
+        sender.close()
+
+
+def put(files, path: bytes, content: bytes = b"content"):
+    small = SmallFile(path + b".part", path, content, 0o660, MODIFIED)
+    return [refusal for _, refusal in files.put_all([small])]
+
+
+def count_written() -> int:
+    """Return how many bytes this process has written by system calls."""
+    lines = Path("/proc/self/io").read_text().splitlines()
+    return int(dict(line.split(": ") for line in lines)["wchar"])
+
+
+@pytest.mark.parametrize("left", [0, 9 * MIB, 9 * MIB + 7, 12 * MIB])
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux counts what is written")
+def test_what_an_earlier_attempt_left_is_compared_and_not_written_again(place, folder, left):
+    member = place.write("a/file", 12 * MIB)
+    place.settle(member)
+    part = place.there(member).with_name(os.fsdecode(part_name(member)))
+    part.parent.mkdir()
+    part.write_bytes(Path(os.fsdecode(member.path)).read_bytes()[:left])
+    before = count_written()
+
+    results = send(folder, member)
+
+    assert results == (MemberResult(0, checksum(member)),)
+    assert place.arrived(member)
+    assert count_written() - before < member.size - left + MIB
+    assert not part.exists()
+
+
+@pytest.mark.parametrize("wrong", [0, 5 * MIB, 9 * MIB - 1])
+def test_from_the_first_wrong_byte_on_everything_is_written(place, folder, wrong):
+    content = bytearray(os.urandom(12 * MIB))
+    content[6 * MIB : 10 * MIB] = bytes(4 * MIB)
+    path = place.source / "holes"
+    with path.open("wb") as file:
+        file.write(content[: 6 * MIB])
+        file.seek(10 * MIB)
+        file.write(content[10 * MIB :])
+    os.utime(path, (MODIFIED, MODIFIED))
+    member = place.member(path, "a/holes")
+    place.settle(member)
+    left = bytearray(content[: 9 * MIB])
+    left[wrong] ^= 0xFF  # the last one where the file has a hole
+    place.there(member).parent.mkdir()
+    place.there(member).with_name(os.fsdecode(part_name(member))).write_bytes(left)
+
+    results = send(folder, member)
+
+    assert results == (MemberResult(0, hashlib.md5(content).hexdigest()),)
+    assert place.there(member).read_bytes() == content
+
+
+def test_with_a_new_start_nothing_is_kept(place, folder):
+    member = place.write("a/file", 9 * MIB)._replace(from_scratch=True)
+    place.settle(member)
+    part = place.there(member).with_name(os.fsdecode(part_name(member)))
+    part.parent.mkdir()
+    part.write_bytes(b"longer" * 2 * MIB)
+
+    assert send(folder, member) == (MemberResult(0, checksum(member)),)
+    assert place.arrived(member)
+
+
+def test_a_part_that_is_too_long_is_removed_and_sent_again(place, folder):
+    member = place.write("a/file", 9 * MIB)
+    place.settle(member)
+    part = place.there(member).with_name(os.fsdecode(part_name(member)))
+    part.parent.mkdir()
+    part.write_bytes(Path(os.fsdecode(member.path)).read_bytes() + b"more")
+
+    (first,) = send(folder, member)
+
+    assert first.again
+    assert send(folder, member) == (MemberResult(0, checksum(member)),)
+
+
+def test_a_file_that_changes_gets_no_final_name(place, folder):
+    member = place.write("a/file", 9 * MIB)
+    place.settle(member)
+    sender = SftpSender(FolderSession(folder), folder.path, StreamLimit(4), compares=True)
+
+    def change(count: int) -> None:
+        with Path(os.fsdecode(member.path)).open("ab") as file:
+            file.write(b"more")
+
+    (result,) = sender.send(SendTask((member,), batched=False), change).results
+    sender.close()
+
+    assert result.problem.code == "file.changed"
+    assert list(place.there(member).parent.iterdir()) == []
+
+
+@needs_links
+@pytest.mark.parametrize("linked", ["folder", "folder/deeper", "folder/file.part"])
+def test_links_below_the_folder_are_not_followed(tmp_path, place, folder, files, linked):
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    link = place.location / linked
+    link.parent.mkdir(exist_ok=True)
+    link.symlink_to(outside / "file" if linked.endswith("part") else outside)
+    path = folder.below(b"folder/deeper/file" if linked == "folder/deeper" else b"folder/file")
+
+    (refusal,) = put(files, path)
+
+    assert refusal.problem_code == "staging.denied"
+    assert "symbolic link" in refusal.message
+    assert list(outside.iterdir()) == []
+
+
+@needs_links
+def test_no_directories_are_made_through_a_link(tmp_path, place, folder, files):
+    (place.location / "link").symlink_to(tmp_path)
+    with pytest.raises(RejectedError) as caught:
+        files.make_directories(folder.below(b"link/new"), 0o2770)
+    assert caught.value.problem_code == "staging.denied"
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("name", [b"../out", b"a/../../out", b"..", b"a/."])
+def test_no_path_leaves_the_folder(place, folder, files, name):
+    files.make_directories(folder.below(b"a"), 0o770)
+    (refusal,) = put(files, folder.below(name))
+    assert refusal is not None
+    assert not place.location.with_name("out").exists()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such files")
+def test_a_fifo_in_the_place_of_a_part_is_refused_and_blocks_nothing(place, folder, files):
+    os.mkfifo(place.location / "file.part")
+    (refusal,) = put(files, folder.below(b"file"))
+    assert refusal.problem_code == "staging.refused"
+
+
+def test_files_of_a_folder_are_listed_without_links_and_directories(place, folder, files):
+    put(files, folder.below(b"file"), b"four")
+    (place.location / "directory").mkdir()
+    if os.name == "posix":
+        (place.location / "link").symlink_to("file")
+    found = {each.name: each for each in files.list_files(folder.path)}
+    assert set(found) == {b"file", MARKER}
+    assert (found[b"file"].size, found[b"file"].modified) == (4, MODIFIED)
+
+
+def test_modes_and_times_are_set(place, folder, files):
+    files.make_directories(folder.below(b"a/b"), 0o2770)
+    put(files, folder.below(b"a/b/file"))
+    there = place.location / "a" / "b" / "file"
+    assert there.stat().st_mtime == MODIFIED
+    if os.name == "posix":
+        assert stat.S_IMODE(there.stat().st_mode) == 0o660
+        assert stat.S_IMODE(there.parent.stat().st_mode) == 0o2770
+
+
+def test_a_rename_between_directories_replaces_the_target(place, folder, files):
+    for name in (b"a", b"b"):
+        files.make_directories(folder.below(name), 0o770)
+    put(files, folder.below(b"a/new"), b"new")
+    put(files, folder.below(b"b/old"), b"old")
+    files.replace(folder.below(b"a/new"), folder.below(b"b/old"))
+    assert (place.location / "b" / "old").read_bytes() == b"new"
+    assert files.find_size(folder.below(b"a/new")) is None
+
+
+def test_a_folder_that_is_not_there_is_absent(folder, place):
+    (place.location / os.fsdecode(MARKER)).unlink()
+    place.location.rmdir()
+    with pytest.raises(ServerUnavailableError) as caught:
+        open_files(folder)
+    assert caught.value.problem_code == "folder.absent"
+    assert not place.location.exists()
+
+
+def test_a_folder_without_the_marker_is_not_used(folder, place):
+    (place.location / os.fsdecode(MARKER)).unlink()
+    with pytest.raises(ServerUnavailableError) as caught:
+        open_files(folder)
+    assert caught.value.problem_code == "folder.unconfirmed"
+
+
+def test_the_folder_of_another_storage_box_is_not_used(folder):
+    for other in (folder._replace(box="other"), folder._replace(location="/other")):
+        with pytest.raises(StagingError) as caught:
+            open_files(other)
+        assert caught.value.problem_code == "folder.wrong"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows cannot keep a folder open")
+def test_what_is_opened_stays_the_same_folder(place, folder, files):
+    """As if it were unmounted: an empty directory appears in its place."""
+    moved = place.location.with_name("mounted")
+    place.location.rename(moved)
+    place.location.mkdir()
+
+    assert put(files, folder.below(b"file")) == [None]
+
+    assert list(place.location.iterdir()) == []
+    assert (moved / "file").read_bytes() == b"content"
+
+
+LOST = ["ESTALE", "ENOTCONN", "EIO", "EHOSTDOWN", "ETIMEDOUT", "ENODEV"]
+CODES = [
+    *((name, TransientError, "folder.lost") for name in LOST),
+    ("ENOSPC", RejectedError, "staging.full"),
+    ("EDQUOT", RejectedError, "staging.full"),
+    ("EROFS", StagingError, "staging.denied"),
+    ("EACCES", RejectedError, "staging.denied"),
+    ("EPERM", RejectedError, "staging.denied"),
+    ("ELOOP", RejectedError, "staging.denied"),
+    ("EISDIR", RejectedError, "staging.refused"),
+    ("ENAMETOOLONG", RejectedError, "staging.refused"),
+]
+
+
+@pytest.mark.parametrize(("name", "kind", "code"), CODES)
+def test_what_the_system_refuses_is_translated(name, kind, code):
+    if not hasattr(errno, name):
+        pytest.skip("this system has no such error")
+    number = getattr(errno, name)
+    error = translated(b"/mnt/staging/file", OSError(number, os.strerror(number)))
+    assert (type(error), error.problem_code) == (kind, code)
+
+
+@pytest.mark.parametrize(("number", "code"), [(53, "lost"), (64, "lost"), (67, "lost")])
+def test_lost_connections_of_windows_are_translated(number, code):
+    error = OSError(errno.EINVAL, "The network path was not found")
+    error.winerror = number
+    assert translated(b"file", error).problem_code == f"folder.{code}"
