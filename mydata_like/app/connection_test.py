@@ -2,7 +2,7 @@
 
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from enum import StrEnum
 from typing import Final, NamedTuple
@@ -11,16 +11,23 @@ from mydata_like.app.approval import ApprovalRequest
 from mydata_like.app.connection import Connection, require_complete
 from mydata_like.app.run_request import RunObserver, RunRequest, build_gate, connected
 from mydata_like.app.settings_service import find_places, find_state, prepare_places
-from mydata_like.app.staging_service import list_endpoints, open_approval_request, open_transport
+from mydata_like.app.staging_service import (
+    list_endpoints,
+    list_targets,
+    open_approval_request,
+    open_transport,
+)
 from mydata_like.core.errors import AccessDeniedError, NotApprovedError, UploaderError
-from mydata_like.core.formatting import format_size
+from mydata_like.core.formatting import format_path, format_size
 from mydata_like.core.local_files import LocalFile
 from mydata_like.core.model import Dataset, DatasetId, FileToSend, Payload, StagingArea
 from mydata_like.core.ports import CancelSignal, SentFile, Transport
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.settings.atomic_write import write_private
 from mydata_like.ssh.session import Endpoint
+from mydata_like.transfer.folder_process import FolderProcess, open_folder_process
 from mydata_like.transfer.probe_file import ProbeConnection, open_probe
+from mydata_like.transfer.staging_folder import StagingFolder
 
 PERMISSIONS: Final = "mydata-default-permissions"  # the group that the MyData app creates
 _SIZE: Final = 100_000
@@ -68,7 +75,8 @@ def run_connection_test(request: RunRequest, observer: RunObserver) -> Iterator[
             yield from _describe_connection(connection)
             name = "approval"
             approval_request = open_approval_request(connection, settings, places, observer.emit)
-            area = _find_area(approval_request, insisted=settings.transfer.method == "ssh")
+            insisted = settings.transfer.method in ("ssh", "folder")
+            area = _find_area(approval_request, insisted=insisted)
             if area is None or settings.transfer.method == "http":
                 yield _describe_http_only(approval_request, area)
                 return
@@ -134,7 +142,11 @@ class StagingTest:
         self._cancel = cancel
 
     def steps(self, approval_request: ApprovalRequest, area: StagingArea) -> Iterator[TestStep]:
-        """Yield whether each host accepts us, then the results for the file."""
+        """Yield whether each host or the folder accepts us, then the results for the file."""
+        for target in list_targets(approval_request, area, self._settings, self._places):
+            if isinstance(target, StagingFolder):
+                yield from self._try_folder(target, approval_request, area)
+                return
         endpoints = list_endpoints(approval_request, area, self._settings, self._places)
         location = os.fsencode(area.location)
         usable = []
@@ -145,13 +157,35 @@ class StagingTest:
                 usable.append(endpoint)
         if not usable:
             return
-        name = f".mydata-like-check-{approval_request.applicant.installation.uuid}"
-        transport = open_transport(approval_request, area, self._settings, self._places)
-        with closing(transport), self._small_file() as file:
-            checksum = _send(transport, file, name)
+        name = _name_file(approval_request)
+        checksum = self._send(approval_request, area, name)
         with open_probe(usable[0], location) as there:
             yield _check_file(there, name, checksum)
             yield _clean_up(there, name)
+
+    def _try_folder(
+        self, folder: StagingFolder, approval_request: ApprovalRequest, area: StagingArea
+    ) -> Iterator[TestStep]:
+        """Yield whether the folder takes a file, and whether a staging host sees it."""
+        step = f"folder {folder.host}"
+        with open_folder_process(folder, self._settings.transfer.stall_timeout) as there:
+            try:
+                yield _ok(step, f"Writing to it works: {there.open().why}.")
+            except UploaderError as error:
+                yield _failed(step, error)
+                return
+            name = _name_file(approval_request)
+            checksum = self._send(approval_request, area, name)
+            yield _check_file(there, name, checksum)
+            endpoints = list_endpoints(approval_request, area, self._settings, self._places)
+            yield _compare_host(endpoints[:1], os.fsencode(area.location), name, checksum)
+            yield _clean_up(there, name)
+
+    def _send(self, approval_request: ApprovalRequest, area: StagingArea, name: str) -> str:
+        """Send a small file as a run does; return its checksum."""
+        transport = open_transport(approval_request, area, self._settings, self._places)
+        with closing(transport), self._small_file() as file:
+            return _send(transport, file, name)
 
     @contextmanager
     def _small_file(self) -> Iterator[LocalFile]:
@@ -191,14 +225,55 @@ def _send(transport: Transport, file: LocalFile, name: str) -> str:
     return fate.checksum
 
 
-def _check_file(there: ProbeConnection, name: str, checksum: str) -> TestStep:
+def _name_file(approval_request: ApprovalRequest) -> str:
+    return f".mydata-like-check-{approval_request.applicant.installation.uuid}"
+
+
+def _compare_host(
+    endpoints: Sequence[Endpoint], location: bytes, name: str, checksum: str
+) -> TestStep:
+    """Look for the file in the folder on a staging host, which proves that it is the right one."""
+    for endpoint in endpoints:
+        step = f"host {endpoint.host}"
+        try:
+            with open_probe(endpoint, location) as there:
+                found = there.inspect(name.encode())
+        except UploaderError as error:
+            return TestStep(
+                step,
+                StepResult.UNPROVEN,
+                f"It cannot be asked whether it sees the file: {error.message} This is not needed "
+                "to send files.",
+                "The first file that the server verifies proves that the folder is the right one.",
+            )
+        if found.size == _SIZE and found.checksum in ("", checksum):
+            return _ok(step, f"It sees the file in {format_path(location)}.")
+        if found.size is not None or there.capabilities.access != "scp":
+            return TestStep(
+                step,
+                StepResult.FAILED,
+                f"It does not see the file in {format_path(location)}, the location of the storage "
+                "box.",
+                "Correct transfer.folder: it is another folder, or not the top of the location.",
+                "folder.wrong",
+                3,
+            )
+    return TestStep(
+        "host",
+        StepResult.UNPROVEN,
+        "No staging host can be asked whether it sees the file.",
+        "The first file that the server verifies proves that the folder is the right one.",
+    )
+
+
+def _check_file(there: ProbeConnection | FolderProcess, name: str, checksum: str) -> TestStep:
     found = there.inspect(name.encode())
     sent = f"A file of {format_size(_SIZE)} was sent"
     if found.size == _SIZE and found.checksum == checksum:
         return _ok("file", f"{sent} and read back: size and checksum are correct.")
     if found.size == _SIZE and not found.checksum:
         return _ok("file", f"{sent} and has the correct size; this host computes no checksums.")
-    if found.size is None and there.capabilities.access != "shell":
+    if found.size is None and _may_be_blind(there):
         return TestStep(
             "file", StepResult.UNPROVEN, f"{sent}; this host cannot report whether it arrived."
         )
@@ -212,7 +287,7 @@ def _check_file(there: ProbeConnection, name: str, checksum: str) -> TestStep:
     )
 
 
-def _clean_up(there: ProbeConnection, name: str) -> TestStep:
+def _clean_up(there: ProbeConnection | FolderProcess, name: str) -> TestStep:
     if there.remove(name.encode()):
         return _ok("cleaning", "The file was removed again.")
     return TestStep(
@@ -221,6 +296,11 @@ def _clean_up(there: ProbeConnection, name: str) -> TestStep:
         f"The file {name} stays in the staging area: this host does not allow us to remove files.",
         "The next test replaces it; the server's administrator may remove it.",
     )
+
+
+def _may_be_blind(there: ProbeConnection | FolderProcess) -> bool:
+    """Return whether a file that is not seen may be there all the same."""
+    return isinstance(there, ProbeConnection) and there.capabilities.access != "shell"
 
 
 def _ok(name: str, message: str) -> TestStep:

@@ -1,4 +1,4 @@
-"""Registration by the user: the approval, and the keys of the staging hosts."""
+"""Registration by the user: the approval, and the keys of the staging hosts or the folder."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
@@ -8,8 +8,8 @@ from pathlib import Path
 from mydata_like.app.connection import refresh_settings, require_complete
 from mydata_like.app.run_request import RunObserver, RunRequest, build_gate, connect, connected
 from mydata_like.app.settings_service import find_places, load_settings, prepare_places
-from mydata_like.app.staging_service import list_endpoints, open_approval_request
-from mydata_like.core.errors import HostKeyError
+from mydata_like.app.staging_service import list_endpoints, list_targets, open_approval_request
+from mydata_like.core.errors import HostKeyError, ServerUnavailableError, StagingError
 from mydata_like.core.model import StagingArea
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.settings.layers import Loaded
@@ -25,6 +25,8 @@ from mydata_like.ssh.keys import (
     known_keys,
 )
 from mydata_like.ssh.session import Endpoint
+from mydata_like.transfer.folder_process import open_folder_process
+from mydata_like.transfer.staging_folder import StagingFolder
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +57,56 @@ class HostKey:
 
 
 @dataclass(frozen=True, slots=True)
+class NewFolder:
+    """A mounted folder that is not known yet as that of the storage box.
+
+    `mount` is the path at which its file system is mounted. `timeout` is in seconds.
+    """
+
+    folder: StagingFolder
+    mount: str
+    timeout: float
+
+    @property
+    def question(self) -> str:
+        """What the user has to know to confirm the folder."""
+        return (
+            f"{self.folder.host} is to be the folder of the storage box {self.folder.box}, whose "
+            f"location on the server is {self.folder.location}. {self._describe_mount()}"
+        )
+
+    @property
+    def refusal(self) -> StagingError:
+        """The error for a user who has not confirmed the folder."""
+        return StagingError(
+            f"The folder is not confirmed yet: {self.question}",
+            hint="If that is right, run again with --accept-folder",
+            code="folder.unconfirmed",
+        )
+
+    def _describe_mount(self) -> str:
+        if Path(self.mount) == Path(Path(self.mount).anchor) and not self._is_share():
+            return (
+                f"It is on the same file system as {self.mount}, so it is probably not mounted now."
+            )
+        return f"It is on the file system that is mounted at {self.mount}."
+
+    def _is_share(self) -> bool:
+        return self.mount.startswith("\\\\")
+
+
+@dataclass(frozen=True, slots=True)
 class RegistrationResult:
     """The approved staging area, and the host keys that still need to be trusted.
 
     The hosts are contacted one by one while their keys are iterated. A host behind a jump host
-    that has not been trusted by then cannot be reached, which raises a `HostKeyError`.
+    that has not been trusted by then cannot be reached, which raises a `HostKeyError`. `new_folder`
+    has to be confirmed, if files are written to a folder.
     """
 
     area: StagingArea
     unknown_host_keys: Iterator[HostKey]
+    new_folder: NewFolder | None = None
 
 
 def register(
@@ -73,7 +116,8 @@ def register(
 
     If the request has a `patience`, wait that long for the approval. With `here`, assign the
     uploader to this computer. Raises `NotApprovedError` with the fingerprint for the
-    administrator, `HostKeyError` if a host's key is not the known one.
+    administrator, `HostKeyError` if a host's key is not the known one, `ServerUnavailableError` if
+    a folder cannot be reached.
     """
     require_complete(request.settings, request.config)
     places = find_places(request.config)
@@ -91,8 +135,31 @@ def register(
             if request.patience is None
             else gate.call(approval_request.request)
         )
+    timeout = request.settings.transfer.stall_timeout
+    for target in list_targets(approval_request, area, request.settings, places):
+        if isinstance(target, StagingFolder):
+            return RegistrationResult(area, iter(()), _find_new_folder(target, timeout))
     endpoints = list_endpoints(approval_request, area, request.settings, places)
     return RegistrationResult(area, _find_unknown(endpoints))
+
+
+def _find_new_folder(folder: StagingFolder, timeout: float) -> NewFolder | None:
+    """Return a folder that is not confirmed yet; raises if it cannot be used."""
+    with open_folder_process(folder, timeout) as process:
+        try:
+            process.open()
+        except ServerUnavailableError as error:
+            if error.problem_code != "folder.unconfirmed":
+                raise
+            return NewFolder(folder, process.find_mount(), timeout)
+    return None
+
+
+def confirm_folder(new: NewFolder) -> None:
+    """Write the marker that lets every uploader use the folder, and try whether it takes files."""
+    with open_folder_process(new.folder, new.timeout) as process:
+        process.confirm()
+        process.open()
 
 
 def fetch_server_settings(request: RunRequest, observer: RunObserver) -> bool:

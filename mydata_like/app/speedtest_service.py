@@ -81,6 +81,10 @@ def _unwelcome(problem: Problem) -> RunError:
 
 FOLDER: Final = ".mydata-like-doctor-"  # in the staging area, followed by the uploader's uuid
 _NOT_MEASURED: Final = "The connection to the server was not measured"
+_WITHOUT_SSH: Final[Mapping[str, str]] = {
+    "http": "files are sent over HTTP",
+    "folder": "files are written to a folder, whose speed is not measured either",
+}
 _PAGE: Final = 100  # rows
 _RUNS: Final = 50  # whose speeds are compared
 _MANY: Final = 500  # files; the speed of a run that sent fewer means little
@@ -250,8 +254,8 @@ def _find_staging(
     approval_request: ApprovalRequest, settings: Settings, config: Path | None
 ) -> tuple[ProbeFiles | None, str]:
     """Return the access to the staging area; without it, a sentence that says why."""
-    if settings.transfer.method == "http":
-        return None, f"{_NOT_MEASURED}: files are sent over HTTP."
+    if settings.transfer.method in _WITHOUT_SSH:
+        return None, f"{_NOT_MEASURED}: {_WITHOUT_SSH[settings.transfer.method]}."
     try:
         approved = approval_request.fetch_approval()
     except NotApprovedError as error:

@@ -1,7 +1,6 @@
-"""Access to the staging area, over SSH if that is approved, else over HTTP, and its cleanup."""
+"""Access to the staging area, over SSH, to a folder or over HTTP, and its cleanup."""
 
 import logging
-import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -48,11 +47,28 @@ from mydata_like.state.state_files import (
 from mydata_like.transfer.archive_writer import ArchiveSource, open_content
 from mydata_like.transfer.channel import describe_member
 from mydata_like.transfer.file_source import FileSource
-from mydata_like.transfer.pool import NOTHING_PREPARED, Preparations, SshTransport, build_endpoints
+from mydata_like.transfer.folder_process import FolderRemover, open_folder_process
+from mydata_like.transfer.pool import (
+    NOTHING_PREPARED,
+    Preparations,
+    SshTransport,
+    build_endpoints,
+    build_targets,
+    locate,
+)
 from mydata_like.transfer.probe_file import open_probe, require_login
-from mydata_like.transfer.remote_cleanup import AGE, Leftover, Removed, clean_up, open_remover
+from mydata_like.transfer.remote_cleanup import (
+    AGE,
+    Leftover,
+    Removed,
+    Remover,
+    clean_up,
+    open_remover,
+)
 from mydata_like.transfer.remote_shell import owner_mark, part_name
+from mydata_like.transfer.sessions import Target
 from mydata_like.transfer.single_file import RESUMABLE
+from mydata_like.transfer.staging_folder import StagingFolder
 from mydata_like.transfer.worker_messages import Member
 from mydata_like.transfer.worker_process import WorkerStarter
 
@@ -66,11 +82,15 @@ _FOLDERS: Final = 1000  # cleaned in one run; the rest is left for the next day
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CleanupArea:
-    """The staging area to clean: its hosts, its location, and the owner of our files."""
+    """The staging area to clean: its hosts or folder, its location, and the owner of our files.
 
-    endpoints: tuple[Endpoint, ...]
+    `timeout` is the number of seconds after which a folder does not respond.
+    """
+
+    targets: tuple[Target, ...]
     location: bytes
     owner: str  # the uploader's uuid
+    timeout: float = 60.0
 
 
 def open_visited(settings: Settings, places: StatePaths, clock: Clock) -> VisitedFolders:
@@ -111,11 +131,16 @@ def clean_staging(
 
 
 def _clean(area: CleanupArea, folders: Sequence[bytes], wanted: "_Wanted") -> Removed:
-    with open_probe(area.endpoints[0], area.location) as there:
-        remover = open_remover(there.session, there.capabilities, area.location, area.owner)
-        if remover is None:  # with scp there are no temporary names
+    target = area.targets[0]
+    if isinstance(target, StagingFolder):
+        with open_folder_process(target, area.timeout) as process:
+            remover: Remover = FolderRemover(process, owner_mark(area.owner))
+            return clean_up(remover, folders, wanted.has)
+    with open_probe(target, area.location) as there:
+        found = open_remover(there.session, there.capabilities, area.location, area.owner)
+        if found is None:  # with scp there are no temporary names
             return Removed(clean=frozenset(folders))
-        return clean_up(remover, folders, wanted.has)
+        return clean_up(found, folders, wanted.has)
 
 
 class _Wanted:
@@ -180,7 +205,7 @@ def open_staging(
     """Register this installation and return the best transport that the server allows.
 
     Transfers over SSH use `workers`, the first of which may have been started already.
-    Raises `NotApprovedError` if `transfer.method` requires SSH, which is not approved yet.
+    Raises `NotApprovedError` if `transfer.method` requires an approval that is not given yet.
     """
     if settings.transfer.method == "http":
         return find_staging(connection, settings, places, emit)
@@ -190,7 +215,7 @@ def open_staging(
         if settings.transfer.method == "auto":
             _require_admitted(approval_request, area, settings, places)
     except NotApprovedError as error:
-        if settings.transfer.method == "ssh":
+        if settings.transfer.method != "auto":
             raise
         message = f"{error.message} Until then, files are sent over HTTP, which is slower."
         emit(Notice(problem=Problem(error.problem_code, message, error.hint)))
@@ -199,18 +224,21 @@ def open_staging(
     clean_staging(
         settings, places, clock, lambda: _find_area(approval_request, area, settings, places), emit
     )
-    memory = RememberedHosts(_file(settings, places, HOSTS), area, clock)
-    ready = Preparations(memory, workers)
+    known = RememberedHosts(_file(settings, places, HOSTS), area, clock)
+    # A folder may be another one at any time, so it is always tried.
+    ready = Preparations(None if settings.transfer.method == "folder" else known, workers)
     return OpenStaging(open_transport(approval_request, area, settings, places, ready), area.box)
 
 
 def _find_area(
     approval_request: ApprovalRequest, area: StagingArea, settings: Settings, places: StatePaths
 ) -> CleanupArea:
+    targets = list_targets(approval_request, area, settings, places)
     return CleanupArea(
-        endpoints=tuple(list_endpoints(approval_request, area, settings, places)),
-        location=os.fsencode(area.location),
+        targets=tuple(targets),
+        location=locate(area, targets),
         owner=approval_request.applicant.installation.uuid,
+        timeout=settings.transfer.stall_timeout,
     )
 
 
@@ -285,6 +313,18 @@ def _require_admitted(
         require_login(list_endpoints(approval_request, area, settings, places))
     except AccessDeniedError as error:
         raise approval_request.explain(error) from error
+
+
+def list_targets(
+    approval_request: ApprovalRequest, area: StagingArea, settings: Settings, places: StatePaths
+) -> Sequence[Target]:
+    """Return the folder of the settings if files are sent to it, else each staging host."""
+    return build_targets(
+        area,
+        settings.transfer,
+        key_file=approval_request.applicant.pair.path,
+        known_hosts=places.known_hosts,
+    )
 
 
 def list_endpoints(

@@ -15,7 +15,14 @@ from mydata_like.app import registration
 from mydata_like.app.approval import renew_identity
 from mydata_like.app.connection_test import StepResult, TestStep, run_connection_test
 from mydata_like.app.logging_setup import open_log
-from mydata_like.app.registration import HostKey, load_trusting, trust_host
+from mydata_like.app.registration import (
+    HostKey,
+    NewFolder,
+    RegistrationResult,
+    confirm_folder,
+    load_trusting,
+    trust_host,
+)
 from mydata_like.app.run_request import RunObserver, RunRequest, ignore
 from mydata_like.app.settings_service import load_settings
 from mydata_like.cli.options import AcceptOption, ConfigOption, JsonOption, SetOption
@@ -44,6 +51,7 @@ class RegisterArguments:
     accept: tuple[str, ...]
     wait: bool
     here: bool = False
+    accept_folder: bool = False
 
 
 def register(  # noqa: PLR0913, PLR0917 - the options of a command
@@ -70,6 +78,12 @@ def register(  # noqa: PLR0913, PLR0917 - the options of a command
         bool,
         typer.Option("--check", help="Only test the connection to the server with one small file."),
     ] = False,
+    accept_folder: Annotated[
+        bool,
+        typer.Option(
+            "--accept-folder", help="Confirm that transfer.folder is that of the storage box."
+        ),
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Register this installation with the server and request approval of its key."""
@@ -77,7 +91,9 @@ def register(  # noqa: PLR0913, PLR0917 - the options of a command
         raise typer.BadParameter("--new-identity, --keep-identity and --check exclude each other.")
     shape = Shape.JSON if as_json else Shape.TEXT
     values = tuple(assignments or ())
-    asked = RegisterArguments(config, values, tuple(accept or ()), wait, keep_identity)
+    asked = RegisterArguments(
+        config, values, tuple(accept or ()), wait, keep_identity, accept_folder
+    )
     try:
         if check:
             raise typer.Exit(_check(asked, shape))
@@ -104,11 +120,31 @@ def _register(asked: RegisterArguments, shape: Shape) -> None:
             trust_host(key)
         else:
             raise key.refusal
+    if folder := place.new_folder:
+        if not (asked.accept_folder or _confirms(folder, shape)):
+            raise folder.refusal
+        confirm_folder(folder)
+    _conclude(place, settings, shape)
+
+
+def _conclude(place: RegistrationResult, settings: Settings, shape: Shape) -> None:
+    """Print where files go from now on."""
+    hosts = place.area.hosts
+    if settings.transfer.method == "folder":
+        hosts = (str(settings.transfer.folder),)
     if shape is Shape.JSON:
-        print_json({"approved": True, "box": place.area.box, "hosts": list(place.area.hosts)})
+        print_json({"approved": True, "box": place.area.box, "hosts": list(hosts)})
         return
-    hosts = ", ".join(place.area.hosts)
-    print_lines([f"Approved: files go to the storage box {place.area.box} through {hosts}."])
+    through = ", ".join(hosts)
+    print_lines([f"Approved: files go to the storage box {place.area.box} through {through}."])
+
+
+def _confirms(folder: NewFolder, shape: Shape) -> bool:
+    """Ask the user on the terminal; without a terminal the answer is no."""
+    if shape is not Shape.TEXT or not stdin_is_terminal():
+        return False
+    print_lines([folder.question])
+    return typer.confirm("Write to this folder?")
 
 
 @contextmanager

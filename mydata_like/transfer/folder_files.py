@@ -175,7 +175,9 @@ class FolderFiles:
         try:
             return self.read_file(folder.below(MARKER))
         except TransientError as error:
-            raise _absent(self._root, error.message) from error
+            cause = error.__cause__
+            reason = _name_reason(cause) if isinstance(cause, OSError) else error.message
+            raise _absent(self._root, reason) from error
 
     def put_all(self, puts: Iterable[SmallFile]) -> Iterator[tuple[int, RejectedError | None]]:
         """Write small files; yield the index and error of each when it is durable."""
@@ -249,6 +251,16 @@ class FolderFiles:
                 return b""
             try:
                 return os.read(descriptor, _SMALL)
+            finally:
+                os.close(descriptor)
+
+    def read_chunks(self, path: bytes, size: int) -> Iterator[bytes]:
+        """Yield the content of a file in pieces of at most `size` bytes."""
+        with _folder_errors(path):
+            descriptor = self._open(path, os.O_RDONLY, create=False)
+            try:
+                while chunk := os.read(descriptor, size):
+                    yield chunk
             finally:
                 os.close(descriptor)
 

@@ -29,7 +29,12 @@ from mydata_like.transfer.remote_shell import owner_mark
 from mydata_like.transfer.sessions import Sessions, SessionSlot, Target
 from mydata_like.transfer.staging_folder import StagingFolder
 from mydata_like.transfer.worker_messages import ChannelOpened, JoinChannel, WorkerConfig
-from mydata_like.transfer.worker_process import WorkerProcess, WorkerStarter, require_few_left
+from mydata_like.transfer.worker_process import (
+    WorkerProcess,
+    WorkerStarter,
+    answering,
+    require_few_left,
+)
 
 
 def build_targets(
@@ -301,7 +306,7 @@ class SshTransport:
         Raises `ServerUnavailableError` if too many earlier processes still wait for a lost folder.
         """
         if isinstance(endpoint, StagingFolder):
-            require_few_left(endpoint.host)
+            require_few_left(endpoint)
         worker, config = self._workers.start(name), self._build_config(endpoint)
         worker.recalled = config.capabilities is not None and endpoint.host in self._recalled
         with suppress(TransientError):
@@ -316,7 +321,11 @@ class SshTransport:
         """
         if not slot.joined:
             slot.worker.send(number, JoinChannel())
-        opened = slot.worker.receive(number, self._opening_timeout)
+        if isinstance(slot.endpoint, StagingFolder):
+            with answering(slot.endpoint):
+                opened = slot.worker.receive(number, _STARTING + self.timeout)
+        else:
+            opened = slot.worker.receive(number, self._opening_timeout)
         assert isinstance(opened, ChannelOpened)
         host = slot.endpoint.host
         if slot.worker.recalled:

@@ -80,7 +80,7 @@ def open_remover(
         return None
     if capabilities.access == "shell":
         return _ShellRemover(session, location, owner_mark(owner))
-    return _SftpRemover(session.open_sftp(), location, owner_mark(owner))
+    return SftpRemover(session.open_sftp(), location, owner_mark(owner))
 
 
 class _ShellRemover:
@@ -110,7 +110,9 @@ class _ShellRemover:
         return self._location.rstrip(b"/") + b"/" + folder
 
 
-class _SftpRemover:
+class SftpRemover:
+    """Removes leftovers by SFTP, or below a mounted folder."""
+
     def __init__(self, sftp: SftpSession, location: bytes, mark: bytes) -> None:
         self._sftp = sftp
         self._location = location.rstrip(b"/")

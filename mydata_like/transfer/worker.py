@@ -46,6 +46,7 @@ from mydata_like.transfer.worker_messages import (
     ChannelCommand,
     ChannelOpened,
     ChannelReply,
+    FolderCall,
     JoinChannel,
     LeaveChannel,
     Member,
@@ -202,9 +203,15 @@ def work(connect: Connect) -> NoReturn:
 
 def _process(pipe: Pipe, connect: Connect) -> None:
     try:
-        config: WorkerConfig = pipe.receive()
+        config: WorkerConfig | StagingFolder = pipe.receive()
     except EOFError:
         return  # the worker was not needed
+    if isinstance(config, StagingFolder):
+        # Only this kind of work needs it.
+        from mydata_like.transfer.folder_process import serve
+
+        serve(pipe, config)
+        return
     worker = _Worker(pipe, config)
     Thread(target=worker.listen, name="listen", daemon=True).start()
     try:
@@ -245,7 +252,7 @@ class _Worker:
                 if isinstance(message.command, JoinChannel):
                     channels[message.channel] = _Channel(partial(self.send_reply, message.channel))
                     self._joining.put(channels[message.channel])
-                else:
+                elif not isinstance(message.command, FolderCall):
                     channels[message.channel].handle(message.command)
         except (EOFError, OSError):
             os._exit(0)

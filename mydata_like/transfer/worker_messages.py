@@ -137,7 +137,17 @@ class CancelTask(_Message):
 
 
 TaskCommand = SendTask | RenameTasks | RateLimit | CancelTask | LeaveChannel
-Command = JoinChannel | TaskCommand
+
+
+@dataclass(slots=True)
+class FolderCall(_Message):
+    """Call a method of `folder_process.FolderTasks`."""
+
+    name: str
+    arguments: tuple[bytes, ...]
+
+
+Command = JoinChannel | TaskCommand | FolderCall
 
 
 @dataclass(slots=True)
@@ -199,7 +209,14 @@ class TaskFailed(_Message):
     retry_after: float = 0.0
 
 
-Reply = ChannelOpened | BytesSent | TaskResult | TaskFailed
+@dataclass(slots=True)
+class FolderAnswer(_Message):
+    """The result of a call."""
+
+    value: object
+
+
+Reply = ChannelOpened | BytesSent | TaskResult | TaskFailed | FolderAnswer
 
 ALL: Final = 0  # the number for every channel of a worker
 

@@ -10,6 +10,7 @@ from threading import Lock, Thread
 from typing import Final
 
 from mydata_like.core.errors import ServerUnavailableError, TransientError
+from mydata_like.transfer.staging_folder import StagingFolder
 from mydata_like.transfer.worker_messages import (
     ALL,
     DROPPED,
@@ -26,6 +27,7 @@ from mydata_like.transfer.worker_messages import (
 )
 
 WORKER: Final = "--channel-worker"  # option of the bundled program, which starts itself
+_STALLED: Final = "channel.stalled"
 # Imports create no garbage, so collection is off until they are done.
 _BEGIN: Final = (
     "import gc, sys; gc.disable(); sys.path[:] = sys.argv[1:]; from {} import main; main()"
@@ -89,8 +91,8 @@ class WorkerProcess:
         self._listener = Thread(target=self._listen, name=f"hear {name}", daemon=True)
         self._listener.start()
 
-    def begin(self, plan: WorkerConfig) -> None:
-        """Send the worker its configuration."""
+    def begin(self, plan: WorkerConfig | StagingFolder) -> None:
+        """Send the worker its configuration, or the folder on which it works (`FolderProcess`)."""
         with self._send_lock:
             self._send(plan)
 
@@ -108,7 +110,7 @@ class WorkerProcess:
             reply = self._inbox(channel).get(timeout=timeout)
         except Empty:
             raise TransientError(
-                f"A channel did not respond for {timeout:.0f} seconds.", code="channel.stalled"
+                f"A channel did not respond for {timeout:.0f} seconds.", code=_STALLED
             ) from None
         if isinstance(reply, TaskFailed):
             raise unpack_error(reply)
@@ -148,7 +150,7 @@ class WorkerProcess:
         self._pipe.close()
         self._process.wait()
 
-    def _send(self, message: WorkerConfig | ChannelCommand) -> None:
+    def _send(self, message: WorkerConfig | StagingFolder | ChannelCommand) -> None:
         if self._reaped:
             raise _dropped()
         try:
@@ -206,15 +208,30 @@ class _LeftBehind:
 _left: Final = _LeftBehind()
 
 
-def require_few_left(folder: str) -> None:
+def require_few_left(folder: StagingFolder) -> None:
     """Raise `ServerUnavailableError` if many processes wait for a lost folder."""
     if (count := _left.count()) >= _MOST_LEFT:
         raise ServerUnavailableError(
-            f"The folder {folder} does not respond: {count} processes wait for it and cannot be "
-            "ended.",
+            f"The folder {folder.host} does not respond: {count} processes wait for it and cannot "
+            "be ended.",
             hint="Mount it again, or restart this computer; sending resumes automatically.",
             code="folder.absent",
         )
+
+
+@contextmanager
+def answering(folder: StagingFolder) -> Iterator[None]:
+    """Raise `ServerUnavailableError` if a process gives no reply because of a lost folder."""
+    try:
+        yield
+    except TransientError as error:
+        if error.problem_code != _STALLED:
+            raise
+        raise ServerUnavailableError(
+            f"The folder {folder.host} does not respond.",
+            hint="Check its server and the network; sending resumes automatically.",
+            code="folder.absent",
+        ) from error
 
 
 class WorkerStarter:

@@ -1,0 +1,200 @@
+"""A process that inspects, confirms and cleans up a mounted folder for another one.
+
+A process that waits for a lost folder cannot be ended, so the engine itself never touches it.
+"""
+
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from mydata_like.core.errors import RejectedError, UploaderError
+from mydata_like.ssh.capabilities import HostCapabilities
+from mydata_like.transfer.folder_files import FolderFiles, open_files
+from mydata_like.transfer.folder_session import leave_terminal, open_folder
+from mydata_like.transfer.probe_file import ProbeResult
+from mydata_like.transfer.remote_cleanup import Leftover, SftpRemover
+from mydata_like.transfer.staging_folder import MARKER, StagingFolder
+from mydata_like.transfer.worker_messages import (
+    ChannelReply,
+    FolderAnswer,
+    FolderCall,
+    Pipe,
+    TaskFailed,
+)
+from mydata_like.transfer.worker_process import (
+    WorkerProcess,
+    answering,
+    build_command,
+    require_few_left,
+)
+
+_CHANNEL: Final = 1
+_CHUNK: Final = 256 * 1024  # bytes that are read at once
+
+
+class FolderTasks:
+    """What the process does with a folder; each raises an `UploaderError`."""
+
+    def __init__(self, folder: StagingFolder) -> None:
+        self._folder = folder
+        self._opened: FolderFiles | None = None
+        self._removers: dict[bytes, SftpRemover] = {}
+
+    def open(self) -> HostCapabilities:
+        """Return what the folder can do; raises as `open_folder` does."""
+        return open_folder(self._folder)[1]
+
+    def inspect(self, name: bytes) -> ProbeResult:
+        """Return the size and checksum of a file; the size of a missing file is None."""
+        path = self._folder.below(name)
+        size = self._files.find_size(path)
+        if size is None:
+            return ProbeResult(None, "")
+        checksum = hashlib.md5(usedforsecurity=False)
+        for chunk in self._files.read_chunks(path, _CHUNK):
+            checksum.update(chunk)
+        return ProbeResult(size, checksum.hexdigest())
+
+    def remove(self, name: bytes) -> bool:
+        """Remove a file; return whether it is gone."""
+        try:
+            self._files.remove(self._folder.below(name))
+        except RejectedError:
+            return False
+        return True
+
+    def find_left(self, mark: bytes, folder: bytes) -> list[Leftover]:
+        """Return the leftovers of the uploader with this mark in a folder below."""
+        return self._remover(mark).find_left(folder)
+
+    def remove_left(self, mark: bytes, folder: bytes, name: bytes) -> bool:
+        """Remove a leftover; return whether it is gone."""
+        return self._remover(mark).remove(folder, name)
+
+    def find_mount(self) -> str:
+        """Return the path at which the file system of the folder is mounted."""
+        path = Path(os.fsdecode(self._folder.path)).resolve()
+        while not path.is_mount() and path != path.parent:
+            path = path.parent
+        return str(path)
+
+    def confirm(self) -> None:
+        """Write the marker into the folder."""
+        path = self._folder.below(MARKER)
+        part = self._folder.below(b"%b-%d" % (MARKER, os.getpid()))
+        files = FolderFiles(self._folder.path)
+        try:
+            file = files.open_file(part)
+            try:
+                file.write(self._folder.marker)
+            finally:
+                file.close()
+            files.replace(part, path)
+        finally:
+            files.close()
+
+    @property
+    def _files(self) -> FolderFiles:
+        self._opened = self._opened or open_files(self._folder)
+        return self._opened
+
+    def _remover(self, mark: bytes) -> SftpRemover:
+        if mark not in self._removers:
+            self._removers[mark] = SftpRemover(self._files, self._folder.path, mark)
+        return self._removers[mark]
+
+
+def serve(pipe: Pipe, folder: StagingFolder) -> None:
+    """Process calls until the other process ends; `worker` starts this."""
+    leave_terminal()
+    tasks = FolderTasks(folder)
+    try:
+        while True:
+            pipe.send(ChannelReply(_CHANNEL, _answer(tasks, pipe.receive().command)))
+    except (EOFError, OSError):
+        return
+
+
+def _answer(tasks: FolderTasks, call: FolderCall) -> FolderAnswer | TaskFailed:
+    try:
+        return FolderAnswer(getattr(tasks, call.name)(*call.arguments))
+    except UploaderError as error:
+        return TaskFailed(type(error).__name__, error.problem)
+
+
+class FolderProcess:
+    """The process that works on a folder, from the view of the engine.
+
+    Every method raises `ServerUnavailableError` if the folder does not respond in time, and
+    otherwise as `FolderTasks` does.
+    """
+
+    def __init__(self, folder: StagingFolder, timeout: float) -> None:
+        require_few_left(folder)
+        self._folder = folder
+        self._timeout = timeout
+        self._process = WorkerProcess(build_command(), "folder")
+        self._process.begin(folder)
+
+    def open(self) -> HostCapabilities:
+        found: HostCapabilities = self._call("open")
+        return found
+
+    def inspect(self, name: bytes) -> ProbeResult:
+        found: ProbeResult = self._call("inspect", name)
+        return found
+
+    def remove(self, name: bytes) -> bool:
+        return bool(self._call("remove", name))
+
+    def find_left(self, mark: bytes, folder: bytes) -> list[Leftover]:
+        found: list[Leftover] = self._call("find_left", mark, folder)
+        return found
+
+    def remove_left(self, mark: bytes, folder: bytes, name: bytes) -> bool:
+        return bool(self._call("remove_left", mark, folder, name))
+
+    def find_mount(self) -> str:
+        return str(self._call("find_mount"))
+
+    def confirm(self) -> None:
+        self._call("confirm")
+
+    def close(self) -> None:
+        """End the process, or leave it behind if it waits for a lost folder."""
+        self._process.kill()
+        self._process.reap()
+
+    def _call(self, name: str, *arguments: bytes) -> Any:
+        self._process.send(_CHANNEL, FolderCall(name, arguments))
+        with answering(self._folder):
+            answer = self._process.receive(_CHANNEL, self._timeout)
+        assert isinstance(answer, FolderAnswer)
+        return answer.value
+
+
+@contextmanager
+def open_folder_process(folder: StagingFolder, timeout: float) -> Iterator[FolderProcess]:
+    """Yield a process that works on a folder, with this timeout in seconds for each call."""
+    process = FolderProcess(folder, timeout)
+    try:
+        yield process
+    finally:
+        process.close()
+
+
+class FolderRemover:
+    """Removes the leftovers of one uploader through such a process; see `Remover`."""
+
+    def __init__(self, process: FolderProcess, mark: bytes) -> None:
+        self._process = process
+        self._mark = mark
+
+    def find_left(self, folder: bytes) -> list[Leftover]:
+        return self._process.find_left(self._mark, folder)
+
+    def remove(self, folder: bytes, name: bytes) -> bool:
+        return self._process.remove_left(self._mark, folder, name)
