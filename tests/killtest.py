@@ -47,6 +47,7 @@ from tests.invariants import (
 )
 from tests.site import Picture, Site, finish, kill_group, left_behind, open_site
 from tests.sshd_fixture import scp_only, sftp_only
+from tests.staging import use_folder
 from tests.truth import Inventory, Truth
 
 Card = TypeVar("Card")
@@ -55,6 +56,7 @@ ARCHIVED = 'archive.rules=["* below 100 kB from 5 files", "* below 4 kB by datas
 STACKS = ("libssh", "paramiko")
 AWAY = 0.004  # seconds each way to a host that is far enough for several streams
 STRIPED = 34 * 1024 * 1024  # bytes of a file that is sent in several streams
+FOLDER = "folder"  # the location of the storage box, in the place of a staging host
 OVER_HTTP = "http"  # files sent over HTTP are not in the staging area, and cannot be replaced
 
 
@@ -80,6 +82,7 @@ RUNGS = {
     "sftp-striped": Rung("sftp", shown="sftp", latency=AWAY, large=STRIPED),
     "scp": Rung("scp", shown="scp"),
     "archives": Rung("archives", settings=(ARCHIVED,)),
+    FOLDER: Rung(FOLDER, shown=FOLDER, large=STRIPED),
     OVER_HTTP: Rung(OVER_HTTP, settings=("transfer.method=http",)),
 }
 # On Windows the staging host is asyncssh, which offers scp and SFTP; the program prefers scp.
@@ -293,6 +296,8 @@ class KillTest:
             with TcpProxy(sshd.port) as proxy:
                 address = (sshd.username, sshd.host, proxy.port, (sshd.fingerprint,))
                 site.server.set_address(ScpAddress(*address))
+                if host == FOLDER:
+                    use_folder(site)
                 yield site, proxy
 
     def _measure(self, way: Way, folder: Path) -> None:

@@ -3,6 +3,8 @@
 import os
 from pathlib import Path, PurePath
 
+import tomlkit
+
 from mydata_like.core.events import Event
 from mydata_like.core.local_files import LocalFile
 from mydata_like.core.model import Dataset, DatasetId, FileToSend, Payload, StagingArea
@@ -12,6 +14,7 @@ from mydata_like.ssh.keys import create_key
 from mydata_like.transfer.pool import Preparations, SshTransport
 from mydata_like.transfer.staging_folder import MARKER, StagingFolder
 from tests.openssh import open_ssh
+from tests.site import Site
 from tests.sshd_fixture import script
 
 DATASET = Dataset(DatasetId(1), "set")
@@ -86,6 +89,17 @@ def mark_folder(area: StagingArea) -> StagingFolder:
     folder = StagingFolder(os.fsencode(area.location), area.box, area.location)
     Path(os.fsdecode(folder.below(MARKER))).write_bytes(folder.marker)
     return folder
+
+
+def use_folder(site: Site) -> Path:
+    """Let a site write to the location of its storage box as to a mounted folder."""
+    location = site.server.box_location
+    box = site.server.box_name
+    mark_folder(StagingArea(box=box, location=str(location), username="", hosts=()))
+    settings = tomlkit.parse(site.config.read_text(encoding="utf-8"))
+    settings["transfer"] |= {"method": "folder", "folder": str(location)}
+    site.config.write_text(tomlkit.dumps(settings), encoding="utf-8")
+    return location
 
 
 class Memory:

@@ -7,6 +7,7 @@ import pytest
 from mydata_like.demo.uploaders import ScpAddress
 from tests.site import make_data, open_site
 from tests.sshd_fixture import needs_sshd, noisy, scp_only, sftp_only
+from tests.staging import use_folder
 
 pytestmark = [pytest.mark.e2e, needs_sshd]
 
@@ -115,6 +116,55 @@ def test_the_user_reads_a_line_for_each_step(site):
     lines = said.output.splitlines()
     assert all(line.startswith("ok ") for line in lines[:-1])
     assert "first run" in lines[-1]
+
+
+def test_a_folder_is_proved_by_the_host_that_sees_the_file(site):
+    folder = use_folder(site)
+
+    code, steps = check(site)
+
+    assert code == 0
+    assert {step["result"] for step in steps.values()} == {"ok"}
+    assert list(steps)[5:] == [f"folder {folder}", "file", "host 127.0.0.1", "cleaning"]
+    assert "checksum" in steps["file"]["message"]
+    assert staged(site) == [".mydata-staging"]
+
+
+def test_another_folder_is_found_out_by_the_host_that_does_not_see_the_file(site, tmp_path):
+    marker = use_folder(site) / ".mydata-staging"
+    other = tmp_path / "other"
+    other.mkdir()
+    marker.rename(other / marker.name)
+
+    code, steps = check(site, f"transfer.folder={other}")
+
+    assert (code, steps["host 127.0.0.1"]["code"]) == (3, "folder.wrong")
+    assert [path.name for path in other.iterdir()] == [marker.name]
+
+
+def test_a_folder_needs_no_staging_host(site):
+    use_folder(site)
+    site.sshd.stop()
+
+    code, steps = check(site)
+
+    assert (code, steps["host 127.0.0.1"]["result"]) == (0, "unproven")
+    assert (steps["file"]["result"], steps["cleaning"]["result"]) == ("ok", "ok")
+
+
+def test_a_folder_that_is_not_confirmed_is_reported_with_where_it_is_mounted(site):
+    folder = use_folder(site)
+    (folder / ".mydata-staging").unlink()
+
+    code, steps = check(site)
+    refused = site.command("register")
+    accepted = site.command("register", "--accept-folder")
+
+    assert (code, steps[f"folder {folder}"]["code"]) == (4, "folder.unconfirmed")
+    assert (refused.code, "--accept-folder" in refused.complaints) == (3, True)
+    assert "file system" in refused.complaints
+    assert (accepted.code, str(folder) in accepted.output) == (0, True)
+    assert check(site)[0] == 0
 
 
 def test_a_host_that_does_not_know_the_key_is_explained_by_what_the_server_says(site):

@@ -18,13 +18,19 @@ from tests.builders import a_file
 from tests.invariants import check_carried, check_idle
 from tests.site import kill_group, open_site, wait_for, yield_processor
 from tests.sshd_fixture import needs_sshd, scp_only, sftp_only
+from tests.staging import use_folder
 
 pytestmark = [pytest.mark.e2e, needs_sshd]
 
 LONG_AGO = 1_600_000_000
 ODD = "it's $(x) #.tif" if os.name == "nt" else "it's $(x) *.tif"  # Windows has no `*` in names
 NAMES = ("a.tif", ODD, "large.tif")
-RUNGS = {"shell": lambda folder: (), "scp": scp_only, "sftp": lambda folder: sftp_only()}
+RUNGS = {
+    "shell": lambda folder: (),
+    "scp": scp_only,
+    "sftp": lambda folder: sftp_only(),
+    "folder": lambda folder: (),
+}
 
 
 @pytest.fixture(params=RUNGS)
@@ -34,6 +40,8 @@ def site(request, tmp_path):
         a_file(tmp_path / "data/alice/Scan/deep er" / name, 3000, LONG_AGO)
     a_file(tmp_path / "data/alice/Scan/same.tif", 3000, LONG_AGO)
     with open_site(tmp_path, options=RUNGS[request.param](tmp_path)) as opened:
+        if request.param == "folder":
+            use_folder(opened)
         check_carried(opened, opened.carry())
         for number, name in enumerate(NAMES):
             size = 9_000_000 if name == "large.tif" else 3000 + number  # one keeps its size
