@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -75,6 +75,11 @@ class RegisteredInstrument(NamedTuple):
 
     admission: RegistrationResult
     host_key: HostKey | None
+
+    @property
+    def has_question(self) -> bool:
+        """Whether the user has to trust a host or to confirm the folder."""
+        return self.host_key is not None or self.admission.new_folder is not None
 
 
 # Processes and settings
@@ -467,10 +472,13 @@ def register(
 
 
 def trust_host(registered: RegisteredInstrument) -> RegisteredInstrument:
-    """Trust the key of the staging host, and contact the next host."""
+    """Trust the key of the staging host, and contact the next host; or confirm the folder."""
     from mydata_like.app import registration
 
     admission, host_key = registered
+    if admission.new_folder is not None:
+        registration.confirm_folder(admission.new_folder)
+        return RegisteredInstrument(replace(admission, new_folder=None), None)
     assert host_key is not None
     registration.trust_host(host_key)
     return RegisteredInstrument(admission, next(admission.unknown_host_keys, None))

@@ -199,8 +199,8 @@ class Transfer(Section):
         Literal["auto", "ssh", "http", "folder"],
         FieldInfo(
             "Upload method",
-            "Whether to send over SSH, over HTTP, or over SSH as soon as it is approved. With "
-            "folder, files are written to the mounted folder of the staging area.",
+            "Whether to send over SSH, over HTTP, over SSH as soon as it is approved, or to a "
+            "mounted folder.",
             legacy=("upload_method",),
         ),
     ] = "auto"
@@ -208,8 +208,8 @@ class Transfer(Section):
         OptionalPath,
         FieldInfo(
             "Staging folder",
-            "The folder at which the location of the approved storage box is mounted on this "
-            "computer, such as /mnt/staging or \\\\server\\staging, for the upload method folder.",
+            "The mounted folder that is the location of the approved storage box, for the upload "
+            "method folder; such as /mnt/staging or \\\\server\\staging.",
         ),
     ] = None
     ssh: Annotated[

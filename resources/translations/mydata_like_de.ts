@@ -902,6 +902,14 @@
         <translation>Diesem Rechner &amp;vertrauen</translation>
     </message>
     <message>
+        <source>Folder of the staging area</source>
+        <translation>Ordner des Staging-Bereichs</translation>
+    </message>
+    <message>
+        <source>&amp;Write to this folder</source>
+        <translation>In diesen Ordner &amp;schreiben</translation>
+    </message>
+    <message>
         <source>This is the first connection to the staging host %1, port %2. Compare the fingerprint of its key with the one from your administrator:</source>
         <translation>Dies ist die erste Verbindung mit dem Staging-Host %1, Port %2. Vergleichen Sie den Fingerabdruck seines Schlüssels mit dem, den Ihr Administrator nennt:</translation>
     </message>
@@ -3587,6 +3595,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Ob Verknüpfungen übersprungen werden, ob ihnen zu Dateien gefolgt wird oder zu Dateien und Ordnern innerhalb des Datenordners.</translation>
     </message>
     <message>
+        <source>Staging folder</source>
+        <translation>Staging-Ordner</translation>
+    </message>
+    <message>
         <source>Which implementation of SSH to use. Automatic uses the fastest one that works.</source>
         <translation>Welche Implementierung von SSH verwendet wird. Automatisch verwendet die schnellste, die funktioniert.</translation>
     </message>
@@ -3869,6 +3881,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>When new files no longer change</source>
         <translation>Wenn neue Dateien sich nicht mehr ändern</translation>
+    </message>
+    <message>
+        <source>Mounted folder</source>
+        <translation>Eingehängter Ordner</translation>
     </message>
     <message>
         <source>Same as the system</source>
@@ -4159,8 +4175,12 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Weg des Hochladens</translation>
     </message>
     <message>
-        <source>Whether to send over SSH, over HTTP, or over SSH as soon as it is approved.</source>
-        <translation>Ob über SSH gesendet wird, über HTTP oder über SSH, sobald es freigegeben ist.</translation>
+        <source>Whether to send over SSH, over HTTP, over SSH as soon as it is approved, or to a mounted folder.</source>
+        <translation>Ob über SSH gesendet wird, über HTTP, über SSH, sobald es freigegeben ist, oder in einen eingehängten Ordner.</translation>
+    </message>
+    <message>
+        <source>The mounted folder that is the location of the approved storage box, for the upload method folder; such as /mnt/staging or \\server\staging.</source>
+        <translation>Der eingehängte Ordner, der der Speicherort (location) der freigegebenen Ablage ist, wenn in einen Ordner hochgeladen wird; etwa /mnt/staging oder \\server\staging.</translation>
     </message>
     <message>
         <source>SSH implementation</source>

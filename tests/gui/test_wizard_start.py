@@ -2,7 +2,7 @@
 
 import pytest
 
-from mydata_like.app.settings_service import find_places
+from mydata_like.app.settings_service import find_places, save_settings
 from mydata_like.gui.theme.widgets import PlainLabel
 from mydata_like.gui.wizard import SetupWizard
 from mydata_like.gui.wizard.step_base import Readiness
@@ -120,6 +120,30 @@ def test_a_key_that_the_host_does_not_know_yet_is_not_a_success(open_wizard, tow
     assert not key.proved
     assert "did not arrive" in key.test.verdict.text
     assert "until the staging host accepts a newly approved key" in key.test.steps.item(5).text()
+
+
+def test_a_mounted_folder_is_confirmed_and_a_test_file_written_to_it(open_wizard, town):
+    town.fill()
+    folder = town.server.box_location
+    folder.mkdir(exist_ok=True)
+    save_settings(town.config, {"transfer.method": "folder", "transfer.folder": str(folder)})
+    person = open_wizard()
+    key = person.wizard.key
+    person.wait(key.waiting.isVisible)
+    town.approve()
+    key.ask_now.click()
+
+    person.wait(key.host_key.isVisible)
+    assert key.host_key.fingerprint.text() == str(folder)
+    assert key.host_key.trust.text() == "&Write to this folder"
+    assert list(folder.iterdir()) == []
+
+    key.host_key.trust.click()
+    person.wait(key.test.isVisible)
+    key.test.send.click()
+    person.wait(key.test.send.isEnabled)
+    assert key.proved
+    assert [path.name for path in folder.iterdir()] == [".mydata-staging"]
 
 
 def test_a_host_that_has_replaced_its_key_is_shown_with_both_fingerprints(open_wizard, town):

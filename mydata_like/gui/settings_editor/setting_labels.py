@@ -176,6 +176,7 @@ def _name_choices() -> Mapping[str, Mapping[str, str]]:
             "auto": translate("settings", "Automatic: SSH as soon as it is approved"),
             "ssh": translate("settings", "SSH"),
             "http": translate("settings", "HTTP"),
+            "folder": translate("settings", "Mounted folder"),
         },
         "transfer.ssh": {"auto": translate("settings", "Automatic")},
         "window.opens": {

@@ -23,11 +23,11 @@ from mydata_like.settings.schema import Settings
 
 if TYPE_CHECKING:
     from mydata_like.app.onboarding import PublicKeyInfo
-    from mydata_like.app.registration import HostKey
+    from mydata_like.app.registration import HostKey, NewFolder
 
 
 class HostKeyPanel(QWidget):
-    """Shows the key of a host that the user has not confirmed yet."""
+    """Shows the key of a host, or the folder, that the user has not confirmed yet."""
 
     trusted = Signal(object)  # a Registered, with the next host's key
 
@@ -56,10 +56,25 @@ class HostKeyPanel(QWidget):
         self._connect()
 
     def ask(self, registered: RegisteredInstrument) -> None:
-        """Fetch the key of the next host."""
-        assert registered.host_key is not None
+        """Ask about the key of the next host, or about the folder."""
         self._registered = registered
-        key: HostKey = registered.host_key
+        if registered.admission.new_folder is not None:
+            self._ask_folder(registered.admission.new_folder)
+        else:
+            assert registered.host_key is not None
+            self._ask_host(registered.host_key)
+        self.fingerprint.setCursorPosition(0)
+        self.verdict.clear()
+        self.trust.setEnabled(True)
+        self.show()
+
+    def _ask_folder(self, new: NewFolder) -> None:
+        self._sentence.setText(texts.plain(new.question))
+        self.fingerprint.setText(texts.plain(new.folder.host))
+        self.fingerprint.setAccessibleName(self.tr("Folder of the staging area"))
+        self.trust.setText(self.tr("&Write to this folder"))
+
+    def _ask_host(self, key: HostKey) -> None:
         text = self.tr(
             "This is the first connection to the staging host %1, port %2. Compare the "
             "fingerprint of its key with the one from your administrator:"
@@ -73,10 +88,6 @@ class HostKeyPanel(QWidget):
         host = texts.plain(key.host)
         self._sentence.setText(text.replace("%1", host).replace("%2", str(key.port)))
         self.fingerprint.setText(key.fingerprint)
-        self.fingerprint.setCursorPosition(0)
-        self.verdict.clear()
-        self.trust.setEnabled(True)
-        self.show()
 
     def stop(self) -> None:
         """Cancel the request."""
@@ -233,7 +244,7 @@ class KeyStep(WizardStep):
         self.verdict.show_good(
             self.tr("The key is approved for the storage box “%1”.").replace("%1", box)
         )
-        if registered.host_key is not None:
+        if registered.has_question:
             self.host_key.ask(registered)
         else:
             self.host_key.hide()
