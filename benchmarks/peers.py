@@ -48,6 +48,30 @@ def md5sum_scp(streams: int) -> Peer:
     return Peer(entrant, commands)
 
 
+def md5sum_cp(streams: int) -> Peer:
+    """`md5sum` of every file, then `cp` to a folder, and `sync` of it: our work in two passes."""
+    entrant = Entrant(f"md5sum, then cp x{streams}", "md5sum+cp", "source MD5", ("md5sum", "cp"))
+
+    def commands(arena: Arena) -> list[Command]:
+        return [
+            _hash_then_cp(arena, arena.write_list(f"cp-{number}", share))
+            for number, share in enumerate(arena.shares(streams))
+        ]
+
+    return Peer(entrant, commands)
+
+
+def rsync_here(options: str = "-aW") -> Peer:
+    """`rsync` to a folder, without ssh, and `sync` of it."""
+    entrant = Entrant(f"rsync {options} to a folder", "rsync", "its stream", ("rsync",))
+
+    def commands(arena: Arena) -> list[Command]:
+        copy = ["rsync", options, f"{arena.corpus.root}/", str(arena.target)]
+        return [["sh", "-c", f"{shlex.join(copy)} && {_sync(arena)}"]]
+
+    return Peer(entrant, commands)
+
+
 def by_hand(streams: int, copy: str) -> Peer:
     """`md5sum` of every file, a copy by scp, tar or rsync, and `md5sum -c` on the other side."""
     entrant = Entrant(
@@ -221,6 +245,21 @@ def _hash_then_copy(arena: Arena, share: list[str]) -> Command:
     paths = _paths(arena, share)
     copy = [*_scp(arena, "scp protocol", CIPHER), *paths, _there(arena)]
     return ["sh", "-c", f"{shlex.join(['md5sum', *paths])} > /dev/null && {shlex.join(copy)}"]
+
+
+def _hash_then_cp(arena: Arena, names: Path) -> Command:
+    """Return a command that hashes files and copies them, with their folders, and syncs them."""
+    steps = [
+        f"cd {arena.corpus.root}",
+        f"xargs md5sum < {names} > /dev/null",
+        f"xargs cp -p --parents -t {arena.target} < {names}",
+        _sync(arena),
+    ]
+    return ["sh", "-c", " && ".join(steps)]
+
+
+def _sync(arena: Arena) -> str:
+    return shlex.join(["sync", "-f", str(arena.target)])
 
 
 def _check_by_hand(arena: Arena, copy: str, share: list[str], names: Path) -> Command:

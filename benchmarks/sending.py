@@ -18,6 +18,8 @@ from typing import Any
 
 from benchmarks.hog import hog
 
+BOX = "benchmark"
+
 
 def main(plan: dict[str, Any]) -> dict[str, Any]:
     """Execute a plan and return the result."""
@@ -48,16 +50,16 @@ def main(plan: dict[str, Any]) -> dict[str, Any]:
 def _open_transport(plan: dict[str, Any]) -> Any:
     from mydata_like.core.model import StagingArea
     from mydata_like.settings.schema import Transfer
-    from mydata_like.transfer.pool import SshTransport
+    from mydata_like.transfer.pool import StagingTransport
 
     area = StagingArea(
-        box="benchmark",
+        box=BOX,
         location=plan["location"],
         username=plan["username"],
         hosts=(plan["host"],),
         port=plan["port"],
     )
-    return SshTransport(
+    return StagingTransport(
         area,
         Transfer(channels=plan["channels"], ciphers=(plan["cipher"],), **plan["settings"]),
         key_file=Path(plan["key_file"]),

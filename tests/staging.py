@@ -11,7 +11,7 @@ from mydata_like.core.model import Dataset, DatasetId, FileToSend, Payload, Stag
 from mydata_like.settings.schema import Transfer
 from mydata_like.ssh.capabilities import HostCapabilities
 from mydata_like.ssh.keys import create_key
-from mydata_like.transfer.pool import Preparations, SshTransport
+from mydata_like.transfer.pool import Preparations, StagingTransport
 from mydata_like.transfer.staging_folder import MARKER, StagingFolder
 from tests.openssh import open_ssh
 from tests.site import Site
@@ -61,7 +61,7 @@ class Staging:
 
     def build(
         self, location: PurePath, *, port: int | None = None, memory=None, **settings
-    ) -> SshTransport:
+    ) -> StagingTransport:
         """Return a transport to `location`, optionally over the port of a proxy."""
         area = StagingArea(
             box="box",
@@ -74,7 +74,7 @@ class Staging:
         if self.kind == "folder":
             mark_folder(area)
             settings |= {"method": "folder", "folder": str(location)}
-        return SshTransport(
+        return StagingTransport(
             area,
             Transfer(**settings),
             key_file=self._key.path,

@@ -1,6 +1,6 @@
 """The cases: test data, contestants, and the targets for ours."""
 
-from benchmarks.cases import distant, growth, holes, large, second, start, tiny
+from benchmarks.cases import distant, folder, growth, holes, large, second, start, tiny
 
 CASES = (
     large.MANY,
@@ -15,6 +15,8 @@ CASES = (
     holes.HOLLOW,
     large.READ_ONCE,
     growth.MEMORY,
+    folder.LARGE,
+    folder.TINY,
     start.START,
     growth.GROWTH,
     large.HOG,

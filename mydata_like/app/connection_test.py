@@ -12,8 +12,8 @@ from mydata_like.app.connection import Connection, require_complete
 from mydata_like.app.run_request import RunObserver, RunRequest, build_gate, connected
 from mydata_like.app.settings_service import find_places, find_state, prepare_places
 from mydata_like.app.staging_service import (
+    list_destinations,
     list_endpoints,
-    list_targets,
     open_approval_request,
     open_transport,
 )
@@ -143,9 +143,9 @@ class StagingTest:
 
     def steps(self, approval_request: ApprovalRequest, area: StagingArea) -> Iterator[TestStep]:
         """Yield whether each host or the folder accepts us, then the results for the file."""
-        for target in list_targets(approval_request, area, self._settings, self._places):
-            if isinstance(target, StagingFolder):
-                yield from self._try_folder(target, approval_request, area)
+        for destination in list_destinations(approval_request, area, self._settings, self._places):
+            if isinstance(destination, StagingFolder):
+                yield from self._try_folder(destination, approval_request, area)
                 return
         endpoints = list_endpoints(approval_request, area, self._settings, self._places)
         location = os.fsencode(area.location)

@@ -8,7 +8,7 @@ from pathlib import Path
 from mydata_like.app.connection import refresh_settings, require_complete
 from mydata_like.app.run_request import RunObserver, RunRequest, build_gate, connect, connected
 from mydata_like.app.settings_service import find_places, load_settings, prepare_places
-from mydata_like.app.staging_service import list_endpoints, list_targets, open_approval_request
+from mydata_like.app.staging_service import list_destinations, list_endpoints, open_approval_request
 from mydata_like.core.errors import HostKeyError, ServerUnavailableError, StagingError
 from mydata_like.core.model import StagingArea
 from mydata_like.hostos.clock import SystemClock
@@ -136,9 +136,9 @@ def register(
             else gate.call(approval_request.request)
         )
     timeout = request.settings.transfer.stall_timeout
-    for target in list_targets(approval_request, area, request.settings, places):
-        if isinstance(target, StagingFolder):
-            return RegistrationResult(area, iter(()), _find_new_folder(target, timeout))
+    for destination in list_destinations(approval_request, area, request.settings, places):
+        if isinstance(destination, StagingFolder):
+            return RegistrationResult(area, iter(()), _find_new_folder(destination, timeout))
     endpoints = list_endpoints(approval_request, area, request.settings, places)
     return RegistrationResult(area, _find_unknown(endpoints))
 

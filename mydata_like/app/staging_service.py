@@ -51,9 +51,9 @@ from mydata_like.transfer.folder_process import FolderRemover, open_folder_proce
 from mydata_like.transfer.pool import (
     NOTHING_PREPARED,
     Preparations,
-    SshTransport,
+    StagingTransport,
+    build_destinations,
     build_endpoints,
-    build_targets,
     locate,
 )
 from mydata_like.transfer.probe_file import open_probe, require_login
@@ -66,7 +66,7 @@ from mydata_like.transfer.remote_cleanup import (
     open_remover,
 )
 from mydata_like.transfer.remote_shell import owner_mark, part_name
-from mydata_like.transfer.sessions import Target
+from mydata_like.transfer.sessions import Destination
 from mydata_like.transfer.single_file import RESUMABLE
 from mydata_like.transfer.staging_folder import StagingFolder
 from mydata_like.transfer.worker_messages import Member
@@ -87,7 +87,7 @@ class CleanupArea:
     `timeout` is the number of seconds after which a folder does not respond.
     """
 
-    targets: tuple[Target, ...]
+    destinations: tuple[Destination, ...]
     location: bytes
     owner: str  # the uploader's uuid
     timeout: float = 60.0
@@ -131,12 +131,12 @@ def clean_staging(
 
 
 def _clean(area: CleanupArea, folders: Sequence[bytes], wanted: "_Wanted") -> Removed:
-    target = area.targets[0]
-    if isinstance(target, StagingFolder):
-        with open_folder_process(target, area.timeout) as process:
+    destination = area.destinations[0]
+    if isinstance(destination, StagingFolder):
+        with open_folder_process(destination, area.timeout) as process:
             remover: Remover = FolderRemover(process, owner_mark(area.owner))
             return clean_up(remover, folders, wanted.has)
-    with open_probe(target, area.location) as there:
+    with open_probe(destination, area.location) as there:
         found = open_remover(there.session, there.capabilities, area.location, area.owner)
         if found is None:  # with scp there are no temporary names
             return Removed(clean=frozenset(folders))
@@ -233,10 +233,10 @@ def open_staging(
 def _find_area(
     approval_request: ApprovalRequest, area: StagingArea, settings: Settings, places: StatePaths
 ) -> CleanupArea:
-    targets = list_targets(approval_request, area, settings, places)
+    destinations = list_destinations(approval_request, area, settings, places)
     return CleanupArea(
-        targets=tuple(targets),
-        location=locate(area, targets),
+        destinations=tuple(destinations),
+        location=locate(area, destinations),
         owner=approval_request.applicant.installation.uuid,
         timeout=settings.transfer.stall_timeout,
     )
@@ -285,9 +285,9 @@ def open_transport(
     settings: Settings,
     places: StatePaths,
     preparations: Preparations = NOTHING_PREPARED,
-) -> SshTransport:
+) -> StagingTransport:
     """Return the SSH transport to an approved staging area; no channel is open yet."""
-    return SshTransport(
+    return StagingTransport(
         area,
         settings.transfer,
         key_file=approval_request.applicant.pair.path,
@@ -315,11 +315,11 @@ def _require_admitted(
         raise approval_request.explain(error) from error
 
 
-def list_targets(
+def list_destinations(
     approval_request: ApprovalRequest, area: StagingArea, settings: Settings, places: StatePaths
-) -> Sequence[Target]:
+) -> Sequence[Destination]:
     """Return the folder of the settings if files are sent to it, else each staging host."""
-    return build_targets(
+    return build_destinations(
         area,
         settings.transfer,
         key_file=approval_request.applicant.pair.path,

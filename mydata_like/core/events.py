@@ -243,8 +243,9 @@ class FileRetried:
 class ChannelChanged:
     """The `state` of a channel changed: it is now `open`, `closed` or `lost`.
 
-    `host` is the staging host, `rung` what it allows (`shell`, `scp`, `sftp`, or `http`), `cipher`
-    the cipher of the connection; each is empty if not known. `detail` is the reason.
+    `host` is the staging host, or the path of a mounted folder. `rung` is what it allows (`shell`,
+    `scp`, `sftp`, `folder` or `http`), `cipher` the cipher of the connection; each is empty if not
+    known. `detail` is the reason.
     """
 
     channel: int

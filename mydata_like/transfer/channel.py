@@ -51,8 +51,8 @@ class WorkerPool(Protocol):
     def drop(self, worker: WorkerProcess, *, failed: bool = False) -> None: ...
 
 
-class SshChannel:
-    """One channel of an SSH session; implements `core.ports.Channel`.
+class StagingChannel:
+    """One channel of a session; implements `core.ports.Channel`.
 
     A failure ends the session and all of its channels. The next send opens a new one.
     """

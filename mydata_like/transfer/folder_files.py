@@ -364,7 +364,7 @@ class FolderFiles:
         folder, _, name = path.rpartition(b"/")
         if not _is_possible(path[len(self._root) + 1 :]):
             raise _impossible()
-        place = self._enter(folder)
+        place = self._folders.enter(folder, len(self._root))
         return (system_path(path), None) if place is None else (name, place)
 
     def _enter(self, folder: bytes) -> int | None:

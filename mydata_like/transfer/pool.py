@@ -1,4 +1,4 @@
-"""The transport over SSH or to a folder: a pool of channels that share sessions and processes."""
+"""The transport to the staging area: a pool of channels that share sessions and processes."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -24,9 +24,9 @@ from mydata_like.settings.values import parse_jump
 from mydata_like.ssh.capabilities import HostCapabilities
 from mydata_like.ssh.dialing import NO_CHANNEL, REFUSED
 from mydata_like.ssh.session import Endpoint
-from mydata_like.transfer.channel import SshChannel
+from mydata_like.transfer.channel import StagingChannel
 from mydata_like.transfer.remote_shell import owner_mark
-from mydata_like.transfer.sessions import Sessions, SessionSlot, Target
+from mydata_like.transfer.sessions import Destination, Sessions, SessionSlot
 from mydata_like.transfer.staging_folder import StagingFolder
 from mydata_like.transfer.worker_messages import ChannelOpened, JoinChannel, WorkerConfig
 from mydata_like.transfer.worker_process import (
@@ -37,9 +37,9 @@ from mydata_like.transfer.worker_process import (
 )
 
 
-def build_targets(
+def build_destinations(
     area: StagingArea, settings: Transfer, *, key_file: Path, known_hosts: Path
-) -> Sequence[Target]:
+) -> Sequence[Destination]:
     """Return the folder of the settings if files are sent to it, else the endpoint of each host."""
     if settings.method == "folder" and settings.folder is not None:
         return [StagingFolder(os.fsencode(settings.folder), area.box, area.location)]
@@ -71,11 +71,11 @@ def build_endpoints(
     return [plain._replace(host=host, host_keys=host_keys, via=via) for host in area.hosts]
 
 
-def locate(area: StagingArea, targets: Sequence[Target]) -> bytes:
+def locate(area: StagingArea, destinations: Sequence[Destination]) -> bytes:
     """Return the path of the staging area on its hosts, or that of the folder."""
-    for target in targets:
-        if isinstance(target, StagingFolder):
-            return target.path
+    for destination in destinations:
+        if isinstance(destination, StagingFolder):
+            return destination.path
     return os.fsencode(area.location)
 
 
@@ -124,7 +124,7 @@ _TIMEOUT_FACTOR: Final = 1.5  # times the worker's own timeout
 _UNREACHABLE: Final = (TransientError, ServerUnavailableError)
 
 
-class SshTransport:
+class StagingTransport:
     """Sends payloads to the staging area over up to `capacity` channels.
 
     If the settings name a folder for that, no host is contacted: a session is a process that writes
@@ -155,8 +155,10 @@ class SshTransport:
         visiting: Callable[[Iterable[str]], object] = frozenset,
         preparations: Preparations = NOTHING_PREPARED,
     ) -> None:
-        targets = build_targets(area, settings, key_file=key_file, known_hosts=known_hosts)
-        self._location = locate(area, targets)
+        destinations = build_destinations(
+            area, settings, key_file=key_file, known_hosts=known_hosts
+        )
+        self._location = locate(area, destinations)
         self._settings = settings
         self.timeout = settings.stall_timeout * _TIMEOUT_FACTOR
         self._opening_timeout = _STARTING + settings.connect_timeout + 2 * self.timeout
@@ -167,7 +169,7 @@ class SshTransport:
         self._memory = preparations.memory
         self._recalled: set[str] = set()  # the hosts whose capabilities come from the memory
         self._workers = preparations.workers or WorkerStarter()
-        self._sessions = Sessions(targets, self._start_worker)
+        self._sessions = Sessions(destinations, self._start_worker)
         self._lock = Lock()
         self._opened = 0
         self._noticed: set[str] = set()
@@ -194,7 +196,7 @@ class SshTransport:
             if not self._opened:
                 self._sessions.prepare(1)
 
-    def open_channel(self) -> SshChannel:
+    def open_channel(self) -> StagingChannel:
         """Open one more channel.
 
         Raises `TransientError` with the code `channel.refused` if there are other channels and the
@@ -204,7 +206,7 @@ class SshTransport:
             self._opened += 1
             number = self._opened
             others = number > 1 and bool(self._sessions)
-        channel = SshChannel(self, number)
+        channel = StagingChannel(self, number)
         try:
             channel.open()
         except _UNREACHABLE as error:
@@ -300,7 +302,7 @@ class SshTransport:
             self._noticed.add(error.message)
             self.emit(Notice(problem=error.problem))
 
-    def _start_worker(self, name: str, endpoint: Target) -> WorkerProcess:
+    def _start_worker(self, name: str, endpoint: Destination) -> WorkerProcess:
         """Start a process that opens a session; a channel that joins it gets its errors.
 
         Raises `ServerUnavailableError` if too many earlier processes still wait for a lost folder.
@@ -354,7 +356,7 @@ class SshTransport:
                 self._recalled.add(host)
         return known
 
-    def _build_config(self, endpoint: Target) -> WorkerConfig:
+    def _build_config(self, endpoint: Destination) -> WorkerConfig:
         return WorkerConfig(
             endpoint,
             self._location,

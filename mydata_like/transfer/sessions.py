@@ -16,7 +16,7 @@ from mydata_like.transfer.staging_folder import StagingFolder
 from mydata_like.transfer.worker_messages import STREAMS, ChannelOpened, JoinChannel, LeaveChannel
 from mydata_like.transfer.worker_process import WorkerProcess
 
-Target = Endpoint | StagingFolder  # a host, or a folder in its place
+Destination = Endpoint | StagingFolder  # a host, or a folder in its place
 
 REST: Final = 60.0  # seconds for which a failed host is used last
 
@@ -29,7 +29,7 @@ class HostRotation:
     """
 
     def __init__(
-        self, endpoints: Sequence[Target], now: Callable[[], float] = time.monotonic
+        self, endpoints: Sequence[Destination], now: Callable[[], float] = time.monotonic
     ) -> None:
         self.endpoints = tuple(endpoints)
         self._now = now
@@ -37,7 +37,7 @@ class HostRotation:
         self._channels: Counter[str] = Counter()
         self._rests_until: dict[str, float] = {}
 
-    def take(self, tried: Collection[Target] = ()) -> Target | None:
+    def take(self, tried: Collection[Destination] = ()) -> Destination | None:
         """Return the host for one more channel, except those tried; None if none is left."""
         with self._lock:
             left = [endpoint for endpoint in self.endpoints if endpoint not in tried]
@@ -48,7 +48,7 @@ class HostRotation:
             self._channels[taken.host] += 1
             return taken
 
-    def leave(self, endpoint: Target, *, failed: bool) -> None:
+    def leave(self, endpoint: Destination, *, failed: bool) -> None:
         """Return a channel that was taken with `take`."""
         with self._lock:
             self._channels[endpoint.host] -= 1
@@ -92,7 +92,7 @@ class SessionSlot(NamedTuple):
     """
 
     worker: WorkerProcess
-    endpoint: Target
+    endpoint: Destination
     is_new: bool
     joined: bool = False
 
@@ -106,8 +106,8 @@ class Sessions:
 
     def __init__(
         self,
-        endpoints: Sequence[Target],
-        start: Callable[[str, Target], WorkerProcess],
+        endpoints: Sequence[Destination],
+        start: Callable[[str, Destination], WorkerProcess],
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self.capabilities_by_host: dict[str, HostCapabilities] = {}
@@ -119,7 +119,7 @@ class Sessions:
         self._start = start
         self._now = now
         self._changed = Condition()
-        self._workers: dict[WorkerProcess, Target] = {}
+        self._workers: dict[WorkerProcess, Destination] = {}
         self._open: set[WorkerProcess] = set()
         self._prepared: tuple[SessionSlot, float] | None = None  # and since when
         self._granted: tuple[int, float] = (0, -inf)  # sessions, and until when
@@ -247,13 +247,13 @@ class Sessions:
         for worker in workers:
             self.drop(worker)
 
-    def _start_session(self, number: int, endpoint: Target) -> SessionSlot:
+    def _start_session(self, number: int, endpoint: Destination) -> SessionSlot:
         worker = self._start(f"session {number}", endpoint)
         self._workers[worker] = endpoint
         worker.channels.add(number)
         return SessionSlot(worker, endpoint, is_new=True)
 
-    def _find_emptiest(self, crowded: Collection[Target]) -> WorkerProcess | None:
+    def _find_emptiest(self, crowded: Collection[Destination]) -> WorkerProcess | None:
         """Return the session with the fewest channels that may have one more."""
         workers = [worker for worker, host in self._workers.items() if host not in crowded]
         emptiest = min(workers, key=lambda worker: len(worker.channels), default=None)

@@ -10,7 +10,7 @@ from mydata_like.core.model import StagingArea
 from mydata_like.core.ports import SentFile
 from mydata_like.settings.schema import Transfer
 from mydata_like.ssh.keys import create_key
-from mydata_like.transfer.pool import SshTransport
+from mydata_like.transfer.pool import StagingTransport
 from tests.fakes.place import checksum
 from tests.openssh import open_ssh
 from tests.sshd_fixture import needs_sshd
@@ -50,7 +50,7 @@ def transport(tmp_path, place, twins, events):
         port=twins[0].port,
         host_keys=tuple(sshd.fingerprint for sshd in twins),
     )
-    transport = SshTransport(
+    transport = StagingTransport(
         area, Transfer(), key_file=key.path, known_hosts=tmp_path / "none", emit=events.append
     )
     yield transport

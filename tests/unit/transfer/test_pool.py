@@ -21,7 +21,7 @@ from mydata_like.core.events import ChannelChanged, Notice
 from mydata_like.core.model import Payload, StagingArea
 from mydata_like.core.ports import SentFile, UnsentFile
 from mydata_like.settings.schema import Transfer
-from mydata_like.transfer.pool import Preparations, SshTransport
+from mydata_like.transfer.pool import Preparations, StagingTransport
 from mydata_like.transfer.worker_messages import STREAMS
 from mydata_like.transfer.worker_process import WorkerStarter, build_command
 from tests.fakes.channels import HOST
@@ -63,12 +63,12 @@ def build(place, events):
     """Return a function that makes a transport to these hosts; they are closed in the end."""
     made = []
 
-    def transport(*hosts, explain=lambda error: error, memory=None, **settings) -> SshTransport:
+    def transport(*hosts, explain=lambda error: error, memory=None, **settings) -> StagingTransport:
         area = StagingArea(
             box="box", location=str(place.location), username="me", hosts=hosts or ("here",)
         )
         made.append(
-            SshTransport(
+            StagingTransport(
                 area,
                 Transfer(**settings),
                 key_file=Path("none"),
@@ -557,12 +557,12 @@ import sys, threading
 from pathlib import Path
 from mydata_like.core.model import StagingArea
 from mydata_like.settings.schema import Transfer
-from mydata_like.transfer.pool import Preparations, SshTransport
+from mydata_like.transfer.pool import Preparations, StagingTransport
 from mydata_like.transfer.worker_messages import STREAMS
 from mydata_like.transfer.worker_process import WorkerStarter, build_command
 if __name__ == "__main__":
     area = StagingArea(box="b", location="/nowhere", username="me", hosts=("here",))
-    transport = SshTransport(area, Transfer(), key_file=Path("k"), known_hosts=Path("k"),
+    transport = StagingTransport(area, Transfer(), key_file=Path("k"), known_hosts=Path("k"),
         emit=lambda event: None,
         preparations=Preparations(workers=WorkerStarter(build_command("tests.fakes.channels"))))
     transport.open_channel()
