@@ -12,6 +12,7 @@ from mydata_like.transfer.remote_shell import owner_mark
 from tests.invariants import check_complete
 from tests.site import kill_group, make_data, open_site, wait_for
 from tests.sshd_fixture import needs_sshd, scp_only, sftp_only
+from tests.staging import use_folder
 
 pytestmark = [pytest.mark.e2e, needs_sshd]
 
@@ -20,7 +21,7 @@ ALONE = "transfer.batch_below=0"  # so that each file has a temporary name
 LARGE = 9 * 1024 * 1024  # bytes of a file whose sending can go on
 
 
-@pytest.fixture(params=["shell", "sftp", "scp"])
+@pytest.fixture(params=["shell", "sftp", "scp", "folder"])
 def kind(request):
     return request.param
 
@@ -29,8 +30,10 @@ def kind(request):
 def site(tmp_path, kind):
     folder = tmp_path / "site"
     make_data(folder, tiny_files=4, large=20_000)
-    options = {"shell": (), "sftp": sftp_only(), "scp": scp_only(tmp_path)}[kind]
+    options = {"sftp": sftp_only(), "scp": scp_only(tmp_path)}.get(kind, ())
     with open_site(folder, options=options) as site:
+        if kind == "folder":
+            use_folder(site)
         yield site
 
 

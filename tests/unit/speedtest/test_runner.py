@@ -217,6 +217,18 @@ def test_over_http_no_other_way_is_suggested(site):
         assert test.obstacle in test.findings.unknown
 
 
+def test_a_folder_is_not_measured_which_is_said(site, tmp_path):
+    folder = f"transfer.folder={tmp_path}"
+    with speed_test(site, "transfer.method=folder", folder) as test:
+        measured = {one.stage for one in test.measure()}
+
+        assert measured.isdisjoint(
+            {StageResult.CHANNELS, StageResult.NETWORK, StageResult.SERVER_DISK}
+        )
+        assert "files are written to a folder" in test.obstacle
+        assert test.obstacle in test.findings.unknown
+
+
 def test_earlier_runs_report_how_fast_the_server_makes_records(site):
     settings = load_settings(site.config).settings
     root = bytes(settings.data.directory)

@@ -7,10 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 from mydata_like.core.errors import TransientError
 from mydata_like.ssh.session import Endpoint
+from mydata_like.transfer.staging_folder import StagingFolder
 from mydata_like.transfer.worker_messages import (
     ChannelOpened,
     JoinChannel,
@@ -18,7 +20,13 @@ from mydata_like.transfer.worker_messages import (
     SendTask,
     WorkerConfig,
 )
-from mydata_like.transfer.worker_process import WORKER, WorkerProcess, build_command
+from mydata_like.transfer.worker_process import (
+    WORKER,
+    WorkerProcess,
+    build_command,
+    require_few_left,
+)
+from tests.site import yield_processor
 
 pytestmark = pytest.mark.process
 
@@ -60,6 +68,35 @@ def test_what_a_worker_and_its_children_print_and_read_disturbs_nothing(start, c
 
     assert isinstance(opened, ChannelOpened)
     assert sorted(capfd.readouterr().err.split()) == ["child", "worker"]
+
+
+# Another process holds the pipe after this one was killed, as if it could not be killed itself.
+_HOLDER = """
+import subprocess, sys
+held = subprocess.Popen([sys.executable, "-c", "input()"], stdin=sys.stdin)
+print(held.pid, file=sys.stderr, flush=True)
+held.wait()
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows closes the pipes of a killed process")
+def test_a_process_that_cannot_be_ended_is_left_behind_until_it_has_ended(capfd):
+    worker = WorkerProcess([sys.executable, "-c", _HOLDER], "worker")
+    while not (printed := capfd.readouterr().err):
+        yield_processor()
+    holder = psutil.Process(int(printed))
+
+    worker.kill()
+    worker.reap()
+
+    assert holder.is_running()
+    assert not worker.release_if_ended()
+    holder.kill()
+    while not worker.release_if_ended():
+        yield_processor()
+    require_few_left(StagingFolder(b"/mnt", "box", "/location"))
+    with pytest.raises(TransientError):
+        worker.send(1, JoinChannel())
 
 
 @pytest.mark.parametrize("host", ["faulty", "faulty later"])
