@@ -17,6 +17,7 @@ from mydata_like.core.errors import (
     AccessDeniedError,
     NotApprovedError,
     Problem,
+    SettingsError,
     StagingError,
     UploaderError,
 )
@@ -220,6 +221,7 @@ def open_staging(
         message = f"{error.message} Until then, files are sent over HTTP, which is slower."
         emit(Notice(problem=Problem(error.problem_code, message, error.hint)))
         return _over_http(connection, settings, None, emit)
+    _require_apart(settings)
     clock = SystemClock()
     clean_staging(
         settings, places, clock, lambda: _find_area(approval_request, area, settings, places), emit
@@ -318,13 +320,30 @@ def _require_admitted(
 def list_destinations(
     approval_request: ApprovalRequest, area: StagingArea, settings: Settings, places: StatePaths
 ) -> Sequence[Destination]:
-    """Return the folder of the settings if files are sent to it, else each staging host."""
+    """Return the folder of the settings if files are sent to it, else each staging host.
+
+    Raises `SettingsError` if the folder is part of the data directory, or the other way round.
+    """
+    _require_apart(settings)
     return build_destinations(
         area,
         settings.transfer,
         key_file=approval_request.applicant.pair.path,
         known_hosts=places.known_hosts,
     )
+
+
+def _require_apart(settings: Settings) -> None:
+    """Raise `SettingsError` if what is written to the folder would be uploaded again."""
+    folder, data = settings.transfer.folder, settings.data.directory
+    if settings.transfer.method != "folder" or folder is None or data is None:
+        return
+    if folder.is_relative_to(data) or data.is_relative_to(folder):
+        raise SettingsError(
+            f"The staging folder {folder} and the data directory {data} contain each other.",
+            hint="Correct transfer.folder or data.directory: what is written to the folder would "
+            "be uploaded again.",
+        )
 
 
 def list_endpoints(

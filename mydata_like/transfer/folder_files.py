@@ -431,6 +431,7 @@ class FolderFile:
         self._there = os.fstat(descriptor).st_size if keep else 0
         self._offset = 0
         self._pending = 0  # bytes that may be in the page cache only
+        self._begun = 0  # up to here, the system has been told to write
         self._step = _FIRST_STEP
         if self._there:
             advise(descriptor, 0, 0, "POSIX_FADV_DONTNEED")  # compare what the server has
@@ -493,9 +494,11 @@ class FolderFile:
             self._adapt(time.monotonic() - began)
             self._pending = 0
             advise(self._descriptor, 0, self._offset, "POSIX_FADV_DONTNEED")
-        elif self._offset % LARGE < _WRITTEN and self._offset >= LARGE:
+            self._begun = self._offset
+        elif self._offset - self._begun >= LARGE:
             # On Linux, this starts to write what has changed.
-            advise(self._descriptor, self._offset - LARGE, LARGE, "POSIX_FADV_DONTNEED")
+            advise(self._descriptor, self._begun, LARGE, "POSIX_FADV_DONTNEED")
+            self._begun = self._offset
 
     def _adapt(self, took: float) -> None:
         least, most = _STEPS
@@ -503,9 +506,6 @@ class FolderFile:
             self._step = min(2 * self._step, most)
         elif took > _LATE:
             self._step = max(self._step // 2, least)
-
-
-_WRITTEN: Final = 256 * 1024  # bytes of one write
 
 
 _UNSUPPORTED: Final = {

@@ -32,6 +32,7 @@ from mydata_like.transfer.worker_process import (
 )
 
 _CHANNEL: Final = 1
+_STARTING: Final = 15.0  # seconds to start a process on a busy machine
 _CHUNK: Final = 256 * 1024  # bytes that are read at once
 
 
@@ -135,7 +136,7 @@ class FolderProcess:
     def __init__(self, folder: StagingFolder, timeout: float) -> None:
         require_few_left(folder)
         self._folder = folder
-        self._timeout = timeout
+        self._timeout = _STARTING + timeout
         self._process = WorkerProcess(build_command(), "folder")
         self._process.begin(folder)
 

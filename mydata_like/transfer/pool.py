@@ -194,7 +194,8 @@ class StagingTransport:
         """Start to open the first channel before it is needed, to save that time."""
         with self._lock:
             if not self._opened:
-                self._sessions.prepare(1)
+                with suppress(ServerUnavailableError):  # opening the channel reports it
+                    self._sessions.prepare(1)
 
     def open_channel(self) -> StagingChannel:
         """Open one more channel.

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from mydata_like.core.errors import SettingsError
 from mydata_like.core.events import (
     ChannelChanged,
     RunPaused,
@@ -91,6 +92,12 @@ def test_a_folder_that_is_not_confirmed_gets_nothing(site):
     assert carried.sums.problem.code == "folder.unconfirmed"
     assert names_in(folder_of(site)) == before
     check_law(carried)
+
+
+@pytest.mark.parametrize("part", ["", "alice", ".."])
+def test_a_folder_that_shares_files_with_the_data_directory_is_refused(site, part):
+    with pytest.raises(SettingsError, match="contain each other"):
+        site.carry(*method((site.data / part).resolve()))
 
 
 def test_a_folder_that_is_not_mounted_is_waited_for(site):
