@@ -121,7 +121,7 @@ class SftpRemover:
 
     def find_left(self, folder: bytes) -> list[Leftover]:
         try:
-            found = self._sftp.list_files(self._location + b"/" + folder)
+            found = self._sftp.list_files(self._folder_path(folder))
         except RejectedError:  # the folder no longer exists
             return []
         return [
@@ -131,13 +131,16 @@ class SftpRemover:
         ]
 
     def remove(self, folder: bytes, name: bytes) -> bool:
-        path = self._location + b"/" + folder + b"/" + name
+        path = self._folder_path(folder) + b"/" + name
         try:
             for end in (*_COMPANIONS, b""):
                 self._sftp.remove(path + end)
         except RejectedError:
             return False
         return True
+
+    def _folder_path(self, folder: bytes) -> bytes:
+        return (self._location + b"/" + folder).rstrip(b"/")
 
     def _read_time(self, mark: bytes) -> float:
         """Return the time of the host's clock, from a file created there temporarily."""
