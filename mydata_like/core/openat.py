@@ -26,7 +26,7 @@ FOLDER: Final = (
 # For traversal only: Linux then needs no permission to list it.
 _WAY: Final = FOLDER | getattr(os, "O_PATH", 0)
 _SEPARATOR: Final = os.fsencode(os.sep)
-_BY_DESCRIPTOR: Final = (
+BY_DESCRIPTOR: Final = (
     NO_LINK > 0
     and hasattr(os, "O_DIRECTORY")
     and {os.open, os.stat} <= os.supports_dir_fd
@@ -37,7 +37,7 @@ _BY_DESCRIPTOR: Final = (
 class FolderCache:
     """Opens files; keeps the folders of the last file open for the files that follow."""
 
-    def __init__(self, *, by_descriptor: bool = _BY_DESCRIPTOR) -> None:
+    def __init__(self, *, by_descriptor: bool = BY_DESCRIPTOR) -> None:
         self._by_descriptor = by_descriptor
         self._folder: tuple[bytes, int] | None = None
         self._base = b""  # the trusted part of the folder,
@@ -127,7 +127,7 @@ class OpenFolder:
             raise
 
     @classmethod
-    def open(cls, path: bytes, top: int, *, by_descriptor: bool = _BY_DESCRIPTOR) -> Self:
+    def open(cls, path: bytes, top: int, *, by_descriptor: bool = BY_DESCRIPTOR) -> Self:
         """Open a folder by its path."""
         if not by_descriptor:
             return cls(path, top, None)
@@ -157,7 +157,7 @@ class OpenFolder:
 
 def look(path: bytes, top: int) -> os.stat_result:
     """Return the status of a path, also if it is a link; raises OSError."""
-    if not _BY_DESCRIPTOR:
+    if not BY_DESCRIPTOR:
         return check_path(path, top, last=False)
     folder, _, name = path.rpartition(_SEPARATOR)
     with FolderCache() as folders:

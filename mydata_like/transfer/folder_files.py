@@ -24,7 +24,7 @@ from mydata_like.core.errors import (
 )
 from mydata_like.core.file_access import system_path
 from mydata_like.core.formatting import format_path
-from mydata_like.core.openat import FOLDER, NO_LINK, FolderCache
+from mydata_like.core.openat import BY_DESCRIPTOR, FOLDER, NO_LINK, FolderCache
 from mydata_like.ssh.session import RemoteEntry, SmallFile
 from mydata_like.transfer.file_source import LARGE, advise
 from mydata_like.transfer.sparse import zeros
@@ -119,13 +119,13 @@ def _name_reason(error: OSError) -> str:
     return (error.strerror or str(error)).rstrip(".")
 
 
-def open_files(folder: StagingFolder) -> "FolderFiles":
+def open_files(folder: StagingFolder, *, by_descriptor: bool = BY_DESCRIPTOR) -> "FolderFiles":
     """Return the files of a folder after its marker was found in it.
 
     Raises `ServerUnavailableError` if the folder is not there or has no marker, and `StagingError`
     if it is that of another storage box.
     """
-    files = FolderFiles(folder.path)
+    files = FolderFiles(folder.path, by_descriptor=by_descriptor)
     try:
         files.require(folder)
     except UploaderError:
@@ -139,10 +139,10 @@ class FolderFiles:
 
     round_trip = 0.0
 
-    def __init__(self, root: bytes) -> None:
+    def __init__(self, root: bytes, *, by_descriptor: bool = BY_DESCRIPTOR) -> None:
         """Open the folder; raises `ServerUnavailableError` if it is not there."""
         self._root = root
-        self._folders = FolderCache()
+        self._folders = FolderCache(by_descriptor=by_descriptor)
         self._marked: StagingFolder | None = None
         try:
             # Without descriptors (Windows), the marker is read again before each file is written.

@@ -16,6 +16,7 @@ from mydata_like.core.errors import (
     TransientError,
 )
 from mydata_like.core.model import StagingArea
+from mydata_like.core.openat import BY_DESCRIPTOR
 from mydata_like.ssh.session import SmallFile
 from mydata_like.transfer.folder_files import open_files, translated
 from mydata_like.transfer.folder_session import FolderSession
@@ -40,9 +41,12 @@ def folder(place):
     return mark_folder(StagingArea(box="box", location=str(place.location), username="", hosts=()))
 
 
-@pytest.fixture
-def files(folder):
-    files = open_files(folder)
+@pytest.fixture(params=["by descriptor", "by path"])
+def files(request, folder):
+    """The files of a folder, opened as on Linux or as on Windows."""
+    if request.param == "by descriptor" and not BY_DESCRIPTOR:
+        pytest.skip("Windows opens files by their paths only")
+    files = open_files(folder, by_descriptor=request.param == "by descriptor")
     yield files
     files.close()
 
@@ -211,7 +215,15 @@ def test_modes_and_times_are_set(place, folder, files):
     assert there.stat().st_mtime == MODIFIED
     if os.name == "posix":
         assert stat.S_IMODE(there.stat().st_mode) == 0o660
-        assert stat.S_IMODE(there.parent.stat().st_mode) == 0o2770
+
+
+@pytest.mark.skipif(not BY_DESCRIPTOR, reason="directories have no modes on Windows")
+def test_directories_belong_to_the_group_of_the_folder(place, folder):
+    files = open_files(folder)
+    files.make_directories(folder.below(b"a/b"), 0o2770)
+    files.close()
+    modes = {stat.S_IMODE((place.location / name).stat().st_mode) for name in ("a", "a/b")}
+    assert modes == {0o2770}
 
 
 def test_a_rename_between_directories_replaces_the_target(place, folder, files):
@@ -247,9 +259,20 @@ def test_the_folder_of_another_storage_box_is_not_used(folder):
         assert caught.value.problem_code == "folder.wrong"
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows cannot keep a folder open")
-def test_what_is_opened_stays_the_same_folder(place, folder, files):
+def test_while_files_are_opened_by_path_the_marker_has_to_stay(place, folder):
+    files = open_files(folder, by_descriptor=False)
+    (place.location / os.fsdecode(MARKER)).unlink()
+    with pytest.raises(ServerUnavailableError):
+        put(files, folder.below(b"file"))
+    with pytest.raises(ServerUnavailableError):
+        files.open_file(folder.below(b"file"))
+    assert list(place.location.iterdir()) == []
+
+
+@pytest.mark.skipif(not BY_DESCRIPTOR, reason="Windows cannot keep a folder open")
+def test_what_is_opened_stays_the_same_folder(place, folder):
     """As if it were unmounted: an empty directory appears in its place."""
+    files = open_files(folder)
     moved = place.location.with_name("mounted")
     place.location.rename(moved)
     place.location.mkdir()
@@ -258,6 +281,7 @@ def test_what_is_opened_stays_the_same_folder(place, folder, files):
 
     assert list(place.location.iterdir()) == []
     assert (moved / "file").read_bytes() == b"content"
+    files.close()
 
 
 LOST = ["ESTALE", "ENOTCONN", "EIO", "EHOSTDOWN", "ETIMEDOUT", "ENODEV"]
