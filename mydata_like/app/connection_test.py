@@ -255,7 +255,7 @@ def _compare_host(
                 f"It does not see the file in {format_path(location)}, the location of the storage "
                 "box.",
                 "Correct transfer.folder: it is another folder, or not the top of the location.",
-                "folder.wrong",
+                "staging.wrong",
                 3,
             )
     return TestStep(

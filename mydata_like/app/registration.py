@@ -81,7 +81,7 @@ class NewFolder:
         return StagingError(
             f"The folder is not confirmed yet: {self.question}",
             hint="If that is right, run again with --accept-folder",
-            code="folder.unconfirmed",
+            code="staging.unconfirmed",
         )
 
     def _describe_mount(self) -> str:
@@ -149,7 +149,7 @@ def _find_new_folder(folder: StagingFolder, timeout: float) -> NewFolder | None:
         try:
             process.open()
         except ServerUnavailableError as error:
-            if error.problem_code != "folder.unconfirmed":
+            if error.problem_code != "staging.unconfirmed":
                 raise
             return NewFolder(folder, process.find_mount(), timeout)
     return None

@@ -288,21 +288,21 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
     "staging.moved": ProblemInfo(
         "The server now names another staging area, which the next run uses.", NOBODY
     ),
-    "staging.name": ProblemInfo("The staging area cannot store the name.", USER, OPEN_FOLDER),
-    "folder.absent": ProblemInfo(
+    "staging.absent": ProblemInfo(
         "The folder of the staging area cannot be reached.",
         ADMINISTRATOR,
         TRY_AGAIN,
     ),
-    "folder.lost": ProblemInfo("The folder of the staging area was lost.", SERVER, TRY_AGAIN),
-    "folder.unconfirmed": ProblemInfo(
+    "staging.lost": ProblemInfo("The folder of the staging area was lost.", SERVER, TRY_AGAIN),
+    "staging.unconfirmed": ProblemInfo(
         "The folder of the staging area is not mounted, or was not confirmed yet.",
         USER,
         SET_UP,
     ),
-    "folder.wrong": ProblemInfo(
+    "staging.wrong": ProblemInfo(
         "The folder is that of another storage box.", USER, OPEN_SETTINGS, "transfer.folder"
     ),
+    "staging.name": ProblemInfo("The staging area cannot store the name.", USER, OPEN_FOLDER),
     "register.refused": ProblemInfo("The server refused a record.", ADMINISTRATOR, TRY_AGAIN),
     "register.unknown": ProblemInfo(
         "It is not known whether the server accepted a record.", SERVER

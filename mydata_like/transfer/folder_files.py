@@ -92,7 +92,7 @@ def translated(path: bytes, error: OSError) -> UploaderError:
     if error.errno in _FULL or code in _FULL_WINDOWS:
         return RejectedError(f"{shown}: No space left on device", code="staging.full")
     if error.errno in _GONE or code in _GONE_WINDOWS:
-        return TransientError(f"The folder was lost: {shown}: {reason}.", code="folder.lost")
+        return TransientError(f"The folder was lost: {shown}: {reason}.", code="staging.lost")
     if error.errno == errno.EROFS or code == _PROTECTED_WINDOWS:
         return StagingError(
             f"{shown} cannot be written: the folder is mounted read-only.",
@@ -160,7 +160,7 @@ class FolderFiles:
                 f"no file {MARKER.decode()}.",
                 hint="If the folder is not mounted, mount it; sending resumes automatically. "
                 "Before the first run, confirm it with: mydata-like register",
-                code="folder.unconfirmed",
+                code="staging.unconfirmed",
             )
         if found != folder.marker:
             raise StagingError(
@@ -168,7 +168,7 @@ class FolderFiles:
                 f"location {folder.location}.",
                 hint=f"Correct transfer.folder, or the file {MARKER.decode()} in the folder if the "
                 "storage box was renamed or moved.",
-                code="folder.wrong",
+                code="staging.wrong",
             )
 
     def _read_marker(self, folder: StagingFolder) -> bytes:
@@ -271,7 +271,7 @@ class FolderFiles:
                 return
             if len(path) <= len(self._root):
                 raise TransientError(
-                    f"The folder {format_path(path)} was deleted.", code="folder.lost"
+                    f"The folder {format_path(path)} was deleted.", code="staging.lost"
                 )
             above = path.rpartition(b"/")[0]
             self.make_directories(above, mode)
@@ -557,5 +557,5 @@ def _absent(root: bytes, reason: str) -> ServerUnavailableError:
     return ServerUnavailableError(
         f"The folder {format_path(root)} cannot be reached: {reason}.",
         hint="Mount it, or correct transfer.folder; sending resumes automatically.",
-        code="folder.absent",
+        code="staging.absent",
     )

@@ -215,7 +215,7 @@ def require_few_left(folder: StagingFolder) -> None:
             f"The folder {folder.host} does not respond: {count} processes wait for it and cannot "
             "be ended.",
             hint="Mount it again, or restart this computer; sending resumes automatically.",
-            code="folder.absent",
+            code="staging.absent",
         )
 
 
@@ -230,7 +230,7 @@ def answering(folder: StagingFolder) -> Iterator[None]:
         raise ServerUnavailableError(
             f"The folder {folder.host} does not respond.",
             hint="Check its server and the network; sending resumes automatically.",
-            code="folder.absent",
+            code="staging.absent",
         ) from error
 
 

@@ -15,7 +15,7 @@ from tests.openssh import on_host, run_on_host
 from tests.sshd_fixture import needs_sshd
 from tests.staging import DATASET, Staging
 
-KINDS = ["shell", "scp", "sftp"]
+KINDS = ["shell", "scp", "sftp", "folder"]
 CONTENTS = {b"Set 1/%d/file %d.txt" % (n % 7, n): b"%d" % n * (n * 7 % 999) for n in range(300)}
 CONTENTS[b"Set 1/larger"] = os.urandom(3_000_000)
 

@@ -18,7 +18,7 @@ MB = 1_000_000
 SLACK = 0.16  # seconds' worth of bytes that may go ahead: the bucket's credit and its grain
 
 
-@pytest.fixture(scope="module", params=["shell", "scp", "sftp"])
+@pytest.fixture(scope="module", params=["shell", "scp", "sftp", "folder"])
 def staging(request, tmp_path_factory):
     with Staging(tmp_path_factory.mktemp(request.param), request.param) as staging:
         yield staging

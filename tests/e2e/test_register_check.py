@@ -138,7 +138,7 @@ def test_another_folder_is_found_out_by_the_host_that_does_not_see_the_file(site
 
     code, steps = check(site, f"transfer.folder={other}")
 
-    assert (code, steps["host 127.0.0.1"]["code"]) == (3, "folder.wrong")
+    assert (code, steps["host 127.0.0.1"]["code"]) == (3, "staging.wrong")
     assert [path.name for path in other.iterdir()] == [marker.name]
 
 
@@ -160,7 +160,7 @@ def test_a_folder_that_is_not_confirmed_is_reported_with_where_it_is_mounted(sit
     refused = site.command("register")
     accepted = site.command("register", "--accept-folder")
 
-    assert (code, steps[f"folder {folder}"]["code"]) == (4, "folder.unconfirmed")
+    assert (code, steps[f"folder {folder}"]["code"]) == (4, "staging.unconfirmed")
     assert (refused.code, "--accept-folder" in refused.complaints) == (3, True)
     assert "file system" in refused.complaints
     assert (accepted.code, str(folder) in accepted.output) == (0, True)

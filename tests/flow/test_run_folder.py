@@ -89,7 +89,7 @@ def test_a_folder_that_is_not_confirmed_gets_nothing(site):
 
     carried = site.carry(*method(folder_of(site)), "advanced.pause_patience=0")
 
-    assert carried.sums.problem.code == "folder.unconfirmed"
+    assert carried.sums.problem.code == "staging.unconfirmed"
     assert names_in(folder_of(site)) == before
     check_law(carried)
 
@@ -117,7 +117,7 @@ def test_a_folder_that_is_not_mounted_is_waited_for(site):
 
     check_carried(site, carried)
     assert found == []
-    assert [one.problem.code for one in carried.of_kind(RunPaused)] == ["folder.unconfirmed"]
+    assert [one.problem.code for one in carried.of_kind(RunPaused)] == ["staging.unconfirmed"]
     assert len(carried.of_kind(RunResumed)) == 1
 
 
@@ -177,8 +177,8 @@ def test_a_mount_whose_server_dies_is_waited_for(site, mounted):
     carried = site.carry(*settings, "limits.bandwidth=20", watch=interfere)
 
     check_carried(site, carried)
-    assert {one.problem.code for one in carried.of_kind(TransferRetried)} == {"folder.lost"}
-    assert [one.problem.code for one in carried.of_kind(RunPaused)] == ["folder.absent"]
+    assert {one.problem.code for one in carried.of_kind(TransferRetried)} == {"staging.lost"}
+    assert [one.problem.code for one in carried.of_kind(RunPaused)] == ["staging.absent"]
     assert not parts_in(folder_of(site))
 
 
@@ -197,6 +197,6 @@ def test_a_mount_that_hangs_does_not_keep_the_run_from_ending(site, mounted):
     ended = finish(process)  # although its processes still wait for the folder
     mounted.resume()
 
-    assert problem["code"] == "folder.absent"
+    assert problem["code"] == "staging.absent"
     assert ended.code == INTERRUPTED_EXIT
     check_complete(site, site.run(*settings))

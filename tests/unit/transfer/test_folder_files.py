@@ -241,7 +241,7 @@ def test_a_folder_that_is_not_there_is_absent(folder, place):
     place.location.rmdir()
     with pytest.raises(ServerUnavailableError) as caught:
         open_files(folder)
-    assert caught.value.problem_code == "folder.absent"
+    assert caught.value.problem_code == "staging.absent"
     assert not place.location.exists()
 
 
@@ -249,14 +249,14 @@ def test_a_folder_without_the_marker_is_not_used(folder, place):
     (place.location / os.fsdecode(MARKER)).unlink()
     with pytest.raises(ServerUnavailableError) as caught:
         open_files(folder)
-    assert caught.value.problem_code == "folder.unconfirmed"
+    assert caught.value.problem_code == "staging.unconfirmed"
 
 
 def test_the_folder_of_another_storage_box_is_not_used(folder):
     for other in (folder._replace(box="other"), folder._replace(location="/other")):
         with pytest.raises(StagingError) as caught:
             open_files(other)
-        assert caught.value.problem_code == "folder.wrong"
+        assert caught.value.problem_code == "staging.wrong"
 
 
 def test_while_files_are_opened_by_path_the_marker_has_to_stay(place, folder):
@@ -286,7 +286,7 @@ def test_what_is_opened_stays_the_same_folder(place, folder):
 
 LOST = ["ESTALE", "ENOTCONN", "EIO", "EHOSTDOWN", "ETIMEDOUT", "ENODEV"]
 CODES = [
-    *((name, TransientError, "folder.lost") for name in LOST),
+    *((name, TransientError, "staging.lost") for name in LOST),
     ("ENOSPC", RejectedError, "staging.full"),
     ("EDQUOT", RejectedError, "staging.full"),
     ("EROFS", StagingError, "staging.denied"),
@@ -311,4 +311,4 @@ def test_what_the_system_refuses_is_translated(name, kind, code):
 def test_lost_connections_of_windows_are_translated(number, code):
     error = OSError(errno.EINVAL, "The network path was not found")
     error.winerror = number
-    assert translated(b"file", error).problem_code == f"folder.{code}"
+    assert translated(b"file", error).problem_code == f"staging.{code}"

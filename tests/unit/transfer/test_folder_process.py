@@ -74,7 +74,7 @@ def test_the_folder_of_another_storage_box_is_refused(folder):
     other = folder._replace(box="other")
     with open_folder_process(other, 10) as process, pytest.raises(StagingError) as caught:
         process.open()
-    assert caught.value.problem_code == "folder.wrong"
+    assert caught.value.problem_code == "staging.wrong"
 
 
 def test_the_mount_of_a_folder_is_named(process):
