@@ -4,7 +4,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
 from typing import Final
@@ -134,21 +134,18 @@ class WorkerProcess:
                 return
             self._reaped = True
             self._listener.join(_DYING)
-            if self._listener.is_alive():
+            if not self._listener.is_alive():
+                with suppress(subprocess.TimeoutExpired):
+                    self._process.wait(_DYING)
+            if not self.release_if_ended():
                 _left.add(self)
-            else:
-                self._release()
 
     def release_if_ended(self) -> bool:
-        """Release a process that was left behind, if it has ended by now."""
-        if self._listener.is_alive():
+        """Release the resources of a killed process, if it has ended by now."""
+        if self._listener.is_alive() or self._process.poll() is None:
             return False
-        self._release()
-        return True
-
-    def _release(self) -> None:
         self._pipe.close()
-        self._process.wait()
+        return True
 
     def _send(self, message: WorkerConfig | StagingFolder | ChannelCommand) -> None:
         if self._reaped:
@@ -195,8 +192,10 @@ class _LeftBehind:
         self._processes: list[WorkerProcess] = []
 
     def add(self, process: WorkerProcess) -> None:
+        """Add one, and release those that have ended."""
         with self._lock:
             self._processes.append(process)
+        self.count()
 
     def count(self) -> int:
         """Release those that have ended; return the number of the others."""
