@@ -270,14 +270,16 @@ class FolderFiles:
             if self._has_folder(path):
                 return
             if len(path) <= len(self._root):
-                raise TransientError(
-                    f"The folder {format_path(path)} was deleted.", code="staging.lost"
-                )
+                raise _deleted(path)
             above = path.rpartition(b"/")[0]
             self.make_directories(above, mode)
             name, place = self._at(path)
-            with suppress(FileExistsError):  # another channel may have created it
+            try:
                 os.mkdir(name, mode, dir_fd=place)
+            except FileExistsError:  # another channel has created it
+                pass
+            except FileNotFoundError as error:
+                raise _deleted(above) from error
             if place is not None:
                 self._set_mode(path, mode)
             self._sync(above)
@@ -374,10 +376,18 @@ class FolderFiles:
         return self._folders.enter(folder, len(self._root))
 
     def _open(self, path: bytes, flags: int, *, create: bool = True) -> int:
-        """Return a descriptor of a regular file; raises OSError."""
+        """Return a descriptor of a regular file; raises OSError.
+
+        Raises `TransientError` if its directory, in which it would be created, was deleted.
+        """
         name, place = self._at(path)
         flags |= _FLAGS if create else _FLAGS & ~os.O_CREAT
-        descriptor = os.open(name, flags, _MODE, dir_fd=place)
+        try:
+            descriptor = os.open(name, flags, _MODE, dir_fd=place)
+        except FileNotFoundError as error:
+            if create:
+                raise _deleted(path.rpartition(b"/")[0]) from error
+            raise
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             os.close(descriptor)
             raise OSError(errno.EINVAL, "not a regular file")
@@ -551,6 +561,11 @@ def _is_possible(below: bytes) -> bool:
 
 def _impossible() -> OSError:
     return OSError(errno.EINVAL, "the path is not possible below the folder")
+
+
+def _deleted(folder: bytes) -> TransientError:
+    """Return the error for a directory that is gone while it is used; a new session opens it."""
+    return TransientError(f"The folder {format_path(folder)} was deleted.", code="staging.lost")
 
 
 def _absent(root: bytes, reason: str) -> ServerUnavailableError:

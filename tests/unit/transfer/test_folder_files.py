@@ -3,8 +3,10 @@
 import errno
 import hashlib
 import os
+import shutil
 import stat
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -281,6 +283,24 @@ def test_what_is_opened_stays_the_same_folder(place, folder):
 
     assert list(place.location.iterdir()) == []
     assert (moved / "file").read_bytes() == b"content"
+    files.close()
+
+
+@pytest.mark.skipif(not BY_DESCRIPTOR, reason="Windows lets nobody delete an open directory")
+@pytest.mark.parametrize("deleted", ["a", "."])
+def test_a_directory_that_is_deleted_while_it_is_used_is_lost(place, folder, deleted):
+    files = open_files(folder)
+    files.make_directories(folder.below(b"a"), 0o770)
+    put(files, folder.below(b"a/file"))
+    shutil.rmtree(place.location / deleted)
+
+    for use in (
+        partial(put, files, folder.below(b"a/file")),
+        partial(files.make_directories, folder.below(b"a/b"), 0o770),
+    ):
+        with pytest.raises(TransientError) as caught:
+            use()
+        assert caught.value.problem_code == "staging.lost"
     files.close()
 
 
