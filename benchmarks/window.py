@@ -34,7 +34,7 @@ from mydata_like.gui.application import SWITCH_INTERVAL, Program
 from mydata_like.gui.base import NavigationRequest
 from mydata_like.gui.launch_options import LaunchOptions
 from mydata_like.gui.run_state import Phase
-from mydata_like.gui.theme import colours
+from mydata_like.gui.theme import style
 from mydata_like.gui.tray.crash_handler import UiHangDetector
 
 _SENT = 2000  # files after which the run has its full speed
@@ -144,7 +144,7 @@ def _look_at_run(program: Program, app: QApplication) -> dict[str, float]:
     )
     assert program.drawer.dialog
     program.drawer.dialog.close()
-    found["another palette"] = timed(lambda: colours.apply(app, "dark"), lambda: True)
+    found["another palette"] = timed(lambda: style.apply(app, "dark"), lambda: True)
     found["Stop, acknowledged"] = timed(
         program.controller.stop, lambda: program.controller.state.phase is not Phase.RUNNING
     )
