@@ -78,7 +78,8 @@ class FolderTasks:
     def find_mount(self) -> str:
         """Return the path at which the file system of the folder is mounted."""
         path = Path(os.fsdecode(self._folder.path)).resolve()
-        while not path.is_mount() and path != path.parent:
+        # `Path.is_mount` does not exist on Windows before Python 3.12.
+        while not os.path.ismount(path) and path != path.parent:
             path = path.parent
         return str(path)
 
