@@ -132,11 +132,18 @@ class ApprovalRequest:
         return load_approval(self._file).let_in == self._describe_access(area)
 
     def follow(self, event: Event) -> None:
-        """Forward an event of a channel; a channel that opens proves that our key is accepted."""
-        if isinstance(event, ChannelChanged) and event.state == "open" and self._area:
-            state = load_approval(self._file)
-            self._save(replace(state, awaited=None, let_in=self._describe_access(self._area)))
+        """Forward an event of a channel; one that opens proves that our key is accepted.
+
+        A folder needs no key.
+        """
+        match event:
+            case ChannelChanged(state="open", rung=rung) if rung != "folder" and self._area:
+                self._record_admission(self._area)
         self._emit(event)
+
+    def _record_admission(self, area: StagingArea) -> None:
+        state = load_approval(self._file)
+        self._save(replace(state, awaited=None, let_in=self._describe_access(area)))
 
     def _describe_access(self, area: StagingArea) -> str:
         key = self.applicant.pair.public.fingerprint

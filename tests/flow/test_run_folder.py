@@ -94,6 +94,18 @@ def test_a_folder_that_is_not_confirmed_gets_nothing(site):
     check_law(carried)
 
 
+def test_a_folder_proves_nothing_about_the_key(site):
+    site.carry(*confirm(site))
+    site.sshd.forbid_all()
+    (site.data / "alice" / "Later").mkdir()
+    (site.data / "alice" / "Later" / "file").write_bytes(b"later")
+
+    carried = site.carry()
+
+    check_carried(site, carried)
+    assert {one.rung for one in carried.of_kind(ChannelChanged) if one.rung} == {"http"}
+
+
 @pytest.mark.parametrize("part", ["", "alice", ".."])
 def test_a_folder_that_shares_files_with_the_data_directory_is_refused(site, part):
     with pytest.raises(SettingsError, match="contain each other"):
