@@ -231,6 +231,10 @@ class Transport(Protocol):
     """The bounded pool of channels that sends payloads."""
 
     @property
+    def mark(self) -> bytes:
+        """The mark of this uploader in temporary names; empty if there are none."""
+
+    @property
     def capacity(self) -> int:
         """The maximum number of concurrent channels."""
 

@@ -230,10 +230,12 @@ class SshTransport:
             yield slot
 
     def announce(self, payload: Payload) -> None:
-        """Report the folders of a payload, unless none of its files gets a temporary name."""
+        """Report the folders of a payload in which its files get temporary names."""
         hosts = list(self._sessions.capabilities_by_host.values())
-        if not (payload.batched and hosts and all(it.tar for it in hosts)):
-            self._visiting({wanted.remote.rpartition("/")[0] for wanted in payload.members})
+        by_tar = payload.batched and hosts and all(it.tar for it in hosts)
+        named = [wanted for wanted in payload.members if wanted.replaces or not by_tar]
+        if named:
+            self._visiting({wanted.remote.rpartition("/")[0] for wanted in named})
 
     def count_spent(self, spent: TimeByCause) -> None:
         """Add the time that a channel has spent."""
