@@ -61,6 +61,7 @@ logger = logging.getLogger(__name__)
 _PAUSE: Final = timedelta(days=1)
 _CLEANED: Final = "cleaned"
 _REMEMBERED: Final = timedelta(days=1)
+_DOUBTED: Final = timedelta(minutes=15)
 _FOLDERS: Final = 1000  # cleaned in one run; the rest is left for the next day
 
 
@@ -220,7 +221,10 @@ def _find_area(
 
 
 class RememberedHosts:
-    """The capabilities of an area's hosts that were found within the last day; see `HostMemory`."""
+    """The capabilities of an area's hosts that were found within the last day; see `HostMemory`.
+
+    Doubtful ones are soon out of date: a better kind of access may have failed by chance.
+    """
 
     def __init__(self, file: Path, area: StagingArea, clock: Clock) -> None:
         self._file = file
@@ -231,7 +235,10 @@ class RememberedHosts:
     def find(self, host: str) -> HostCapabilities | None:
         """Return the capabilities of a host, unless they are unknown or out of date."""
         record = self._load().get(self._name(host))
-        if record is None or not timedelta() <= self._clock.now() - record.at < _REMEMBERED:
+        if record is None:
+            return None
+        lifetime = _DOUBTED if record.doubtful else _REMEMBERED
+        if not timedelta() <= self._clock.now() - record.at < lifetime:
             return None
         values = record._asdict() | {"checksum": record.checksum.encode()}
         del values["at"]

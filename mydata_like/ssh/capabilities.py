@@ -31,6 +31,10 @@ _STAMP: Final = b"200001010000.00"
 # The programs that the scripts of `transfer` need, besides those of which they use what is there.
 _PROGRAMS: Final = (b"cat", b"ls", b"mkdir", b"mv", b"rm")
 LINE_END: Final = rb"(?:%b)[ \t\v\f]*(?:[\r\n]|\Z)"  # a pattern for words at the end of a line
+# What shells and programs print on a host at its limit of processes, files or memory.
+_BUSY: Final = re.compile(
+    rb"[Cc]annot fork|Resource temporarily unavailable|Cannot allocate memory|Too many open files"
+).search
 _FULL: Final = re.compile(LINE_END % b"No space left on device|Disk quota exceeded").search
 
 # Work-around: tar 1.34 (GNU) takes options from TAR_OPTIONS, which may leave members out without an
@@ -60,7 +64,8 @@ class HostCapabilities(NamedTuple):
     empty if no tar extracts. `checksum` is the command that prints the MD5 of its standard input,
     or empty. `cpus` is None if unknown. `zstd` is whether the host can unpack zstd, `times` whether
     it can set modification times, and `renames` whether it can rename and remove files. `lacks` are
-    the programs without which its shell is not used.
+    the programs without which its shell is not used. `doubtful` is whether a better kind of access
+    did not answer, so that it may work another time.
     """
 
     access: str
@@ -72,6 +77,7 @@ class HostCapabilities(NamedTuple):
     times: bool = True
     renames: bool = True
     lacks: str = ""
+    doubtful: bool = False
 
     @property
     def in_place(self) -> bool:
@@ -158,7 +164,8 @@ def probe(
             unanswered = unanswered or error
             refusals.append(f"{name} did not answer ({error.message.rstrip('.')})")
         else:
-            return session, found._replace(why="; ".join([*refusals, found.why]), lacks=lacks)
+            why = "; ".join([*refusals, found.why])
+            return session, found._replace(why=why, lacks=lacks, doubtful=unanswered is not None)
     raise unanswered or StagingError(
         f"The staging host does not accept files: {'; '.join(refusals)}.",
         hint="The server's administrator can allow a shell, scp or SFTP for this account.",
@@ -183,7 +190,10 @@ def _probe_shell(session: SshSession, location: bytes) -> HostCapabilities:
     finished = stream.finish()
     _, nonce_found, output = finished.output.partition(b"\n" + nonce + b"\n")
     if not nonce_found:
-        raise RejectedError(_describe_output(finished))
+        text = _describe_output(finished)
+        if finished.status is None or _BUSY(finished.errors + finished.output):
+            raise TransientError(text, code="staging.shell")
+        raise RejectedError(text)
     facts = dict(line.partition(b" ")[::2] for line in output[:_MOST_OUTPUT].splitlines())
     if missing := facts.get(b"missing"):
         raise _NoProgramsError(missing)
