@@ -250,7 +250,11 @@ class Transport(Protocol):
         """Start slow preparations before a payload is sent; may be called repeatedly."""
 
     def open_channel(self) -> Channel:
-        """Open one more channel; raises as `Channel.send` does."""
+        """Open one more channel; raises as `Channel.send` does.
+
+        The code of the `TransientError` is `channel.refused` if other channels are open and the
+        host grants no more.
+        """
 
     def close(self) -> None:
         """Close all channels immediately; transfers in progress raise `TransientError`."""

@@ -218,6 +218,11 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
     "ssh.key-refused": ProblemInfo("The staging host refuses our key.", ADMINISTRATOR, SET_UP),
     "ssh.exec-refused": ProblemInfo("The staging host refuses commands.", ADMINISTRATOR, TRY_AGAIN),
     "ssh.sftp-refused": ProblemInfo("The staging host refuses SFTP.", ADMINISTRATOR, TRY_AGAIN),
+    "ssh.no-channel": ProblemInfo(
+        "The staging host accepts our key, but allows no commands and no transfers.",
+        ADMINISTRATOR,
+        TRY_AGAIN,
+    ),
     "ssh.no-agreement": ProblemInfo(
         "The staging host refuses all our algorithms.", USER, OPEN_SETTINGS, "transfer.ssh"
     ),

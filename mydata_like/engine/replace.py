@@ -270,7 +270,7 @@ class Pending:
         moved = [pair for pair in part if not _is_there(*pair)]
         files = {noted.key: item.wanted for noted, item in moved}
         fates: dict[bytes, SentFile | UnsentFile] = {}
-        channels.ensure_open(channel)
+        channel = channels.ensure_open(channel)
         if needless:
             self._gate.call(lambda: channel.discard([noted for noted, _ in needless]), staging=True)
         if moved:

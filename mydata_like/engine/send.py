@@ -23,8 +23,9 @@ from mydata_like.engine.pipeline import StageInput
 from mydata_like.engine.run_context import RunContext
 from mydata_like.engine.user_overrides import CANCELLED, STOPPING, CutOffError
 
-# The problem code of a channel whose session was closed because of another channel.
-DROPPED: Final = "channel.dropped"
+# The problem codes of a channel whose session was closed because of another channel, and of one
+# that the host refuses, while others are open.
+BLAMELESS_CODES: Final = frozenset({"channel.dropped", "channel.refused"})
 GAIN: Final = 64 << 20  # minimum bytes by which an attempt must get further
 STEPS: Final = 256  # most attempts that a payload needs at that rate
 BLAMELESS: Final = 20  # factor for the allowed number of failures that are not the payload's own
@@ -64,7 +65,7 @@ class Attempts:
             self._furthest = self._reached
             return
         self._vain += 1
-        self.failed += any(problem.code != DROPPED for problem in problems)
+        self.failed += any(problem.code not in BLAMELESS_CODES for problem in problems)
 
 
 WAITING = LEFT_FOR_LATER | {CANCELLED.code, STOPPING.code}
@@ -149,7 +150,7 @@ class Send:
         begun = self._gate.clock.monotonic()
         try:
             self._gate.wait_released()
-            self._channels.ensure_open(channel)
+            channel = self._channels.ensure_open(channel)
             results = self._gate.call(lambda: self._send(channel, payload, attempts), staging=True)
         except (CutOffError, *PAUSING) as error:
             if attempts.reported:

@@ -30,6 +30,7 @@ _MODIFIED: Final = 946_684_800  # the sample's modification time, and as `touch 
 _STAMP: Final = b"200001010000.00"
 # The programs that the scripts of `transfer` need, besides those of which they use what is there.
 _PROGRAMS: Final = (b"cat", b"ls", b"mkdir", b"mv", b"rm")
+FULL: Final = "staging.full"
 LINE_END: Final = rb"(?:%b)[ \t\v\f]*(?:[\r\n]|\Z)"  # a pattern for words at the end of a line
 # What shells and programs print on a host at its limit of processes, files or memory.
 _BUSY: Final = re.compile(
@@ -120,8 +121,28 @@ def check_space(text: bytes) -> None:
         raise StagingError(
             "The staging area is full.",
             hint="Sending resumes automatically when the server has space again.",
-            code="staging.full",
+            code=FULL,
         )
+
+
+def confirm(session: SshSession, location: bytes, access: str) -> None:
+    """Check that a session allows what an earlier one did; raises `TransientError` if not.
+
+    At a limit of logins or processes, a host may accept a session whose commands then fail.
+    """
+    why = ""
+    try:
+        if access == "shell":
+            ended = session.run(b"exec sh -c 'echo mydata:'")
+            why = "" if b"mydata:" in ended.output else _describe_output(ended)
+        elif access == "scp":
+            stream = session.start(build_scp(location))
+            _expect_ready(stream, location)
+            stream.finish()
+    except RejectedError as error:
+        why = error.message
+    if why:
+        raise TransientError(f"another session was refused ({why})", code=NO_CHANNEL)
 
 
 def build_scp(location: bytes) -> bytes:

@@ -171,7 +171,7 @@ def is_denied(text: bytes) -> bool:
 
 def describe(remote: bytes, text: bytes) -> Problem:
     """Return the problem of a member that the staging area did not accept."""
-    reason = format_path(text.strip().splitlines()[-1][:300]) if text.strip() else ""
+    reason = format_path(text.strip().splitlines()[-1][:300]).rstrip(".") if text.strip() else ""
     if is_denied(text):
         return Problem(
             "staging.denied",

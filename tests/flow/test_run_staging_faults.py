@@ -11,6 +11,7 @@ from mydata_like.core.events import (
     FileVerified,
     FileWaiting,
     FileWanted,
+    LimitsChanged,
     RunPaused,
     RunResumed,
     TransferRetried,
@@ -19,7 +20,9 @@ from mydata_like.core.events import (
 from tests.invariants import check_carried, check_law
 from tests.openssh import on_host, run_on_host
 from tests.site import make_data, open_site
-from tests.sshd_fixture import needs_sshd, scp_only, sftp_only
+from tests.sshd_fixture import needs_sshd, scp_only, script, sftp_only
+
+MANY = ("transfer.channels=4", "transfer.batch_below=0")
 
 pytestmark = [pytest.mark.e2e, needs_sshd]
 
@@ -76,6 +79,54 @@ def test_a_session_that_stalls_is_given_up(site):
 
     check_carried(site, carried)
     assert carried.of_kind(TransferRetried)
+
+
+# Only one session may run commands, as where the logins of an account are limited.
+ONE_SESSION = """
+read -r owner < "$0.owner"
+[ -d "/proc/$owner" ] || echo $PPID > "$0.owner"
+read -r owner < "$0.owner"
+[ "$owner" = $PPID ] || { echo "Too many logins for this account." >&2; exit 254; }
+exec sh -c "$SSH_ORIGINAL_COMMAND"
+"""
+
+
+def test_a_host_at_its_limit_of_logins_gets_all_files_over_those_it_allows(tmp_path):
+    make_data(tmp_path / "site", tiny_files=30)
+    gate = script(tmp_path / "gate", ONE_SESSION)
+    gate.with_name("gate.owner").write_text("0\n")
+    options = (f"ForceCommand {gate}", "Subsystem none /bin/false")
+    with open_site(tmp_path / "site", options=options) as site:
+        carried = site.carry(*MANY, "advanced.pause_patience=0")
+
+        check_carried(site, carried)
+        assert carried.of_kind(RunPaused) == []
+        reasons = [event.reason for event in carried.of_kind(LimitsChanged)]
+        assert "Too many logins" in "".join(reasons)
+        assert len(reasons) == len(set(reasons))
+
+
+@pytest.mark.parametrize("rung", ["shell", "sftp", "scp"])
+@pytest.mark.parametrize("limit", ["MaxSessions 1", "MaxStartups 1:100:1"])
+def test_a_host_with_few_channels_or_logins_gets_all_files(tmp_path, rung, limit):
+    make_data(tmp_path / "site", tiny_files=30)
+    rungs = {"shell": (), "sftp": sftp_only(), "scp": scp_only(tmp_path)}
+    with open_site(tmp_path / "site", options=(limit, *rungs[rung])) as site:
+        carried = site.carry(*MANY, "advanced.pause_patience=0")
+
+        check_carried(site, carried)
+        assert carried.of_kind(RunPaused) == []
+
+
+def test_a_host_that_allows_no_channel_is_reported_with_what_to_do(tmp_path):
+    make_data(tmp_path / "site", tiny_files=1)
+    with open_site(tmp_path / "site", options=("MaxSessions 0",)) as site:
+        carried = site.carry("advanced.pause_patience=1")
+
+        check_law(carried)
+        assert [event.problem.code for event in carried.of_kind(RunPaused)] == ["ssh.no-channel"]
+        assert (carried.code, carried.sums.problem.code) == (3, "ssh.no-channel")
+        assert "MaxSessions" in carried.sums.problem.hint
 
 
 @pytest.mark.parametrize("rung", ["scp", "sftp"])

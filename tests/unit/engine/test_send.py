@@ -319,6 +319,29 @@ def test_fewer_channels_than_workers_are_no_failure():
     assert bench.channels.limit == 2
 
 
+def test_a_lost_channel_that_the_host_refuses_gives_way_to_another():
+    refused = TransientError("Too many logins.", code="channel.refused")
+    bench = Bench(attempts=1)
+    with bench.channels.borrowed() as lost, bench.channels.borrowed() as other:
+        pass
+    bench.transport.reopenings = [refused] * 3
+
+    staged = bench(batch("a"), batch("b"))
+
+    assert names(staged) == ["a", "b"]
+    assert sorted([lost.closed, other.closed]) == [False, True]
+    assert [event.channels for event in bench.of_kind(LimitsChanged)] == [1]
+    assert bench.of_kind(RunPaused) == []
+
+
+def test_the_last_channel_that_the_host_refuses_waits_for_it():
+    refused = TransientError("Too many logins.", code="channel.refused")
+    bench = Bench(attempts=9, reopenings=[None, refused, refused, refused, refused])
+
+    assert names(bench(batch("a"), batch("b"))) == ["a", "b"]
+    assert bench.of_kind(LimitsChanged) == []
+
+
 def test_a_small_staging_host_gets_no_more_channels_than_it_has_processors():
     bench = Bench(capacity=2)
     with bench.channels.borrowed():
