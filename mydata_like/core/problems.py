@@ -245,7 +245,9 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
     "host-key.changed": ProblemInfo(
         "The staging host's key is not the known one.", ADMINISTRATOR, SET_UP
     ),
-    "staging.full": ProblemInfo("The staging area is full.", ADMINISTRATOR, TRY_AGAIN),
+    "staging.full": ProblemInfo(
+        "The staging area is full, or has no space for a file.", ADMINISTRATOR, TRY_AGAIN
+    ),
     "staging.denied": ProblemInfo(
         "There is no permission to write to the staging area.", ADMINISTRATOR, TRY_AGAIN
     ),
@@ -661,8 +663,10 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
 }
 # For a code that is not in the table, such as one in a ledger written by another version.
 UNKNOWN: Final = ProblemInfo("", Fixer.USER, Action.TRY_AGAIN)
-# Local files with these problems wait for the next run.
-LEFT_FOR_LATER: Final = frozenset({"file.changed", "file.vanished", "file.replaced", "file.in-use"})
+# Files with these problems wait for the next run.
+LEFT_FOR_LATER: Final = frozenset(
+    {"file.changed", "file.vanished", "file.replaced", "file.in-use", "staging.full"}
+)
 INTENDED: Final = frozenset(code for code, info in PROBLEMS.items() if info.intended)
 
 

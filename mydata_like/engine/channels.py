@@ -319,6 +319,7 @@ class ChannelPool:
             if not self._is_in_vain(channel, error):
                 raise
             self._note_refusal(error.message, self._opened + self._opening)
+            self._report_refusal()
             channel.close()
             self._substitutes[channel.number] = channel = self._take()
         self._refusals.pop(channel.number, None)
@@ -380,7 +381,9 @@ class ChannelPool:
         finally:
             with self._lock:
                 self._opening -= 1
-        return self._admit(channel)
+        admitted = self._admit(channel)
+        self._report_refusal()
+        return admitted
 
     def _take_fresh(self) -> Channel | None:
         """Return an idle channel, unless it has been idle for too long."""
@@ -428,7 +431,6 @@ class ChannelPool:
                 return None
             surplus = self._opened > 0 and self._opened >= self.limit
             self._opened += not surplus
-        self._report_refusal()
         if surplus:
             channel.close()
             return None
@@ -463,13 +465,13 @@ class ChannelPool:
             self._granted = granted
             self._granted_until = self._gate.clock.monotonic() + pause
             self._refusal = f"the staging host allows no more: {why}"
-        self._report_refusal()
 
     def _report_refusal(self) -> None:
-        """Report once that the host allows no more channels, as soon as it has allowed one."""
+        """Report once that the host allows no more channels, when none is being opened."""
         with self._lock:
             refusal = self._refusal, self.limit
-            if not (self._opened and self._refusal) or refusal == self._reported:
+            ready = self._refusal and self._opened and not self._opening
+            if not ready or refusal == self._reported:
                 return
             self._reported, self._refusal = refusal, ""
         reason, limit = refusal

@@ -12,7 +12,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Final, NamedTuple
 
-from mydata_like.core.errors import RejectedError, StagingError, TransientError, UploaderError
+from mydata_like.core.errors import (
+    FULL,
+    RejectedError,
+    StagingError,
+    TransientError,
+    UploaderError,
+)
 from mydata_like.core.formatting import format_path
 from mydata_like.core.parsing import parse_count
 from mydata_like.ssh.dialing import NO_CHANNEL
@@ -30,13 +36,15 @@ _MODIFIED: Final = 946_684_800  # the sample's modification time, and as `touch 
 _STAMP: Final = b"200001010000.00"
 # The programs that the scripts of `transfer` need, besides those of which they use what is there.
 _PROGRAMS: Final = (b"cat", b"ls", b"mkdir", b"mv", b"rm")
-FULL: Final = "staging.full"
 LINE_END: Final = rb"(?:%b)[ \t\v\f]*(?:[\r\n]|\Z)"  # a pattern for words at the end of a line
 # What shells and programs print on a host at its limit of processes, files or memory.
 _BUSY: Final = re.compile(
     rb"[Cc]annot fork|Resource temporarily unavailable|Cannot allocate memory|Too many open files"
 ).search
-_FULL: Final = re.compile(LINE_END % b"No space left on device|Disk quota exceeded").search
+# GNU tar 1.34 gives no reason if a part of a write succeeds; a full disk is the only one for files.
+_FULL: Final = re.compile(
+    LINE_END % rb"No space left on device|Disk quota exceeded|Wrote only \d+ of \d+ bytes"
+).search
 
 # Work-around: tar 1.34 (GNU) takes options from TAR_OPTIONS, which may leave members out without an
 # error. No report known; see test_what_the_host_has_set_for_its_tar_leaves_nothing_out.

@@ -22,7 +22,7 @@ from mydata_like.core.model import Payload, StagingArea
 from mydata_like.core.ports import Emit
 from mydata_like.settings.schema import Transfer
 from mydata_like.settings.values import parse_jump
-from mydata_like.ssh.capabilities import FULL, HostCapabilities
+from mydata_like.ssh.capabilities import HostCapabilities
 from mydata_like.ssh.dialing import NO_CHANNEL
 from mydata_like.ssh.session import Endpoint
 from mydata_like.transfer.channel import SshChannel
@@ -189,13 +189,12 @@ class SshTransport:
 
         A host with a changed host key (`HostKeyError`) raises; no other host is tried. While a
         session is open, other refusals have the code `channel.refused`: a host at its limit of
-        sessions or processes may give any reason.
+        sessions, processes or space may give any reason.
         """
         try:
             return self._open_worker(number)
         except (*_UNREACHABLE, StagingError) as error:
-            full = error.problem_code == FULL
-            if full or not self._sessions.serves or self._sessions.closed:
+            if not self._sessions.serves or self._sessions.closed:
                 raise
             raise TransientError(error.message, hint=error.hint, code=NO_CHANNEL) from error
 
