@@ -224,7 +224,13 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
         TRY_AGAIN,
     ),
     "ssh.no-agreement": ProblemInfo(
-        "The staging host refuses all our algorithms.", USER, OPEN_SETTINGS, "transfer.ssh"
+        "The staging host and we have a kind of algorithm not in common.",
+        USER,
+        OPEN_SETTINGS,
+        "transfer.ssh",
+    ),
+    "ssh.expired": ProblemInfo(
+        "The account on the staging host, or its password, has expired.", ADMINISTRATOR, TRY_AGAIN
     ),
     "ssh.second-factor": ProblemInfo(
         "The staging host wants a second factor besides our key.", ADMINISTRATOR, TRY_AGAIN

@@ -21,6 +21,7 @@ from mydata_like.core.errors import (
 )
 from mydata_like.core.formatting import format_path
 from mydata_like.core.parsing import parse_count
+from mydata_like.ssh import dialing
 from mydata_like.ssh.dialing import NO_CHANNEL
 from mydata_like.ssh.session import CommandResult, OpenSession, SftpSession, SshSession, Stream
 
@@ -195,9 +196,11 @@ def probe(
         else:
             why = "; ".join([*refusals, found.why])
             return session, found._replace(why=why, lacks=lacks, doubtful=unanswered is not None)
+    message = f"The staging host does not accept files: {'; '.join(refusals)}."
+    if dialing.says_expired(message.encode()):
+        raise StagingError(message, hint=dialing.RENEW, code=dialing.EXPIRED)
     raise unanswered or StagingError(
-        f"The staging host does not accept files: {'; '.join(refusals)}.",
-        hint="The server's administrator can allow a shell, scp or SFTP for this account.",
+        message, hint="The server's administrator can allow a shell, scp or SFTP for this account."
     )
 
 

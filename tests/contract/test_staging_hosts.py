@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from mydata_like.app.staging_service import RememberedHosts
+from mydata_like.core.errors import StagingError
 from mydata_like.core.events import ChannelChanged, Notice
 from mydata_like.core.model import Payload, StagingArea
 from mydata_like.core.ports import SentFile
@@ -98,6 +99,25 @@ def test_what_answered_is_remembered(tmp_path, place):
         upload(staging, place, memory=memory)
         upload(staging, place, memory=memory)
     assert asked.read_text() == "asked\n"
+
+
+FORCED_CHANGE = """
+echo "WARNING: Your password has expired." >&2
+echo "Password change required but no TTY available." >&2
+exit 1
+"""
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_an_expired_password_is_named(tmp_path, place, stack):
+    options = (f"ForceCommand {script(tmp_path / 'passwd', FORCED_CHANGE)}",)
+    with Staging(tmp_path / "server", options=options) as staging:
+        transport = staging.build(place.location, ssh=stack)
+        with pytest.raises(StagingError) as raised:
+            transport.open_channel()
+        transport.close()
+    assert raised.value.problem_code == "ssh.expired"
+    assert "Your password has expired" in raised.value.message
 
 
 def once(directory, command):
