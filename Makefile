@@ -11,7 +11,7 @@
 # make test-package   the same, and try it as it is installed; as root, on computers with nothing else
 # make test-windows   run the program under Windows, with Wine; as root, on Debian
 # make windows-quick  a part of it, only where make test-windows has prepared it
-# make staging-hosts  servers and mounts that some tests need, besides OpenSSH; as root, on Debian
+# make staging-hosts  install servers besides OpenSSH's, and try every kind; as root, on Debian
 # make lock    lock what installations and packages are made of
 # make bench   speed against scp, sftp, lftp, tar over ssh, rsync and rclone
 PYTHON ?= python3
@@ -26,8 +26,9 @@ setup: .venv/ready
 	PYTHON="$(PYTHON)" sh packaging/setup.sh
 	touch $@
 
-staging-hosts:
-	apt-get install -y --no-install-recommends proftpd-core proftpd-mod-crypto sshfs
+staging-hosts: setup
+	apt-get install -y --no-install-recommends proftpd-core proftpd-mod-crypto dropbear-bin busybox sshfs
+	$(BIN)/python -m tests.hosts --all
 
 demo: setup
 	$(BIN)/mydata-like demo --no-window

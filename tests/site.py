@@ -26,6 +26,7 @@ from mydata_like.core.extra_sources import SourceRequest
 from mydata_like.demo.demo_server import EmbeddedServer
 from mydata_like.demo.demo_site import DemoSite, start_site
 from mydata_like.demo.fixtures import make_samples
+from mydata_like.demo.ssh_servers import AsyncSshd, PrivateSshd
 from mydata_like.engine.scheduler import SOURCE
 from tests.openssh import open_ssh
 from tests.privileges import HAS_SSHD
@@ -240,11 +241,19 @@ class Site:
 
 @contextmanager
 def open_site(
-    folder: Path, *, auto_approve: bool = True, options: Sequence[str] = ()
+    folder: Path,
+    *,
+    auto_approve: bool = True,
+    options: Sequence[str] = (),
+    sshd: PrivateSshd | AsyncSshd | None = None,
 ) -> Iterator[Site]:
-    """Start server and staging host for the data in `folder / "data"`."""
+    """Start server and staging host for the data in `folder / "data"`.
+
+    Without `sshd`, it is OpenSSH's with these options.
+    """
     folder.mkdir(exist_ok=True)
-    sshd = open_ssh(folder / "sshd", options=options) if HAS_SSHD else None
+    if sshd is None and HAS_SSHD:
+        sshd = open_ssh(folder / "sshd", options=options)
     with start_site(folder, auto_approve=auto_approve, sshd=sshd) as place:
         site = Site(place)
         try:

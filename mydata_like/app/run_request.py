@@ -38,7 +38,7 @@ from mydata_like.settings.schema import Settings
 from mydata_like.state.secrets import Secret
 
 # Conditions of the staging area that may end without user action while a run waits.
-PASSING = frozenset({"staging.full"})
+PASSING = frozenset({"staging.full", "ssh.no-channel"})
 
 
 def choose_patience(settings: Settings, unattended: float | None) -> Callable[[RunError], float]:

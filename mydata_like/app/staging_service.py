@@ -27,7 +27,7 @@ from mydata_like.core.model import FileToSend, StagingArea
 from mydata_like.core.ports import Clock, Emit, Transport
 from mydata_like.core.staging_path import aside_path, staged_path
 from mydata_like.hostos.clock import SystemClock
-from mydata_like.ledger.summaries import UnsentRow, find_unsent
+from mydata_like.ledger.summaries import UnsentRow, find_staged, find_unsent
 from mydata_like.server.chunked_upload import ChunkedUpload
 from mydata_like.server.http_upload import HttpTransport
 from mydata_like.settings.schema import Settings
@@ -78,6 +78,7 @@ logger = logging.getLogger(__name__)
 _PAUSE: Final = timedelta(days=1)
 _CLEANED: Final = "cleaned"
 _REMEMBERED: Final = timedelta(days=1)
+_DOUBTED: Final = timedelta(minutes=15)
 _FOLDERS: Final = 1000  # cleaned in one run; the rest is left for the next day
 
 
@@ -119,8 +120,8 @@ def clean_staging(
         return
     moments.keep(_CLEANED, now)
     try:
-        area, unsent = find_area(), find_unsent(find_state(settings, places), RESUMABLE)
-        wanted = _Wanted(unsent, area.owner)
+        area, state = find_area(), find_state(settings, places)
+        wanted = _Wanted(find_unsent(state, RESUMABLE), find_staged(state), area.owner)
         folders = [_encode(folder) for folder in islice(due, _FOLDERS)]
         removed = _clean(area, folders, wanted)
     except UploaderError as error:
@@ -145,10 +146,14 @@ def _clean(area: CleanupArea, folders: Sequence[bytes], wanted: "_Wanted") -> Re
 
 
 class _Wanted:
-    """The temporary names of large files whose transfer may be resumed, in any folder."""
+    """Temporary files that are needed: large ones may be resumed, and replacements completed.
 
-    def __init__(self, unsent: Iterable[UnsentRow], owner: str) -> None:
+    `staged` are the paths of the latter.
+    """
+
+    def __init__(self, unsent: Iterable[UnsentRow], staged: Iterable[bytes], owner: str) -> None:
         self._unsent = set(unsent)
+        self._staged = frozenset(staged)
         self._mark = owner_mark(owner)
         self._names: dict[bytes, set[bytes]] = defaultdict(set)  # by folder
 
@@ -158,9 +163,10 @@ class _Wanted:
             for one in self._unsent:
                 name = staged_path("", 0, "", one.name.decode("utf-8", "replace"))
                 remote = f"{text}/{name.rpartition('/')[2]}"
-                for path in (remote, aside_path(remote, one.size, one.modified_ns)):
+                aside = aside_path(remote, one.size, one.modified_ns, self._mark)
+                for path in (remote, aside):
                     self._names[folder].add(self._part(path, one))
-        return left.name in self._names[folder]
+        return left.name in self._names[folder] or folder + b"/" + left.name in self._staged
 
     def _part(self, remote: str, one: UnsentRow) -> bytes:
         member = Member(b"", one.size, one.modified_ns, 0, 0, _encode(remote), mark=self._mark)
@@ -245,7 +251,10 @@ def _find_area(
 
 
 class RememberedHosts:
-    """The capabilities of an area's hosts that were found within the last day; see `HostMemory`."""
+    """The capabilities of an area's hosts that were found within the last day; see `HostMemory`.
+
+    Doubtful ones are soon out of date: a better kind of access may have failed by chance.
+    """
 
     def __init__(self, file: Path, area: StagingArea, clock: Clock) -> None:
         self._file = file
@@ -256,7 +265,10 @@ class RememberedHosts:
     def find(self, host: str) -> HostCapabilities | None:
         """Return the capabilities of a host, unless they are unknown or out of date."""
         record = self._load().get(self._name(host))
-        if record is None or not timedelta() <= self._clock.now() - record.at < _REMEMBERED:
+        if record is None:
+            return None
+        lifetime = _DOUBTED if record.doubtful else _REMEMBERED
+        if not timedelta() <= self._clock.now() - record.at < lifetime:
             return None
         values = record._asdict() | {"checksum": record.checksum.encode()}
         del values["at"]

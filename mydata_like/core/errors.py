@@ -19,7 +19,11 @@ UploaderError
 Cancelled                     the user or the system requested a stop (not an Exception)
 """
 
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, Final, NamedTuple
+
+from mydata_like.core.formatting import format_path
+
+FULL: Final = "staging.full"
 
 
 class Problem(NamedTuple):
@@ -82,6 +86,15 @@ def describe_wait(seconds: float) -> Problem:
         "The response to a request was lost; the server may still be processing it.",
         f"It is sent again when that has ended, in {max(1, round(seconds))} seconds at the "
         "latest; everything else continues.",
+    )
+
+
+def describe_full(path: bytes) -> Problem:
+    """Return the problem of a file that does not fit into the staging area."""
+    return Problem(
+        FULL,
+        f"The staging area has no space for {format_path(path)}.",
+        "The next run sends it. The server's administrator can free space or raise the quota.",
     )
 
 

@@ -231,6 +231,10 @@ class Transport(Protocol):
     """The bounded pool of channels that sends payloads."""
 
     @property
+    def mark(self) -> bytes:
+        """The mark of this uploader in temporary names; empty if there are none."""
+
+    @property
     def capacity(self) -> int:
         """The maximum number of concurrent channels."""
 
@@ -246,7 +250,11 @@ class Transport(Protocol):
         """Start slow preparations before a payload is sent; may be called repeatedly."""
 
     def open_channel(self) -> Channel:
-        """Open one more channel; raises as `Channel.send` does."""
+        """Open one more channel; raises as `Channel.send` does.
+
+        The code of the `TransientError` is `channel.refused` if other channels are open and the
+        host grants no more.
+        """
 
     def close(self) -> None:
         """Close all channels immediately; transfers in progress raise `TransientError`."""

@@ -218,8 +218,19 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
     "ssh.key-refused": ProblemInfo("The staging host refuses our key.", ADMINISTRATOR, SET_UP),
     "ssh.exec-refused": ProblemInfo("The staging host refuses commands.", ADMINISTRATOR, TRY_AGAIN),
     "ssh.sftp-refused": ProblemInfo("The staging host refuses SFTP.", ADMINISTRATOR, TRY_AGAIN),
+    "ssh.no-channel": ProblemInfo(
+        "The staging host accepts our key, but allows no commands and no transfers.",
+        ADMINISTRATOR,
+        TRY_AGAIN,
+    ),
     "ssh.no-agreement": ProblemInfo(
-        "The staging host refuses all our algorithms.", USER, OPEN_SETTINGS, "transfer.ssh"
+        "The staging host and we have a kind of algorithm not in common.",
+        USER,
+        OPEN_SETTINGS,
+        "transfer.ssh",
+    ),
+    "ssh.expired": ProblemInfo(
+        "The account on the staging host, or its password, has expired.", ADMINISTRATOR, TRY_AGAIN
     ),
     "ssh.second-factor": ProblemInfo(
         "The staging host wants a second factor besides our key.", ADMINISTRATOR, TRY_AGAIN
@@ -240,7 +251,9 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
     "host-key.changed": ProblemInfo(
         "The staging host's key is not the known one.", ADMINISTRATOR, SET_UP
     ),
-    "staging.full": ProblemInfo("The staging area is full.", ADMINISTRATOR, TRY_AGAIN),
+    "staging.full": ProblemInfo(
+        "The staging area is full, or has no space for a file.", ADMINISTRATOR, TRY_AGAIN
+    ),
     "staging.denied": ProblemInfo(
         "There is no permission to write to the staging area.", ADMINISTRATOR, TRY_AGAIN
     ),
@@ -670,8 +683,10 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
 }
 # For a code that is not in the table, such as one in a ledger written by another version.
 UNKNOWN: Final = ProblemInfo("", Fixer.USER, Action.TRY_AGAIN)
-# Local files with these problems wait for the next run.
-LEFT_FOR_LATER: Final = frozenset({"file.changed", "file.vanished", "file.replaced", "file.in-use"})
+# Files with these problems wait for the next run.
+LEFT_FOR_LATER: Final = frozenset(
+    {"file.changed", "file.vanished", "file.replaced", "file.in-use", "staging.full"}
+)
 INTENDED: Final = frozenset(code for code, info in PROBLEMS.items() if info.intended)
 
 

@@ -35,14 +35,16 @@ def staged_path(dataset_name: str, dataset_id: int, directory: str, name: str) -
     return f"{top}{below}/{_name_component(name)}"
 
 
-def aside_path(remote: str, size: int, modified_ns: int) -> str:
+def aside_path(remote: str, size: int, modified_ns: int, mark: bytes) -> str:
     """Return the temporary path of new bytes of a datafile, until they may replace earlier ones.
 
-    It is in the same directory, and the same for every attempt to send the same bytes.
+    It is in the same directory, and the same for every attempt to send the same bytes. The name
+    begins with the mark of the uploader, up to 32 characters.
     """
     folder, slash, _ = remote.rpartition("/")
     meaning = f"{remote}\0{size}\0{modified_ns}".encode("utf-8", "surrogateescape")
-    return f"{folder}{slash}.mydata-{blake2b(meaning, digest_size=16).hexdigest()}.new"
+    name = mark.decode() + blake2b(meaning, digest_size=16).hexdigest()
+    return f"{folder}{slash}.mydata-{name[:32]}.new"
 
 
 @lru_cache(_REMEMBERED)

@@ -1,13 +1,20 @@
 """The pool that lends the transport's channels to send workers, and their shared bandwidth."""
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import inf
 
-from mydata_like.core.errors import Cancelled, ServerUnavailableError, TransientError
+from mydata_like.core.errors import (
+    Cancelled,
+    ServerUnavailableError,
+    StagingError,
+    TransientError,
+    UploaderError,
+)
 from mydata_like.core.events import LimitsChanged
 from mydata_like.core.model import Payload
 from mydata_like.core.ports import Channel, Clock, Emit, Transport
@@ -144,6 +151,8 @@ logger = logging.getLogger(__name__)
 UNREACHABLE = "link.refused"
 NOT_GRANTED = "channel.refused"
 ASK_AGAIN = 30.0  # seconds after which a refused channel is requested again
+ASK_SOON = 5.0  # seconds, if no channel was open yet
+REFUSALS = 3  # attempts to reopen a lost channel, after which another one takes its place
 STALE = timedelta(minutes=2)  # after which an idle channel may be broken without notice
 CHECK_INTERVAL = 0.25  # seconds between checks whether a worker may start
 
@@ -178,6 +187,10 @@ class ChannelPool:
         self._opening = 0
         self._granted = 0  # number of channels the host allowed when it refused another
         self._granted_until = 0.0
+        self._refusals: Counter[int] = Counter()  # of lost channels in a row, by number
+        self._substitutes: dict[int, Channel] = {}  # by the number of the channel that was lent
+        self._refusal = ""  # what is to be reported as soon as a channel is open
+        self._reported: tuple[str, int] | None = None  # the last refusal, with the limit
         self._lock = Condition()
 
     @property
@@ -260,7 +273,7 @@ class ChannelPool:
             with self.gauge.one_at_work():
                 yield channel
         finally:
-            self._return(channel)
+            self._return(self._find_current(channel))
 
     @contextmanager
     def borrowed_first(self, patience: float) -> Iterator[Channel | None]:
@@ -282,13 +295,15 @@ class ChannelPool:
             yield channel
         finally:
             if channel is not None:
-                self._return(channel)
+                self._return(self._find_current(channel))
 
-    def ensure_open(self, channel: Channel) -> None:
-        """Reopen a lost channel; wait at the gate while that is impossible.
+    def ensure_open(self, lent: Channel) -> Channel:
+        """Return a lent channel, reopened if it was lost; wait at the gate while none can be.
 
-        The worker that probes for all others must be quick, and sending a payload is not.
+        The worker that probes for all others must be quick, and sending a payload is not. If only
+        this channel is refused repeatedly, another one takes its place as soon as it is idle.
         """
+        channel = self._find_current(lent)
 
         def reach() -> None:
             try:
@@ -298,7 +313,35 @@ class ChannelPool:
                     raise
                 raise _unavailable(error) from error
 
-        self._gate.call(reach, staging=True)
+        try:
+            self._gate.call(reach, staging=True)
+        except TransientError as error:
+            if not self._is_in_vain(channel, error):
+                raise
+            self._note_refusal(error.message, self._opened + self._opening)
+            self._report_refusal()
+            channel.close()
+            self._substitutes[channel.number] = channel = self._take()
+        self._refusals.pop(channel.number, None)
+        return channel
+
+    def _is_in_vain(self, channel: Channel, error: TransientError) -> bool:
+        """Return whether a lost channel is given up for now, as there are others."""
+        with self._lock:
+            if error.problem_code != NOT_GRANTED or self._opened < 2:
+                return False
+            self._refusals[channel.number] += 1
+            if self._refusals[channel.number] < REFUSALS:
+                return False
+            self._opened -= 1
+            del self._refusals[channel.number]
+            return True
+
+    def _find_current(self, lent: Channel) -> Channel:
+        """Return the channel that has taken the place of a lent one, or this itself."""
+        while substitute := self._substitutes.get(lent.number):
+            lent = substitute
+        return lent
 
     @contextmanager
     def carrying(self, channel: Channel, payload: Payload) -> Iterator[Callable[[int], None]]:
@@ -338,7 +381,9 @@ class ChannelPool:
         finally:
             with self._lock:
                 self._opening -= 1
-        return self._admit(channel)
+        admitted = self._admit(channel)
+        self._report_refusal()
+        return admitted
 
     def _take_fresh(self) -> Channel | None:
         """Return an idle channel, unless it has been idle for too long."""
@@ -355,9 +400,14 @@ class ChannelPool:
             opened = self._take_fresh() or self.open_another()
             if opened is not None:
                 return opened
-            idle = self._idle.poll(ASK_AGAIN)
+            idle = self._idle.poll(self._find_pause())
             if idle is not None:
                 return idle[0]
+
+    def _find_pause(self) -> float:
+        """Return the seconds until another channel may be requested."""
+        refused = self._granted_until - self._gate.clock.monotonic()
+        return refused if refused > 0 else ASK_AGAIN
 
     def _return(self, channel: Channel) -> None:
         """Keep a channel for the next payload, or close it if there are too many."""
@@ -390,19 +440,43 @@ class ChannelPool:
         """Open a channel; if none can be opened at all, that affects the whole run."""
         try:
             return self._transport.open_channel()
-        except TransientError as error:
-            if self._opened and error.problem_code == NOT_GRANTED:
-                self._note_refusal(f"the staging host allows no more: {error.message}")
+        except (TransientError, StagingError) as error:
+            if self._is_for_now(error):
+                self._note_refusal(error.message, self._opened + self._opening - 1)
+                raise TransientError(error.message, code=NOT_GRANTED) from error
+            if isinstance(error, StagingError):
                 raise
             raise _unavailable(error) from error
 
-    def _note_refusal(self, reason: str) -> None:
+    def _is_for_now(self, error: UploaderError) -> bool:
+        """Return whether the run can continue with the channels that are open or being opened.
+
+        Before the first one is open, it may be a limit of logins, or concern them all.
+        """
+        with self._lock:
+            if self._opened:
+                return error.problem_code == NOT_GRANTED
+            return self._opening > 1
+
+    def _note_refusal(self, why: str, granted: int) -> None:
         """Limit the pool to the channels that are open or opening, until it is time to retry."""
         with self._lock:
-            self._granted = self._opened + self._opening - 1
-            self._granted_until = self._gate.clock.monotonic() + ASK_AGAIN
+            pause = ASK_AGAIN if self._opened else ASK_SOON
+            self._granted = granted
+            self._granted_until = self._gate.clock.monotonic() + pause
+            self._refusal = f"the staging host allows no more: {why}"
+
+    def _report_refusal(self) -> None:
+        """Report once that the host allows no more channels, when none is being opened."""
+        with self._lock:
+            refusal = self._refusal, self.limit
+            ready = self._refusal and self._opened and not self._opening
+            if not ready or refusal == self._reported:
+                return
+            self._reported, self._refusal = refusal, ""
+        reason, limit = refusal
         bandwidth = self.bandwidth.total
-        self._emit(LimitsChanged(channels=self.limit, bandwidth=bandwidth, reason=reason))
+        self._emit(LimitsChanged(channels=limit, bandwidth=bandwidth, reason=reason))
 
 
 def _unavailable(error: TransientError) -> ServerUnavailableError:

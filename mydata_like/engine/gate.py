@@ -79,6 +79,7 @@ class Gate:
         self._reasons: dict[str, Problem] = {}  # why the run waits, by name, the newest last
         self._reported: Problem | None = None
         self._hurried: set[str] = set()  # conditions to probe at once
+        self._given_up: set[str] = set()  # conditions that lasted longer than the patience
         self._holdable = True
         self._closed_at = 0.0
         self.stopped = 0.0  # total seconds for which conditions have stopped all callers
@@ -88,7 +89,7 @@ class Gate:
 
         `staging` is whether it uses the staging hosts. Errors that concern one file only are raised
         to the caller. A condition that lasts longer than the patience for it (seconds, possibly
-        none) is raised as well.
+        none) is raised as well, to all callers.
         """
         condition = _STAGING if staging else _SERVER
         while True:
@@ -99,6 +100,8 @@ class Gate:
                 if self.cancel.is_set():  # the failure is a result of the cancellation
                     raise Cancelled from error
                 if not isinstance(error, PAUSING) or self._patience(error) <= 0:
+                    raise
+                if condition in self._given_up:
                     raise
                 if self._close(error.problem, condition):
                     return self._probe(action, error, condition)
@@ -198,6 +201,7 @@ class Gate:
             while True:
                 if self.clock.monotonic() - begun >= self._patience(error):
                     given_up = True
+                    self._given_up.add(condition)
                     raise error
                 self._rest_until_probe(interval, condition)
                 interval = min(interval * 2, LONGEST_PROBE)

@@ -144,7 +144,7 @@ class Recovery:
         channels = self._context.limits.channels
         try:
             with channels.borrowed() as channel:
-                channels.ensure_open(channel)
+                channel = channels.ensure_open(channel)
                 self._gate.call(lambda: action(channel), staging=True)
         except TransientError as error:
             logger.warning("Staged replacements could not be completed: %s", error)

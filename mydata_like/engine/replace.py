@@ -59,7 +59,7 @@ class Replace:
         """Record in the ledger what is to be replaced, before anything is changed."""
         now = int(self._context.gate.clock.now().timestamp())
         noted = [
-            _describe(item, item.wanted.datafile, now)
+            self._describe(item, item.wanted.datafile, now)
             for item in staged
             if item.wanted.replaces and item.wanted.datafile and not item.registered
         ]
@@ -81,6 +81,20 @@ class Replace:
                 pending.rhythm.note_end()
             if pending.due:
                 yield from pending.step()
+
+    def _describe(self, item: Staged, record: Datafile, now: int) -> Replacement:
+        wanted, file = item.wanted, item.wanted.file
+        mark = self._context.transport.mark
+        return Replacement(
+            file.key,
+            wanted.dataset.id,
+            record.id,
+            wanted.remote,
+            aside_path(wanted.remote, file.size, file.modified_ns, mark),
+            file.size,
+            item.checksum,
+            now,
+        )
 
     def _await(self, source: StageInput[list[Registered]], pending: "Pending") -> "_Items":
         if source.finished:  # a finished source does not wait
@@ -104,20 +118,6 @@ class Replace:
 
 Replacing = tuple[Replacement, Registered]
 _Items = list[Registered] | None
-
-
-def _describe(item: Staged, record: Datafile, now: int) -> Replacement:
-    wanted, file = item.wanted, item.wanted.file
-    return Replacement(
-        file.key,
-        wanted.dataset.id,
-        record.id,
-        wanted.remote,
-        aside_path(wanted.remote, file.size, file.modified_ns),
-        file.size,
-        item.checksum,
-        now,
-    )
 
 
 def is_verified(record: Datafile, replacement: Replacement) -> bool:
@@ -270,7 +270,7 @@ class Pending:
         moved = [pair for pair in part if not _is_there(*pair)]
         files = {noted.key: item.wanted for noted, item in moved}
         fates: dict[bytes, SentFile | UnsentFile] = {}
-        channels.ensure_open(channel)
+        channel = channels.ensure_open(channel)
         if needless:
             self._gate.call(lambda: channel.discard([noted for noted, _ in needless]), staging=True)
         if moved:

@@ -1,9 +1,12 @@
 """The stage that sends payloads over the transport's channels, with retries."""
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from math import inf
 from typing import Final
 
-from mydata_like.core.errors import Problem, TransientError
+from mydata_like.core.errors import FULL, Problem, StagingError, TransientError, describe_full
 from mydata_like.core.events import (
     FileFailed,
     FileStaged,
@@ -17,14 +20,15 @@ from mydata_like.core.local_files import LocalFile
 from mydata_like.core.model import EntryState, FileToSend, Payload, Registered, Staged
 from mydata_like.core.ports import Channel, SentFile, UnsentFile
 from mydata_like.core.problems import LEFT_FOR_LATER
-from mydata_like.engine.gate import PAUSING
+from mydata_like.engine.gate import PAUSING, Gate
 from mydata_like.engine.outcome_recorder import LedgerStep, record_staged
-from mydata_like.engine.pipeline import StageInput
+from mydata_like.engine.pipeline import Lock, StageInput
 from mydata_like.engine.run_context import RunContext
 from mydata_like.engine.user_overrides import CANCELLED, STOPPING, CutOffError
 
-# The problem code of a channel whose session was closed because of another channel.
-DROPPED: Final = "channel.dropped"
+# The problem codes of a channel whose session was closed because of another channel, and of one
+# that the host refuses, while others are open.
+BLAMELESS_CODES: Final = frozenset({"channel.dropped", "channel.refused"})
 GAIN: Final = 64 << 20  # minimum bytes by which an attempt must get further
 STEPS: Final = 256  # most attempts that a payload needs at that rate
 BLAMELESS: Final = 20  # factor for the allowed number of failures that are not the payload's own
@@ -64,7 +68,83 @@ class Attempts:
             self._furthest = self._reached
             return
         self._vain += 1
-        self.failed += any(problem.code != DROPPED for problem in problems)
+        self.failed += any(problem.code not in BLAMELESS_CODES for problem in problems)
+
+
+SMALL: Final = 1 << 20  # bytes; if a file of this size does not fit, the staging area is full
+FULL_FOR: Final = 300.0  # seconds for which nothing as large as what did not fit is sent
+TURN_WAIT: Final = 30.0  # seconds to wait until other payloads are sent, if space is short
+TURN_CHECK: Final = 0.25
+
+
+def describe_no_space() -> StagingError:
+    """Return the error of a staging area without space for a small file."""
+    return StagingError(
+        "The staging area is full.",
+        hint="Sending resumes automatically when the server has space again.",
+        code=FULL,
+    )
+
+
+def describe_short_space() -> StagingError:
+    """Return the error of a run in which some files did not fit into the staging area."""
+    return StagingError(
+        "The staging area has no space for some files, which wait.",
+        hint="The next run sends them. The server's administrator can free space or raise the "
+        "quota.",
+        code=FULL,
+    )
+
+
+class Space:
+    """What is known of the space in the staging area, and turns to use it when it is short.
+
+    Files that are being sent use space that they give back if they fail. So only what did not fit
+    while nothing else was sent is known not to fit.
+    """
+
+    def __init__(self, gate: Gate) -> None:
+        self._gate = gate
+        self._lock = Lock()
+        self._active = 0  # payloads that are being sent
+        self._too_large = inf  # bytes of the smallest file that did not fit, lately
+        self._until = -inf
+        self.short = False
+
+    def excludes(self, size: int) -> bool:
+        """Return whether a file of this size need not be tried now."""
+        return size >= self._too_large and self._gate.clock.monotonic() < self._until
+
+    def note_too_large(self, size: int) -> None:
+        """Record that a file of this size did not fit."""
+        now = self._gate.clock.monotonic()
+        with self._lock:
+            self._too_large = min(size, self._too_large if now < self._until else inf)
+            self._until = now + FULL_FOR
+
+    @contextmanager
+    def turn(self) -> Iterator[bool]:
+        """Send in this context; yield whether nothing else is sent, which is waited for if short.
+
+        A long transfer is not waited for.
+        """
+        waited = 0.0
+        while (alone := self._enter(force=waited >= TURN_WAIT)) is None:
+            self._gate.rest(TURN_CHECK)
+            waited += TURN_CHECK
+        try:
+            yield alone
+        finally:
+            with self._lock:
+                self._active -= 1
+
+    def _enter(self, *, force: bool) -> bool | None:
+        """Count one more payload if it may be sent now; return whether it is the only one."""
+        with self._lock:
+            if self.short and self._active and not force:
+                return None
+            self._active += 1
+            return self.short and self._active == 1
 
 
 WAITING = LEFT_FOR_LATER | {CANCELLED.code, STOPPING.code}
@@ -76,8 +156,11 @@ class Send:
     """The stage that sends; each of its workers uses one channel at a time.
 
     A member that is not proven to have arrived is sent again, separately after the second attempt.
-    Conditions that prevent all sending pause it at the gate. If one lasts too long, nothing more is
-    sent, and the run ends as soon as what has arrived is registered and verified.
+    What does not fit into the staging area waits for the next run, while smaller files are sent.
+
+    Conditions that prevent all sending pause it at the gate, and so does a small file that does not
+    fit. If one lasts too long, nothing more is sent, and the run ends as soon as what has arrived
+    is registered and verified.
     """
 
     def __init__(
@@ -92,6 +175,7 @@ class Send:
         self._ledger = context.ledger
         self._emit = context.emit
         self._attempts = attempts
+        self._space = Space(context.gate)
         self._note = note  # called first with what has arrived in the staging area
 
     def __call__(
@@ -102,7 +186,7 @@ class Send:
                 item = payloads.poll(CHECK_INTERVAL)
                 if isinstance(item, Payload):
                     self._gate.wait_released()
-                    yield from self._send_wanted(self._drop_unwanted(item))
+                    yield from self._send_wanted(self._drop_unfit(self._drop_unwanted(item)))
                 elif item is not None:
                     yield item
 
@@ -146,10 +230,13 @@ class Send:
         payload = self._drop_unwanted(payload)
         if not payload.members:
             return [], []
+        if self._space.short:  # what fits comes first
+            members = sorted(payload.members, key=lambda wanted: wanted.file.size)
+            payload = payload._replace(members=tuple(members))
         begun = self._gate.clock.monotonic()
         try:
             self._gate.wait_released()
-            self._channels.ensure_open(channel)
+            channel = self._channels.ensure_open(channel)
             results = self._gate.call(lambda: self._send(channel, payload, attempts), staging=True)
         except (CutOffError, *PAUSING) as error:
             if attempts.reported:
@@ -181,6 +268,14 @@ class Send:
                 self._give_up(wanted, objection)
         return payload._replace(members=tuple(kept))
 
+    def _drop_unfit(self, payload: Payload) -> Payload:
+        """Return a payload without the members that are too large for the staging area."""
+        unfit = [it for it in payload.members if self._space.excludes(it.file.size)]
+        for wanted in unfit:
+            self._give_up(wanted, describe_full(os.fsencode(wanted.remote)))
+        kept = tuple(it for it in payload.members if it not in unfit) if unfit else payload.members
+        return payload._replace(members=kept)
+
     def _sort(
         self, payload: Payload, results: list[SentFile | UnsentFile]
     ) -> tuple[list[Staged], list[tuple[FileToSend, Problem]]]:
@@ -190,7 +285,7 @@ class Send:
             wanted = payload.members[result.index]
             if isinstance(result, SentFile):
                 staged.append(self._admit(wanted, result))
-            elif result.again:
+            elif result.again and not self._is_unfit(wanted, result.problem):
                 refused.append((wanted, result.problem))
             else:
                 self._give_up(wanted, result.problem)
@@ -226,9 +321,42 @@ class Send:
         ):
             self._report_start(channel, payload, attempts.made)
             attempts.reported = True
-            results = channel.send(payload, follow)
+            with self._space.turn() as alone:
+                results = channel.send(payload, follow)
+                self._judge_space(payload, results, attempts.made, alone=alone)
             reach(payload.size)
             return results
+
+    def _judge_space(
+        self,
+        payload: Payload,
+        results: list[SentFile | UnsentFile],
+        attempt: int,
+        *,
+        alone: bool,
+    ) -> None:
+        """Learn from the results whether space is short; raise `StagingError` if there is none."""
+        full = [
+            payload.members[result.index].file.size
+            for result in results
+            if isinstance(result, UnsentFile) and result.problem.code == FULL
+        ]
+        if not full:
+            self._space.short = self._space.short and not alone
+            return
+        if alone:
+            for size in full:
+                if size > SMALL:
+                    self._space.note_too_large(size)
+        self._space.short = not alone or min(full) <= SMALL
+        sent = any(isinstance(result, SentFile) for result in results)
+        separate = len(payload.members) == 1 or attempt > TOGETHER
+        if alone and separate and min(full) <= SMALL and not sent:
+            raise describe_no_space()
+
+    def _is_unfit(self, wanted: FileToSend, problem: Problem) -> bool:
+        """Return whether a file is known not to fit into the staging area."""
+        return problem.code == FULL and self._space.excludes(wanted.file.size)
 
     def _report_start(self, channel: Channel, payload: Payload, attempt: int) -> None:
         self._emit(
@@ -283,6 +411,8 @@ class Send:
             self._give_up(wanted, problem)
 
     def _give_up(self, wanted: FileToSend, problem: Problem) -> None:
+        if problem.code == FULL:
+            self._choices.note(describe_short_space())
         for file in wanted.files:
             self._leave(file, problem)
         if problem == CANCELLED or problem.code not in WAITING:

@@ -62,12 +62,17 @@ class UserOverrides:
         self._again: list[FileToSend] = []
         self._over = False  # nothing more is sent again
         self.finishing = False
-        self.failure: UploaderError | None = None  # why the run finishes, if not by the user
+        self.failure: UploaderError | None = None  # why the run is incomplete, if not by the user
 
     def finish(self, failure: UploaderError | None = None) -> None:
         """Send nothing more, except for what is in progress."""
         with self._lock:
             self.finishing = self._over = True
+            self.failure = self.failure or failure
+
+    def note(self, failure: UploaderError) -> None:
+        """Report this failure at the end of the run; sending continues."""
+        with self._lock:
             self.failure = self.failure or failure
 
     def cancel(self, path: str) -> None:

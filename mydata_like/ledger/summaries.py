@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -259,6 +259,7 @@ _ARCHIVES: Final = (
     "SELECT CAST(path AS BLOB), size, modified_ns FROM archives"
     " WHERE state != 'verified' AND size >= :least"
 )
+_STAGED: Final = "SELECT CAST(staged AS BLOB) FROM replacements"
 _ASIDE: Final = (".corrupt-", ".before-v")  # in the names of damaged and backed-up ledgers
 
 
@@ -275,20 +276,34 @@ def find_unsent(state: Path, least: int) -> Iterator[UnsentRow]:
 
     Raises `RunError` if a ledger cannot be read, because the result would be incomplete.
     """
+    for query in (_FILES, _ARCHIVES):
+        for key, size, modified_ns in _ask_all(state, query, {"least": least}):
+            yield UnsentRow(bytes(key).rpartition(b"/")[2], size, modified_ns)
+
+
+def find_staged(state: Path) -> Iterator[bytes]:
+    """Yield the temporary paths of replacements that any ledger below a state folder has noted.
+
+    Raises `RunError` if a ledger cannot be read.
+    """
+    for (staged,) in _ask_all(state, _STAGED, {}):
+        yield bytes(staged)
+
+
+def _ask_all(state: Path, query: str, values: Mapping[str, int]) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of a query in each ledger below a state folder."""
     for folder in (state, *state.glob("shard-*-of-*")):
         for file in folder.glob("ledger-*.db"):
             if not any(word in file.name for word in _ASIDE):
-                yield from _find(file, least)
+                yield from _ask_file(file, query, values)
 
 
-def _find(file: Path, least: int) -> Iterator[UnsentRow]:
+def _ask_file(file: Path, query: str, values: Mapping[str, int]) -> Iterator[tuple[Any, ...]]:
     connection = connect_to_current(file)
     if connection is None:
         return
     with closing(connection):
         try:
-            for query in (_FILES, _ARCHIVES):
-                for key, size, modified_ns in connection.execute(query, {"least": least}):
-                    yield UnsentRow(bytes(key).rpartition(b"/")[2], size, modified_ns)
+            yield from connection.execute(query, values)
         except ledger_file.FAILURES as error:
             raise ledger_file.failure(file, error) from error

@@ -163,6 +163,7 @@ class HttpTransport:
     `chunked` uploads files above 64 MiB, if the server supports chunks.
     """
 
+    mark = b""
     spent = NOTHING_SPENT  # not measured
 
     def __init__(

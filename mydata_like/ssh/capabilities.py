@@ -12,9 +12,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Final, NamedTuple
 
-from mydata_like.core.errors import RejectedError, StagingError, TransientError, UploaderError
+from mydata_like.core.errors import (
+    FULL,
+    RejectedError,
+    StagingError,
+    TransientError,
+    UploaderError,
+)
 from mydata_like.core.formatting import format_path
 from mydata_like.core.parsing import parse_count
+from mydata_like.ssh import dialing
 from mydata_like.ssh.dialing import NO_CHANNEL
 from mydata_like.ssh.session import CommandResult, OpenSession, SftpSession, SshSession, Stream
 
@@ -31,7 +38,14 @@ _STAMP: Final = b"200001010000.00"
 # The programs that the scripts of `transfer` need, besides those of which they use what is there.
 _PROGRAMS: Final = (b"cat", b"ls", b"mkdir", b"mv", b"rm")
 LINE_END: Final = rb"(?:%b)[ \t\v\f]*(?:[\r\n]|\Z)"  # a pattern for words at the end of a line
-_FULL: Final = re.compile(LINE_END % b"No space left on device|Disk quota exceeded").search
+# What shells and programs print on a host at its limit of processes, files or memory.
+_BUSY: Final = re.compile(
+    rb"[Cc]annot fork|Resource temporarily unavailable|Cannot allocate memory|Too many open files"
+).search
+# GNU tar 1.34 gives no reason if a part of a write succeeds; a full disk is the only one for files.
+_FULL: Final = re.compile(
+    LINE_END % rb"No space left on device|Disk quota exceeded|Wrote only \d+ of \d+ bytes"
+).search
 
 # Work-around: tar 1.34 (GNU) takes options from TAR_OPTIONS, which may leave members out without an
 # error. No report known; see test_what_the_host_has_set_for_its_tar_leaves_nothing_out.
@@ -60,7 +74,8 @@ class HostCapabilities(NamedTuple):
     `busybox`, or empty if no tar extracts. `checksum` is the command that prints the MD5 of its
     standard input, or empty. `cpus` is None if unknown. `zstd` is whether the host can unpack zstd,
     `times` whether it can set modification times, and `renames` whether it can rename and remove
-    files. `lacks` are the programs without which its shell is not used.
+    files. `lacks` are the programs without which its shell is not used. `doubtful` is whether a
+    better kind of access did not answer, so that it may work another time.
     """
 
     access: str
@@ -72,6 +87,7 @@ class HostCapabilities(NamedTuple):
     times: bool = True
     renames: bool = True
     lacks: str = ""
+    doubtful: bool = False
 
     @property
     def in_place(self) -> bool:
@@ -114,8 +130,28 @@ def check_space(text: bytes) -> None:
         raise StagingError(
             "The staging area is full.",
             hint="Sending resumes automatically when the server has space again.",
-            code="staging.full",
+            code=FULL,
         )
+
+
+def confirm(session: SshSession, location: bytes, access: str) -> None:
+    """Check that a session allows what an earlier one did; raises `TransientError` if not.
+
+    At a limit of logins or processes, a host may accept a session whose commands then fail.
+    """
+    why = ""
+    try:
+        if access == "shell":
+            ended = session.run(b"exec sh -c 'echo mydata:'")
+            why = "" if b"mydata:" in ended.output else _describe_output(ended)
+        elif access == "scp":
+            stream = session.start(build_scp(location))
+            _expect_ready(stream, location)
+            stream.finish()
+    except RejectedError as error:
+        why = error.message
+    if why:
+        raise TransientError(f"another session was refused ({why})", code=NO_CHANNEL)
 
 
 def build_scp(location: bytes) -> bytes:
@@ -158,10 +194,13 @@ def probe(
             unanswered = unanswered or error
             refusals.append(f"{name} did not answer ({error.message.rstrip('.')})")
         else:
-            return session, found._replace(why="; ".join([*refusals, found.why]), lacks=lacks)
+            why = "; ".join([*refusals, found.why])
+            return session, found._replace(why=why, lacks=lacks, doubtful=unanswered is not None)
+    message = f"The staging host does not accept files: {'; '.join(refusals)}."
+    if dialing.says_expired(message.encode()):
+        raise StagingError(message, hint=dialing.RENEW, code=dialing.EXPIRED)
     raise unanswered or StagingError(
-        f"The staging host does not accept files: {'; '.join(refusals)}.",
-        hint="The server's administrator can allow a shell, scp or SFTP for this account.",
+        message, hint="The server's administrator can allow a shell, scp or SFTP for this account."
     )
 
 
@@ -183,7 +222,10 @@ def _probe_shell(session: SshSession, location: bytes) -> HostCapabilities:
     finished = stream.finish()
     _, nonce_found, output = finished.output.partition(b"\n" + nonce + b"\n")
     if not nonce_found:
-        raise RejectedError(_describe_output(finished))
+        text = _describe_output(finished)
+        if finished.status is None or _BUSY(finished.errors + finished.output):
+            raise TransientError(text, code="staging.shell")
+        raise RejectedError(text)
     facts = dict(line.partition(b" ")[::2] for line in output[:_MOST_OUTPUT].splitlines())
     if missing := facts.get(b"missing"):
         raise _NoProgramsError(missing)

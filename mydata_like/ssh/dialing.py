@@ -3,6 +3,7 @@
 The errors have the same texts for both SSH libraries.
 """
 
+import re
 import select
 import selectors
 import socket
@@ -13,6 +14,7 @@ from contextlib import suppress
 from typing import Final, NamedTuple
 
 from mydata_like.core.errors import AccessDeniedError, RejectedError, StagingError, TransientError
+from mydata_like.core.formatting import format_path
 from mydata_like.ssh.session import Endpoint
 
 _HEAD_START: Final = 0.25  # seconds before the next address is tried as well; RFC 8305, section 8
@@ -141,6 +143,21 @@ MOST_ERRORS: Final = 16 * 1024 * 1024
 GRACE: Final = (0.02, 0.1, 0.0)
 
 
+EXPIRED: Final = "ssh.expired"
+RENEW: Final = (
+    "The uploader's key is not the problem. The host's administrator can renew the account or its "
+    "password."
+)
+_NO_ALGORITHMS: Final = ("kex-strict-", "ext-info-")  # names of extensions in lists of algorithms
+_MOST_NAMES: Final = 300  # characters of a host's text in a message
+_MOST_READ: Final = 64 * 1024  # bytes
+# What OpenSSH (auth-pam.c, auth-shadow.c, session.c) and Linux-PAM's pam_unix print.
+_EXPIRED: Final = re.compile(
+    rb"(account|password)[^.\n]{0,40} expired|password change required|change your password",
+    re.IGNORECASE,
+).search
+
+
 def dial(endpoint: Endpoint) -> socket.socket:
     """Return a connected socket; raises `TransientError` if no address answers in time."""
     try:
@@ -243,10 +260,21 @@ def refused(endpoint: Endpoint, why: str) -> TransientError:
     )
 
 
-def no_common_algorithm(endpoint: Endpoint, why: str) -> StagingError:
+class Disagreement(NamedTuple):
+    """The kind of algorithm that host and library do not have in common, and what each offers."""
+
+    kind: str
+    theirs: Sequence[str]
+    ours: Sequence[str]
+
+
+def no_common_algorithm(endpoint: Endpoint, stack: str, found: Disagreement) -> StagingError:
     """Return the error for a host without a common algorithm, which is permanent."""
+    theirs = ", ".join(name for name in found.theirs if not name.startswith(_NO_ALGORITHMS))
     return StagingError(
-        f"{endpoint.host} and mydata-like have no encryption in common: {why}.",
+        f"{endpoint.host} and {stack} have no {found.kind} in common. The host offers "
+        f"{format_path(theirs.encode())[:_MOST_NAMES] or 'none'}; mydata-like offers "
+        f"{', '.join(found.ours)}.",
         hint="Its administrator can allow an algorithm that docs/ssh.md names.",
         code="ssh.no-agreement",
     )
@@ -316,14 +344,29 @@ def key_refused(endpoint: Endpoint) -> AccessDeniedError:
     )
 
 
-def second_factor_wanted(endpoint: Endpoint, methods: str) -> StagingError:
+def second_factor_wanted(endpoint: Endpoint, methods: Sequence[str]) -> StagingError:
     """Return the error for a server that accepts our key, but wants another proof as well."""
     return StagingError(
         f"{endpoint.host} accepts the uploader's key for {endpoint.username}, but wants "
-        f"{methods or 'another proof'} as well.",
+        f"{' or '.join(sorted(methods)) or 'another proof'} as well.",
         hint="No one is there to answer during an upload. The host's administrator can exempt this "
-        "account from the second factor.",
+        "account from the second factor, or renew its password if that has expired.",
         code="ssh.second-factor",
+    )
+
+
+def says_expired(text: bytes) -> bool:
+    """Return whether a host reports that an account or its password is no longer valid."""
+    return _EXPIRED(text[:_MOST_READ]) is not None
+
+
+def expired(endpoint: Endpoint, text: bytes) -> StagingError:
+    """Return the error for a host that reports with this text that the account has expired."""
+    shown = format_path(b" ".join(text.split()))[:_MOST_NAMES].rstrip(".")
+    return StagingError(
+        f"{endpoint.host} refuses the account {endpoint.username}: {shown}.",
+        hint=RENEW,
+        code=EXPIRED,
     )
 
 

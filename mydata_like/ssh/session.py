@@ -183,6 +183,9 @@ class SftpSession(Protocol):
     def find_modified(self, path: bytes) -> int:
         """Return the modification time of a file, in seconds since 1970 by the server's clock."""
 
+    def find_free(self, path: bytes) -> int | None:
+        """Return the bytes that are free for new files below a path; None if not known."""
+
     def list_files(self, path: bytes) -> list[RemoteEntry]:
         """Return the regular files of a directory."""
 

@@ -7,6 +7,7 @@ timeout. The streams of a session may belong to different threads, which use the
 
 import base64
 import os
+import re
 import socket
 import sys
 import threading
@@ -19,7 +20,7 @@ from typing import Any, Final, NoReturn
 from ssh import options
 from ssh.channel import Channel
 from ssh.exceptions import EOF, AuthenticationDenied, AuthenticationPartial, BaseSSHError
-from ssh.key import import_privkey_base64
+from ssh.key import SSHKey, import_privkey_base64
 from ssh.session import SSH_AUTH_AGAIN, SSH_WRITE_PENDING
 from ssh.session import Session as LibrarySession
 
@@ -386,6 +387,7 @@ class LibsshTransport(SharedSocket):
         self.max_in_flight = sys.maxsize  # bytes in flight of a stream, if its window is larger
         self.write_size = _SMALLEST * 2  # bytes of the next write, at most
         self._is_measured = False
+        self._banner = b""
         self._login_round_trip = 0.0  # seconds, or what a busy host made of it
 
     def handshake(self, host_keys: tuple[str, ...]) -> PublicKey:
@@ -395,11 +397,9 @@ class LibsshTransport(SharedSocket):
         try:
             self._until(self.library.connect, _AGAIN)
         except BaseSSHError as error:
-            reason = _reason(error)
-            failed = (
-                dialing.no_common_algorithm if "no match for method" in reason else dialing.refused
-            )
-            raise failed(self.endpoint, reason) from error
+            if found := _find_disagreement(error):
+                raise dialing.no_common_algorithm(self.endpoint, "libssh", found) from error
+            raise dialing.refused(self.endpoint, _reason(error)) from error
         blob = base64.b64decode(self.library.get_server_publickey().export_pubkey_base64())
         length = int.from_bytes(blob[:4], "big")
         return PublicKey(blob[4 : 4 + length].decode(), blob)
@@ -409,14 +409,31 @@ class LibsshTransport(SharedSocket):
         private = import_privkey_base64(key.text, None)
         begun = time.perf_counter()
         try:
-            self._until(lambda: self.library.userauth_publickey(private), SSH_AUTH_AGAIN)
+            self._until(lambda: self._offer(private), SSH_AUTH_AGAIN)
         except AuthenticationPartial as error:
-            raise dialing.second_factor_wanted(self.endpoint, "") from error
-        except AuthenticationDenied as error:
-            raise dialing.key_refused(self.endpoint) from error
+            wanted = self.library.userauth_list()
+            methods = [name for bit, name in _METHODS.items() if wanted & bit]
+            raise dialing.second_factor_wanted(self.endpoint, methods) from error
         except BaseSSHError as error:
+            self._keep_banner()
+            if dialing.says_expired(self._banner):
+                raise dialing.expired(self.endpoint, self._banner) from error
+            if isinstance(error, AuthenticationDenied):
+                raise dialing.key_refused(self.endpoint) from error
             raise self._broken(error) from error
         self._login_round_trip = (time.perf_counter() - begun) / _LOGIN
+
+    def _offer(self, private: SSHKey) -> int:
+        """Continue to authenticate, in a turn; return the library's status."""
+        status: int = self.library.userauth_publickey(private)
+        if status == SSH_AUTH_AGAIN:
+            self._keep_banner()
+        return status
+
+    def _keep_banner(self) -> None:
+        """Keep the text that the host sends during a login; the library drops it at the end."""
+        with suppress(BaseSSHError):
+            self._banner = self.library.get_issue_banner() or self._banner
 
     @property
     def network_round_trip(self) -> float | None:
@@ -606,8 +623,39 @@ class LibsshTransport(SharedSocket):
             self.library.options_set(option, value)
 
 
+_METHODS: Final = {
+    2: "password",
+    8: "hostbased",
+    16: "keyboard-interactive",
+    32: "gssapi",
+}  # libssh.h
+_KINDS: Final = {  # the names of libssh's kex.c
+    "kex algos": "key exchange",
+    "server host key algo": "host key algorithm",
+    "encryption": "cipher",
+    "mac algo": "MAC",
+}
+_DISAGREEMENT: Final = re.compile(
+    r"no match for method (.*?)(?: client->server| server->client)?: "
+    r"server \[(.*?)\], client \[(.*?)\]"
+).search
+
+
+def _find_disagreement(error: BaseSSHError) -> dialing.Disagreement | None:
+    """Return what the library and the host have not in common, if that is the error."""
+    found = _DISAGREEMENT(_message(error))
+    if found is None:
+        return None
+    kind, theirs, ours = found.groups()
+    return dialing.Disagreement(_KINDS.get(kind, kind), theirs.split(","), ours.split(","))
+
+
 def _reason(error: BaseSSHError) -> str:
-    """Return the library's error message."""
+    """Return the library's error message, as far as it is shown."""
+    return _message(error).rstrip(".")[:200]
+
+
+def _message(error: BaseSSHError) -> str:
     text = error.args[-1] if error.args else b""
     plain = text.decode("utf-8", "backslashreplace") if isinstance(text, bytes) else str(text)
-    return plain.strip().rstrip(".")[:200]
+    return plain.strip()

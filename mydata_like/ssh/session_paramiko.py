@@ -350,12 +350,18 @@ class _Transport(paramiko.Transport):
     def __init__(self, wire: socket.socket) -> None:
         self._order = threading.Lock()
         self._closed: set[int] = set()  # channels, by the host's numbers
+        self.offered: dict[str, Any] = {}  # the host's algorithms, by the library's names of lists
         super().__init__(
             wire,
             default_window_size=_WINDOW,
             default_max_packet_size=_PACKET,
             packetizer_class=_Packets,
         )
+
+    def _parse_kex_init(self, m: paramiko.Message) -> None:
+        """Keep what the host offers: the library's error does not name it."""
+        self.offered = self._really_parse_kex_init(paramiko.Message(m.asbytes()))  # type: ignore[attr-defined]
+        super()._parse_kex_init(m)  # type: ignore[misc]
 
     def open_channel(self, *args: Any, **options: Any) -> paramiko.Channel:
         """Open a channel; the host may reuse the number of a closed one."""
@@ -413,7 +419,8 @@ class ParamikoTransport:
             if self._stalled or time.monotonic() > deadline:
                 raise dialing.stalled(self.endpoint, timeout) from error
             if isinstance(error, paramiko.ssh_exception.IncompatiblePeer):
-                raise dialing.no_common_algorithm(self.endpoint, _reason(error)) from error
+                found = _find_disagreement(transport)
+                raise dialing.no_common_algorithm(self.endpoint, "paramiko", found) from error
             raise dialing.refused(self.endpoint, _reason(error)) from error
         return PublicKey(key.get_name(), key.asbytes())
 
@@ -463,15 +470,25 @@ class ParamikoTransport:
         try:
             with self.watched():
                 wanted = self.transport.auth_publickey(self.endpoint.username, key)
-        except paramiko.AuthenticationException as error:
+        except FAILURES as error:
+            self._raise_if_expired(error)
+            if not isinstance(error, paramiko.AuthenticationException):
+                raise self._broken(error) from error
             if not tried:
                 self.raise_if_broken(error)
             return False
-        except FAILURES as error:
-            raise self._broken(error) from error
         if wanted:
-            raise dialing.second_factor_wanted(self.endpoint, " or ".join(wanted))
+            raise dialing.second_factor_wanted(self.endpoint, wanted)
         return True
+
+    def _raise_if_expired(self, error: Exception) -> None:
+        """Raise `StagingError` if the host has named this as the reason during the login."""
+        login = self.transport.auth_handler
+        banner = (login and login.banner) or b""
+        text = banner if isinstance(banner, bytes) else banner.encode("utf-8", "replace")
+        if dialing.says_expired(text):
+            self.abort()
+            raise dialing.expired(self.endpoint, text) from error
 
     def session(self) -> ParamikoSession:
         """Return the session of an authenticated connection."""
@@ -588,6 +605,22 @@ def _known(wanted: Iterable[str], supported: Iterable[str], endpoint: Endpoint) 
         hint="Allow one of the AES ciphers, or use the other SSH implementation.",
         code="ssh.no-algorithm",
     )
+
+
+def _find_disagreement(transport: _Transport) -> dialing.Disagreement:
+    """Return what the library and the host have not in common."""
+    ours = transport.get_security_options()
+    lists = (
+        ("key exchange", "kex_algo_list", ours.kex),
+        ("host key algorithm", "server_key_algo_list", ours.key_types),
+        ("cipher", "client_encrypt_algo_list", ours.ciphers),
+        ("MAC", "client_mac_algo_list", ours.digests),
+    )
+    for kind, name, names in lists:
+        theirs = transport.offered.get(name, [])
+        if not set(theirs) & set(names):
+            return dialing.Disagreement(kind, theirs, tuple(names))
+    return dialing.Disagreement("algorithm", (), ())
 
 
 def _private_key(key: KeyPair) -> paramiko.PKey:

@@ -1,7 +1,7 @@
 """SFTP file operations over a stream of either SSH library, with pipelined writes.
 
 The protocol is version 3, draft-ietf-secsh-filexfer-02, as implemented by OpenSSH, with its
-extension posix-rename@openssh.com.
+extensions posix-rename@openssh.com and statvfs@openssh.com.
 """
 
 import stat
@@ -100,6 +100,14 @@ class Sftp:
         if reply.kind != wire.ATTRIBUTES:
             raise wire.rejected(reply, path)
         return wire.split_attributes(reply.body)[0].modified
+
+    def find_free(self, path: bytes) -> int | None:
+        """Return the bytes that are free for new files below a path; None if not known."""
+        if wire.STATVFS not in self._extensions:
+            return None
+        return wire.read_free(
+            self.request(wire.EXTENDED, wire.pack(wire.STATVFS) + wire.pack(path))
+        )
 
     def list_files(self, path: bytes) -> list[RemoteEntry]:
         """Return the regular files of a directory."""

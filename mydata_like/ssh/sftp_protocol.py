@@ -1,7 +1,7 @@
 """The packets of SFTP: requests, replies and status codes.
 
 The protocol is version 3, draft-ietf-secsh-filexfer-02, as implemented by OpenSSH, with its
-extension posix-rename@openssh.com.
+extensions posix-rename@openssh.com and statvfs@openssh.com (its file PROTOCOL).
 """
 
 import struct
@@ -15,9 +15,9 @@ INIT, VERSION = 1, 2
 OPEN, CLOSE, READ, WRITE = 3, 4, 5, 6
 SETSTAT, OPENDIR, READDIR, REMOVE, MKDIR, STAT, RENAME = 9, 11, 12, 13, 14, 17, 18
 STATUS, HANDLE, DATA, NAME, ATTRIBUTES = 101, 102, 103, 104, 105
-EXTENDED: Final = 200
+EXTENDED, EXTENDED_REPLY = 200, 201
 
-OK, END, NO_SUCH_FILE, DENIED, UNSUPPORTED = 0, 1, 2, 3, 8
+OK, END, NO_SUCH_FILE, DENIED, FAILURE, UNSUPPORTED = 0, 1, 2, 3, 4, 8
 TO_READ, TO_WRITE, TO_CREATE, TO_TRUNCATE = 1, 2, 8, 16
 HAS_SIZE, HAS_OWNER, HAS_MODE, HAS_TIMES, HAS_MORE = 1, 2, 4, 8, 0x8000_0000
 
@@ -30,6 +30,10 @@ LARGEST: Final = 256 * 1024  # bytes of a reply; OpenSSH's own limit (sftp-commo
 SMALL_FILE: Final = 16 * 1024 * 1024  # bytes; the map of a 64 TB file has one byte per 4 MiB
 REFUSED: Final = "ssh.sftp-refused"
 POSIX_RENAME: Final = b"posix-rename@openssh.com"
+STATVFS: Final = b"statvfs@openssh.com"
+
+
+_NO_REASONS: Final = ("", "failure", "error")  # texts of a status that explain nothing
 
 
 class EndedError(TransientError):
@@ -110,6 +114,15 @@ def split_attributes(packet: bytes) -> tuple[Attributes, bytes]:
     return Attributes(size, mode, modified), rest
 
 
+def read_free(reply: SftpReply) -> int | None:
+    """Return the free bytes in a reply to `STATVFS`, 0 without a free inode; None if refused."""
+    if reply.kind != EXTENDED_REPLY:
+        return None
+    fields = struct.unpack_from(">11Q", reply.body.ljust(88, b"\0"))
+    unit, available, inodes, free_inodes = fields[1], fields[4], fields[5], fields[7]
+    return 0 if inodes and not free_inodes else int(unit * available)
+
+
 def read_names(reply: SftpReply) -> list[tuple[bytes, Attributes]]:
     """Return the directory entries in a reply."""
     (count,) = struct.unpack_from(">I", reply.body)
@@ -161,8 +174,15 @@ def read_code(reply: SftpReply) -> int:
 
 def rejected(reply: SftpReply, path: bytes) -> RejectedError:
     """Return the error for a refused request, with the server's message."""
-    text = format_path(split(reply.body[4:])[0])[:200].rstrip(".") or "refused"
+    text = format_path(split(reply.body[4:])[0])[:200].rstrip(".")
     code = "staging.denied" if read_code(reply) == DENIED else "staging.refused"
+    if read_code(reply) == FAILURE and text.lower() in _NO_REASONS:
+        return RejectedError(
+            f"{format_path(path)} was refused by the server, which gives no reason.",
+            hint="A quota that is used up is a common one. The server's administrator can find it.",
+            code=code,
+        )
+    text = text or "refused"
     return RejectedError(f"{format_path(path)} was refused by the server: {text}.", code=code)
 
 

@@ -102,6 +102,7 @@ class HostRecord(NamedTuple):
     times: bool = True
     renames: bool = True
     lacks: str = ""
+    doubtful: bool = False
 
 
 class Heartbeat(NamedTuple):

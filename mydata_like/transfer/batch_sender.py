@@ -11,13 +11,18 @@ from contextlib import closing, suppress
 from itertools import islice
 from typing import Final, NamedTuple
 
-from mydata_like.core.errors import FileChangedError, Problem, StagingError, TransientError
+from mydata_like.core.errors import (
+    FileChangedError,
+    Problem,
+    StagingError,
+    TransientError,
+    describe_full,
+)
 from mydata_like.core.formatting import format_path
 from mydata_like.core.openat import FolderCache
 from mydata_like.ssh.capabilities import (
     LINE_END,
     HostCapabilities,
-    check_space,
     quote,
     says_full,
 )
@@ -108,17 +113,14 @@ def all_proven(names: Sequence[bytes]) -> BatchResult:
 def judge(names: Sequence[bytes], output: bytes, status: int | None, tar: str) -> BatchResult:
     """Return which members an extraction's output proves, given the names in the order sent.
 
-    `status` is None if the connection broke. Raises `StagingError` when the staging area is full.
+    `status` is None if the connection broke.
     """
     if status == 0 and output == b"".join([name + b"\n" for name in names]):
         return all_proven(names)  # the common case, without parsing
     named: list[int] = []
     lines_by_place: dict[int, list[bytes]] = {}
-    may_be_full = says_full(output)  # unless it is part of a member's name
     for place, line in _sort(names, islice(_lines(output), len(names) + _MOST_LINES)):
         if line:
-            if may_be_full:
-                check_space(line)
             lines = lines_by_place.setdefault(place, [])
             lines[_MOST_KEPT:] = [line + b"\n"]  # beyond the limit, keep only the last line
         else:
@@ -171,7 +173,9 @@ def is_denied(text: bytes) -> bool:
 
 def describe(remote: bytes, text: bytes) -> Problem:
     """Return the problem of a member that the staging area did not accept."""
-    reason = format_path(text.strip().splitlines()[-1][:300]) if text.strip() else ""
+    if says_full(text):
+        return describe_full(remote)
+    reason = format_path(text.strip().splitlines()[-1][:300]).rstrip(".") if text.strip() else ""
     if is_denied(text):
         return Problem(
             "staging.denied",
@@ -183,6 +187,7 @@ def describe(remote: bytes, text: bytes) -> Problem:
 
 
 _WRITE: Final = 256 * 1024  # bytes per write; a quarter faster than 64 KiB
+_REMOVED: Final = 500  # names in one command
 
 
 class BatchSender:
@@ -219,22 +224,28 @@ class BatchSender:
             self._compression.give_up()
             return self.send(members, moving)
         if status == NO_DIRECTORY:
-            check_space(output)
+            if says_full(output):
+                return TaskResult(sending.refuse_all(output))
             raise StagingError(
                 "No directories can be created in the staging area.",
                 hint="The server's administrator can fix its permissions.",
             )
         if sending.marker and status != 0:
-            check_space(output)
             self._named = True
             return self.send(members, moving)
         result = self._judge(sending, output, status)
         if not result.complaints:
             self._known.update(missing)
-        if sending.spoilt and status is not None:
-            rm = b" ".join(quote(b"./" + name) for name in sending.spoilt)
-            self._shells.start(enter(self._location) + b"rm -f -- " + rm).finish()
+        if status is not None:
+            self._remove(sending.spoilt + sending.find_cut(result))
         return TaskResult(sending.results(result), broken=status is None)
+
+    def _remove(self, names: Sequence[bytes]) -> None:
+        """Remove files that nothing will use, many at once."""
+        words = [quote(b"./" + name) for name in names]
+        for start in range(0, len(words), _REMOVED):
+            rm = b"rm -f -- " + b" ".join(words[start : start + _REMOVED])
+            self._shells.start(enter(self._location) + rm).finish()
 
     def _start(
         self, members: Sequence[Member], missing: Sequence[bytes], moving: Moving
@@ -397,6 +408,18 @@ class _Sending:
             self._written.append((index, ""))
             tar.write_member(self.stream.write, head, member.size, source.chunks(buffer))
             self._written[place] = (index, source.finish())
+
+    def find_cut(self, result: BatchResult) -> list[bytes]:
+        """Return the members of which only a part may have had space."""
+        full = (
+            place for place, text in result.complaints.items() if place >= 0 and says_full(text)
+        )
+        return [self.names[place] for place in full]
+
+    def refuse_all(self, text: bytes) -> tuple[MemberResult, ...]:
+        """Return the results of members that a complaint refuses together."""
+        result = BatchResult(frozenset(), dict.fromkeys(range(len(self._written)), text))
+        return self.results(result)
 
     def results(self, result: BatchResult) -> tuple[MemberResult, ...]:
         """Return the result of each member, in their order."""

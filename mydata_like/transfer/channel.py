@@ -197,7 +197,7 @@ def describe_member(wanted: FileToSend, mark: bytes = b"") -> Member:
     """Return a file in the form that a channel worker receives."""
     file, remote = wanted.file, wanted.remote
     if wanted.replaces:
-        remote = aside_path(remote, file.size, file.modified_ns)
+        remote = aside_path(remote, file.size, file.modified_ns, mark)
     return Member(
         file.path,
         file.size,

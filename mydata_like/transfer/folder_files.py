@@ -7,6 +7,7 @@ leaves behind. A file is durable when it is closed, its name when it is renamed.
 
 import errno
 import os
+import shutil
 import stat
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -303,6 +304,15 @@ class FolderFiles:
         """Return the modification time of a file, in seconds since 1970."""
         with _folder_errors(path):
             return int(self._look(path).st_mtime)
+
+    def find_free(self, path: bytes) -> int | None:
+        """Return the bytes that are free for new files below a path."""
+        with _folder_errors(path):
+            place = self._enter(path)
+            if place is None:
+                return shutil.disk_usage(system_path(path)).free
+            status = os.fstatvfs(place)
+            return status.f_bavail * status.f_frsize
 
     def list_files(self, path: bytes) -> list[RemoteEntry]:
         """Return the regular files of a directory."""

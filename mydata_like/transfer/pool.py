@@ -13,6 +13,7 @@ from mydata_like.core.errors import (
     Problem,
     ServerUnavailableError,
     SettingsError,
+    StagingError,
     TransientError,
     UploaderError,
 )
@@ -22,7 +23,7 @@ from mydata_like.core.ports import Emit
 from mydata_like.settings.schema import Transfer
 from mydata_like.settings.values import parse_jump
 from mydata_like.ssh.capabilities import HostCapabilities
-from mydata_like.ssh.dialing import NO_CHANNEL, REFUSED
+from mydata_like.ssh.dialing import NO_CHANNEL
 from mydata_like.ssh.session import Endpoint
 from mydata_like.transfer.channel import StagingChannel
 from mydata_like.transfer.remote_shell import owner_mark
@@ -198,25 +199,12 @@ class StagingTransport:
                     self._sessions.prepare(1)
 
     def open_channel(self) -> StagingChannel:
-        """Open one more channel.
-
-        Raises `TransientError` with the code `channel.refused` if there are other channels and the
-        host grants no more.
-        """
+        """Open one more channel; see `core.ports.Transport`."""
         with self._lock:
             self._opened += 1
             number = self._opened
-            others = number > 1 and bool(self._sessions)
         channel = StagingChannel(self, number)
-        try:
-            channel.open()
-        except _UNREACHABLE as error:
-            if not others or self._sessions.closed:
-                raise
-            raise TransientError(
-                f"The staging host allows no more channels: {error.message}",
-                code=NO_CHANNEL,
-            ) from error
+        channel.open()
         return channel
 
     def close(self) -> None:
@@ -226,8 +214,18 @@ class StagingTransport:
     def open_worker(self, number: int) -> WorkerProcess:
         """Return the worker that a channel has joined, on the first host that accepts the login.
 
-        A host with a changed host key (`HostKeyError`) raises; no other host is tried.
+        A host with a changed host key (`HostKeyError`) raises; no other host is tried. While a
+        session is open, other refusals have the code `channel.refused`: a host at its limit of
+        sessions, processes or space may give any reason.
         """
+        try:
+            return self._open_worker(number)
+        except (*_UNREACHABLE, StagingError) as error:
+            if not self._sessions.serves or self._sessions.closed:
+                raise
+            raise TransientError(error.message, hint=error.hint, code=NO_CHANNEL) from error
+
+    def _open_worker(self, number: int) -> WorkerProcess:
         failures: list[tuple[SessionSlot, UploaderError]] = []
         for slot in self._find_slots(number, failures):
             try:
@@ -257,10 +255,12 @@ class StagingTransport:
             yield slot
 
     def announce(self, payload: Payload) -> None:
-        """Report the folders of a payload, unless none of its files gets a temporary name."""
+        """Report the folders of a payload in which its files get temporary names."""
         hosts = list(self._sessions.capabilities_by_host.values())
-        if not (payload.batched and hosts and all(it.tar for it in hosts)):
-            self._visiting({wanted.remote.rpartition("/")[0] for wanted in payload.members})
+        by_tar = payload.batched and hosts and all(it.tar for it in hosts)
+        named = [wanted for wanted in payload.members if wanted.replaces or not by_tar]
+        if named:
+            self._visiting({wanted.remote.rpartition("/")[0] for wanted in named})
 
     def count_spent(self, spent: TimeByCause) -> None:
         """Add the time that a channel has spent."""
@@ -289,8 +289,13 @@ class StagingTransport:
             if isinstance(error, AccessDeniedError):
                 return self._explain(error)
         if errors and errors[-1].problem_code == NO_CHANNEL and not self._sessions:
-            # A host that accepts the login but grants no channel counts as unreachable.
-            return TransientError(errors[-1].message, code=REFUSED)
+            return StagingError(
+                "The staging host accepts the uploader's key, but allows neither commands nor "
+                f"transfers: {errors[-1].message}",
+                hint="Its administrator can raise MaxSessions in sshd_config (10 is the default, 0 "
+                "allows nothing), or the limits of processes for this account.",
+                code="ssh.no-channel",
+            )
         if errors:
             return errors[-1]
         if self._sessions:
@@ -362,6 +367,7 @@ class StagingTransport:
             endpoint,
             self._location,
             self._find_capabilities(endpoint.host),
+            confirm=self._sessions.serves,
             compress=self._settings.compression == "auto",
             named=self._sessions.broken,
             find_zeros=self._settings.find_zeros,

@@ -12,7 +12,8 @@ from mydata_like.ssh.connect import connect
 from mydata_like.ssh.session import Endpoint, SshSession
 from mydata_like.transfer.remote_shell import MARK
 
-_INSPECT: Final = b'echo "mydata:$(wc -c < %b)"; echo "mydata:$(%b < %b)"'
+# After `set`, $5 is the size; it is empty for a missing file.
+_INSPECT: Final = b'set -f; set -- $(ls -ldn %b); echo "mydata:$5"; echo "mydata:$(%b < %b)"'
 
 
 def require_login(endpoints: Iterable[Endpoint]) -> None:

@@ -1,7 +1,8 @@
 """Removes temporary files of interrupted transfers from the staging area.
 
-A temporary name identifies its uploader (`remote_shell.part_name`). If the local file changed or
-was deleted before it was sent again, no transfer uses the temporary file any more.
+A temporary name identifies its uploader (`remote_shell.part_name`, `core.staging_path.aside_path`).
+If the local file changed or was deleted before it was sent again, no transfer uses the temporary
+file any more.
 """
 
 import re
@@ -17,10 +18,10 @@ from mydata_like.transfer.remote_shell import MARK, owner_mark
 
 AGE: Final = 7 * 24 * 3600  # seconds without a write after which a temporary file is removed
 _COMPANIONS: Final = (b".at", b".map")  # of a striped file: which blocks arrived
-_REST: Final = b"[0-9a-f]{24}\\.part"  # of a temporary name, after the uploader's mark
+_REST: Final = b"[0-9a-f]{24}\\.(part|new)"  # of a temporary name, after the uploader's mark
 # Lists files of that age by the host's clock: `-mtime +6` means seven days or more.
 _LIST: Final = (
-    b"cd -- %b 2>/dev/null || exit 0; for t in .mydata-%b*.part; do "
+    b"cd -- %b 2>/dev/null || exit 0; for t in .mydata-%b*.part .mydata-%b*.new; do "
     b'[ -n "$(find "./$t" -prune -type f -mtime +6 2>/dev/null)" ] || continue; '
     b'set -- $(ls -ldn "./$t"); echo "mydata:$t:$5"; done'
 )
@@ -91,7 +92,7 @@ class _ShellRemover:
         self._name = re.compile(rb"\.mydata-" + mark + _REST)
 
     def find_left(self, folder: bytes) -> list[Leftover]:
-        output = self._run(_LIST % (quote(self._folder_path(folder)), self._mark))
+        output = self._run(_LIST % (quote(self._folder_path(folder)), self._mark, self._mark))
         words = (line.removeprefix(MARK).split(b":") for line in output.splitlines())
         return [
             Leftover(word[0], int(word[1]))

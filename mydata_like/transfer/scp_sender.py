@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import Final
 
 from mydata_like.core.errors import FileChangedError, StagingError, TransientError
-from mydata_like.ssh.capabilities import build_scp, check_space
+from mydata_like.ssh.capabilities import build_scp, check_space, says_full
 from mydata_like.ssh.session import SshSession, Stream
 from mydata_like.transfer.archive_writer import ArchiveSource, open_content
 from mydata_like.transfer.batch_sender import describe
@@ -92,6 +92,8 @@ class ScpSender:
         except FileChangedError as error:
             return MemberResult(index, "", error.problem)
         if refusal:
+            if says_full(refusal):
+                sink.empty_file(member.modified, name)
             return self._refused(index, member, refusal)
         return MemberResult(index, checksum, inside=source.inside)
 
@@ -111,7 +113,6 @@ class ScpSender:
         return checksum, sink.finish_file()
 
     def _refused(self, index: int, member: Member, text: bytes) -> MemberResult:
-        check_space(text)
         problem = describe(member.remote, text)
         return MemberResult(index, "", problem, again=problem.code != "staging.denied")
 
@@ -156,6 +157,11 @@ class _Sink:
             refusal = self._ask(b"C0660 %d %b\n" % (size, name))
             self._left = size
         return refusal
+
+    def empty_file(self, modified: int, name: bytes) -> None:
+        """Free the space of a file that did not fit, which cannot be removed."""
+        if not self.announce(0, modified, name):
+            self.finish_file()
 
     def write_all(self, chunks: Iterator[memoryview]) -> None:
         """Write a file's bytes, at most as many as announced."""

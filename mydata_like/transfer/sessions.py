@@ -129,6 +129,11 @@ class Sessions:
         return bool(self._workers)
 
     @property
+    def serves(self) -> bool:
+        """Whether a session is open."""
+        return bool(self._open)
+
+    @property
     def capacity(self) -> int:
         """The maximum number of channels; more accurate once the first session is open."""
         sessions = self._count()

@@ -8,9 +8,15 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Final
 
-from mydata_like.core.errors import FileChangedError, RejectedError, TransientError, UploaderError
+from mydata_like.core.errors import (
+    FileChangedError,
+    RejectedError,
+    TransientError,
+    UploaderError,
+    describe_full,
+)
 from mydata_like.core.openat import FolderCache
-from mydata_like.ssh.capabilities import check_space
+from mydata_like.ssh.capabilities import says_full
 from mydata_like.ssh.session import SftpSession, SmallFile, SshSession
 from mydata_like.transfer.archive_writer import TINY, IndexLine, open_content, read_tiny
 from mydata_like.transfer.batch_sender import describe
@@ -166,6 +172,7 @@ def map_of(part: bytes) -> bytes:
 
 _CHUNK: Final = 256 * 1024
 _MODE: Final = 0o660
+_SPARE: Final = 64 * 1024  # bytes that a file may need in addition to its size, for folder and map
 
 
 class SftpSender:
@@ -251,16 +258,12 @@ class SftpSender:
     ) -> None:
         """Send the tiny files of a payload, many at once; larger files are skipped."""
         tiny = [index for index, it in enumerate(members) if it.size <= TINY and not it.inside]
-        for index in tiny:
-            try:
-                self._make_parent(members[index])
-            except RejectedError as error:
-                results[index] = self._judge(index, members[index], error)
+        refusals = dict(self._make_parents(tiny, members))
         sent: list[tuple[int, str]] = []  # in the order of sending
 
         def read(folders: FolderCache) -> Iterator[SmallFile]:
             for index in tiny:
-                if index in results:
+                if index in refusals:
                     continue
                 member = members[index]
                 try:
@@ -276,8 +279,23 @@ class SftpSender:
         with FolderCache() as folders:
             for place, refusal in self._sftp.put_all(read(folders)):
                 index, checksum = sent[place]
-                refused = refusal and self._judge(index, members[index], refusal)
-                results[index] = refused or MemberResult(index, checksum)
+                if refusal:
+                    refusals[index] = refusal
+                else:
+                    results[index] = MemberResult(index, checksum)
+        free = self._sftp.find_free(self._location) if refusals else None
+        for index, refusal in refusals.items():
+            results[index] = self._judge(index, members[index], refusal, free)
+
+    def _make_parents(
+        self, indexes: Sequence[int], members: Sequence[Member]
+    ) -> Iterator[tuple[int, RejectedError]]:
+        """Create the folders of these members; yield those whose folder is refused."""
+        for index in indexes:
+            try:
+                self._make_parent(members[index])
+            except RejectedError as error:
+                yield index, error
 
     def _send_member(self, index: int, member: Member, moving: Moving) -> MemberResult:
         target = self._target(member)
@@ -300,7 +318,7 @@ class SftpSender:
         except RejectedError as error:
             self._find_zeros = False  # some servers accept the bytes of a file only in order
             self._remove(part)
-            return self._judge(index, member, error)
+            return self._judge(index, member, error, self._sftp.find_free(self._location))
         return MemberResult(index, line.checksum, inside=line.inside)
 
     def _target(self, member: Member) -> bytes:
@@ -319,14 +337,20 @@ class SftpSender:
             self._sftp.make_directories(parent, 0o2770)
             self._known.add(parent)
 
-    def _judge(self, index: int, member: Member, error: RejectedError) -> MemberResult:
-        """Return the result of a member that was refused; raises `StagingError` for a full disk.
+    def _judge(
+        self, index: int, member: Member, error: RejectedError, free: int | None
+    ) -> MemberResult:
+        """Return the result of a member that was refused, given the free bytes if they are known.
 
-        If the server does not name the cause, it is a failure that may be temporary.
+        If neither they nor the server name the cause, it is a failure that may be temporary.
         """
         self._known.discard(self._target(member).rpartition(b"/")[0])
-        check_space(error.message.rstrip(".").encode())
-        return MemberResult(index, "", error.problem, again=error.problem_code != "staging.denied")
+        if error.problem_code == "staging.denied":
+            return MemberResult(index, "", error.problem)
+        short = free is not None and free < member.size + _SPARE
+        if short or says_full(error.message.rstrip(".").encode()):
+            return MemberResult(index, "", describe_full(member.remote), again=True)
+        return MemberResult(index, "", error.problem, again=True)
 
     def _write(self, member: Member, part: bytes, moving: Moving) -> IndexLine:
         """Write a file under its temporary name; the last chunk only if the file is unchanged."""

@@ -19,7 +19,7 @@ from mydata_like.core.errors import (
     UploaderError,
 )
 from mydata_like.core.parsing import parse_count
-from mydata_like.ssh.capabilities import HostCapabilities, check_space, quote
+from mydata_like.ssh.capabilities import HostCapabilities, quote, says_full
 from mydata_like.ssh.session import CommandResult, Stream
 from mydata_like.transfer import tar
 from mydata_like.transfer.archive_writer import ArchiveSource, IndexLine, open_content
@@ -484,8 +484,7 @@ class SingleSender:
         if arrived:
             return MemberResult(index, line.checksum, inside=line.inside)
         output = finished.errors or finished.output
-        check_space(output)
-        if finished.status == NO_DIRECTORY:
+        if finished.status == NO_DIRECTORY and not says_full(output):
             raise StagingError(
                 "No directories can be created in the staging area.",
                 hint="The server's administrator can fix its permissions.",

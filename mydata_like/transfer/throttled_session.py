@@ -328,6 +328,10 @@ class _ThrottledSftp:
         with self._timer.timed(self._timer.answer):
             return self._sftp.find_modified(path)
 
+    def find_free(self, path: bytes) -> int | None:
+        with self._timer.timed(self._timer.answer):
+            return self._sftp.find_free(path)
+
     def list_files(self, path: bytes) -> list[RemoteEntry]:
         with self._timer.timed(self._timer.answer):
             return self._sftp.list_files(path)

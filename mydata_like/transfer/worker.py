@@ -22,7 +22,7 @@ from typing import Final, NamedTuple, NoReturn
 from mydata_like.core.errors import Problem, TransientError, UploaderError
 from mydata_like.core.formatting import format_path
 from mydata_like.core.token_bucket import TokenBucket
-from mydata_like.ssh.capabilities import HostCapabilities, probe
+from mydata_like.ssh.capabilities import HostCapabilities, confirm, probe
 from mydata_like.ssh.connect import connect, import_ahead
 from mydata_like.ssh.session import OpenSession, SessionWriter, SshSession
 from mydata_like.transfer.batch_sender import BatchSender
@@ -426,4 +426,7 @@ def connect_to_staging(config: WorkerConfig) -> tuple[OpenSession, HostCapabilit
         return open_folder(config.endpoint)
     if config.capabilities is None:
         return probe(partial(connect, config.endpoint), config.location)
-    return connect(config.endpoint), config.capabilities
+    session = connect(config.endpoint)
+    if config.confirm:
+        confirm(session, config.location, config.capabilities.access)
+    return session, config.capabilities

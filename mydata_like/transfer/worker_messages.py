@@ -69,11 +69,15 @@ class Member(NamedTuple):
 
 @dataclass(slots=True)
 class WorkerConfig(_Message):
-    """The configuration of a worker; it probes the host if `capabilities` is None."""
+    """The configuration of a worker; it probes the host if `capabilities` is None.
+
+    With `confirm`, it checks at least that its session allows what they name.
+    """
 
     endpoint: Endpoint | StagingFolder
     location: bytes
     capabilities: HostCapabilities | None = None
+    confirm: bool = False
     compress: bool = False  # where that is faster
     named: bool = False  # prove what arrived before a connection breaks, since one has broken
     find_zeros: bool = False  # and skip them

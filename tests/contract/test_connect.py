@@ -1,19 +1,31 @@
 """Which host keys, keys of ours and files of others count when a session opens."""
 
+import asyncio
 import os
+import socket
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Thread
 
+import asyncssh
 import pytest
 from cryptography.hazmat.primitives import serialization as form
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from mydata_like.core.errors import AccessDeniedError, HostKeyError, SettingsError, StagingError
+from mydata_like.core.errors import (
+    AccessDeniedError,
+    HostKeyError,
+    SettingsError,
+    StagingError,
+    UploaderError,
+)
 from mydata_like.core.model import StagingArea
 from mydata_like.settings.schema import Transfer
 from mydata_like.ssh.connect import connect, fetch_host_key
 from mydata_like.ssh.keys import accept_host_key, create_key, load_key
+from mydata_like.ssh.session import Endpoint
 from mydata_like.transfer.pool import build_endpoints
 from tests.openssh import on_host
 from tests.sshd_fixture import STACKS, endpoint_of, needs_sshd, open_session, sshd_with
@@ -181,6 +193,111 @@ def test_a_host_that_wants_a_second_factor_says_so(tmp_path, stack, allowed, met
             connect(endpoint)
     assert raised.value.problem_code == "ssh.second-factor"
     assert "accepts the uploader's key" in raised.value.message
+    assert f"wants {method} as well" in raised.value.message
+
+
+@pytest.mark.parametrize(
+    ("only", "kind"),
+    [
+        ("KexAlgorithms sntrup761x25519-sha512@openssh.com", "key exchange"),
+        ("MACs umac-128-etm@openssh.com", "MAC"),
+        ("Ciphers aes192-ctr", "cipher"),
+    ],
+)
+def test_a_host_without_a_common_algorithm_is_reported_with_both_lists(tmp_path, stack, only, kind):
+    (tmp_path / "keys").mkdir()
+    options = (only,) if kind != "MAC" else (only, "Ciphers aes256-ctr")  # AES-GCM needs no MAC
+    with sshd_with(tmp_path, *options) as sshd:
+        endpoint = endpoint_of(sshd, tmp_path / "keys", stack=stack)
+        with pytest.raises(StagingError) as raised:
+            connect(endpoint)
+    assert raised.value.problem_code == "ssh.no-agreement"
+    offered = only.partition(" ")[2]
+    assert f"{stack} have no {kind} in common. The host offers {offered};" in raised.value.message
+    ours = {"key exchange": "curve25519-sha256", "MAC": "hmac-sha2-256", "cipher": "aes128-gcm"}
+    assert ours[kind] in raised.value.message.partition("mydata-like offers")[2]
+
+
+class ExpiredAccount(asyncssh.SSHServer):
+    """A server that explains in its banner why the account may not log in, as PAM does.
+
+    Then it refuses the key, or ends the connection.
+    """
+
+    text = "Your account has expired; please contact your system administrator.\n"
+    ends = False
+
+    def connection_made(self, conn):
+        self._connection = conn
+
+    def begin_auth(self, username):
+        return True
+
+    def public_key_auth_supported(self):
+        return True
+
+    def validate_public_key(self, username, key):
+        self._connection.send_auth_banner(self.text)
+        if self.ends:
+            self._connection.get_extra_info("socket").shutdown(socket.SHUT_RDWR)
+        return False
+
+
+class EndedAccount(ExpiredAccount):
+    ends = True
+
+
+class OtherBanner(ExpiredAccount):
+    text = "Authorized use only. Passwords are never asked by telephone.\n"
+
+
+@contextmanager
+def served(server, folder):
+    """Run an asyncssh server; yield its port and the fingerprint of its key."""
+    key = create_key(folder / "host_key")
+    loop = asyncio.new_event_loop()
+    thread = Thread(target=loop.run_forever)
+    thread.start()
+
+    def do(coroutine):
+        return asyncio.run_coroutine_threadsafe(coroutine, loop).result(20)
+
+    async def listen():
+        keys = [str(key.path)]
+        return await asyncssh.create_server(server, "127.0.0.1", 0, server_host_keys=keys)
+
+    async def close(acceptor):
+        acceptor.close()
+        await acceptor.wait_closed()
+
+    acceptor = do(listen())
+    try:
+        yield acceptor.get_port(), key.public.fingerprint
+    finally:
+        do(close(acceptor))
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
+@pytest.mark.parametrize(
+    ("server", "code"),
+    [
+        (ExpiredAccount, "ssh.expired"),
+        (EndedAccount, "ssh.expired"),
+        (OtherBanner, "ssh.key-refused"),
+    ],
+)
+def test_an_expired_account_is_not_taken_for_a_refused_key(tmp_path, stack, server, code):
+    key = create_key(tmp_path / "key")
+    with served(server, tmp_path) as (port, fingerprint):
+        endpoint = Endpoint(
+            "127.0.0.1", port, "me", key.path, tmp_path / "known", (fingerprint,), stack=stack
+        )
+        with pytest.raises(UploaderError) as raised:
+            connect(endpoint)
+    assert raised.value.problem_code == code
+    assert ("Your account has expired" in raised.value.message) == (code == "ssh.expired")
 
 
 @pytest.mark.parametrize("old", ["Ciphers aes128-cbc", "KexAlgorithms diffie-hellman-group14-sha1"])

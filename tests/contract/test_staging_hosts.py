@@ -1,12 +1,16 @@
 """Uploads to hosts that break, refuse or lack what others have, over a real sshd."""
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from mydata_like.app.staging_service import RememberedHosts
+from mydata_like.core.errors import StagingError
 from mydata_like.core.events import ChannelChanged, Notice
-from mydata_like.core.model import Payload
+from mydata_like.core.model import Payload, StagingArea
 from mydata_like.core.ports import SentFile
+from tests.fakes.clock import FakeClock
 from tests.fakes.place import checksum
 from tests.openssh import on_host, python_on_host
 from tests.sshd_fixture import STACKS, needs_sshd, script, with_programs
@@ -95,6 +99,57 @@ def test_what_answered_is_remembered(tmp_path, place):
         upload(staging, place, memory=memory)
         upload(staging, place, memory=memory)
     assert asked.read_text() == "asked\n"
+
+
+FORCED_CHANGE = """
+echo "WARNING: Your password has expired." >&2
+echo "Password change required but no TTY available." >&2
+exit 1
+"""
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_an_expired_password_is_named(tmp_path, place, stack):
+    options = (f"ForceCommand {script(tmp_path / 'passwd', FORCED_CHANGE)}",)
+    with Staging(tmp_path / "server", options=options) as staging:
+        transport = staging.build(place.location, ssh=stack)
+        with pytest.raises(StagingError) as raised:
+            transport.open_channel()
+        transport.close()
+    assert raised.value.problem_code == "ssh.expired"
+    assert "Your password has expired" in raised.value.message
+
+
+def once(directory, command):
+    """Return options of a host that allows SFTP, and a shell after it has run `command` once."""
+    mark = on_host(directory / "answered")
+    text = f'[ -e {mark} ] && exec sh -c "$SSH_ORIGINAL_COMMAND"; touch {mark}; {command}'
+    return sftp_or(directory, text)
+
+
+@pytest.mark.parametrize(
+    ("answer", "rung"),
+    [
+        ("exec sleep 1000", "shell"),
+        ("kill -9 $PPID", "shell"),
+        ("kill -9 $$", "shell"),
+        ("echo 'sh: 0: Cannot fork' >&2; exit 2", "shell"),
+        ("echo 'This account is not available.'; exit 1", "sftp"),
+    ],
+    ids=["silence", "a break", "a killed shell", "no process", "a refusal"],
+)
+def test_only_an_answer_without_a_shell_is_remembered_for_long(tmp_path, place, answer, rung):
+    clock, area = (
+        FakeClock(),
+        StagingArea(box="box", location="/s", username="me", hosts=("127.0.0.1",)),
+    )
+    memory = RememberedHosts(tmp_path / "hosts.json", area, clock)
+    with Staging(tmp_path / "server", options=once(tmp_path, answer)) as staging:
+        assert opened(upload(staging, place, memory=memory)).rung == "sftp"
+        staging.events.clear()
+        clock.move(timedelta(minutes=15).total_seconds())
+
+        assert opened(upload(staging, place, memory=memory)).rung == rung
 
 
 @pytest.mark.parametrize("stack", STACKS)

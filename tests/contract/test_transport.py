@@ -214,7 +214,7 @@ def replacing(member) -> tuple[Replacement, FileToSend]:
     kept = Replica(found.remote, "box", verified=True, verified_at="then")
     record = Datafile(DatafileId(1), DATASET.id, "", "", 1, "0" * 32, "", (kept,))
     changed = found._replace(datafile=record)
-    staged = aside_path(found.remote, member.size, member.modified_ns)
+    staged = aside_path(found.remote, member.size, member.modified_ns, b"")
     replacement = Replacement(
         member.path, DATASET.id, record.id, found.remote, staged, member.size, checksum(member), 0
     )

@@ -6,7 +6,7 @@ import pytest
 
 from mydata_like.demo.uploaders import ScpAddress
 from tests.site import make_data, open_site
-from tests.sshd_fixture import needs_sshd, noisy, scp_only, sftp_only
+from tests.sshd_fixture import needs_sshd, noisy, scp_only, sftp_only, with_programs
 from tests.staging import use_folder
 
 pytestmark = [pytest.mark.e2e, needs_sshd]
@@ -60,6 +60,16 @@ def test_a_host_whose_shell_prints_something_first_is_proved_as_well(tmp_path):
         assert code == 0
         assert {step["result"] for step in steps.values()} == {"ok"}
         assert "checksum" in steps["file"]["message"]
+        assert staged(site) == []
+
+
+def test_a_shell_with_few_programs_reports_the_size(tmp_path):
+    with registered_site(tmp_path, options=with_programs(tmp_path)) as site:
+        code, steps = check(site)
+
+        assert code == 0
+        assert steps["file"]["result"] == "ok"
+        assert "correct size" in steps["file"]["message"]
         assert staged(site) == []
 
 

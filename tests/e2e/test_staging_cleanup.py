@@ -1,5 +1,6 @@
 """What broken transfers left in the staging area goes after a week, on each rung that can do it."""
 
+import hashlib
 import json
 import os
 import re
@@ -10,7 +11,7 @@ import pytest
 
 from mydata_like.transfer.remote_shell import owner_mark
 from tests.invariants import check_complete
-from tests.site import kill_group, make_data, open_site, wait_for
+from tests.site import kill_group, make_data, open_site, wait_for, yield_processor
 from tests.sshd_fixture import needs_sshd, scp_only, sftp_only
 from tests.staging import use_folder
 
@@ -79,11 +80,14 @@ def test_what_is_ours_and_old_goes_and_all_else_stays(site, kind):
     old = [
         leave(folder, f".mydata-{ours}{'a' * 24}.part", 8),
         leave(folder, f".mydata-{ours}{'b' * 24}.part", 30),
+        leave(folder, f".mydata-{ours}{'b' * 24}.new", 30),
     ]
     companions = [leave(folder, f"{old[0].name}{end}", 8) for end in (".at", ".map")]
     kept = [
         leave(folder, f".mydata-{ours}{'c' * 24}.part", 6),
+        leave(folder, f".mydata-{ours}{'c' * 24}.new", 6),
         leave(folder, f".mydata-{others}{'d' * 24}.part", 30),
+        leave(folder, f".mydata-{others}{'d' * 24}.new", 30),
         leave(folder, ".mydata-of-others.part", 30),
         leave(folder, f".mydata-{ours}{'e' * 24}.part.txt", 30),
     ]
@@ -93,8 +97,8 @@ def test_what_is_ours_and_old_goes_and_all_else_stays(site, kind):
 
     assert all(path.exists() for path in kept)
     gone = kind != "scp"  # which can list nothing
-    assert [path.exists() for path in (*old, *companions)] == [not gone] * 4
-    assert told(first) == (["2"] if gone else [])
+    assert [path.exists() for path in (*old, *companions)] == [not gone] * 5
+    assert told(first) == (["3"] if gone else [])
     assert told(second) == []
     assert (first.code, second.code) == (0, 0)
 
@@ -132,6 +136,70 @@ def test_what_may_go_on_stays_however_old_it_is(site, kind):
 
     assert told(ended) == ["1"]
     assert not dead.exists()
+    check_complete(site, ended)
+
+
+def change(site, name, content):
+    path = folder_of_data(site) / name
+    path.write_bytes(content)
+    os.utime(path, (1_600_000_000, 1_600_000_000 + len(content)))
+    return path
+
+
+def find_replacements(site):
+    return sorted(folder_of(site).glob(".mydata-*.new"))
+
+
+def kill(process):
+    kill_group(process)
+    process.communicate()
+
+
+def test_a_replacement_that_no_run_knows_goes(site, kind):
+    if kind == "scp":
+        pytest.skip("scp has no temporary names")
+    site.run()
+    change(site, "part_3.csv", b"newer")
+    change(site, "part_2.csv", os.urandom(700_000))
+    process = site.start("run", settings=("limits.bandwidth=0.1",))
+    while not find_replacements(site):
+        yield_processor()
+    kill(process)
+    let_sessions_end(site)
+    useless = find_replacements(site)
+    for path in useless:
+        leave(folder_of(site), path.name, 30)
+    change(site, "part_3.csv", b"even newer")
+    change(site, "part_2.csv", b"small again")
+    check_complete(site, site.run())
+    assert find_replacements(site) == useless
+    let_days_pass(site, 8)
+
+    ended = site.run()
+
+    assert told(ended) == [str(len(useless))]
+    assert find_replacements(site) == []
+    check_complete(site, ended)
+
+
+def test_a_replacement_that_waits_for_the_server_stays_however_old_it_is(site, kind):
+    if kind == "scp":
+        pytest.skip("scp has no temporary names")
+    site.run()
+    digest = hashlib.md5(change(site, "part_3.csv", b"newer").read_bytes()).hexdigest()
+    site.server.hold_verification()
+    process = site.start("run", "--json")
+    while not any(file.md5sum == digest for file in site.server.datafiles()):
+        yield_processor()
+    kill(process)
+    site.server.release_verification()
+    assert find_replacements(site)
+    let_days_pass(site, 30)
+
+    ended = site.run_events()
+
+    assert "staging.cleaned" not in ended.output
+    assert not ended.events("transfer_started")  # the bytes were there
     check_complete(site, ended)
 
 

@@ -19,6 +19,7 @@ from tests.fakes.server import ScriptedServer
 
 
 class FixedTransport:
+    mark = b"0123abcd"
     capacity = 4
     round_trip = 0.0
 

@@ -69,6 +69,9 @@ class LocalSftp:
     def find_modified(self, name: bytes) -> int:
         return int(path(name).stat().st_mtime)
 
+    def find_free(self, name: bytes) -> int | None:
+        return None
+
     def list_files(self, name: bytes) -> list[RemoteEntry]:
         files = [each for each in path(name).iterdir() if each.is_file()]
         return [

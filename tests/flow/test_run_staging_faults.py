@@ -1,6 +1,7 @@
 """Whole runs over a staging host that fails, fills up, or allows less than a shell."""
 
-from contextlib import contextmanager, suppress
+import os
+from contextlib import contextmanager
 
 import pytest
 
@@ -11,6 +12,7 @@ from mydata_like.core.events import (
     FileVerified,
     FileWaiting,
     FileWanted,
+    LimitsChanged,
     RunPaused,
     RunResumed,
     TransferRetried,
@@ -19,7 +21,9 @@ from mydata_like.core.events import (
 from tests.invariants import check_carried, check_law
 from tests.openssh import on_host, run_on_host
 from tests.site import make_data, open_site
-from tests.sshd_fixture import needs_sshd, scp_only, sftp_only
+from tests.sshd_fixture import needs_sshd, scp_only, script, sftp_only
+
+MANY = ("transfer.channels=4", "transfer.batch_below=0")
 
 pytestmark = [pytest.mark.e2e, needs_sshd]
 
@@ -78,6 +82,54 @@ def test_a_session_that_stalls_is_given_up(site):
     assert carried.of_kind(TransferRetried)
 
 
+# Only one session may run commands, as where the logins of an account are limited.
+ONE_SESSION = """
+read -r owner < "$0.owner"
+[ -d "/proc/$owner" ] || echo $PPID > "$0.owner"
+read -r owner < "$0.owner"
+[ "$owner" = $PPID ] || { echo "Too many logins for this account." >&2; exit 254; }
+exec sh -c "$SSH_ORIGINAL_COMMAND"
+"""
+
+
+def test_a_host_at_its_limit_of_logins_gets_all_files_over_those_it_allows(tmp_path):
+    make_data(tmp_path / "site", tiny_files=30)
+    gate = script(tmp_path / "gate", ONE_SESSION)
+    gate.with_name("gate.owner").write_text("0\n")
+    options = (f"ForceCommand {gate}", "Subsystem none /bin/false")
+    with open_site(tmp_path / "site", options=options) as site:
+        carried = site.carry(*MANY, "advanced.pause_patience=0")
+
+        check_carried(site, carried)
+        assert carried.of_kind(RunPaused) == []
+        reasons = [event.reason for event in carried.of_kind(LimitsChanged)]
+        assert "Too many logins" in "".join(reasons)
+        assert len(reasons) == len(set(reasons))
+
+
+@pytest.mark.parametrize("rung", ["shell", "sftp", "scp"])
+@pytest.mark.parametrize("limit", ["MaxSessions 1", "MaxStartups 1:100:1"])
+def test_a_host_with_few_channels_or_logins_gets_all_files(tmp_path, rung, limit):
+    make_data(tmp_path / "site", tiny_files=30)
+    rungs = {"shell": (), "sftp": sftp_only(), "scp": scp_only(tmp_path)}
+    with open_site(tmp_path / "site", options=(limit, *rungs[rung])) as site:
+        carried = site.carry(*MANY, "advanced.pause_patience=0")
+
+        check_carried(site, carried)
+        assert carried.of_kind(RunPaused) == []
+
+
+def test_a_host_that_allows_no_channel_is_reported_with_what_to_do(tmp_path):
+    make_data(tmp_path / "site", tiny_files=1)
+    with open_site(tmp_path / "site", options=("MaxSessions 0",)) as site:
+        carried = site.carry("advanced.pause_patience=1")
+
+        check_law(carried)
+        assert [event.problem.code for event in carried.of_kind(RunPaused)] == ["ssh.no-channel"]
+        assert (carried.code, carried.sums.problem.code) == (3, "ssh.no-channel")
+        assert "MaxSessions" in carried.sums.problem.hint
+
+
 @pytest.mark.parametrize("rung", ["scp", "sftp"])
 def test_a_host_without_a_shell_gets_all_files(tmp_path, rung):
     make_data(tmp_path / "site")
@@ -90,53 +142,88 @@ def test_a_host_without_a_shell_gets_all_files(tmp_path, rung):
         assert {event.rung for event in opened} == {rung}
 
 
-def test_a_full_staging_area_ends_the_run_when_patience_does(site):
-    with small_disk(site.server.box_location):
-        full = site.carry("advanced.pause_patience=0")
-        enlarge(site.server.box_location)
-        after = site.carry()
-
-        check_law(full)
-        assert full.code == 3
-        assert full.sums.problem.code == "staging.full"
-        check_carried(site, after)
+@pytest.fixture(params=["shell", "sftp", "scp"])
+def small(request, tmp_path):
+    """A site on one of the ways, with a file that is larger than the disk of a megabyte."""
+    make_data(tmp_path / "site", tiny_files=30, large=3_000_000)
+    options = {"shell": (), "sftp": sftp_only(), "scp": scp_only(tmp_path)}[request.param]
+    with open_site(tmp_path / "site", options=options) as site, small_disk(site, "2m"):
+        yield site
 
 
-def test_what_arrived_before_the_staging_area_was_full_is_verified(site):
-    with small_disk(site.server.box_location):
-        full = site.carry("advanced.pause_patience=0", "transfer.batch_below=0")
-
-        check_law(full)
-        assert (full.code, full.sums.problem.code) == (3, "staging.full")
-        staged = {event.path for event in full.of_kind(FileStaged)}
-        assert staged
-        assert {event.path for event in full.of_kind(FileVerified)} == staged
-        assert full.sums.verified == len(staged)
+def name_large(site):
+    """Return the files that do not fit, as events name them."""
+    large = [path for path in site.data.rglob("*") if path.is_file() and path.stat().st_size > 2e6]
+    return {os.fsencode(path.relative_to(site.data)) for path in large}
 
 
-def test_a_full_staging_area_that_gets_room_is_used_again(site):
-    with small_disk(site.server.box_location):
-        room = once(RunPaused, lambda: enlarge(site.server.box_location))
+def test_a_file_that_does_not_fit_waits_and_the_others_are_sent(small):
+    waiting = name_large(small)
 
-        carried = site.carry(watch=room)
+    full = small.carry("advanced.pause_patience=0")
+    enlarge(small)
+    after = small.carry()
 
-        check_carried(site, carried)
-        assert [event.problem.code for event in carried.of_kind(RunPaused)] == ["staging.full"]
+    check_law(full)
+    assert {event.path for event in full.of_kind(FileWaiting)} == waiting
+    assert {event.problem.code for event in full.of_kind(FileWaiting)} == {"staging.full"}
+    assert full.sums.verified == full.sums.found - len(waiting)
+    assert (full.code, full.sums.problem.code) == (3, "staging.full")
+    assert full.of_kind(RunPaused) == []
+    check_carried(small, after)
+
+
+def test_what_is_sent_before_the_staging_area_is_full_is_verified(small):
+    fill(small, leave=300_000)
+
+    full = small.carry("advanced.pause_patience=0")
+
+    check_law(full)
+    assert (full.code, full.sums.problem.code) == (3, "staging.full")
+    staged = {event.path for event in full.of_kind(FileStaged)}
+    assert len(staged) > 10
+    assert {event.path for event in full.of_kind(FileVerified)} == staged
+    assert full.sums.failed == 0
+    assert full.sums.verified == len(staged)
+
+
+def test_a_full_staging_area_that_gets_room_is_used_again(small):
+    fill(small, leave=100_000)
+    room = once(RunPaused, lambda: enlarge(small))
+
+    carried = small.carry(watch=room)
+
+    check_law(carried)
+    assert [event.problem.code for event in carried.of_kind(RunPaused)] == ["staging.full"]
+    assert len(carried.of_kind(RunResumed)) == 1
+    waiting = {event.path for event in carried.of_kind(FileWaiting)}
+    assert waiting <= name_large(small)
+    assert carried.sums.verified == carried.sums.found - len(waiting)
 
 
 def test_a_staging_area_that_is_full_at_the_first_connection_is_used_when_it_gets_room(site):
-    with small_disk(site.server.box_location):
-        filler = site.server.box_location / "filler"
-        with filler.open("wb", buffering=0) as file, suppress(OSError):
-            while file.write(bytes(4096)):
-                pass
-        room = once(RunPaused, lambda: enlarge(site.server.box_location))
+    with small_disk(site):
+        fill(site)
+        room = once(RunPaused, lambda: enlarge(site))
 
         carried = site.carry(watch=room)
 
-        filler.unlink()
+        (site.server.box_location / "filler").unlink()
         check_carried(site, carried)
         assert [event.problem.code for event in carried.of_kind(RunPaused)] == ["staging.full"]
+
+
+def test_sftp_without_a_reason_says_so(tmp_path):
+    make_data(tmp_path / "site", tiny_files=1, large=3_000_000)
+    options = ("ForceCommand internal-sftp -P statvfs",)
+    with open_site(tmp_path / "site", options=options) as site, small_disk(site, "2m"):
+        ended = site.carry("transfer.attempts=1")
+
+        check_law(ended)
+        failed = {event.path: event.problem for event in ended.of_kind(FileFailed)}
+        assert failed.keys() == name_large(site)
+        assert all("gives no reason" in problem.message for problem in failed.values())
+        assert all("quota" in problem.hint for problem in failed.values())
 
 
 def test_a_file_that_vanishes_before_it_is_read_fails_alone(site):
@@ -173,10 +260,10 @@ def test_a_file_that_grows_is_left_for_a_later_run(site):
 
 
 @contextmanager
-def small_disk(folder):
-    """Put a disk of one megabyte over a folder."""
-    there = on_host(folder)
-    if run_on_host("mount", "-t", "tmpfs", "-o", "size=1m", "small", there).returncode:
+def small_disk(site, size="1m"):
+    """Put a small disk over the staging area."""
+    there = on_host(site.server.box_location)
+    if run_on_host("mount", "-t", "tmpfs", "-o", f"size={size}", "small", there).returncode:
         pytest.skip("nothing can be mounted here")
     try:
         yield
@@ -184,5 +271,13 @@ def small_disk(folder):
         run_on_host("umount", "-l", there).check_returncode()
 
 
-def enlarge(folder):
-    run_on_host("mount", "-o", "remount,size=100m", on_host(folder)).check_returncode()
+def fill(site, leave=0):
+    """Fill the disk of the staging area except for some bytes."""
+    filler = on_host(site.server.box_location) / "filler"
+    script = f"cat /dev/zero > {filler}; truncate -s -{leave} {filler}"
+    run_on_host("sh", "-c", script).check_returncode()
+
+
+def enlarge(site):
+    there = on_host(site.server.box_location)
+    run_on_host("mount", "-o", "remount,size=100m", there).check_returncode()

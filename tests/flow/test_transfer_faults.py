@@ -250,12 +250,20 @@ def test_a_full_disk_is_reported_and_leaves_room_for_others(place, staging, moun
     transport = staging.build(place.location)
     try:
         channel = transport.open_channel()
-        with pytest.raises(StagingError) as caught:
-            channel.send(single(large) if kind == "single" else batch(members), ignore)
-        assert caught.value.problem_code == "staging.full"
         if kind == "single":
+            (fate,) = channel.send(single(large), ignore)
+            assert (fate.problem.code, fate.again) == ("staging.full", True)
             assert list((place.location / "b").iterdir()) == []
             assert channel.send(single(members[0]), ignore) == [SentFile(0, checksum(members[0]))]
+        else:
+            fates = channel.send(batch(members), ignore)
+            there = {path.name for path in (place.location / "a").iterdir()}
+            sent = [isinstance(fate, SentFile) for fate in fates]
+            assert there == {str(number) for number, arrived in enumerate(sent) if arrived}
+            assert 0 < sum(sent) < len(sent)
+            assert {fate.problem.code for fate in fates if not isinstance(fate, SentFile)} == {
+                "staging.full"
+            }
     finally:
         transport.close()
 

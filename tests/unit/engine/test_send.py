@@ -26,7 +26,7 @@ from mydata_like.core.events import (
 from mydata_like.core.model import EntryState, Payload, Registered, Staged
 from mydata_like.core.ports import SentFile, UnsentFile
 from mydata_like.engine.gate import Gate
-from mydata_like.engine.send import BLAMELESS, GAIN, Send
+from mydata_like.engine.send import BLAMELESS, FULL_FOR, GAIN, SMALL, Send
 from tests.fakes.clock import FakeClock
 from tests.fakes.context import make_context
 from tests.fakes.ledger import MemoryLedger
@@ -35,6 +35,7 @@ from tests.unit.engine.files import CHECKSUM, a_staged, a_wanted
 
 CUT = Problem("link.lost", "The line was cut.")
 CHANGED = Problem("file.changed", "The file changed while it was read.")
+FULL = Problem("staging.full", "The staging area has no space for it.")
 DENIED = Problem("staging.denied", "The staging area refuses this name.")
 
 
@@ -133,6 +134,11 @@ class Bench:
 
 def batch(*names):
     return Payload(1, tuple(a_wanted(name) for name in names), batched=len(names) > 1)
+
+
+def file_of(name, size):
+    wanted = a_wanted(name)
+    return Payload(1, (wanted._replace(file=wanted.file._replace(size=size)),), batched=False)
 
 
 def names(staged):
@@ -302,6 +308,49 @@ def test_what_arrived_before_the_staging_area_was_full_goes_on():
     assert [event.files for event in bench.of_kind(TransferFinished)] == [1, 0]
 
 
+def test_what_does_not_fit_waits_and_smaller_files_are_sent():
+    unfit = {0: (FULL, True)}
+    bench = Bench(unfit, unfit)
+
+    staged = bench(file_of("large", 2 * SMALL), file_of("larger", 3 * SMALL), file_of("small", 9))
+
+    assert bench.transport.sent == [["large"], ["large"], ["small"]]
+    assert names(staged) == ["small"]
+    assert [event.problem.code for event in bench.of_kind(FileWaiting)] == ["staging.full"] * 2
+    assert bench.choices.failure.problem_code == "staging.full"
+    assert bench.of_kind(RunPaused) == []
+
+
+def test_where_not_even_a_small_file_fits_the_run_waits():
+    unfit = {0: (FULL, True)}
+    bench = Bench(unfit, unfit)
+
+    assert names(bench(file_of("small", 9))) == ["small"]
+    assert [event.problem.code for event in bench.of_kind(RunPaused)] == ["staging.full"]
+    assert bench.choices.failure is None
+
+
+def test_what_fits_of_a_batch_is_sent_first():
+    sizes = {"a": 300, "b": 200, "c": 100}
+    members = tuple(file_of(name, size).members[0] for name, size in sizes.items())
+    bench = Bench({n: (FULL, True) for n in range(3)}, {2: (FULL, True)})
+
+    staged = bench(Payload(1, members, batched=True))
+
+    assert bench.transport.sent == [["a", "b", "c"], ["c", "b", "a"], ["a"]]
+    assert sorted(names(staged)) == ["a", "b", "c"]
+    assert bench.of_kind(RunPaused) == []
+
+
+def test_after_a_while_large_files_are_tried_again():
+    unfit = {0: (FULL, True)}
+    bench = Bench(unfit, unfit)
+    bench(file_of("large", 2 * SMALL))
+    bench.clock.move(FULL_FOR)
+
+    assert names(bench(file_of("larger", 3 * SMALL))) == ["larger"]
+
+
 def test_fewer_channels_than_workers_are_no_failure():
     bench = Bench()
     refused = TransientError("No more sessions.", code="channel.refused")
@@ -317,6 +366,29 @@ def test_fewer_channels_than_workers_are_no_failure():
     assert bench.channels.limit == 1
     bench.clock.move(31)
     assert bench.channels.limit == 2
+
+
+def test_a_lost_channel_that_the_host_refuses_gives_way_to_another():
+    refused = TransientError("Too many logins.", code="channel.refused")
+    bench = Bench(attempts=1)
+    with bench.channels.borrowed() as lost, bench.channels.borrowed() as other:
+        pass
+    bench.transport.reopenings = [refused] * 3
+
+    staged = bench(batch("a"), batch("b"))
+
+    assert names(staged) == ["a", "b"]
+    assert sorted([lost.closed, other.closed]) == [False, True]
+    assert [event.channels for event in bench.of_kind(LimitsChanged)] == [1]
+    assert bench.of_kind(RunPaused) == []
+
+
+def test_the_last_channel_that_the_host_refuses_waits_for_it():
+    refused = TransientError("Too many logins.", code="channel.refused")
+    bench = Bench(attempts=9, reopenings=[None, refused, refused, refused, refused])
+
+    assert names(bench(batch("a"), batch("b"))) == ["a", "b"]
+    assert bench.of_kind(LimitsChanged) == []
 
 
 def test_a_small_staging_host_gets_no_more_channels_than_it_has_processors():

@@ -2,8 +2,7 @@
 
 import pytest
 
-from mydata_like.core.errors import StagingError
-from mydata_like.transfer.batch_sender import judge
+from mydata_like.transfer.batch_sender import describe, judge
 
 NAMES = [b"d/a", b"d/b", b"d/c"]
 
@@ -46,10 +45,14 @@ def test_a_failed_busybox_tar_proves_nothing_because_its_output_is_out_of_order(
     assert judge(NAMES, output, 1, "busybox").proven == set()
 
 
-def test_a_full_disk_is_not_a_problem_of_single_files():
-    with pytest.raises(StagingError) as caught:
-        judge(NAMES, b"d/a\ntar: d/a: Cannot write: No space left on device\n", 2, "gnu")
-    assert caught.value.problem_code == "staging.full"
+@pytest.mark.parametrize(
+    "reason", [b"Cannot write: No space left on device", b"Wrote only 512 of 10240 bytes"]
+)
+def test_a_member_that_did_not_fit_is_not_proven(reason):
+    output = b"d/a\nd/b\ntar: d/b: " + reason + b"\nd/c\n"
+    result = judge(NAMES, output, 2, "gnu")
+    assert result.proven == {0}
+    assert describe(b"d/b", result.complaints[1]).code == "staging.full"
 
 
 def test_a_member_called_like_a_complaint_is_a_member():

@@ -15,6 +15,7 @@ from mydata_like.core.errors import (
     AccessDeniedError,
     NotApprovedError,
     ServerUnavailableError,
+    StagingError,
     TransientError,
 )
 from mydata_like.core.events import ChannelChanged, Notice
@@ -248,10 +249,11 @@ def test_a_channel_too_many_is_refused_and_the_others_work_on(place, build, tmp_
     assert channel.send(single(member), ignore) == [SentFile(0, checksum(member))]
 
 
-def test_a_host_that_lets_us_in_and_runs_nothing_is_as_good_as_away(build):
-    with pytest.raises(TransientError) as caught:
+def test_a_host_that_accepts_the_login_and_allows_nothing_names_the_limit(build):
+    with pytest.raises(StagingError) as caught:
         build("refuses").open_channel()
-    assert caught.value.problem_code == "link.refused"
+    assert caught.value.problem_code == "ssh.no-channel"
+    assert "MaxSessions" in caught.value.hint
 
 
 def test_a_host_that_is_known_is_not_probed_again(build, events):
@@ -285,7 +287,7 @@ def test_a_failure_with_what_was_remembered_is_tried_again_after_a_probe(place, 
 def test_a_host_that_no_longer_allows_what_was_remembered_is_probed_at_once(build, events):
     memory = Memory(refuses=HOST)
 
-    with pytest.raises(TransientError):
+    with pytest.raises(StagingError):
         build("refuses", memory=memory).open_channel()
 
     assert memory.known == {}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mydata_like.core.errors import StagingError, TransientError
+from mydata_like.core.errors import TransientError
 from mydata_like.ssh.capabilities import HostCapabilities
 from mydata_like.transfer.batch_sender import BatchSender
 from mydata_like.transfer.compression import CompressedWriter, Compression, fill, store
@@ -288,9 +288,8 @@ def test_a_full_disk_is_reported_and_keeps_nothing_of_a_single_file(place, small
     members = [place.write(f"a/{n}", size, text(size, n)) for n in range(count)]
     place.settle(*members)
     compression = slow()
-    with pytest.raises(StagingError) as caught:
-        send(place, *members, compression=compression)
-    assert caught.value.problem_code == "staging.full"
+    results = send(place, *members, compression=compression)
+    assert "staging.full" in {result.problem.code for result in results if result.problem}
     assert compression.may_suit(100 * MIB, 0.0)  # it is not zstd that failed
     assert count > 1 or list((small_disk / "a").iterdir()) == []
 

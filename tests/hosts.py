@@ -1,0 +1,375 @@
+"""Uploads through the real command to every kind of staging host that this computer can start.
+
+`python -m tests.hosts --all` or `python -m tests.hosts KIND...`
+
+For each kind, runs upload tiny files, files with odd names, and large files, each timed as a whole
+with start-up and verification. Another large file is interrupted by SIGKILL and completed by the
+next run. At the end, all bytes on the server are compared. The result is a table in Markdown. Some
+kinds need root, since dropbear and ProFTPD log in only to accounts of the system.
+"""
+
+import argparse
+import getpass
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import asyncssh
+
+from mydata_like.demo.ssh_servers import AsyncSshd
+from mydata_like.ssh.keys import PublicKey, create_key
+from tests.openssh import open_ssh
+from tests.site import Ended, Site, finish, kill_group, open_site, wait_for
+from tests.sshd_fixture import scp_only, script, sftp_only
+
+PATIENCE = 600.0  # seconds for one run
+LONG_AGO = 1_600_000_000
+ODD_NAMES = (
+    *("-rf", ".hidden", "a b", "100% done", "it's $(x) `y` *", 'a "quote"', "r\u00e9sum\u00e9"),
+    *("re\u0301sume\u0301", "\u6f22\u5b57", "semi;colon&amp", "back\\slash", "~tilde", "[x]?"),
+)
+PROFTPD = """
+LoadModule mod_sftp.c
+ServerType standalone
+DefaultAddress 127.0.0.1
+UseIPv6 off
+Port {port}
+User {user}
+Group root
+RootLogin on
+UseFtpUsers off
+RequireValidShell off
+AllowOverwrite on
+DelayEngine off
+WtmpLog off
+TransferLog none
+PidFile {here}/pid
+ScoreboardFile {here}/scoreboard
+SystemLog {here}/log
+<IfModule mod_sftp.c>
+SFTPEngine on
+SFTPHostKey {host_key}
+SFTPAuthorizedUserKeys file:{here}/keys
+SFTPAuthMethods publickey
+</IfModule>
+"""
+
+
+class Amounts(NamedTuple):
+    """What is uploaded: the number of tiny files, and the bytes of the large ones."""
+
+    tiny: int = 1000
+    large: tuple[int, ...] = (100_000_000, 100_000_000)
+    interrupted: int = 50_000_000
+
+
+class Result(NamedTuple):
+    """One row of the table; speeds are of whole runs."""
+
+    kind: str
+    version: str
+    way: str
+    wrong: str = ""
+    files: float = 0.0  # per second
+    bytes: float = 0.0  # per second
+    message: str = ""
+
+
+class _Server:
+    """A server program for this account, with the interface of `PrivateSshd`."""
+
+    def __init__(self, here: Path) -> None:
+        here.mkdir(parents=True)
+        self.here = here
+        self.host = "127.0.0.1"
+        with closing(socket.socket()) as listener:
+            listener.bind((self.host, 0))
+            self.port = listener.getsockname()[1]
+        self.username = getpass.getuser()
+        self.host_key = self._make_host_key()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        return self.host_key.fingerprint
+
+    def _make_host_key(self) -> PublicKey:
+        return create_key(self.here / "host" / "key").public
+
+    def _command(self) -> Sequence[str]:
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        with (self.here / "server.log").open("wb") as log:
+            self._process = subprocess.Popen(self._command(), stdout=log, stderr=log)
+        while self._process.poll() is None and not self._accepts():
+            time.sleep(0.05)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self._process is not None
+        self._process.terminate()
+        self._process.wait()
+
+    def _accepts(self) -> bool:
+        try:
+            socket.create_connection((self.host, self.port)).close()
+        except ConnectionRefusedError:
+            return False
+        return True
+
+
+class Dropbear(_Server):
+    """Dropbear, which sees another home folder with the keys that it accepts."""
+
+    def _make_host_key(self) -> PublicKey:
+        made = subprocess.run(
+            ["dropbearkey", "-t", "ed25519", "-f", self.here / "key"],
+            capture_output=True,
+            check=True,
+        )
+        (line,) = re.findall(rb"^ssh-ed25519 .*$", made.stdout, re.MULTILINE)
+        return PublicKey.parse(line.decode())
+
+    def authorize(self, key: PublicKey) -> None:
+        folder = self.here / "home" / ".ssh"
+        folder.mkdir(parents=True, mode=0o700)
+        (self.here / "home").chmod(0o700)
+        (folder / "authorized_keys").write_text(key.line() + "\n")
+
+    def _command(self) -> Sequence[str]:
+        (self.here / "home").mkdir()
+        home = Path(f"~{self.username}").expanduser()
+        inside = f'mount --bind {self.here}/home {home} && exec dropbear "$@"'
+        options = ("-F", "-E", "-s", "-r", str(self.here / "key"), "-p", f"127.0.0.1:{self.port}")
+        return ("unshare", "-m", "sh", "-c", inside, "dropbear", *options, "-P", "")
+
+
+class ProFtpd(_Server):
+    """ProFTPD with mod_sftp."""
+
+    def authorize(self, key: PublicKey) -> None:
+        text = key.line().split()[1]
+        (self.here / "keys").write_text(  # in the format of RFC 4716
+            f"---- BEGIN SSH2 PUBLIC KEY ----\n{text}\n---- END SSH2 PUBLIC KEY ----\n"
+        )
+
+    def _command(self) -> Sequence[str]:
+        config = self.here / "proftpd.conf"
+        config.write_text(
+            PROFTPD.format(
+                here=self.here,
+                port=self.port,
+                user=self.username,
+                host_key=self.here / "host" / "key",
+            )
+        )
+        return (_find("proftpd"), "-n", "-q", "-c", str(config))
+
+
+def _find(program: str) -> str:
+    return shutil.which(program) or shutil.which(program, path="/usr/sbin:/usr/local/sbin") or ""
+
+
+def _with_shell(program: str, *words: str) -> Callable[[Path], Any]:
+    """Return what starts OpenSSH with another login shell."""
+
+    def start(folder: Path) -> Any:
+        call = " ".join((program, *words))
+        gate = script(folder / "gate", f'exec {call} -c "$SSH_ORIGINAL_COMMAND"\n')
+        return open_ssh(folder / "sshd", options=(f"ForceCommand {gate}",))
+
+    return start
+
+
+def _with_busybox(folder: Path) -> Any:
+    """Start OpenSSH on a system that has only the programs of busybox."""
+    programs = folder / "bin"
+    programs.mkdir()
+    subprocess.run([_find("busybox"), "--install", "-s", programs], check=True)
+    gate = script(
+        folder / "gate", f'PATH={programs}; export PATH\nexec sh -c "$SSH_ORIGINAL_COMMAND"\n'
+    )
+    return open_ssh(folder / "sshd", options=(f"ForceCommand {gate}",))
+
+
+def _with_options(*options: str) -> Callable[[Path], Any]:
+    return lambda folder: open_ssh(folder / "sshd", options=options)
+
+
+def _with_scp(folder: Path) -> Any:
+    return open_ssh(folder / "sshd", options=(*scp_only(folder), "Subsystem sftp /bin/false"))
+
+
+class Kind(NamedTuple):
+    """A kind of host: how it starts, and the command that prints its version."""
+
+    start: Callable[[Path], Any]
+    version: Sequence[str] = ("sshd", "-V")
+    needs: Sequence[str] = ()
+
+
+KINDS = {
+    "OpenSSH, bash": Kind(_with_shell("bash"), needs=("bash",)),
+    "OpenSSH, dash": Kind(_with_shell("dash"), needs=("dash",)),
+    "OpenSSH, ksh": Kind(_with_shell("ksh"), needs=("ksh",)),
+    "OpenSSH, zsh": Kind(_with_shell("zsh"), needs=("zsh",)),
+    "OpenSSH, fish": Kind(_with_shell("fish"), needs=("fish",)),
+    "OpenSSH, tcsh": Kind(_with_shell("tcsh"), needs=("tcsh",)),
+    "OpenSSH, rbash": Kind(_with_shell("rbash"), needs=("rbash",)),
+    "OpenSSH, busybox": Kind(_with_busybox, ("busybox",), needs=("busybox",)),
+    "OpenSSH, SFTP only": Kind(_with_options(*sftp_only())),
+    "OpenSSH, SFTP that cannot rename": Kind(
+        _with_options("ForceCommand internal-sftp -P remove,rename,posix-rename")
+    ),
+    "OpenSSH, scp only": Kind(_with_scp),
+    "OpenSSH, MaxSessions 1": Kind(_with_options("MaxSessions 1")),
+    "Dropbear": Kind(
+        lambda folder: Dropbear(folder / "dropbear"),
+        ("dropbear", "-V"),
+        ("dropbear", "dropbearkey", "unshare"),
+    ),
+    "ProFTPD": Kind(
+        lambda folder: ProFtpd(folder / "proftpd"), ("proftpd", "--version"), ("proftpd",)
+    ),
+    "asyncssh": Kind(lambda folder: AsyncSshd(folder / "asyncssh"), ()),
+}
+
+
+def try_kind(name: str, folder: Path, amounts: Amounts) -> Result:
+    """Upload to a new host of this kind, and compare all bytes."""
+    kind = KINDS[name]
+    version = find_version(kind)
+    data = folder / "site" / "data" / "alice"
+    make_small(data, amounts.tiny)
+    with open_site(folder / "site", sshd=kind.start(folder)) as site:
+        tiny, tiny_seconds = timed(site)
+        for number, size in enumerate(amounts.large):
+            make_file(data / "Large" / f"{number}.raw", size)
+        large, large_seconds = timed(site)
+        make_file(data / "Interrupted" / "one.raw", amounts.interrupted)
+        interrupt(site)
+        resumed, _ = timed(site)
+        runs = (tiny, large, resumed)
+        wrong = [f"exit code {run.code}: {run.problem}" for run in runs if run.code]
+        return Result(
+            name,
+            version,
+            find_way(tiny),
+            "; ".join([*wrong, *site.find_wrongs()][:3]),
+            (amounts.tiny + len(ODD_NAMES)) / tiny_seconds,
+            sum(amounts.large) / large_seconds,
+            find_message(runs),
+        )
+
+
+def timed(site: Site) -> tuple[Ended, float]:
+    """Run to the end; return the result and the seconds."""
+    began = time.perf_counter()
+    ended = finish(site.start("run", "--events"), PATIENCE)
+    return ended, time.perf_counter() - began
+
+
+def interrupt(site: Site) -> None:
+    """Kill a run while it sends."""
+    process = site.start("run", "--events", settings=("limits.bandwidth=8",))
+    wait_for(process, "transfer_progressed")
+    kill_group(process)
+    process.communicate()
+
+
+def make_small(data: Path, tiny: int) -> None:
+    for number in range(tiny):
+        make_file(data / "Tiny" / f"{number % 10}" / f"{number}.dat", number % 3000)
+    for name in ODD_NAMES:
+        make_file(data / "Odd names" / name / name, 100)
+
+
+def make_file(path: Path, size: int) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(os.urandom(size))
+    os.utime(path, (LONG_AGO, LONG_AGO))
+
+
+def find_way(ended: Ended) -> str:
+    ways = {event["rung"] for event in ended.events("channel_changed") if event["rung"]}
+    return ", ".join(sorted(ways))
+
+
+def find_message(runs: Sequence[Ended]) -> str:
+    """Return what the runs reported."""
+    notices = (event["problem"]["message"] for run in runs for event in run.events("notice"))
+    limits = (event["reason"] for run in runs for event in run.events("limits_changed"))
+    refusals = (reason for reason in limits if "allows no more" in reason)
+    return " ".join(dict.fromkeys([*notices, *refusals]))
+
+
+def find_version(kind: Kind) -> str:
+    if not kind.version:
+        return str(asyncssh.__version__)
+    program, *options = kind.version
+    ended = subprocess.run([_find(program), *options], capture_output=True, text=True, check=False)
+    found = re.search(r"\d+\.\d[\w.]*", ended.stdout + ended.stderr)
+    return found[0] if found else ""
+
+
+def is_available(kind: Kind) -> bool:
+    return all(map(_find, kind.needs)) and (not kind.needs or os.geteuid() == 0)
+
+
+HEAD = """\
+| kind | version | way | result | files/s | MB/s | message |
+| --- | --- | --- | --- | --- | --- | --- |"""
+
+
+def format_row(result: Result) -> str:
+    cells = (
+        result.kind,
+        result.version,
+        result.way,
+        result.wrong or "all bytes",
+        f"{result.files:.0f}",
+        f"{result.bytes / 1e6:.0f}",
+        result.message,
+    )
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="hosts-") as made:
+        yield Path(made)
+
+
+def _show(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.hosts", description=__doc__)
+    parser.add_argument("kinds", nargs="*", choices=[*KINDS, []], metavar="KIND")
+    parser.add_argument("--all", action="store_true", help="all kinds that can be started here")
+    chosen = parser.parse_args()
+    names = [name for name, kind in KINDS.items() if is_available(kind)]
+    failed = False
+    _show(HEAD)
+    for name in names if chosen.all else chosen.kinds:
+        with _folder() as folder:
+            result = try_kind(name, folder, Amounts())
+        failed = failed or bool(result.wrong)
+        _show(format_row(result))
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
