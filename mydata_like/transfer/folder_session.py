@@ -63,16 +63,19 @@ def leave_terminal() -> None:
     os.close(nothing)
 
 
-def open_folder(folder: StagingFolder) -> tuple[FolderSession, HostCapabilities]:
-    """Return a session with a folder after a file was written, renamed and removed in it.
+def open_folder(
+    folder: StagingFolder, known: HostCapabilities | None = None
+) -> tuple[FolderSession, HostCapabilities]:
+    """Return a session with a folder, and what it can do.
 
-    Raises `ServerUnavailableError` or `StagingError`.
+    Unless that is `known`, a file is written, renamed and removed. Raises `ServerUnavailableError`
+    or `StagingError`.
     """
     leave_terminal()
     session = FolderSession(folder)
     files = session.open_sftp()
     try:
-        times = try_sample(files, folder.path)
+        times = known.times if known else try_sample(files, folder.path)
     except RejectedError as error:
         check_space(error.message.encode())
         raise StagingError(

@@ -423,7 +423,7 @@ def connect_to_staging(config: WorkerConfig) -> tuple[OpenSession, HostCapabilit
         # Few workers use a folder, and all others start faster without it.
         from mydata_like.transfer.folder_session import open_folder
 
-        return open_folder(config.endpoint)
+        return open_folder(config.endpoint, config.capabilities)
     if config.capabilities is None:
         return probe(partial(connect, config.endpoint), config.location)
     session = connect(config.endpoint)

@@ -19,7 +19,14 @@ from mydata_like.engine.run import INTERRUPTED_EXIT
 from mydata_like.transfer.staging_folder import MARKER
 from tests.invariants import check_carried, check_complete, check_idle, check_law
 from tests.mounts import MOUNTS, SshfsMount, needs_mounts, needs_sshfs
-from tests.site import finish, kill_group, make_data, open_site
+from tests.site import (
+    DEADLINE,
+    kill_group,
+    left_behind,
+    make_data,
+    open_site,
+    yield_processor,
+)
 from tests.sshd_fixture import needs_sshd
 
 pytestmark = [pytest.mark.e2e, needs_sshd]
@@ -69,7 +76,8 @@ def names_in(folder: Path) -> set[str]:
 
 
 def parts_in(folder: Path) -> list[Path]:
-    return list(folder.rglob(".mydata-*.part"))
+    """Return the temporary files of transfers; one of a killed probe may stay."""
+    return [path for path in folder.rglob(".mydata-*.part") if "probe" not in path.name]
 
 
 def test_all_files_are_verified_and_a_second_run_has_nothing_to_do(site):
@@ -189,7 +197,7 @@ def test_a_mount_whose_server_dies_is_waited_for(site, mounted):
     carried = site.carry(*settings, "limits.bandwidth=20", watch=interfere)
 
     check_carried(site, carried)
-    assert {one.problem.code for one in carried.of_kind(TransferRetried)} == {"staging.lost"}
+    assert "staging.lost" in {one.problem.code for one in carried.of_kind(TransferRetried)}
     assert [one.problem.code for one in carried.of_kind(RunPaused)] == ["staging.absent"]
     assert not parts_in(folder_of(site))
 
@@ -206,9 +214,11 @@ def test_a_mount_that_hangs_does_not_keep_the_run_from_ending(site, mounted):
             problem = json.loads(line)["problem"]
             process.send_signal(signal.SIGINT)
 
-    ended = finish(process)  # although its processes still wait for the folder
+    process.communicate(timeout=DEADLINE)  # although its workers still wait for the folder
     mounted.resume()
+    while left_behind(process.pid):
+        yield_processor()
 
     assert problem["code"] == "staging.absent"
-    assert ended.code == INTERRUPTED_EXIT
+    assert process.returncode == INTERRUPTED_EXIT
     check_complete(site, site.run(*settings))
