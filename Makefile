@@ -37,7 +37,8 @@ s3-hosts: setup
 	GOBIN=$(CURDIR)/$(BIN) $(GO) install github.com/versity/versitygw/cmd/versitygw@v1.8.0
 	$(BIN)/pytest -q -n 2 $(S3_TESTS)
 
-S3_TESTS := tests/contract/test_object_storage.py
+S3_TESTS := tests/contract/test_object_storage.py tests/faults/test_object_storage_answers.py \
+	tests/flow/test_run_object_storage.py tests/e2e/test_object_storage.py
 
 demo: setup
 	$(BIN)/mydata-like demo --no-window

@@ -328,6 +328,12 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
         OPEN_SETTINGS,
         "transfer.s3_bucket",
     ),
+    "s3.other-box": ProblemInfo(
+        "The approved storage box is not that of the bucket.",
+        ADMINISTRATOR,
+        OPEN_SETTINGS,
+        "transfer.s3_box",
+    ),
     "s3.address": ProblemInfo(
         "The address of the object storage is wrong.", USER, OPEN_SETTINGS, "transfer.s3_endpoint"
     ),

@@ -39,7 +39,7 @@ _ANSWERS: Final = (
         "s3.key",
         (
             *("InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidSecurity", "ExpiredToken"),
-            *("InvalidToken", "UnrecognizedClientException"),
+            *("InvalidToken", "UnrecognizedClientException", "XAdminUserNotFound"),
         ),
         "{host} does not accept the access key {account}: {said}.",
         "Check transfer.s3_access_key, and store its secret again with: mydata-like settings "

@@ -1,6 +1,8 @@
 """`S3Transport`: uploads to object storage, with threads of the engine process."""
 
+import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import count
@@ -66,6 +68,22 @@ class S3Transport:
         if self._emit:
             host = self.bucket.host
             self._emit(ChannelChanged(channel=channel.number, state=state, host=host, rung="s3"))
+
+    def fetch_checksum(self, path: str) -> str:
+        """Return the MD5 of the bytes of an object below the prefix."""
+        found = hashlib.md5(usedforsecurity=False)
+        with s3_errors(self.bucket):
+            key = self.bucket.key(path)
+            body = self.client.get_object(Bucket=self.bucket.name, Key=key)["Body"]
+            with closing(body):
+                for piece in body.iter_chunks():
+                    found.update(piece)
+        return found.hexdigest()
+
+    def remove(self, path: str) -> None:
+        """Remove an object below the prefix."""
+        with s3_errors(self.bucket):
+            self.client.delete_object(Bucket=self.bucket.name, Key=self.bucket.key(path))
 
     def close(self) -> None:
         """Make sends in progress raise `TransientError` at their next bytes."""
@@ -165,10 +183,8 @@ class S3Channel:
 
     def discard(self, replacements: Sequence[Replacement]) -> None:
         """Remove replacements that are no longer wanted."""
-        with s3_errors(self._bucket):
-            for move in replacements:
-                key = self._bucket.key(move.staged)
-                self._client.delete_object(Bucket=self._bucket.name, Key=key)
+        for move in replacements:
+            self._transport.remove(move.staged)
 
 
 def _target(wanted: FileToSend) -> str:

@@ -5,8 +5,10 @@ import hashlib
 import re
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socket import SHUT_RDWR, socket
 from threading import Lock, Thread
 from typing import NamedTuple
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -75,6 +77,7 @@ class ObjectServer(ThreadingHTTPServer):
         self.requests: list[Request] = []
         self.interfere: Callable[[Request], Answer | None] = lambda _: None
         self.lock = Lock()
+        self._open: set[socket] = set()
         self._thread = Thread(target=self.serve_forever, args=(0.02,))
 
     @property
@@ -95,7 +98,18 @@ class ObjectServer(ThreadingHTTPServer):
     def __exit__(self, *_):
         self.shutdown()
         self._thread.join()
+        for connection in list(self._open):
+            with suppress(OSError):
+                connection.shutdown(SHUT_RDWR)
         self.server_close()
+
+    def process_request(self, request, client_address):
+        self._open.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request):
+        self._open.discard(request)
+        super().shutdown_request(request)
 
     def handle_error(self, *_):
         """Lost connections are part of the tests."""
