@@ -147,7 +147,7 @@ lock: setup
 	$(BIN)/python -m venv --without-pip .venv/lock
 	$(BIN)/python -m pip --python .venv/lock/bin/python install --quiet --group lock
 	$(LOCK) -o packaging/requirements.txt
-	$(LOCK) --extra demo --group packaging -o packaging/requirements-bundle.txt
+	$(LOCK) --extra demo --extra s3 --group packaging -o packaging/requirements-bundle.txt
 
 clean:
 	rm -rf .venv packaging/build build dist

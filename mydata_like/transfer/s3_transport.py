@@ -21,7 +21,7 @@ from mydata_like.transfer.channel import CUT, describe_member
 from mydata_like.transfer.remote_cleanup import AGE
 from mydata_like.transfer.s3_client import Bucket
 from mydata_like.transfer.s3_errors import s3_errors
-from mydata_like.transfer.s3_upload import PARTS, CutOff, Flow, S3Upload
+from mydata_like.transfer.s3_upload import PARTS, CutOff, Flow, PartLimit, S3Upload
 
 COPY: Final = 512 * 1024 * 1024  # bytes that the service copies in one request
 _GONE: Final = frozenset({"404", "NoSuchKey", "NotFound"})
@@ -39,6 +39,7 @@ class S3Transport:
         self.bucket = bucket
         self.closed = False
         self.copied_at_once = COPY
+        self.part_limit = PartLimit()
         self._channels = channels
         self._emit = emit
         self._numbers = count(1)
@@ -142,7 +143,12 @@ class S3Channel:
         return fates
 
     def _fate(self, index: int, wanted: FileToSend, progress: Progress) -> SentFile | UnsentFile:
-        flow = Flow(bucket=self._rate, check_open=self.check_open, progress=progress)
+        flow = Flow(
+            bucket=self._rate,
+            limit=self._transport.part_limit,
+            check_open=self.check_open,
+            progress=progress,
+        )
         try:
             self.check_open()
             with open_content(describe_member(wanted)) as source:

@@ -12,8 +12,8 @@ import re
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import suppress
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Any, Final, NamedTuple
 
@@ -30,7 +30,7 @@ PART: Final = 8 * 1024 * 1024  # bytes; the least of a part, and the most that i
 PARTS: Final = 10_000  # limit of all services
 LARGEST: Final = 5 * 1024**4  # bytes of an object, limit of most services
 _AT_ONCE: Final = 4  # parts of one file
-_MEMORY: Final = 64 * 1024 * 1024  # bytes of these parts, unless a single one is larger
+_MEMORY: Final = 96 * 1024 * 1024  # bytes of the parts of all files, if each has more than one
 _READ: Final = 1024 * 1024  # bytes that are read and hashed at once
 _SMALL: Final = 64 * 1024  # bytes that are sent without asking the service first
 _MD5: Final = re.compile(r"[0-9a-f]{32}")
@@ -43,14 +43,38 @@ class CutOff(BaseException):
     """The transfer is to end now; botocore would send again after an `Exception`."""
 
 
+class PartLimit:
+    """How many parts of each file may be in memory, which depends on the number of files."""
+
+    def __init__(self) -> None:
+        self._files = 0
+        self._lock = Lock()
+
+    @contextmanager
+    def one_more(self) -> Iterator[None]:
+        """Count a file that is sent in parts in this context."""
+        with self._lock:
+            self._files += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._files -= 1
+
+    def of_size(self, size: int) -> int:
+        """Return the number of parts of this size (bytes) for each file now, at least one."""
+        return max(1, min(_AT_ONCE, _MEMORY // (size * max(1, self._files))))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Flow:
-    """What an upload obeys: its rate, a check that raises `CutOff`, and a progress callback.
+    """What an upload obeys: its rate, the parts at once, a check that raises `CutOff`, progress.
 
     `progress` is called with the number of bytes of the file that were sent so far.
     """
 
     bucket: TokenBucket
+    limit: PartLimit
     check_open: Callable[[], None]
     progress: Callable[[int], None]
 
@@ -63,7 +87,7 @@ def part_size(size: int) -> int:
 class Part(NamedTuple):
     """The bytes of one request, with their MD5 in hexadecimal digits."""
 
-    data: bytes
+    data: bytearray
     checksum: str
 
     @property
@@ -78,7 +102,7 @@ class PartBody(io.RawIOBase):
     botocore also reads them for the signature of a request over http; this counts as nothing.
     """
 
-    def __init__(self, data: bytes, flow: Flow, count: Callable[[int], None]) -> None:
+    def __init__(self, data: bytearray, flow: Flow, count: Callable[[int], None]) -> None:
         self._data = memoryview(data)
         self._flow = flow
         self._count = count
@@ -146,7 +170,8 @@ class S3Upload:
         with s3_errors(self._bucket):
             upload = self._client.create_multipart_upload(**self._where)["UploadId"]
         try:
-            tags = self._send_parts(source, upload)
+            with self._flow.limit.one_more():
+                tags = self._send_parts(source, upload)
             checksum = source.finish()
             self._complete(upload, tags, source.size)
         except BaseException:
@@ -159,7 +184,7 @@ class S3Upload:
         part = Part(data, source.finish())
         body: bytes | PartBody = PartBody(data, self._flow, self._count)
         if len(data) <= _SMALL:
-            body = self._wait(data)
+            body = self._wait(bytes(data))
         with s3_errors(self._bucket):
             answer = self._client.put_object(**self._where, Body=body, ContentMD5=part.header)
         _compare(answer, part.checksum)
@@ -176,13 +201,12 @@ class S3Upload:
     def _send_parts(self, source: Source, upload: str) -> list[str]:
         """Send all parts, some of them at once; return their tags in order."""
         size = part_size(source.size)
-        at_once = max(1, min(_AT_ONCE, _MEMORY // size))
         sent: list[Future[str]] = []
-        with ThreadPoolExecutor(at_once, thread_name_prefix="s3") as threads:
+        with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="s3") as threads:
             try:
                 for part in self._parts(source, size):
                     sent.append(threads.submit(self._send_part, upload, len(sent) + 1, part))
-                    _settle(sent, at_once - 1)
+                    _settle(sent, self._flow.limit.of_size(size) - 1)
                 _settle(sent, 0)
             except BaseException:
                 self._failed = True  # ends the other parts
@@ -198,21 +222,20 @@ class S3Upload:
                 source.finish()
             yield Part(data, own.hexdigest())
 
-    def _read(self, source: Source, size: int, own: md5.Md5 | None) -> bytes:
+    def _read(self, source: Source, size: int, own: md5.Md5 | None) -> bytearray:
         """Return the next bytes of a source; add them to its checksum and to that of a part."""
-        pieces: list[bytes] = []
-        while size:
+        data, filled = bytearray(size), 0
+        checksums = [source.checksum] if own is None else [source.checksum, own]
+        while filled < size:
             self._check()
-            piece = source.read(min(_READ, size))
-            checksums = [source.checksum] if own is None else [source.checksum, own]
+            piece = source.read(min(_READ, size - filled))
             md5.update_all([(checksum, piece) for checksum in checksums])
-            pieces.append(piece)
-            size -= len(piece)
-        return b"".join(pieces) if len(pieces) != 1 else pieces[0]
+            data[filled : filled + len(piece)] = piece
+            filled += len(piece)
+        return data
 
     def _send_part(self, upload: str, number: int, part: Part) -> str:
-        flow = Flow(bucket=self._flow.bucket, check_open=self._check, progress=self._flow.progress)
-        body = PartBody(part.data, flow, self._count)
+        body = PartBody(part.data, replace(self._flow, check_open=self._check), self._count)
         self._check()
         with s3_errors(self._bucket):
             answer = self._client.upload_part(
