@@ -23,6 +23,7 @@ from mydata_like.transfer.s3_client import Bucket
 from mydata_like.transfer.s3_errors import s3_errors
 from mydata_like.transfer.s3_upload import PARTS, CutOff, Flow, PartLimit, S3Upload
 
+DELAYS: Final = (1.0, 4.0, 10.0, 20.0)  # seconds before a part is sent again
 COPY: Final = 512 * 1024 * 1024  # bytes that the service copies in one request
 _GONE: Final = frozenset({"404", "NoSuchKey", "NotFound"})
 
@@ -40,6 +41,7 @@ class S3Transport:
         self.closed = False
         self.copied_at_once = COPY
         self.part_limit = PartLimit()
+        self.delays = DELAYS
         self._channels = channels
         self._emit = emit
         self._numbers = count(1)
@@ -146,6 +148,7 @@ class S3Channel:
         flow = Flow(
             bucket=self._rate,
             limit=self._transport.part_limit,
+            delays=self._transport.delays,
             check_open=self.check_open,
             progress=progress,
         )

@@ -8,23 +8,33 @@ local file is known to be unchanged.
 
 import hashlib
 import io
+import logging
 import re
+import time
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from threading import Lock
+from threading import Event, Lock
 from typing import Any, Final, NamedTuple
 
 from mydata_like.core import md5
-from mydata_like.core.errors import ItemError, RejectedError, RunError, TransientError
+from mydata_like.core.errors import (
+    ItemError,
+    RejectedError,
+    RunError,
+    ServerUnavailableError,
+    TransientError,
+)
 from mydata_like.core.formatting import format_size
 from mydata_like.core.token_bucket import TokenBucket
 from mydata_like.transfer.archive_writer import ArchiveSource
 from mydata_like.transfer.file_source import FileSource
 from mydata_like.transfer.s3_client import Bucket
 from mydata_like.transfer.s3_errors import s3_errors
+
+logger = logging.getLogger(__name__)
 
 PART: Final = 8 * 1024 * 1024  # bytes; the least of a part, and the most that is sent as a whole
 PARTS: Final = 10_000  # limit of all services
@@ -33,6 +43,7 @@ _AT_ONCE: Final = 4  # parts of one file
 _MEMORY: Final = 96 * 1024 * 1024  # bytes of the parts of all files, if each has more than one
 _READ: Final = 1024 * 1024  # bytes that are read and hashed at once
 _SMALL: Final = 64 * 1024  # bytes that are sent without asking the service first
+_GLANCE: Final = 0.1  # seconds between two checks while a part waits
 _MD5: Final = re.compile(r"[0-9a-f]{32}")
 _MD5_TAG: Final = re.compile(r"[0-9a-f]{32}(-[0-9]+)?")
 
@@ -70,11 +81,14 @@ class PartLimit:
 class Flow:
     """What an upload obeys: its rate, the parts at once, a check that raises `CutOff`, progress.
 
-    `progress` is called with the number of bytes of the file that were sent so far.
+    `progress` is called with the number of bytes of the file that were sent so far. A part that
+    fails is sent again after each of the `delays` (seconds), so that a large file need not start
+    anew.
     """
 
     bucket: TokenBucket
     limit: PartLimit
+    delays: Sequence[float]
     check_open: Callable[[], None]
     progress: Callable[[int], None]
 
@@ -151,7 +165,7 @@ class S3Upload:
         self._sent = 0
         self._furthest = 0
         self._lock = Lock()
-        self._failed = False
+        self._ended = Event()  # set when a part has failed, which ends the others
 
     def send(self, source: Source) -> str:
         """Send all bytes of a source; return their MD5.
@@ -209,7 +223,7 @@ class S3Upload:
                     _settle(sent, self._flow.limit.of_size(size) - 1)
                 _settle(sent, 0)
             except BaseException:
-                self._failed = True  # ends the other parts
+                self._ended.set()
                 raise
         return [future.result() for future in sent]
 
@@ -235,6 +249,22 @@ class S3Upload:
         return data
 
     def _send_part(self, upload: str, number: int, part: Part) -> str:
+        """Send a part, repeatedly if its connection or the service fails; return its tag."""
+        for delay in self._flow.delays:
+            try:
+                return self._try_part(upload, number, part)
+            except (TransientError, ServerUnavailableError) as error:
+                logger.info("Part %d is sent again in %g s: %s", number, delay, error)
+            self._rest(delay)
+        return self._try_part(upload, number, part)
+
+    def _rest(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while (rest := end - time.monotonic()) > 0:
+            self._check()
+            self._ended.wait(min(rest, _GLANCE))
+
+    def _try_part(self, upload: str, number: int, part: Part) -> str:
         body = PartBody(part.data, replace(self._flow, check_open=self._check), self._count)
         self._check()
         with s3_errors(self._bucket):
@@ -279,7 +309,7 @@ class S3Upload:
             self._client.abort_multipart_upload(**self._where, UploadId=upload)
 
     def _check(self) -> None:
-        if self._failed:
+        if self._ended.is_set():
             raise CutOff
         self._flow.check_open()
 

@@ -18,7 +18,7 @@ from mydata_like.core.errors import (
     UploaderError,
 )
 from mydata_like.core.ports import SentFile
-from mydata_like.transfer.s3_client import Bucket, S3Options, open_client
+from mydata_like.transfer.s3_client import ATTEMPTS, Bucket, S3Options, open_client
 from mydata_like.transfer.s3_transport import S3Transport
 from mydata_like.transfer.s3_upload import LARGEST, PART
 from tests.fakes.objects import ACCOUNT, BUCKET, SECRET, Answer, ObjectServer, refusal
@@ -40,15 +40,18 @@ def memory():
 @pytest.fixture
 def server(memory):
     memory.requests.clear()
+    memory.objects.clear()
     memory.interfere = lambda _: None
     return memory
 
 
-def send(member, url: str, *, secret: str = SECRET, account: str = ACCOUNT, name: str = BUCKET):
+def send(member, url, *, secret=SECRET, account=ACCOUNT, name=BUCKET, delays=()):
     """Send a file to the bucket; return its result."""
     bucket = Bucket(name=name, endpoint=url, prefix="pre", access_key=account)
     with closing(open_client(bucket, secret, QUICK)) as client:
-        channel = S3Transport(client, bucket, channels=1).open_channel()
+        transport = S3Transport(client, bucket, channels=1)
+        transport.delays = delays
+        channel = transport.open_channel()
         (fate,) = channel.send(single(member), lambda _: None)
         return fate
 
@@ -128,8 +131,25 @@ def test_a_part_that_fails_once_is_sent_again(server, large, code, status):
     server.interfere = interfere
 
     assert send(large, server.url) == SentFile(0, checksum(large))
-    assert server.objects.pop("pre/set-1/large") == Path(os.fsdecode(large.path)).read_bytes()
+    assert server.objects["pre/set-1/large"] == Path(os.fsdecode(large.path)).read_bytes()
     assert failed
+
+
+@pytest.mark.parametrize("answer", [refusal("BadDigest"), refusal("SlowDown", 503)])
+def test_a_part_that_fails_for_longer_does_not_begin_the_file_anew(server, large, answer):
+    failed = []
+
+    def interfere(request):
+        if request.query.get("partNumber") == "2" and len(failed) < ATTEMPTS:
+            failed.append(request)
+            return answer
+        return None
+
+    server.interfere = interfere
+
+    assert send(large, server.url, delays=[0.01] * ATTEMPTS) == SentFile(0, checksum(large))
+    assert server.kinds().count("CreateMultipartUpload") == 1
+    assert len(failed) == ATTEMPTS
 
 
 def test_parts_that_are_damaged_on_the_way_are_refused(server, large):
@@ -181,7 +201,6 @@ def test_after_a_lost_answer_the_object_is_looked_for(server, large, there):
             server.answer(request)
         return refusal("InternalError", 500)
 
-    server.objects.clear()
     server.interfere = lose
 
     if there:
