@@ -24,7 +24,15 @@ class S3Service:
         (folder / "objects").mkdir(parents=True)
 
     def start(self) -> None:
-        command = [PROGRAM, "--quiet", "--port", f"127.0.0.1:{self.port}", "--region", "us-east-1"]
+        command = [
+            PROGRAM,
+            "--quiet",
+            "--keep-alive",
+            "--port",
+            f"127.0.0.1:{self.port}",
+            "--region",
+            "us-east-1",
+        ]
         command += ["--access", ACCOUNT, "--secret", SECRET, "posix", str(self.folder / "objects")]
         self._log = (self.folder / "log").open("ab")
         self._process = subprocess.Popen(command, stdout=self._log, stderr=self._log)

@@ -7,7 +7,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from mydata_like.app.approval import ApprovalRequest
-from mydata_like.app.connection import Connection
+from mydata_like.app.connection import Connection, ensure_uuid
 from mydata_like.app.run_request import RunObserver, RunRequest
 from mydata_like.app.settings_service import find_places, find_s3_secret, find_state, open_secrets
 from mydata_like.app.staging_service import OpenStaging, open_approval_request
@@ -19,6 +19,7 @@ from mydata_like.server.uploader import Box
 from mydata_like.settings.schema import Transfer
 from mydata_like.settings.values import is_loopback, parse_url
 from mydata_like.state.state_files import CLEANUP, TimestampStore, find_file
+from mydata_like.transfer.remote_shell import owner_mark
 from mydata_like.transfer.s3_client import Bucket, S3Options, open_client
 from mydata_like.transfer.s3_transport import S3Transport, remove_old_uploads
 
@@ -26,6 +27,7 @@ logger = logging.getLogger(__name__)
 
 S3: Final = "s3"  # as transfer.method
 CHANNELS: Final = 16
+_BATCH: Final = 25  # tiny files, which are sent one after the other: more would keep channels idle
 _PARTS_AT_ONCE: Final = 4  # of one channel
 _PAUSE: Final = timedelta(days=1)
 _REQUIRED: Final = ("transfer.s3_bucket", "transfer.s3_box", "transfer.s3_access_key")
@@ -90,7 +92,13 @@ class ObjectStorage:
             proxy=server.proxy,
         )
         client = open_client(bucket, secret.reveal(), options)
-        return S3Transport(client, bucket, channels=channels, emit=self._observer.emit)
+        return S3Transport(
+            client,
+            bucket,
+            channels=channels,
+            mark=owner_mark(ensure_uuid(self._settings, self._places)),
+            emit=self._observer.emit,
+        )
 
     def _find_box(self, *, dry_run: bool) -> Box | None:
         asked = self._ask_approval()
@@ -121,6 +129,13 @@ class ObjectStorage:
             return
         if removed:
             self._observer.emit(Notice(problem=_describe_removed(removed)))
+
+
+def limit_batches(transfer: Transfer) -> Transfer:
+    """Return the settings of a run, with small batches if it sends to object storage."""
+    if transfer.method != S3:
+        return transfer
+    return Transfer(**transfer.values() | {"batch_files": min(transfer.batch_files, _BATCH)})
 
 
 def build_bucket(transfer: Transfer, options: Mapping[str, str]) -> Bucket:

@@ -1,6 +1,7 @@
 """`S3Transport`: uploads to object storage, with threads of the engine process."""
 
 import hashlib
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -14,14 +15,13 @@ from mydata_like.core.events import ChannelChanged
 from mydata_like.core.formatting import format_path
 from mydata_like.core.model import FileToSend, Payload, Replacement
 from mydata_like.core.ports import Emit, Progress, SentFile, UnsentFile
-from mydata_like.core.staging_path import aside_path
 from mydata_like.core.token_bucket import TokenBucket
 from mydata_like.transfer.archive_writer import open_content
 from mydata_like.transfer.channel import CUT, describe_member
 from mydata_like.transfer.remote_cleanup import AGE
 from mydata_like.transfer.s3_client import Bucket
 from mydata_like.transfer.s3_errors import s3_errors
-from mydata_like.transfer.s3_upload import PARTS, CutOff, Flow, PartLimit, S3Upload
+from mydata_like.transfer.s3_upload import PARTS, SMALL, CutOff, Flow, PartLimit, S3Upload
 
 DELAYS: Final = (1.0, 4.0, 10.0, 20.0)  # seconds before a part is sent again
 COPY: Final = 512 * 1024 * 1024  # bytes that the service copies in one request
@@ -34,10 +34,17 @@ class S3Transport:
     spent = NOTHING_SPENT  # not measured
 
     def __init__(
-        self, client: Any, bucket: Bucket, *, channels: int, emit: Emit | None = None
+        self,
+        client: Any,
+        bucket: Bucket,
+        *,
+        channels: int,
+        mark: bytes = b"",
+        emit: Emit | None = None,
     ) -> None:
         self.client = client
         self.bucket = bucket
+        self.mark = mark  # of this uploader in temporary names
         self.closed = False
         self.copied_at_once = COPY
         self.part_limit = PartLimit()
@@ -45,6 +52,7 @@ class S3Transport:
         self._channels = channels
         self._emit = emit
         self._numbers = count(1)
+        self._fastest = 0.0
 
     @property
     def capacity(self) -> int:
@@ -52,8 +60,8 @@ class S3Transport:
 
     @property
     def round_trip(self) -> float:
-        """Return 0: each request includes the service's time."""
-        return 0.0
+        """Return the shortest time that a tiny file took, which includes the service's own."""
+        return self._fastest
 
     def prepare(self) -> None:
         """Do nothing: channels open immediately."""
@@ -65,6 +73,10 @@ class S3Transport:
         channel = S3Channel(self, next(self._numbers))
         self.report(channel, "open")
         return channel
+
+    def note_time(self, seconds: float) -> None:
+        """Note how long a tiny file took."""
+        self._fastest = min(seconds, self._fastest or seconds)
 
     def report(self, channel: "S3Channel", state: str) -> None:
         """Report a channel's change of state."""
@@ -154,10 +166,15 @@ class S3Channel:
         )
         try:
             self.check_open()
-            with open_content(describe_member(wanted)) as source:
-                path = _target(wanted)
-                upload = S3Upload(self._client, self._bucket, self._bucket.key(path), flow)
-                return SentFile(index, upload.send(source), inside=source.inside)
+            member = describe_member(wanted, self._transport.mark)
+            key = self._bucket.key(member.remote.decode("utf-8"))
+            with open_content(member) as source:
+                upload = S3Upload(self._client, self._bucket, key, flow)
+                begun = time.monotonic()
+                checksum = upload.send(source)
+                if source.size <= SMALL:
+                    self._transport.note_time(time.monotonic() - begun)
+                return SentFile(index, checksum, inside=source.inside)
         except ItemError as error:
             return UnsentFile(index, error.problem, again=isinstance(error, TransientError))
 
@@ -194,13 +211,6 @@ class S3Channel:
         """Remove replacements that are no longer wanted."""
         for move in replacements:
             self._transport.remove(move.staged)
-
-
-def _target(wanted: FileToSend) -> str:
-    """Return the path of a file below the prefix; new bytes of a datafile wait next to it."""
-    if wanted.replaces:
-        return aside_path(wanted.remote, wanted.file.size, wanted.file.modified_ns)
-    return wanted.remote
 
 
 def _cut_off() -> TransientError:

@@ -42,7 +42,7 @@ LARGEST: Final = 5 * 1024**4  # bytes of an object, limit of most services
 _AT_ONCE: Final = 4  # parts of one file
 _MEMORY: Final = 96 * 1024 * 1024  # bytes of the parts of all files, if each has more than one
 _READ: Final = 1024 * 1024  # bytes that are read and hashed at once
-_SMALL: Final = 64 * 1024  # bytes that are sent without asking the service first
+SMALL: Final = 64 * 1024  # bytes that are sent without asking the service first
 _GLANCE: Final = 0.1  # seconds between two checks while a part waits
 _MD5: Final = re.compile(r"[0-9a-f]{32}")
 _MD5_TAG: Final = re.compile(r"[0-9a-f]{32}(-[0-9]+)?")
@@ -197,7 +197,7 @@ class S3Upload:
         data = self._read(source, source.size, None)
         part = Part(data, source.finish())
         body: bytes | PartBody = PartBody(data, self._flow, self._count)
-        if len(data) <= _SMALL:
+        if len(data) <= SMALL:
             body = self._wait(bytes(data))
         with s3_errors(self._bucket):
             answer = self._client.put_object(**self._where, Body=body, ContentMD5=part.header)

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import threading
+import time
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -28,6 +29,7 @@ from tests.s3_service import PROGRAM, REASON, S3Service
 from tests.staging import DATASET, single, wanted
 
 PREFIX = "raw/scope 1"
+MARK = b"abc123"
 SERVICES = ["memory", pytest.param("service", marks=pytest.mark.skipif(not PROGRAM, reason=REASON))]
 
 
@@ -54,7 +56,7 @@ def client(bucket):
 
 @pytest.fixture
 def transport(client, bucket):
-    return S3Transport(client, bucket, channels=4)
+    return S3Transport(client, bucket, channels=4, mark=MARK)
 
 
 def ignore(_: int) -> None: ...
@@ -91,6 +93,7 @@ def test_files_of_any_size_arrive(place, client, transport, size):
     assert sent == [SentFile(0, checksum(member))]
     assert arrived(client, member)
     assert seen == sorted(seen)
+    assert not seen or seen[0] <= 131072  # not what was only read for the signature
     assert seen[-1:] == ([size] if size else [])
     assert list_uploads(client) == []
 
@@ -210,7 +213,7 @@ def replacing(member):
 
 def replacement(member, size=None) -> Replacement:
     remote = os.fsdecode(member.remote)
-    staged = aside_path(remote, member.size, member.modified_ns)
+    staged = aside_path(remote, member.size, member.modified_ns, MARK)
     size = member.size if size is None else size
     return Replacement(
         member.path, DATASET.id, DatafileId(7), remote, staged, size, checksum(member), 0
@@ -282,3 +285,17 @@ def test_the_tag_of_an_object_is_that_of_its_parts(place, client, transport):
     found = find_object(client, Bucket(name=BUCKET), f"{PREFIX}/set-1/tag")
 
     assert found["ETag"].strip('"') == f"{hashlib.md5(parts).hexdigest()}-2"
+
+
+def test_the_round_trip_is_the_time_of_the_fastest_tiny_file(place, transport):
+    members = [place.write(f"set-1/tiny {n}", 10) for n in range(3)]
+    place.settle(*members)
+    assert transport.round_trip == 0
+    channel = transport.open_channel()
+    times = []
+    for member in members:
+        begun = time.monotonic()
+        channel.send(single(member), ignore)
+        times.append(time.monotonic() - begun)
+
+    assert 0 < transport.round_trip <= min(times)
