@@ -12,12 +12,13 @@
 # make test-windows   run the program under Windows, with Wine; as root, on Debian
 # make windows-quick  a part of it, only where make test-windows has prepared it
 # make staging-hosts  install servers besides OpenSSH's, and try every kind; as root, on Debian
+# make s3-hosts  the S3 service that some tests need, built with Go, and these tests
 # make lock    lock what installations and packages are made of
 # make bench   speed against scp, sftp, lftp, tar over ssh, rsync and rclone
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup staging-hosts demo quick pure coverage test format lint types contracts docs tests translations screenshots bench \
+.PHONY: setup staging-hosts s3-hosts demo quick pure coverage test format lint types contracts docs tests translations screenshots bench \
 	kill-test claim-test free-test fuzz pages wheel package test-package test-windows windows-quick lock clean
 
 setup: .venv/ready
@@ -29,6 +30,15 @@ setup: .venv/ready
 staging-hosts: setup
 	apt-get install -y --no-install-recommends proftpd-core proftpd-mod-crypto dropbear-bin busybox sshfs
 	$(BIN)/python -m tests.hosts --all
+
+GO ?= $(or $(shell command -v go),/usr/local/go/bin/go)
+
+s3-hosts: setup
+	GOBIN=$(CURDIR)/$(BIN) $(GO) install github.com/versity/versitygw/cmd/versitygw@v1.8.0
+	$(BIN)/pytest -q -n 2 $(S3_TESTS)
+
+S3_TESTS := tests/contract/test_object_storage.py tests/faults/test_object_storage_answers.py \
+	tests/flow/test_run_object_storage.py tests/e2e/test_object_storage.py
 
 demo: setup
 	$(BIN)/mydata-like demo --no-window
@@ -137,7 +147,7 @@ lock: setup
 	$(BIN)/python -m venv --without-pip .venv/lock
 	$(BIN)/python -m pip --python .venv/lock/bin/python install --quiet --group lock
 	$(LOCK) -o packaging/requirements.txt
-	$(LOCK) --extra demo --group packaging -o packaging/requirements-bundle.txt
+	$(LOCK) --extra demo --extra s3 --group packaging -o packaging/requirements-bundle.txt
 
 clean:
 	rm -rf .venv packaging/build build dist

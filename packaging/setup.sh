@@ -76,6 +76,6 @@ fi
 
 [ -x .venv/bin/python ] || "$PYTHON" -m venv .venv
 .venv/bin/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
-.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[demo]' --group dev
+.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[demo,s3]' --group dev
 # Makes the first start fast, also if Python may not write its cache later.
 .venv/bin/python -m compileall -q mydata_like

@@ -2,10 +2,11 @@
 
 import logging
 import uuid
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from mydata_like.app.connection import Connection, ServerSettingsCache, ensure_uuid, uuid_file
 from mydata_like.app.settings_service import (
@@ -29,6 +30,7 @@ from mydata_like.core.ports import Clock, Emit
 from mydata_like.hostos.machine_info import describe_machine, find_traits
 from mydata_like.server.uploader import (
     Approved,
+    Box,
     Installation,
     MachineIdentity,
     MachineRecord,
@@ -43,6 +45,7 @@ from mydata_like.state.state_files import ApprovalState, PendingApproval, load_a
 
 logger = logging.getLogger(__name__)
 
+T = TypeVar("T")
 UPDATE_INTERVAL = timedelta(days=1)  # of our record on the server, even if nothing changed
 EXPIRY_WARNING = timedelta(days=14)  # this long before an approval expires
 
@@ -115,7 +118,7 @@ class ApprovalRequest:
 
         Raises `NotApprovedError` with the fingerprint while the approval is pending.
         """
-        approved = self._ensure_approval()
+        approved = self._ensure_approval(self.fetch_approval)
         self._warn_of_expiry(approved)
         return approved.area
 
@@ -126,6 +129,16 @@ class ApprovalRequest:
         if approved and self._area is None:
             self._area = approved.area
         return approved
+
+    def request_box(self) -> Box:
+        """Request approval as `request` does, and return the storage box, of whatever kind."""
+        return self._ensure_approval(self.fetch_box)
+
+    def fetch_box(self) -> Box | None:
+        """Return the approved storage box, None if it was never requested. Changes nothing."""
+        uuid, public = self.applicant.installation.uuid, self.applicant.public
+        approved = self._uploaders.fetch_box(uuid, public.fingerprints)
+        return approved and approved.box
 
     def is_admitted(self, area: StagingArea) -> bool:
         """Return whether the hosts of this area were the last to accept our key."""
@@ -190,7 +203,7 @@ class ApprovalRequest:
             code="uploader.not-admitted",
         )
 
-    def _ensure_approval(self) -> Approved:
+    def _ensure_approval(self, fetch: Callable[[], T | None]) -> T:
         if "mydata_uploader" not in self._connection.resources:
             raise RunError(
                 "The MyData app, which approves uploaders, is not installed on the server.",
@@ -200,12 +213,12 @@ class ApprovalRequest:
             )
         record = self._ensure_record()
         try:
-            approved = self.fetch_approval()
+            approved = fetch()
             if approved is None:
                 self._uploaders.request_approval(
                     self.applicant.installation, record, self.applicant.public
                 )
-                approved = self.fetch_approval()
+                approved = fetch()
         except NotApprovedError as error:
             self._record_pending(error)
             raise

@@ -9,7 +9,8 @@ from urllib.parse import urlsplit
 
 from mydata_like.app.connection import Connection, open_connection, require_complete
 from mydata_like.app.directory_lock import directory_locked
-from mydata_like.app.run_request import RunObserver, ignore
+from mydata_like.app.object_storage import ObjectStorage
+from mydata_like.app.run_request import RunObserver, RunRequest, ignore
 from mydata_like.app.settings_service import (
     find_api_key,
     find_places,
@@ -186,7 +187,10 @@ def _require_encryption(settings: Settings) -> None:
 
 
 def _require_box(connection: Connection, settings: Settings, places: StatePaths) -> str:
-    """Return the approved storage box; raise `RunError` if there is none."""
+    """Return the storage box of our files; raise `RunError` if there is none."""
+    if settings.transfer.method == "s3":
+        request = RunRequest(settings=settings, config=places.config_file)
+        return ObjectStorage(request, RunObserver(), connection).find_bucket(dry_run=True)[1]
     try:
         approved = open_approval_request(connection, settings, places, ignore).fetch_approval()
     except NotApprovedError:

@@ -8,7 +8,8 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 from mydata_like.app.approval import ApprovalRequest
-from mydata_like.app.connection import Connection, require_complete
+from mydata_like.app.connection import Connection, ensure_uuid, require_complete
+from mydata_like.app.object_storage import ObjectStorage
 from mydata_like.app.run_request import RunObserver, RunRequest, build_gate, connected
 from mydata_like.app.settings_service import find_places, find_state, prepare_places
 from mydata_like.app.staging_service import (
@@ -24,7 +25,9 @@ from mydata_like.core.model import Dataset, DatasetId, FileToSend, Payload, Stag
 from mydata_like.core.ports import CancelSignal, SentFile, Transport
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.settings.atomic_write import write_private
+from mydata_like.settings.schema import Settings
 from mydata_like.ssh.session import Endpoint
+from mydata_like.state.paths import StatePaths
 from mydata_like.transfer.folder_process import FolderProcess, open_folder_process
 from mydata_like.transfer.probe_file import ProbeConnection, open_probe
 from mydata_like.transfer.staging_folder import StagingFolder
@@ -73,6 +76,10 @@ def run_connection_test(request: RunRequest, observer: RunObserver) -> Iterator[
         gate = build_gate(request, observer, SystemClock())
         with connected(request, observer, gate) as connection:
             yield from _describe_connection(connection)
+            if settings.transfer.method == "s3":
+                name = "bucket"
+                yield from BucketTest(request, observer).steps(connection)
+                return
             name = "approval"
             approval_request = open_approval_request(connection, settings, places, observer.emit)
             insisted = settings.transfer.method in ("ssh", "folder")
@@ -184,24 +191,62 @@ class StagingTest:
     def _send(self, approval_request: ApprovalRequest, area: StagingArea, name: str) -> str:
         """Send a small file as a run does; return its checksum."""
         transport = open_transport(approval_request, area, self._settings, self._places)
-        with closing(transport), self._small_file() as file:
+        with closing(transport), small_file(self._settings, self._places, self._cancel) as file:
             return _send(transport, file, name)
 
-    @contextmanager
-    def _small_file(self) -> Iterator[LocalFile]:
-        """Yield a file that has not changed for a moment."""
-        path = find_state(self._settings, self._places) / f"check-{secrets.token_hex(4)}"
-        try:
-            write_private(path, secrets.token_bytes(_SIZE))
-            os.utime(path, (_LONG_AGO, _LONG_AGO))
-            self._cancel.wait(_SETTLED)
-            there = path.stat()
-            text = os.fsencode(path)
-            yield LocalFile(
-                text, b"", b"", b"", _SIZE, there.st_mtime_ns, there.st_dev, there.st_ino
-            )
-        finally:
-            path.unlink(missing_ok=True)
+
+class BucketTest:
+    """Sends a small file to the bucket, reads it back, and removes it."""
+
+    def __init__(self, request: RunRequest, observer: RunObserver) -> None:
+        self._request = request
+        self._observer = observer
+
+    def steps(self, connection: Connection) -> Iterator[TestStep]:
+        """Yield which bucket is used, then the results for the file."""
+        settings, places = self._request.settings, find_places(self._request.config)
+        storage = ObjectStorage(self._request, self._observer, connection)
+        bucket, box = storage.find_bucket(dry_run=True)
+        yield _ok(
+            "bucket",
+            f"Files go to the bucket {bucket.name} at {bucket.host}, the storage box {box}.",
+        )
+        name = f".mydata-like-check-{ensure_uuid(settings, places)}"
+        transport = storage.open_transport(bucket)
+        with closing(transport), small_file(settings, places, self._observer.cancel) as file:
+            checksum = _send(transport, file, name)
+            yield _check_object(transport.fetch_checksum(name), checksum)
+            transport.remove(name)
+            yield _ok("cleaning", "The file was removed again.")
+
+
+@contextmanager
+def small_file(settings: Settings, places: StatePaths, cancel: CancelSignal) -> Iterator[LocalFile]:
+    """Yield a file that has not changed for a moment."""
+    path = find_state(settings, places) / f"check-{secrets.token_hex(4)}"
+    try:
+        write_private(path, secrets.token_bytes(_SIZE))
+        os.utime(path, (_LONG_AGO, _LONG_AGO))
+        cancel.wait(_SETTLED)
+        there = path.stat()
+        text = os.fsencode(path)
+        yield LocalFile(text, b"", b"", b"", _SIZE, there.st_mtime_ns, there.st_dev, there.st_ino)
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def _check_object(found: str, checksum: str) -> TestStep:
+    sent = f"A file of {format_size(_SIZE)} was sent"
+    if found == checksum:
+        return _ok("file", f"{sent} and read back: the checksum is correct.")
+    return TestStep(
+        "file",
+        StepResult.FAILED,
+        f"{sent}, but the object in the bucket differs.",
+        "Ask the administrator of the object storage to check it.",
+        "staging.unproven",
+        1,
+    )
 
 
 def _try_host(endpoint: Endpoint, location: bytes, approval_request: ApprovalRequest) -> TestStep:

@@ -11,7 +11,7 @@ from mydata_like.core.data_directory import WHOLE, Shard
 from mydata_like.core.errors import UploaderError
 from mydata_like.hostos.logs import LogFollower, LogStyle, Redaction, logging_to
 from mydata_like.settings.schema import Settings
-from mydata_like.state.paths import API_KEY, environment, list_ignored
+from mydata_like.state.paths import API_KEY, S3_KEY, environment, list_ignored
 
 logger = logging.getLogger(__name__)
 
@@ -23,7 +23,8 @@ def open_log(settings: Settings, config: Path | None, shard: Shard = WHOLE) -> I
     Each shard has its own file. An error that ends the command is logged as well.
     """
     redaction = Redaction()
-    redaction.add(environment().get(API_KEY, ""))
+    for name in (API_KEY, S3_KEY):
+        redaction.add(environment().get(name, ""))
     style = LogStyle(level=settings.advanced.log_level)
     if shard != WHOLE:
         style = replace(style, name=f"{style.name}-{shard.place}")

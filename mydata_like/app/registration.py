@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mydata_like.app.connection import refresh_settings, require_complete
+from mydata_like.app.object_storage import ObjectStorage
 from mydata_like.app.run_request import RunObserver, RunRequest, build_gate, connect, connected
 from mydata_like.app.settings_service import find_places, load_settings, prepare_places
 from mydata_like.app.staging_service import list_destinations, list_endpoints, open_approval_request
@@ -26,6 +27,7 @@ from mydata_like.ssh.keys import (
 )
 from mydata_like.ssh.session import Endpoint
 from mydata_like.transfer.folder_process import open_folder_process
+from mydata_like.transfer.s3_client import Bucket
 from mydata_like.transfer.staging_folder import StagingFolder
 
 
@@ -130,6 +132,11 @@ def register(
         )
         if here:
             approval_request.claim_uploader()
+        if request.settings.transfer.method == "s3":
+            storage = ObjectStorage(request, observer, connection)
+            attended = request.patience is None
+            bucket, box = storage.find_bucket() if attended else gate.call(storage.find_bucket)
+            return RegistrationResult(_describe_bucket(bucket, box), iter(()))
         area = (
             approval_request.request()
             if request.patience is None
@@ -160,6 +167,12 @@ def confirm_folder(new: NewFolder) -> None:
     with open_folder_process(new.folder, new.timeout) as process:
         process.confirm()
         process.open()
+
+
+def _describe_bucket(bucket: Bucket, box: str) -> StagingArea:
+    return StagingArea(
+        box=box, location=bucket.prefix, username=bucket.access_key, hosts=(bucket.host,)
+    )
 
 
 def fetch_server_settings(request: RunRequest, observer: RunObserver) -> bool:

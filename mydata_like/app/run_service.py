@@ -22,6 +22,7 @@ from mydata_like.app.directory_lock import (
     marked,
     without_copy_notices,
 )
+from mydata_like.app.object_storage import ObjectStorage, limit_batches
 from mydata_like.app.run_request import RunObserver, RunRequest, build_gate, connect, ignore
 from mydata_like.app.settings_service import (
     correct_places,
@@ -345,7 +346,14 @@ class _Builder:
         request = self._request
         find = find_staging if request.dry_run else partial(open_staging, workers=workers)
         emit = without_copy_notices(self._observer.emit, request.part.shard)
-        staging = self._gate.call(lambda: find(connection, request.settings, self._places, emit))
+
+        def open_it() -> OpenStaging:
+            if request.settings.transfer.method == "s3":
+                storage = ObjectStorage(request, replace(self._observer, emit=emit), connection)
+                return storage.open(dry_run=request.dry_run)
+            return find(connection, request.settings, self._places, emit)
+
+        staging = self._gate.call(open_it)
         try:
             yield staging
         finally:
@@ -426,7 +434,7 @@ class _Builder:
             check=Check(knowledge, datasets, emit, box=box),
             compare=Compare(read_checksum, ledger, emit, gate, context.choices),
             bundle=Bundle(settings.archive, ledger),
-            pack=Pack(settings.transfer, clock, context.choices, archives),
+            pack=Pack(limit_batches(settings.transfer), clock, context.choices, archives),
             send=Send(context, settings.transfer.attempts, replacing.note),
             register=Register(server, ledger, emit, gate, filing),
             replace=replacing,

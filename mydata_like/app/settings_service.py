@@ -19,16 +19,18 @@ from mydata_like.settings.pending_changes import KeyStore
 from mydata_like.settings.schema import Settings, find_missing, iter_settings
 from mydata_like.settings.server_layer import ServerLayer, read_server_layer
 from mydata_like.settings.settings_file import edit_settings_file
+from mydata_like.settings.values import server_origin
 from mydata_like.state.paths import HOME as HOME
 from mydata_like.state.paths import StatePaths, environment, is_protected
 from mydata_like.state.paths import hand_over as hand_over
 from mydata_like.state.secrets import (
+    S3_SECRETS,
     FileSecrets,
     KeyringSecrets,
     Owner,
     SecretSources,
     correct_modes,
-    load_api_key,
+    load_key,
 )
 from mydata_like.state.secrets import Secret as Secret
 from mydata_like.state.state_files import (
@@ -182,12 +184,40 @@ def open_secrets(config: Path | None = None) -> SecretSources:
 
 def find_api_key(settings: Settings, secrets: SecretSources) -> tuple[Secret, str]:
     """Return the API key and a description of its source; raises `SettingsError`."""
-    return load_api_key(secrets, Owner.of(settings.server.url, settings.server.username))
+    return load_key(secrets, Owner.of(settings.server.url, settings.server.username))
+
+
+def find_s3_secret(settings: Settings, secrets: SecretSources) -> tuple[Secret, str]:
+    """Return the secret of the access key for object storage, and a description of its source."""
+    return load_key(secrets, _owner_of_access_key(settings), S3_SECRETS)
 
 
 def store_api_key(settings: Settings, secrets: SecretSources, text: str, store: KeyStore) -> Owner:
     """Store the API key of the settings' account; a key in the keyring is removed from the file."""
     owner = Owner.of(settings.server.url, settings.server.username)
+    return _store_key(owner, secrets, text, store)
+
+
+def store_s3_secret(
+    settings: Settings, secrets: SecretSources, text: str, store: KeyStore
+) -> Owner:
+    """Store the secret of the settings' access key, as `store_api_key` does."""
+    return _store_key(_owner_of_access_key(settings), secrets, text, store)
+
+
+def _owner_of_access_key(settings: Settings) -> Owner:
+    transfer = settings.transfer
+    if not transfer.s3_access_key:
+        raise SettingsError(
+            "The access key for object storage is not set.",
+            hint="Set its id with: mydata-like settings set transfer.s3_access_key ID",
+            code="s3.incomplete",
+        )
+    origin = server_origin(transfer.s3_endpoint) if transfer.s3_endpoint else "s3"
+    return Owner(origin, transfer.s3_access_key)
+
+
+def _store_key(owner: Owner, secrets: SecretSources, text: str, store: KeyStore) -> Owner:
     if store == "file":
         secrets.file.save(owner, Secret(text))
     else:

@@ -84,6 +84,7 @@ _NOT_MEASURED: Final = "The connection to the server was not measured"
 _WITHOUT_SSH: Final[Mapping[str, str]] = {
     "http": "files are sent over HTTP",
     "folder": "files are written to a folder, whose speed is not measured either",
+    "s3": "files are sent to object storage",
 }
 _PAGE: Final = 100  # rows
 _RUNS: Final = 50  # whose speeds are compared

@@ -5,6 +5,7 @@ import re
 import shutil
 import zipfile
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple, get_args
@@ -14,6 +15,7 @@ from mydata_like.app.ledger_status import look_at_state
 from mydata_like.app.settings_service import (
     find_api_key,
     find_places,
+    find_s3_secret,
     find_state,
     load_settings,
     open_secrets,
@@ -27,7 +29,7 @@ from mydata_like.hostos.machine_info import describe_machine
 from mydata_like.settings.fields import format_value
 from mydata_like.settings.layers import Loaded, SettingSource
 from mydata_like.settings.schema import Settings, iter_settings
-from mydata_like.state.paths import API_KEY, environment
+from mydata_like.state.paths import API_KEY, S3_KEY, environment
 
 LOGS: Final = ("mydata-like", "mydata-like-window")
 LOG_BYTES: Final = 2_000_000  # at the end of each log
@@ -105,13 +107,12 @@ def write_bundle(file: Path, documents: Iterable[BundleDocument]) -> None:
 
 
 def _learn_secrets(settings: Settings, config: Path | None, redaction: Redaction) -> None:
-    """Add the API key in use to the redaction, which also hides anything that looks like a key."""
-    redaction.add(environment().get(API_KEY, ""))
-    try:
-        key, _ = find_api_key(settings, open_secrets(config))
-    except UploaderError:
-        return
-    redaction.add(key.reveal())
+    """Add the secrets in use to the redaction, which also hides anything that looks like a key."""
+    for name in (API_KEY, S3_KEY):
+        redaction.add(environment().get(name, ""))
+    for find in (find_api_key, find_s3_secret):
+        with suppress(UploaderError):
+            redaction.add(find(settings, open_secrets(config))[0].reveal())
 
 
 def _describe_machine(settings: Settings, config: Path | None) -> Iterator[str]:

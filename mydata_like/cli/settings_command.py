@@ -17,6 +17,7 @@ from mydata_like.app.settings_service import (
     open_secrets,
     save_settings,
     store_api_key,
+    store_s3_secret,
 )
 from mydata_like.cli.lazy_group import LazyGroup
 from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
@@ -59,6 +60,9 @@ StoreOption = Annotated[
     typer.Option(help="The system's keyring, or a file (not encrypted) that only you can read."),
 ]
 StdinOption = Annotated[bool, typer.Option("--stdin", help="Read the key from standard input.")]
+S3Option = Annotated[
+    bool, typer.Option("--s3", help="Store the secret of the access key for object storage.")
+]
 
 
 @app.command("show")
@@ -145,17 +149,19 @@ def store_key(
     assignments: SetOption = None,
     store: StoreOption = SettingsTarget.KEYRING,
     stdin: StdinOption = False,
+    s3: S3Option = False,
 ) -> None:
     """Prompt for the API key of the account and store it."""
     with problems_told():
         settings = load_settings(config, assignments or ()).settings
-        secrets = open_secrets(config)
-        text = sys.stdin.readline() if stdin else typer.prompt("API key", hide_input=True)
-        owner = store_api_key(settings, secrets, text, store.value)
+        secrets, name = open_secrets(config), "secret access key" if s3 else "API key"
+        text = sys.stdin.readline() if stdin else typer.prompt(name, hide_input=True)
+        keep = store_s3_secret if s3 else store_api_key
+        owner = keep(settings, secrets, text, store.value)
         where = (
             "keyring" if store is SettingsTarget.KEYRING else "secrets file, which is not encrypted"
         )
-        print_line(f"The API key of {owner.account} on {owner.origin} is in the {where}.")
+        print_line(f"The {name} of {owner.account} on {owner.origin} is in the {where}.")
 
 
 @contextmanager

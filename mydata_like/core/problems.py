@@ -316,6 +316,78 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
         "The folder is that of another storage box.", USER, OPEN_SETTINGS, "transfer.folder"
     ),
     "staging.name": ProblemInfo("The staging area cannot store the name.", USER, OPEN_FOLDER),
+    "s3.not-installed": ProblemInfo(
+        "The package for uploads to object storage is not installed.",
+        ADMINISTRATOR,
+        OPEN_SETTINGS,
+        "transfer.method",
+    ),
+    "s3.incomplete": ProblemInfo(
+        "The bucket or the access key for object storage is not set.",
+        USER,
+        OPEN_SETTINGS,
+        "transfer.s3_bucket",
+    ),
+    "s3.other-box": ProblemInfo(
+        "The approved storage box is not that of the bucket.",
+        ADMINISTRATOR,
+        OPEN_SETTINGS,
+        "transfer.s3_box",
+    ),
+    "s3.address": ProblemInfo(
+        "The address of the object storage is wrong.", USER, OPEN_SETTINGS, "transfer.s3_endpoint"
+    ),
+    "s3.key": ProblemInfo(
+        "The object storage does not accept the access key or its secret.",
+        USER,
+        OPEN_SETTINGS,
+        "transfer.s3_access_key",
+    ),
+    "s3.clock": ProblemInfo(
+        "The object storage refuses requests because this computer's clock is wrong.",
+        USER,
+        TRY_AGAIN,
+    ),
+    "s3.no-bucket": ProblemInfo(
+        "The object storage does not have the bucket.", USER, OPEN_SETTINGS, "transfer.s3_bucket"
+    ),
+    "s3.denied": ProblemInfo(
+        "The access key has no right to store objects in the bucket.", ADMINISTRATOR, TRY_AGAIN
+    ),
+    "s3.elsewhere": ProblemInfo(
+        "The bucket has another address or region.",
+        USER,
+        OPEN_SETTINGS,
+        "transfer.s3_endpoint",
+    ),
+    "s3.unreachable": ProblemInfo("The object storage cannot be reached.", SERVER, TRY_AGAIN),
+    "s3.busy": ProblemInfo("The object storage is too busy.", SERVER, TRY_AGAIN),
+    "s3.lost": ProblemInfo("The connection to the object storage was lost.", SERVER),
+    "s3.failed": ProblemInfo("The object storage failed for a moment.", SERVER),
+    "s3.damaged": ProblemInfo(
+        "The object storage received other bytes than were sent; they are sent again.", SERVER
+    ),
+    "s3.certificate": ProblemInfo(
+        "The encrypted connection to the object storage fails.",
+        ADMINISTRATOR,
+        OPEN_SETTINGS,
+        "server.ca_file",
+    ),
+    "s3.strange-answer": ProblemInfo(
+        "The address is not that of an object storage.",
+        USER,
+        OPEN_SETTINGS,
+        "transfer.s3_endpoint",
+    ),
+    "s3.too-large": ProblemInfo("The file is too large for object storage.", USER, OPEN_FOLDER),
+    "s3.refused": ProblemInfo(
+        "The object storage refuses a single file.", ADMINISTRATOR, TRY_AGAIN
+    ),
+    "s3.cleaned": ProblemInfo(
+        "Parts that interrupted uploads left in the bucket were removed after seven days.",
+        SERVER,
+        TRY_AGAIN,
+    ),
     "register.refused": ProblemInfo("The server refused a record.", ADMINISTRATOR, TRY_AGAIN),
     "register.unknown": ProblemInfo(
         "It is not known whether the server accepted a record.", SERVER

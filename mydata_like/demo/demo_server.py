@@ -25,6 +25,7 @@ from mydata_like.demo.database import Database
 from mydata_like.demo.fixtures import ACCOUNT, DemoUser, add_user, fill
 from mydata_like.demo.invariants import FileKey, StoredFile, find_violations, list_files
 from mydata_like.demo.middleware import FaultList, LoggedRequest, Middleware
+from mydata_like.demo.object_mirror import ObjectMirror, add_box
 from mydata_like.demo.replicas import copy_replica
 from mydata_like.demo.rest_api import build_app
 from mydata_like.demo.server_clock import ServerClock
@@ -193,7 +194,8 @@ class EmbeddedServer:
         self._store = Database(self.directory / "mytardis.sqlite")
         self._times = ServerClock(zone)
         fill(self._store, self._times, self.directory)
-        self._verifier = Verifier(self._store, self._times, verify_delay)
+        self._objects = ObjectMirror(self._store)
+        self._verifier = Verifier(self._store, self._times, verify_delay, self._objects.refresh)
         self.site = ServerContext(
             directory=self.directory,
             store=self._store,
@@ -220,6 +222,7 @@ class EmbeddedServer:
         self._http.stop()
         self._gate.close()
         self._verifier.stop()
+        self._objects.close()
         self._store.close()
 
     def __enter__(self) -> Self:
@@ -297,6 +300,10 @@ class EmbeddedServer:
         key = secrets.token_hex(20)
         self._store.change("UPDATE user SET api_key = ? WHERE username = ?", key, username)
 
+    def add_object_box(self, name: str, **options: str) -> None:
+        """Add a storage box in object storage, with the options of django-storages for S3."""
+        add_box(self._store, name, self.directory / "objects" / name, options)
+
     def add_group(self, name: str) -> int:
         return self._store.insert("group", name=name)
 
@@ -308,11 +315,13 @@ class EmbeddedServer:
         """Set the host and the account over which approved uploaders reach the staging area."""
         set_address(self._store, address)
 
-    def approve(self, uuid: str, address: ScpAddress | None = None) -> int:
+    def approve(
+        self, uuid: str, address: ScpAddress | None = None, *, box: str = STAGING_BOX
+    ) -> int:
         """Approve all requests of an uploader, as an administrator does; return their number."""
         if address is not None:
             set_address(self._store, address)
-        return approve(self._store, self._times, uuid)
+        return approve(self._store, self._times, uuid, box)
 
     def withdraw_approval(self, uuid: str) -> None:
         """Withdraw the approval of an uploader."""
@@ -382,6 +391,7 @@ class EmbeddedServer:
 
     def datafiles(self) -> list[StoredFile]:
         """Return all datafiles with their replicas, ordered by id."""
+        self._objects.refresh_all()
         return list_files(self._store)
 
     def violations(self) -> list[str]:
@@ -394,4 +404,5 @@ class EmbeddedServer:
         `expected` maps (dataset, directory, name) to the local file that must exist exactly once,
         verified, with the same bytes.
         """
+        self._objects.refresh_all()
         return [*self.violations(), *find_violations(self._store, expected or {})]

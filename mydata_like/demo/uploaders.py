@@ -86,6 +86,7 @@ _REQUESTS = QueryFilters(
     },
     frozenset({"id", "approved", "approver_comments", "requester_name", "requester_email"}),
 )
+_OBJECTS = "storages.backends.s3.S3Storage"
 _STORAGE = "tardis.tardis_portal.storage.MyTardisLocalFileSystemStorage"
 
 
@@ -254,6 +255,11 @@ class Registrations:
         attributes = self._store.rows(
             "SELECT * FROM box_attribute WHERE box = ? ORDER BY id", number
         )
+        objects = self._store.rows(
+            "SELECT key, value FROM box_option WHERE box = ? AND key <> 'secret_key'", number
+        )
+        options = [(row["key"], row["value"]) for row in objects]
+        options = options or [("location", _to_remote(box["location"]))]
         return {
             "attributes": [
                 {
@@ -266,19 +272,20 @@ class Registrations:
                 for attribute in attributes
             ],
             "description": box["name"],
-            "django_storage_class": _STORAGE,
+            "django_storage_class": _OBJECTS if objects else _STORAGE,
             "id": number,
             "max_size": 1_000_000_000_000,
             "name": box["name"],
             "options": [
                 {
                     "id": number,
-                    "key": "location",
+                    "key": key,
                     "resource_uri": uri_of("storageboxoption", number),
                     "storage_box": own,
-                    "value": _to_remote(box["location"]),
+                    "value": value,
                     "value_type": "string",
                 }
+                for key, value in options
             ],
             "resource_uri": own,
             "status": "online",

@@ -4,7 +4,7 @@ import hashlib
 import os
 import stat
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, suppress
 from io import FileIO
 from math import inf
@@ -23,7 +23,7 @@ _TOGETHER = 1 << 18  # bytes that are read at once of each of several files
 _LARGE = 1 << 20  # bytes; smaller files are hashed one by one
 
 _WANTED = """
-    SELECT replica.id, uri, location, size, md5sum, datafile FROM replica
+    SELECT replica.id, replica.box, uri, location, size, md5sum, datafile FROM replica
     JOIN datafile ON datafile.id = replica.datafile JOIN box ON box.id = replica.box
     WHERE replica.id IN (%s)
 """
@@ -37,10 +37,17 @@ _RESULT = """
 class Verifier:
     """The thread that verifies replicas, many in one transaction."""
 
-    def __init__(self, store: Database, times: ServerClock, delay: float) -> None:
+    def __init__(
+        self,
+        store: Database,
+        times: ServerClock,
+        delay: float,
+        fetch: Callable[[Iterable[Row]], object] = list,
+    ) -> None:
         self._store = store
         self._times = times
         self._delay = delay
+        self._fetch = fetch  # called with replicas before their bytes are read
         self._due: dict[int, float] = {}
         self._queue: deque[tuple[float, int]] = deque()  # by time; stale entries differ from `_due`
         self._busy = False
@@ -118,6 +125,7 @@ class Verifier:
 
     def _verify(self, replicas: list[int]) -> None:
         found = self._store.rows(_WANTED % ",".join("?" * len(replicas)), *replicas)
+        self._fetch(found)
         judged = list(zip(found, find_checksums(found), strict=True))
         now = self._times.now()
         with self._store.transaction():

@@ -17,7 +17,9 @@ from typing import Final, NamedTuple
 from mydata_like import __version__
 
 PROGRAM: Final = "mydata-like"
-EXTRAS: Final = frozenset({"demo"})  # of the program itself; extras of its dependencies are ignored
+EXTRAS: Final = frozenset(
+    {"demo", "s3"}
+)  # of the program itself; extras of its dependencies are ignored
 _NAME: Final = re.compile(r"[\w.-]+")
 _EXTRA: Final = re.compile(r"""extra\s*==\s*["']([\w-]+)["']""")
 _LONGEST: Final = 80  # characters; some packages have the whole text in the field of the name

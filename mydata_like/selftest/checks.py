@@ -114,6 +114,18 @@ def _ssh() -> str:
     return ", ".join(found)
 
 
+def _s3() -> str:
+    """Open a client for object storage, which reads botocore's data files; nothing is sent."""
+    from mydata_like.transfer.s3_client import Bucket, S3Options, open_client
+
+    if not find_spec("botocore"):
+        raise LeftOut("the extra s3 is not installed")
+    bucket = Bucket(name="bucket", endpoint="https://127.0.0.1", access_key="account")
+    client = open_client(bucket, "secret", S3Options())
+    client.close()
+    return f"botocore, for the API of {client.meta.service_model.api_version}"
+
+
 def _speed() -> str:
     """Send test bytes to a local host with a process of the speed test, as `doctor` does."""
     from mydata_like.engine.pipeline import CancelFlag
@@ -182,6 +194,7 @@ PARTS: Final = MappingProxyType[str, Callable[[], str]](
         "tls": _tls,
         "keyring": _keyring,
         "ssh": _ssh,
+        "s3": _s3,
         "speed": _speed,
         "upload": _upload,
     }

@@ -175,6 +175,13 @@ class Approved(NamedTuple):
     expires: date | None = None
 
 
+class ApprovedBox(NamedTuple):
+    """The storage box of an approval, and its last day, if any."""
+
+    box: Box
+    expires: date | None = None
+
+
 def parse_approval(row: Any) -> ApprovalRecord:
     """Return a request for approval."""
     fingerprint = expect(row, "requester_key_fingerprint", str)
@@ -434,6 +441,11 @@ class Uploaders:
         Raises `NotApprovedError` while the request is pending, and `StagingError` if the approved
         storage box lacks attributes that are needed to access it.
         """
+        approved = self.fetch_box(uuid, fingerprints)
+        return approved and Approved(build_area(approved.box), approved.expires)
+
+    def fetch_box(self, uuid: str, fingerprints: Sequence[str]) -> ApprovedBox | None:
+        """Return the approved storage box, of whatever kind; as `fetch_approval`."""
         request = self._find_request(uuid, fingerprints)
         if request is None:
             self._client.prove()
@@ -445,7 +457,7 @@ class Uploaders:
                 hint="Ask the facility's administrator to approve the key with this fingerprint "
                 "and to choose a storage box for it.",
             )
-        return Approved(build_area(request.box), request.expires)
+        return ApprovedBox(request.box, request.expires)
 
     def _uploader_document(
         self, installation: Installation, instrument: InstrumentRecord

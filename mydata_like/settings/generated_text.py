@@ -100,7 +100,9 @@ by = "Facility IT"
 The API key is not a setting. `mydata-like settings set-key` stores it in the system's keyring, or
 with `--store=file` in an unencrypted file that only you can read. Services can pass it in the
 environment variable `MYDATA_LIKE_API_KEY` or as the systemd credential `mydata-like-api-key`. The
-first of these that has a key is used: environment variable, credential, file, keyring.
+first of these that has a key is used: environment variable, credential, file, keyring. The secret
+of the access key for object storage is stored in the same ways, with `set-key --s3`,
+`MYDATA_LIKE_S3_SECRET` and `mydata-like-s3-secret`.
 
 Administrators of the server can set some settings for each uploader there; each setting below
 states whether such a value applies. It overrides your own file if it was changed later.

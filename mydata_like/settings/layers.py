@@ -32,7 +32,7 @@ def variable_of(key: str) -> str:
 def warn_of_variables(environment: Mapping[str, str]) -> Iterable[str]:
     """Yield a warning for each variable that looks like a mistyped setting."""
     known = {variable_of(key): key for key in settings_by_key()}
-    own = {f"{PREFIX}API_KEY", f"{PREFIX}HOME"}
+    own = {f"{PREFIX}API_KEY", f"{PREFIX}S3_SECRET", f"{PREFIX}HOME"}
     for variable in sorted(environment.keys() - known.keys() - own):
         nearest = find_nearest(variable, known) if variable.startswith(PREFIX) else None
         if nearest:

@@ -28,6 +28,7 @@ FORBIDDEN: Final = (
     "transfer.key_file",
     "transfer.ssh*",
     "transfer.folder",
+    "transfer.s3*",
     "monitor.*",
     "window.*",
     "advanced.state_directory",
@@ -36,7 +37,7 @@ FORBIDDEN: Final = (
 # Values of other settings that the server may not set: no run would start any more.
 FORBIDDEN_VALUES: Final[Mapping[str, tuple[object, ...]]] = {
     "schedule.kind": ("manual", "once"),
-    "transfer.method": ("folder",),  # only this computer knows its folder
+    "transfer.method": ("folder", "s3"),  # only this computer knows its folder and its access key
 }
 # The server may set these, and they are shown while they apply: which data are uploaded, when, how
 # fast and as what.

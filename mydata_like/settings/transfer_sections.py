@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
 from mydata_like.core.patterns import PathPatterns
 from mydata_like.settings.fields import FieldInfo, Section
@@ -17,6 +18,8 @@ from mydata_like.settings.values import (
     Line,
     OptionalPath,
     Range,
+    Url,
+    is_loopback,
     once_each,
 )
 
@@ -192,15 +195,22 @@ def _check_ciphers(names: tuple[str, ...]) -> tuple[str, ...]:
     return once_each("cipher")(names)
 
 
+def _check_prefix(prefix: str) -> str:
+    prefix = prefix.strip("/")
+    if prefix and not {"", ".", ".."}.isdisjoint(prefix.split("/")):
+        raise ValueError("must be like raw/microscopes")
+    return prefix
+
+
 class Transfer(Section):
     """How files are sent to the staging area."""
 
     method: Annotated[
-        Literal["auto", "ssh", "http", "folder"],
+        Literal["auto", "ssh", "http", "folder", "s3"],
         FieldInfo(
             "Upload method",
-            "Whether to send over SSH, over HTTP, over SSH as soon as it is approved, or to a "
-            "mounted folder.",
+            "Whether to send over SSH, over HTTP, over SSH as soon as it is approved, to a "
+            "mounted folder, or to object storage (S3).",
             legacy=("upload_method",),
         ),
     ] = "auto"
@@ -212,6 +222,47 @@ class Transfer(Section):
             "method folder; such as /mnt/staging or \\\\server\\staging.",
         ),
     ] = None
+    s3_endpoint: Annotated[
+        Url,
+        FieldInfo(
+            "S3 address",
+            "The address of the object storage, such as https://s3.example.org; empty for "
+            "Amazon's, or that of the approved storage box.",
+        ),
+    ] = ""
+    s3_region: Annotated[
+        Line,
+        FieldInfo(
+            "S3 region", "The region of the bucket; empty for us-east-1, which most servers accept."
+        ),
+    ] = ""
+    s3_bucket: Annotated[
+        Line,
+        FieldInfo("S3 bucket", "The bucket for the files; empty for the approved storage box's."),
+    ] = ""
+    s3_prefix: Annotated[
+        Line,
+        _check_prefix,
+        FieldInfo(
+            "S3 prefix",
+            "The beginning of all keys in the bucket, which is the storage box's location; empty "
+            "for none, or that of the approved storage box.",
+        ),
+    ] = ""
+    s3_box: Annotated[
+        Line,
+        FieldInfo(
+            "S3 storage box",
+            "The name of the server's storage box for this bucket; empty for the approved one.",
+        ),
+    ] = ""
+    s3_access_key: Annotated[
+        Line,
+        FieldInfo(
+            "S3 access key",
+            "The id of the access key. Its secret is stored separately from the settings.",
+        ),
+    ] = ""
     ssh: Annotated[
         Literal["auto", "libssh", "paramiko"],
         FieldInfo(
@@ -355,6 +406,9 @@ class Transfer(Section):
             yield "folder", 'must be set if transfer.method is "folder"'
         if self.ssh_agent and self.ssh == "libssh" and not self.ssh_jump:
             yield "ssh_agent", 'has no effect if transfer.ssh is "libssh"'
+        address = urlsplit(self.s3_endpoint)
+        if address.scheme == "http" and not is_loopback(address.hostname or ""):
+            yield "s3_endpoint", "must begin with https://"
         yield from find_unsupported(self, sys.platform)
 
 

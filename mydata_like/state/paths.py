@@ -135,8 +135,11 @@ if sys.platform == "win32":
 
 
 API_KEY: Final = "MYDATA_LIKE_API_KEY"
+S3_KEY: Final = "MYDATA_LIKE_S3_SECRET"
+_SECRETS: Final = (API_KEY, S3_KEY)
 KEY_LOG: Final = "SSLKEYLOGFILE"  # where OpenSSL writes the keys of every connection, if it is set
-# Set if the API key is the first line of standard input: for the engine process of the window.
+# The names of secrets, with commas between them, that are the first lines of standard input: for
+# the engine process of the window.
 KEY_ON_INPUT: Final = "MYDATA_LIKE_API_KEY_ON_INPUT"
 _LONGEST: Final = 4096  # bytes of that line
 _taken: dict[str, str] = {}
@@ -144,24 +147,26 @@ _taken: dict[str, str] = {}
 
 def take_private() -> None:
     """Remove these variables from `os.environ`, before anything is imported or started."""
-    for name in (API_KEY, KEY_LOG):
+    for name in (*_SECRETS, KEY_LOG):
         if text := os.environ.pop(name, ""):
             _taken[name] = text
-    if os.environ.pop(KEY_ON_INPUT, ""):
-        _taken[API_KEY] = os.fsdecode(_read_line())
+    for name in filter(None, os.environ.pop(KEY_ON_INPUT, "").split(",")):
+        _taken[name] = os.fsdecode(_read_line())
 
 
 def environment() -> Mapping[str, str]:
-    """Return the original environment, including the API key, if there is one."""
-    private = {name: text for name, text in _taken.items() if name == API_KEY}
+    """Return the original environment, including the secrets in it."""
+    private = {name: text for name, text in _taken.items() if name in _SECRETS}
     return MappingProxyType(ChainMap(private, os.environ))
 
 
 def hand_over() -> tuple[Mapping[str, str], bytes]:
-    """Return the variables and the input that pass the API key to a child process."""
-    if API_KEY not in _taken:
+    """Return the variables and the input that pass the secrets to a child process."""
+    names = [name for name in _SECRETS if name in _taken]
+    if not names:
         return {}, b""
-    return {KEY_ON_INPUT: "1"}, os.fsencode(_taken[API_KEY]) + b"\n"
+    lines = b"".join(os.fsencode(_taken[name]) + b"\n" for name in names)
+    return {KEY_ON_INPUT: ",".join(names)}, lines
 
 
 def list_ignored() -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""API keys in the environment, systemd credentials, a secrets file or the system's keyring.
+"""Keys in the environment, systemd credentials, a secrets file or the system's keyring.
 
 The most explicit source is used: the environment, the service manager, the secrets file, the
 keyring. The program does not encrypt keys itself: with the encryption key next to it, a key would
@@ -20,15 +20,11 @@ from typing import Any, Final, NamedTuple, Protocol
 from mydata_like.core.errors import Problem, SettingsError
 from mydata_like.settings.atomic_write import PRIVATE_FILE, PRIVATE_FOLDER, write_private
 from mydata_like.settings.values import server_origin
-from mydata_like.state.paths import API_KEY, StatePaths
+from mydata_like.state.paths import API_KEY, S3_KEY, StatePaths
 from mydata_like.state.state_files import NAMES
 
 CREDENTIAL = "mydata-like-api-key"
 _LONGEST = 1280  # characters; the limit of the Windows credential store
-_ADVICE = (
-    f"Store it with `mydata-like settings set-key`, or set the environment variable {API_KEY}. "
-    "MyTardis shows it on the account's page 'Manage Account'."
-)
 
 
 class Secret:
@@ -173,34 +169,66 @@ class SecretSources(NamedTuple):
     keyring: SecretStore
 
 
-def load_api_key(sources: SecretSources, owner: Owner) -> tuple[Secret, str]:
-    """Return the API key and the name of its source; raises SettingsError."""
-    if sources.environment.get(API_KEY):
-        return Secret(sources.environment[API_KEY]), f"the environment variable {API_KEY}"
-    if secret := _load_credential(sources.environment):
+class KeyKind(NamedTuple):
+    """What a key is called, its environment variable, its systemd credential, and advice."""
+
+    name: str
+    variable: str
+    credential: str
+    advice: str
+
+
+API_KEYS: Final = KeyKind(
+    "API key",
+    API_KEY,
+    CREDENTIAL,
+    f"Store it with `mydata-like settings set-key`, or set the environment variable {API_KEY}. "
+    "MyTardis shows it on the account's page 'Manage Account'.",
+)
+S3_SECRETS: Final = KeyKind(
+    "secret of the access key",
+    S3_KEY,
+    "mydata-like-s3-secret",
+    "Store it with `mydata-like settings set-key --s3`, or set the environment variable "
+    f"{S3_KEY}. The administrator of the object storage provides it with the access key.",
+)
+
+
+def load_key(sources: SecretSources, owner: Owner, kind: KeyKind = API_KEYS) -> tuple[Secret, str]:
+    """Return a key and the name of its source; raises SettingsError."""
+    if text := sources.environment.get(kind.variable):
+        return Secret(text), f"the environment variable {kind.variable}"
+    if secret := _load_credential(sources.environment, kind.credential):
         return secret, "the service manager's credentials"
     if secret := sources.file.find(owner):
         return secret, "the secrets file"
-    if secret := sources.keyring.find(owner):
+    try:
+        secret = sources.keyring.find(owner)
+    except SettingsError as error:
+        if kind == API_KEYS:
+            raise
+        hint = f"{kind.advice} Without a keyring, use `--store=file`."
+        raise SettingsError(error.message, hint=hint, code=error.problem_code) from error
+    if secret:
         return secret, "the keyring"
     raise SettingsError(
-        f"There is no API key for {owner.account} on {owner.origin}.",
-        hint=_ADVICE,
+        f"There is no {kind.name} for {owner.account} on {owner.origin}.",
+        hint=kind.advice,
         code="settings.no-key",
     )
 
 
-def _load_credential(environment: Mapping[str, str]) -> Secret | None:
-    """Return the credential of systemd's `LoadCredential=mydata-like-api-key:...`, if any."""
+def _load_credential(environment: Mapping[str, str], name: str) -> Secret | None:
+    """Return the credential of systemd's `LoadCredential=NAME:...`, if any."""
     folder = environment.get("CREDENTIALS_DIRECTORY")
     if not folder:
         return None
     with suppress(FileNotFoundError):
         try:
-            return Secret((Path(folder) / CREDENTIAL).read_text("utf-8"))
+            return Secret((Path(folder) / name).read_text("utf-8"))
         except (PermissionError, IsADirectoryError, UnicodeDecodeError) as error:
             raise SettingsError(
-                f"The credential {CREDENTIAL} of the service cannot be read.",
+                f"The credential {name} of the service cannot be read.",
                 hint="Check LoadCredential= in the service's unit.",
             ) from error
     return None

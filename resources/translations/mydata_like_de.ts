@@ -3595,8 +3595,60 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Ob Verknüpfungen übersprungen werden, ob ihnen zu Dateien gefolgt wird oder zu Dateien und Ordnern innerhalb des Datenordners.</translation>
     </message>
     <message>
+        <source>Whether to send over SSH, over HTTP, over SSH as soon as it is approved, to a mounted folder, or to object storage (S3).</source>
+        <translation>Ob über SSH gesendet wird, über HTTP, über SSH, sobald es freigegeben ist, in einen eingehängten Ordner oder in einen Objektspeicher (S3).</translation>
+    </message>
+    <message>
         <source>Staging folder</source>
         <translation>Staging-Ordner</translation>
+    </message>
+    <message>
+        <source>S3 address</source>
+        <translation>S3-Adresse</translation>
+    </message>
+    <message>
+        <source>The address of the object storage, such as https://s3.example.org; empty for Amazon&apos;s, or that of the approved storage box.</source>
+        <translation>Die Adresse des Objektspeichers, etwa https://s3.example.org; leer für den von Amazon oder den der freigegebenen Ablage.</translation>
+    </message>
+    <message>
+        <source>S3 region</source>
+        <translation>S3-Region</translation>
+    </message>
+    <message>
+        <source>The region of the bucket; empty for us-east-1, which most servers accept.</source>
+        <translation>Die Region des Buckets; leer für us-east-1, was die meisten Server annehmen.</translation>
+    </message>
+    <message>
+        <source>S3 bucket</source>
+        <translation>S3-Bucket</translation>
+    </message>
+    <message>
+        <source>The bucket for the files; empty for the approved storage box&apos;s.</source>
+        <translation>Der Bucket für die Dateien; leer für den der freigegebenen Ablage.</translation>
+    </message>
+    <message>
+        <source>S3 prefix</source>
+        <translation>S3-Präfix</translation>
+    </message>
+    <message>
+        <source>The beginning of all keys in the bucket, which is the storage box&apos;s location; empty for none, or that of the approved storage box.</source>
+        <translation>Der Anfang aller Schlüssel im Bucket, also der Ort der Ablage; leer für keinen oder den der freigegebenen Ablage.</translation>
+    </message>
+    <message>
+        <source>S3 storage box</source>
+        <translation>S3-Ablage</translation>
+    </message>
+    <message>
+        <source>The name of the server&apos;s storage box for this bucket; empty for the approved one.</source>
+        <translation>Der Name der Ablage des Servers für diesen Bucket; leer für die freigegebene.</translation>
+    </message>
+    <message>
+        <source>S3 access key</source>
+        <translation>S3-Zugriffsschlüssel</translation>
+    </message>
+    <message>
+        <source>The id of the access key. Its secret is stored separately from the settings.</source>
+        <translation>Die Kennung des Zugriffsschlüssels. Sein Geheimnis wird getrennt von den Einstellungen gespeichert.</translation>
     </message>
     <message>
         <source>Which implementation of SSH to use. Automatic uses the fastest one that works.</source>
@@ -3887,6 +3939,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Eingehängter Ordner</translation>
     </message>
     <message>
+        <source>Object storage (S3)</source>
+        <translation>Objektspeicher (S3)</translation>
+    </message>
+    <message>
         <source>Same as the system</source>
         <translation>Wie das System</translation>
     </message>
@@ -4173,10 +4229,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Upload method</source>
         <translation>Weg des Hochladens</translation>
-    </message>
-    <message>
-        <source>Whether to send over SSH, over HTTP, over SSH as soon as it is approved, or to a mounted folder.</source>
-        <translation>Ob über SSH gesendet wird, über HTTP, über SSH, sobald es freigegeben ist, oder in einen eingehängten Ordner.</translation>
     </message>
     <message>
         <source>The mounted folder that is the location of the approved storage box, for the upload method folder; such as /mnt/staging or \\server\staging.</source>

@@ -296,7 +296,7 @@ def test_a_run_and_its_channel_workers_import_nothing_that_they_do_not_need(site
     lines = ended.complaints.splitlines()
     named = {line.rpartition("|")[2].strip().partition(".")[0] for line in lines}
     assert {"mydata_like", "urllib3", "ssh"} <= named
-    assert not named & {"PySide6", "asyncio", "keyring", "paramiko", "rich", "tomlkit"}
+    assert not named & {"PySide6", "asyncio", "botocore", "keyring", "paramiko", "rich", "tomlkit"}
 
 
 def test_a_run_that_finds_nothing_new_starts_no_channel_worker(site, monkeypatch):

@@ -5,6 +5,8 @@ from contextlib import contextmanager
 import pytest
 
 from mydata_like.demo.uploaders import ScpAddress
+from tests.fakes.objects import ObjectServer, refusal
+from tests.object_site import BOX, add_storage
 from tests.site import make_data, open_site
 from tests.sshd_fixture import needs_sshd, noisy, scp_only, sftp_only, with_programs
 from tests.staging import use_folder
@@ -184,3 +186,34 @@ def test_a_host_that_does_not_know_the_key_is_explained_by_what_the_server_says(
 
     assert (code, steps["host 127.0.0.1"]["code"]) == (3, "uploader.not-admitted")
     assert "file" not in steps
+
+
+def test_a_bucket_is_proved_and_nothing_is_left_of_it(site):
+    with ObjectServer() as server:
+        settings = add_storage(site, server.url)
+
+        code, steps = check(site, *settings)
+
+        assert code == 0
+        assert {step["result"] for step in steps.values()} == {"ok"}
+        assert list(steps)[-3:] == ["bucket", "file", "cleaning"]
+        assert server.objects == {}
+        assert server.kinds() == ["PutObject", "GetObject", "DeleteObject"]
+
+
+def test_a_bucket_that_is_denied_is_said_with_what_to_do(site):
+    with ObjectServer() as server:
+        server.interfere = lambda _: refusal("AccessDenied", 403)
+        code, steps = check(site, *add_storage(site, server.url))
+
+    assert code == 3
+    assert (steps["bucket"]["code"], steps["bucket"]["result"]) == ("s3.denied", "failed")
+    assert "rights" in steps["bucket"]["hint"]
+
+
+def test_registering_for_a_bucket_names_its_storage_box(site):
+    settings = add_storage(site, "http://127.0.0.1:9")
+
+    ended = site.command("register", "--json", settings=settings)
+
+    assert ended.lines == [{"approved": True, "box": BOX, "hosts": ["127.0.0.1:9"]}]

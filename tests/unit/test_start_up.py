@@ -7,8 +7,8 @@ import sys
 import pytest
 
 HEAVY = {
-    "PySide6", "asyncio", "keyring", "paramiko", "pathspec", "pydantic", "requests", "rich",
-    "tomlkit", "typer", "watchdog",
+    "PySide6", "asyncio", "botocore", "keyring", "paramiko", "pathspec", "pydantic", "requests",
+    "rich", "tomlkit", "typer", "watchdog",
 }  # fmt: skip
 LIBRARIES = HEAVY | {
     "cryptography", "filelock", "platformdirs", "psutil", "sqlite3", "urllib3", "zstandard",

@@ -177,6 +177,7 @@ def _name_choices() -> Mapping[str, Mapping[str, str]]:
             "ssh": translate("settings", "SSH"),
             "http": translate("settings", "HTTP"),
             "folder": translate("settings", "Mounted folder"),
+            "s3": translate("settings", "Object storage (S3)"),
         },
         "transfer.ssh": {"auto": translate("settings", "Automatic")},
         "window.opens": {

@@ -1,5 +1,6 @@
 import json
 import os
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -253,3 +254,18 @@ def test_a_key_needs_a_server_and_an_account(call):
 
     assert result.exit_code == 2
     assert "server.url and server.username" in result.stderr
+
+
+def test_the_secret_of_an_access_key_is_stored_for_its_address(home, call):
+    write(home)
+    address = ("--set", "transfer.s3_endpoint=https://s3.example.org:9000/")
+    account = ("--set", "transfer.s3_access_key=AKIA7")
+
+    stored = call("set-key", "--s3", "--store=file", "--stdin", *address, *account, text="a/b+c=\n")
+    nameless = call("set-key", "--s3", "--store=file", "--stdin", text="a/b+c=\n")
+
+    assert stored.stdout.startswith("The secret access key of AKIA7 on https://s3.example.org:9000")
+    kept = tomllib.loads((home / "secrets.toml").read_text())
+    assert kept["https://s3.example.org:9000"] == {"AKIA7": "a/b+c="}
+    assert nameless.exit_code == 2
+    assert "transfer.s3_access_key" in nameless.stderr

@@ -5,7 +5,15 @@ import pickle
 import pytest
 
 from mydata_like.core.errors import SettingsError
-from mydata_like.state.secrets import FileSecrets, Owner, Secret, SecretSources, load_api_key
+from mydata_like.state.secrets import (
+    API_KEYS,
+    S3_SECRETS,
+    FileSecrets,
+    Owner,
+    Secret,
+    SecretSources,
+    load_key,
+)
 from tests.privileges import IS_ROOT, needs_links
 from tests.umasks import has_mode, posix_modes
 
@@ -130,25 +138,29 @@ def test_a_broken_secrets_file_is_reported_without_its_content(path, content):
     assert raised.value.__cause__ is None
 
 
-def test_the_most_express_place_of_a_key_wins(tmp_path):
-    (tmp_path / "mydata-like-api-key").write_text("from-service\n")
-    environment = {
-        "MYDATA_LIKE_API_KEY": "from-variable",
-        "CREDENTIALS_DIRECTORY": str(tmp_path),
-    }
+@pytest.mark.parametrize(
+    ("kind", "variable", "credential"),
+    [
+        (API_KEYS, "MYDATA_LIKE_API_KEY", "mydata-like-api-key"),
+        (S3_SECRETS, "MYDATA_LIKE_S3_SECRET", "mydata-like-s3-secret"),
+    ],
+)
+def test_the_most_express_place_of_a_key_wins(tmp_path, kind, variable, credential):
+    (tmp_path / credential).write_text("from-service\n")
+    environment = {variable: "from-variable", "CREDENTIALS_DIRECTORY": str(tmp_path)}
     file, keyring = MemorySecrets("from-file"), MemorySecrets("from-keyring")
 
     found = []
-    for gone in ("MYDATA_LIKE_API_KEY", "CREDENTIALS_DIRECTORY"):
-        found.append(load_api_key(SecretSources(environment, file, keyring), OWNER))
+    for gone in (variable, "CREDENTIALS_DIRECTORY"):
+        found.append(load_key(SecretSources(environment, file, keyring), OWNER, kind))
         environment.pop(gone)
-    found.append(load_api_key(SecretSources(environment, file, keyring), OWNER))
+    found.append(load_key(SecretSources(environment, file, keyring), OWNER, kind))
     assert not keyring.asked
     file.forget(OWNER)
-    found.append(load_api_key(SecretSources(environment, file, keyring), OWNER))
+    found.append(load_key(SecretSources(environment, file, keyring), OWNER, kind))
 
     assert [(secret.reveal(), place) for secret, place in found] == [
-        ("from-variable", "the environment variable MYDATA_LIKE_API_KEY"),
+        ("from-variable", f"the environment variable {variable}"),
         ("from-service", "the service manager's credentials"),
         ("from-file", "the secrets file"),
         ("from-keyring", "the keyring"),
@@ -160,7 +172,7 @@ def test_a_service_without_our_credential_looks_further(tmp_path):
         {"CREDENTIALS_DIRECTORY": str(tmp_path)}, MemorySecrets(), MemorySecrets(KEY)
     )
 
-    assert load_api_key(sources, OWNER)[0] == Secret(KEY)
+    assert load_key(sources, OWNER)[0] == Secret(KEY)
 
 
 def test_a_credential_that_cannot_be_read_is_reported(tmp_path):
@@ -170,11 +182,11 @@ def test_a_credential_that_cannot_be_read_is_reported(tmp_path):
     )
 
     with pytest.raises(SettingsError, match="credential"):
-        load_api_key(sources, OWNER)
+        load_key(sources, OWNER)
 
 
 def test_without_any_key_the_advice_says_what_to_do():
     with pytest.raises(SettingsError, match="no API key for facility") as raised:
-        load_api_key(SecretSources({}, MemorySecrets(), MemorySecrets()), OWNER)
+        load_key(SecretSources({}, MemorySecrets(), MemorySecrets()), OWNER)
 
     assert "set-key" in raised.value.hint

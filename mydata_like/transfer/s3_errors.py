@@ -1,0 +1,222 @@
+"""The answers and failures of an S3 service as `UploaderError`."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final, NamedTuple
+
+from mydata_like.core.errors import (
+    AccessDeniedError,
+    RejectedError,
+    ServerUnavailableError,
+    StagingError,
+    TransientError,
+    UploaderError,
+)
+from mydata_like.core.formatting import format_text
+from mydata_like.transfer.s3_client import Bucket
+
+_SHOWN: Final = 200  # characters of the service's own text
+
+
+class _Rule(NamedTuple):
+    """What an answer or a failure means: by the codes of S3 and its other implementations.
+
+    `names` may also be names of botocore's exceptions. The texts have the fields host, bucket,
+    account and said.
+    """
+
+    kind: type[UploaderError]
+    code: str
+    names: tuple[str, ...]
+    message: str
+    hint: str = ""
+    statuses: tuple[int, ...] = ()
+
+
+_ANSWERS: Final = (
+    _Rule(
+        AccessDeniedError,
+        "s3.key",
+        (
+            *("InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidSecurity", "ExpiredToken"),
+            *("InvalidToken", "UnrecognizedClientException", "XAdminUserNotFound"),
+        ),
+        "{host} does not accept the access key {account}: {said}.",
+        "Check transfer.s3_access_key, and store its secret again with: mydata-like settings "
+        "set-key --s3",
+        (401,),
+    ),
+    _Rule(
+        StagingError,
+        "s3.clock",
+        ("RequestTimeTooSkewed", "RequestExpired"),
+        "The object storage refuses requests because this computer's clock differs from its own "
+        "by too much: {said}.",
+        "Set this computer's clock, best automatically by a time server.",
+    ),
+    _Rule(
+        StagingError,
+        "s3.no-bucket",
+        ("NoSuchBucket", "InvalidBucketName"),
+        "{host} has no bucket {bucket}.",
+        "Check transfer.s3_bucket and transfer.s3_endpoint.",
+    ),
+    _Rule(
+        StagingError,
+        "s3.elsewhere",
+        (
+            *("PermanentRedirect", "TemporaryRedirect", "Redirect"),
+            *("AuthorizationHeaderMalformed", "IllegalLocationConstraintException"),
+        ),
+        "{host} redirects to another address or region, which is not followed: {said}.",
+        "Set transfer.s3_endpoint and transfer.s3_region to those of the bucket.",
+        tuple(range(300, 400)),
+    ),
+    _Rule(
+        StagingError,
+        "staging.full",
+        (
+            *("QuotaExceeded", "XMinioStorageFull", "XMinioAdminBucketQuotaExceeded"),
+            *("StorageFull", "InsufficientStorage", "InsufficientCapacity", "NoSpaceLeft"),
+        ),
+        "The object storage is full, or its quota is used up: {said}.",
+        "Contact the administrator of the object storage.",
+        (507,),
+    ),
+    _Rule(
+        TransientError,
+        "s3.damaged",
+        (
+            *("BadDigest", "InvalidDigest", "XAmzContentSHA256Mismatch", "IncompleteBody"),
+            "XAmzContentChecksumMismatch",
+        ),
+        "The object storage received other bytes than were sent: {said}.",
+    ),
+    _Rule(
+        TransientError,
+        "s3.failed",
+        ("NoSuchUpload", "InvalidPart", "RequestTimeout", "OperationAborted", "InternalError"),
+        "The object storage could not do this now: {said}.",
+        statuses=(408, 500, 502, 504),
+    ),
+    _Rule(
+        ServerUnavailableError,
+        "s3.busy",
+        (
+            *("SlowDown", "SlowDownRead", "SlowDownWrite", "ServiceUnavailable", "Throttling"),
+            *("ThrottlingException", "RequestLimitExceeded", "TooManyRequests"),
+        ),
+        "{host} is too busy: {said}.",
+        "Sending resumes automatically.",
+        (429, 503),
+    ),
+    _Rule(
+        RejectedError,
+        "staging.name",
+        ("KeyTooLongError", "KeyTooLong", "XMinioInvalidObjectName"),
+        "The object storage cannot store the name: {said}.",
+        "Shorten the names of the file and its folders.",
+    ),
+    _Rule(
+        StagingError,
+        "s3.denied",
+        ("AccessDenied", "AccountProblem", "AllAccessDisabled"),
+        "The access key {account} may not do this in the bucket {bucket}: {said}.",
+        "Ask the administrator of the object storage for the rights to put, get and delete "
+        "objects below the prefix.",
+        (403,),
+    ),
+)
+_REFUSED: Final = _Rule(
+    RejectedError,
+    "s3.refused",
+    (),
+    "The object storage refuses this: {said}.",
+    "Contact the administrator of the object storage.",
+)
+_FAILURES: Final = (
+    _Rule(
+        StagingError,
+        "s3.certificate",
+        ("SSLError",),
+        "The encrypted connection to {host} fails: {said}",
+        "If its certificate was issued by a private authority, set server.ca_file.",
+    ),
+    _Rule(
+        ServerUnavailableError,
+        "server.proxy",
+        ("ProxyConnectionError", "InvalidProxiesConfigError"),
+        "The proxy for {host} fails: {said}",
+        "Check the proxy in the setting server.proxy.",
+    ),
+    _Rule(
+        ServerUnavailableError,
+        "s3.unreachable",
+        ("EndpointConnectionError", "ConnectTimeoutError"),
+        "{host} cannot be reached: {said}",
+        "Check the network and transfer.s3_endpoint. Sending resumes automatically.",
+    ),
+    _Rule(
+        TransientError,
+        "s3.lost",
+        ("HTTPClientError", "IncompleteReadError"),
+        "The connection to {host} was lost: {said}",
+    ),
+    _Rule(
+        StagingError,
+        "s3.no-bucket",
+        ("ParamValidationError",),
+        "The bucket {bucket} cannot exist: {said}",
+        "Check transfer.s3_bucket.",
+    ),
+)
+_STRANGE: Final = _Rule(
+    StagingError,
+    "s3.strange-answer",
+    (),
+    "{host} sent no valid answer of an object storage: {said}",
+    "Check transfer.s3_endpoint.",
+)
+
+
+@contextmanager
+def s3_errors(bucket: Bucket) -> Iterator[None]:
+    """Turn errors of botocore into `UploaderError`."""
+    # Loaded with the client.
+    from botocore.exceptions import BotoCoreError, ClientError
+    from botocore.parsers import ResponseParserError
+
+    try:
+        yield
+    except ClientError as error:
+        raise translate_answer(bucket, error.response) from error
+    except (BotoCoreError, ResponseParserError, KeyError, ValueError) as error:
+        raise _translate_failure(bucket, error) from error
+
+
+def translate_answer(bucket: Bucket, answer: Any) -> UploaderError:
+    """Return the error for a refusal by the service, from botocore's `ClientError.response`."""
+    told = answer.get("Error", {})
+    code, text = str(told.get("Code", "")), str(told.get("Message", ""))
+    status = answer.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+    rules = [rule for rule in _ANSWERS if code in rule.names]
+    rules += [rule for rule in _ANSWERS if status in rule.statuses]
+    return _build(rules[0] if rules else _REFUSED, bucket, f"{code}: {text}".strip(": ."))
+
+
+def _translate_failure(bucket: Bucket, error: Exception) -> UploaderError:
+    """Return the error for a request without a valid answer."""
+    kinds = {kind.__name__ for kind in type(error).__mro__}
+    rules = (rule for rule in _FAILURES if not kinds.isdisjoint(rule.names))
+    return _build(next(rules, _STRANGE), bucket, str(error))
+
+
+def _build(rule: _Rule, bucket: Bucket, said: str) -> UploaderError:
+    text = format_text(" ".join(said.split()))
+    fields = {
+        "host": bucket.host,
+        "bucket": format_text(bucket.name),
+        "account": format_text(bucket.access_key),
+        "said": text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...",
+    }
+    return rule.kind(rule.message.format(**fields), hint=rule.hint, code=rule.code)

@@ -1,0 +1,292 @@
+"""`S3Transport`: uploads to object storage, with threads of the engine process."""
+
+import hashlib
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from itertools import count
+from typing import Any, Final
+
+from mydata_like.core.channel_time import NOTHING_SPENT
+from mydata_like.core.errors import ItemError, Problem, TransientError
+from mydata_like.core.events import ChannelChanged
+from mydata_like.core.formatting import format_path
+from mydata_like.core.model import FileToSend, Payload, Replacement
+from mydata_like.core.ports import Emit, Progress, SentFile, UnsentFile
+from mydata_like.core.token_bucket import TokenBucket
+from mydata_like.transfer.archive_writer import open_content
+from mydata_like.transfer.channel import CUT, describe_member
+from mydata_like.transfer.remote_cleanup import AGE
+from mydata_like.transfer.s3_client import Bucket
+from mydata_like.transfer.s3_errors import s3_errors
+from mydata_like.transfer.s3_upload import PARTS, SMALL, CutOff, Flow, PartLimit, S3Upload
+
+DELAYS: Final = (1.0, 4.0, 10.0, 20.0)  # seconds before a part is sent again
+COPY: Final = 512 * 1024 * 1024  # bytes that the service copies in one request
+_GONE: Final = frozenset({"404", "NoSuchKey", "NotFound"})
+
+
+class S3Transport:
+    """A bounded number of channels that send to one bucket, each one file at a time."""
+
+    spent = NOTHING_SPENT  # not measured
+
+    def __init__(
+        self,
+        client: Any,
+        bucket: Bucket,
+        *,
+        channels: int,
+        mark: bytes = b"",
+        emit: Emit | None = None,
+    ) -> None:
+        self.client = client
+        self.bucket = bucket
+        self.mark = mark  # of this uploader in temporary names
+        self.closed = False
+        self.copied_at_once = COPY
+        self.part_limit = PartLimit()
+        self.delays = DELAYS
+        self._channels = channels
+        self._emit = emit
+        self._numbers = count(1)
+        self._fastest = 0.0
+
+    @property
+    def capacity(self) -> int:
+        return self._channels
+
+    @property
+    def round_trip(self) -> float:
+        """Return the shortest time that a tiny file took, which includes the service's own."""
+        return self._fastest
+
+    def prepare(self) -> None:
+        """Do nothing: channels open immediately."""
+
+    def open_channel(self) -> "S3Channel":
+        """Return a new channel; it connects when it sends."""
+        if self.closed:
+            raise _cut_off()
+        channel = S3Channel(self, next(self._numbers))
+        self.report(channel, "open")
+        return channel
+
+    def note_time(self, seconds: float) -> None:
+        """Note how long a tiny file took."""
+        self._fastest = min(seconds, self._fastest or seconds)
+
+    def report(self, channel: "S3Channel", state: str) -> None:
+        """Report a channel's change of state."""
+        if self._emit:
+            host = self.bucket.host
+            self._emit(ChannelChanged(channel=channel.number, state=state, host=host, rung="s3"))
+
+    def fetch_checksum(self, path: str) -> str:
+        """Return the MD5 of the bytes of an object below the prefix."""
+        found = hashlib.md5(usedforsecurity=False)
+        with s3_errors(self.bucket):
+            key = self.bucket.key(path)
+            body = self.client.get_object(Bucket=self.bucket.name, Key=key)["Body"]
+            with closing(body):
+                for piece in body.iter_chunks():
+                    found.update(piece)
+        return found.hexdigest()
+
+    def remove(self, path: str) -> None:
+        """Remove an object below the prefix."""
+        with s3_errors(self.bucket):
+            self.client.delete_object(Bucket=self.bucket.name, Key=self.bucket.key(path))
+
+    def close(self) -> None:
+        """Make sends in progress raise `TransientError` at their next bytes."""
+        self.closed = True
+        self.client.close()
+
+
+class S3Channel:
+    """A channel that sends payloads to a bucket, file by file."""
+
+    def __init__(self, transport: S3Transport, number: int) -> None:
+        self._transport = transport
+        self._client = transport.client
+        self._bucket = transport.bucket
+        self._number = number
+        self._rate = TokenBucket(self.check_open)
+        self._cut = False
+
+    @property
+    def number(self) -> int:
+        return self._number
+
+    def open(self) -> None:
+        """Do nothing: connections are opened by requests."""
+
+    def limit(self, rate: float) -> None:
+        """Limit sending to this rate, in bytes a second, from now on."""
+        self._rate.limit(rate)
+
+    def cut(self) -> None:
+        """Cancel the current file and the rest of its payload."""
+        self._cut = True
+
+    def close(self) -> None:
+        """Close the channel; its connections stay open for the others."""
+        self._transport.report(self, "closed")
+
+    def check_open(self) -> None:
+        """Raise `CutOff` if sending is to end."""
+        if self._cut or self._transport.closed:
+            raise CutOff
+
+    def send(self, payload: Payload, progress: Progress) -> list[SentFile | UnsentFile]:
+        """Send the members one after another; each has its own outcome."""
+        fates: list[SentFile | UnsentFile] = []
+        gone = 0
+        try:
+            for index, wanted in enumerate(payload.members):
+                start = gone
+                fates.append(self._fate(index, wanted, lambda size, at=start: progress(at + size)))  # type: ignore[misc]
+                gone += wanted.file.size
+        except CutOff:
+            raise _cut_off() from None
+        finally:
+            self._cut = False
+        return fates
+
+    def _fate(self, index: int, wanted: FileToSend, progress: Progress) -> SentFile | UnsentFile:
+        flow = Flow(
+            bucket=self._rate,
+            limit=self._transport.part_limit,
+            delays=self._transport.delays,
+            check_open=self.check_open,
+            progress=progress,
+        )
+        try:
+            self.check_open()
+            member = describe_member(wanted, self._transport.mark)
+            key = self._bucket.key(member.remote.decode("utf-8"))
+            with open_content(member) as source:
+                upload = S3Upload(self._client, self._bucket, key, flow)
+                begun = time.monotonic()
+                checksum = upload.send(source)
+                if source.size <= SMALL:
+                    self._transport.note_time(time.monotonic() - begun)
+                return SentFile(index, checksum, inside=source.inside)
+        except ItemError as error:
+            return UnsentFile(index, error.problem, again=isinstance(error, TransientError))
+
+    def replace(
+        self, replacements: Sequence[Replacement], files: Mapping[bytes, FileToSend]
+    ) -> list[SentFile | UnsentFile]:
+        """Let the service copy replacements to their final keys, and remove the originals."""
+        fates: list[SentFile | UnsentFile] = []
+        for index, move in enumerate(replacements):
+            try:
+                fates.append(self._move(index, move))
+            except TransientError:
+                raise
+            except ItemError as error:
+                fates.append(UnsentFile(index, error.problem, again=False))
+        return fates
+
+    def _move(self, index: int, move: Replacement) -> SentFile | UnsentFile:
+        source = self._bucket.key(move.staged)
+        with s3_errors(self._bucket):
+            found = find_object(self._client, self._bucket, source)
+            if found is None or found["ContentLength"] != move.size:
+                shown = format_path(move.remote.encode("utf-8", "surrogateescape"))
+                missing = Problem("staging.missing", f"The new bytes of {shown} are not there.")
+                return UnsentFile(index, missing, again=False)
+            target = self._bucket.key(move.remote)
+            copy_object(
+                self._client, self._bucket, source, target, piece=self._transport.copied_at_once
+            )
+            self._client.delete_object(Bucket=self._bucket.name, Key=source)
+        return SentFile(index, move.checksum)
+
+    def discard(self, replacements: Sequence[Replacement]) -> None:
+        """Remove replacements that are no longer wanted."""
+        for move in replacements:
+            self._transport.remove(move.staged)
+
+
+def _cut_off() -> TransientError:
+    return TransientError("The transfer was cancelled.", code=CUT)
+
+
+def find_object(client: Any, bucket: Bucket, key: str) -> Any:
+    """Return the headers of an object, None if it does not exist."""
+    from botocore.exceptions import ClientError  # loaded with the client
+
+    try:
+        return client.head_object(Bucket=bucket.name, Key=key)
+    except ClientError as error:
+        if error.response.get("Error", {}).get("Code") in _GONE:
+            return None
+        raise
+
+
+def copy_object(
+    client: Any, bucket: Bucket, source: str, target: str, *, piece: int = COPY
+) -> None:
+    """Let the service copy an object; `target` is replaced at the end.
+
+    An object larger than `piece` (bytes) is copied in parts, so that no answer takes long.
+    """
+    found = client.head_object(Bucket=bucket.name, Key=source)
+    size, origin = found["ContentLength"], {"Bucket": bucket.name, "Key": source}
+    where = {"Bucket": bucket.name, "Key": target}
+    if size <= piece:
+        client.copy_object(**where, CopySource=origin, CopySourceIfMatch=found["ETag"])
+        return
+    upload = client.create_multipart_upload(**where)["UploadId"]
+    copy = partial(
+        client.upload_part_copy,
+        **where,
+        UploadId=upload,
+        CopySource=origin,
+        CopySourceIfMatch=found["ETag"],
+    )
+    try:
+        parts = [
+            {
+                "PartNumber": number,
+                "ETag": copy(PartNumber=number, CopySourceRange=span)["CopyPartResult"]["ETag"],
+            }
+            for number, span in enumerate(_spans(size, piece), 1)
+        ]
+        client.complete_multipart_upload(**where, UploadId=upload, MultipartUpload={"Parts": parts})
+    except BaseException:
+        client.abort_multipart_upload(**where, UploadId=upload)
+        raise
+
+
+def _spans(size: int, piece: int) -> Iterable[str]:
+    piece = max(piece, -(-size // PARTS))
+    for start in range(0, size, piece):
+        yield f"bytes={start}-{min(start + piece, size) - 1}"
+
+
+def remove_old_uploads(client: Any, bucket: Bucket, now: Callable[[], datetime]) -> int:
+    """Remove the parts of uploads below the prefix that began a week ago; return their number.
+
+    Without a prefix nothing is removed: the uploads of other programs cannot be told from ours.
+    """
+    if not bucket.prefix:
+        return 0
+    before = now().astimezone(UTC) - timedelta(seconds=AGE)
+    removed = 0
+    with s3_errors(bucket):
+        pages = client.get_paginator("list_multipart_uploads").paginate(
+            Bucket=bucket.name, Prefix=f"{bucket.prefix}/"
+        )
+        for upload in (it for page in pages for it in page.get("Uploads", ())):
+            if upload["Initiated"] <= before:
+                client.abort_multipart_upload(
+                    Bucket=bucket.name, Key=upload["Key"], UploadId=upload["UploadId"]
+                )
+                removed += 1
+    return removed
