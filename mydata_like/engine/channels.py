@@ -451,12 +451,13 @@ class ChannelPool:
     def _is_for_now(self, error: UploaderError) -> bool:
         """Return whether the run can continue with the channels that are open or being opened.
 
-        Before the first one is open, it may be a limit of logins, or concern them all.
+        Before the first one is open, it may be a limit of logins, or concern them all: the last
+        one that is being opened finds out, or the one that probes.
         """
         with self._lock:
             if self._opened:
                 return error.problem_code == NOT_GRANTED
-            return self._opening > 1
+            return self._opening > 1 and not self._gate.waits
 
     def _note_refusal(self, why: str, granted: int) -> None:
         """Limit the pool to the channels that are open or opening, until it is time to retry."""
