@@ -18,6 +18,7 @@ SETTINGS = list(iter_settings())
 OTHERS = {  # values that are not the default, where they cannot be made from the schema
     "server.url": "https://data.example.org",
     "server.proxy": "none",
+    "transfer.s3_endpoint": "https://s3.example.org",
     "instrument.contact_email": "ada@example.org",
     "filters.ignore_older_than": "6 months",
     "filters.ignore_newer_than": "2 days",

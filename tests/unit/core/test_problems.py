@@ -14,7 +14,7 @@ from mydata_like.settings.schema import settings_by_key
 pytestmark = pytest.mark.slow  # all source files are read
 
 PROGRAM = Path(__file__).parents[3] / "mydata_like"
-CODE = re.compile(r"[a-z-]+\.[a-z-]+")
+CODE = re.compile(r"[a-z][a-z0-9-]*\.[a-z-]+")
 FILE = re.compile(r".+\.(?:ini|json|txt)")
 FAMILIES = {code.partition(".")[0] for code in PROBLEMS}
 LOCKED = "locked.keys"  # of the settings file: a key in the place of a code
