@@ -1,9 +1,11 @@
 """Commands on standard input, as a window gives them to the real command while it runs."""
 
 import json
+import os
 import subprocess
 import time
 from itertools import count
+from pathlib import Path
 
 import pytest
 
@@ -80,12 +82,25 @@ def stored_bytes(site):
     """Return how many bytes have arrived, once none came for two seconds."""
     since, size = time.monotonic(), -1
     while time.monotonic() - since < 2.0:
-        files = [path for path in site.server.box_location.rglob("*") if path.is_file()]
-        now = sum(path.stat().st_size for path in files if path.exists())
+        now = sum(map(size_if_there, files_below(site.server.box_location)))
         if now != size:
             since, size = time.monotonic(), now
         yield_processor()
     return size
+
+
+def files_below(folder):
+    """Yield the files below `folder`, in which others make and delete folders meanwhile."""
+    for parent, _, names in os.walk(folder):  # a folder that is gone is left out
+        yield from (Path(parent, name) for name in names)
+
+
+def size_if_there(path):
+    """Return the size of `path`, 0 when it is gone."""
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
 
 
 @pytest.mark.parametrize("way", WAYS)
