@@ -85,8 +85,8 @@ RUNGS = {
     FOLDER: Rung(FOLDER, shown=FOLDER, large=STRIPED),
     OVER_HTTP: Rung(OVER_HTTP, settings=("transfer.method=http",)),
 }
-# On Windows the staging host is asyncssh, which offers scp and SFTP; the program prefers scp.
-HERE = ("scp", OVER_HTTP) if os.name == "nt" else tuple(RUNGS)
+# On Windows the staging host is asyncssh, which offers scp and SFTP; the program prefers SFTP.
+HERE = ("sftp", OVER_HTTP) if os.name == "nt" else tuple(RUNGS)
 LOOKS = 4 if os.name == "nt" else 1  # rounds of which one reads the window, which is slow in Wine
 Way = tuple[str, str]  # a rung's name, and an SSH stack's
 
