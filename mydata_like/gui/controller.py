@@ -27,7 +27,15 @@ from mydata_like.engine.progress import NO_PROGRESS
 from mydata_like.gui import services
 from mydata_like.gui.engine_process import Engine, RestartBackoff, describe_end
 from mydata_like.gui.pending_sources import ADD, Order, PendingSources, split_orders
-from mydata_like.gui.run_state import LiveRun, PastRunState, Phase, RunState, StatusSnapshot
+from mydata_like.gui.run_state import (
+    LiveRun,
+    PastRunState,
+    Phase,
+    RunState,
+    ServerIndicator,
+    StatusSnapshot,
+    next_indicator,
+)
 from mydata_like.gui.tasks import Tasks
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.settings.layers import Loaded
@@ -266,6 +274,8 @@ class WindowController(QObject):
     def _use_settings(self, loaded: Loaded, *, restart: bool) -> None:
         if loaded.settings.data != self.settings.data:
             self._set(last=None, whole=None, interrupted=None)  # these runs concerned other data
+        if loaded.settings.server.url != self.settings.server.url:
+            self._set(server=ServerIndicator.UNKNOWN)
         self.loaded, self.settings = loaded, loaded.settings
         refused, self._refused = self._refused, None
         mended = refused is not None and self.state.problem == refused
@@ -467,6 +477,8 @@ class WindowController(QObject):
 
     def _set(self, **changes: object) -> None:
         state = replace(self.state, **changes)  # type: ignore[arg-type]
+        if "server" not in changes:
+            state = replace(state, server=next_indicator(self.state, state))
         if state != self.state:
             self.state = state
             self.run_changed.emit(state)

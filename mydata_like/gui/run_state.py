@@ -3,7 +3,7 @@
 from collections import deque
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from enum import StrEnum
+from enum import Enum, StrEnum
 from typing import Final, NamedTuple, Self
 
 from mydata_like.core.deletion import PARTIAL_REASONS, RunSums, Safety, SafetyEvidence, judge_safety
@@ -20,10 +20,11 @@ SAMPLE_SECONDS: Final = 0.45  # the minimum length of a sample
 
 
 class ChannelRates(NamedTuple):
-    """The throughput of each channel at one moment, in bytes per second."""
+    """The throughput at one moment: bytes per second of each channel, files per second of all."""
 
     at: float
     rates: dict[int, float]
+    files: float = 0.0
 
 
 class LiveView(NamedTuple):
@@ -54,7 +55,7 @@ class LiveRun:
         more = {number: sent[number] - self._sampled.get(number, 0) for number in sent}
         rates = {number: carried / passed for number, carried in more.items() if carried}
         self._sampled_at, self._sampled = now, sent
-        self._samples.append(ChannelRates(now, rates))
+        self._samples.append(ChannelRates(now, rates, self.progress.reported.file_rate))
         while now - self._samples[0].at > HISTORY_SECONDS:
             self._samples.popleft()
         before = self._rates
@@ -85,6 +86,32 @@ class Phase(StrEnum):
     ELSEWHERE = "elsewhere"  # a run that another program started
     TESTING = "testing"  # a speed test of this window; no run starts during it
     BROKEN = "broken"  # the engine ended unexpectedly, or could not start
+
+
+# Problem codes of an address without a server, or with a server that cannot be used.
+_UNREACHABLE: Final = (
+    "server.unreachable",
+    "server.unavailable",
+    "server.slow",
+    "server.connection-lost",
+    "server.moved",
+    "server.address",
+    "server.web-page",
+    "server.not-mytardis",
+    "server.certificate",
+    "server.tls",
+    "server.proxy",
+)
+_NOT_APPROVED: Final = ("uploader.not-approved", "uploader.not-admitted")
+
+
+class ServerIndicator(Enum):
+    """The last known state of the server."""
+
+    UNKNOWN = "unknown"  # not contacted yet
+    REACHABLE = "reachable"
+    UNREACHABLE = "unreachable"
+    NOT_APPROVED = "not approved"  # reachable, and the approval is pending
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,6 +209,7 @@ class RunState:
     at_risk: AtRisk = NO_RISK
     missing: tuple[str, ...] = ()
     set_by_server: tuple[ServerDecision, ...] = ()
+    server: ServerIndicator = ServerIndicator.UNKNOWN
 
     @property
     def safety(self) -> Safety:
@@ -227,6 +255,30 @@ class RunState:
     def ours(self) -> bool:
         """Whether this window controls the active run."""
         return self.at_work and self.phase is not Phase.ELSEWHERE
+
+
+def next_indicator(was: RunState, now: RunState) -> ServerIndicator:
+    """Return the state of the server after a change of the run state."""
+    before = was.server
+    if now.awaited is not None:
+        return ServerIndicator.NOT_APPROVED
+    problem = now.problem
+    if was.ours and now.last is not None and now.last != was.last:  # a run has just ended
+        problem = problem or now.last.problem
+    if problem is not None:
+        return _classify(problem, before)
+    # A run starts after a response of the server; an approval no longer pending was granted.
+    reachable = now.phase is Phase.RUNNING or before is ServerIndicator.NOT_APPROVED
+    return ServerIndicator.REACHABLE if reachable else before
+
+
+def _classify(problem: Problem, before: ServerIndicator) -> ServerIndicator:
+    """Return the state that a problem implies; most problems leave it unchanged."""
+    if problem.code in _NOT_APPROVED:
+        return ServerIndicator.NOT_APPROVED
+    if problem.code in _UNREACHABLE:
+        return ServerIndicator.UNREACHABLE
+    return ServerIndicator.REACHABLE if problem.code.startswith("server.") else before
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,7 @@ from mydata_like.core.extra_sources import ExtraSource
 from mydata_like.core.file_status import PathStatus, Suggestion
 from mydata_like.core.model import Facility
 from mydata_like.core.ports import CancelSignal
-from mydata_like.core.queries import View
+from mydata_like.core.queries import FolderGroup, View
 from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.engine.progress import NO_PROGRESS
 from mydata_like.gui.run_state import PastRunState, StatusSnapshot
@@ -182,6 +182,14 @@ def open_summary(settings: Settings, config: Path | None) -> LedgerSummary | Non
     from mydata_like.app import ledger_status
 
     return ledger_status.open_survey(settings, config)
+
+
+def find_dataset_folders(
+    settings: Settings, config: Path | None, files: Sequence[bytes]
+) -> list[FolderGroup]:
+    """Return the dataset folders of these files, with totals; raises `UploaderError`."""
+    summary = open_summary(settings, config)
+    return summary.find_dataset_folders(files) if summary else []
 
 
 def find_status(settings: Settings, config: Path | None, path: Path) -> PathStatus:

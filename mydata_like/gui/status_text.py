@@ -148,3 +148,24 @@ def _describe_safe(state: RunState, last: PastRunState) -> str:
             "sentences", "%Ln file(s) of the last upload are safe", None, last.verified
         )
     return translate("sentences", "All %Ln file(s) are safe on the server", None, last.verified)
+
+
+def safe_sentence(state: RunState) -> str:
+    """Return until when everything is known to be safe; empty if that is not known.
+
+    What a complete run found and the server verified is safe, unless the ledger has an unsafe file
+    that is older than that run.
+    """
+    whole = state.newest_whole
+    if whole is None or not whole.safe or not whole.verified or state.safety is Safety.PROBLEM:
+        return ""
+    risk = state.at_risk
+    if risk.files and (risk.oldest is None or risk.oldest <= whole.started):
+        return ""
+    text = translate("sentences", "Everything up to %1 is safe on the server.")
+    if whole.skipped:
+        text = translate(
+            "sentences",
+            "Everything up to %1 is safe on the server, except for what was left out on purpose.",
+        )
+    return text.replace("%1", texts.moment(whole.started))

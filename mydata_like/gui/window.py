@@ -1,12 +1,9 @@
 """The main window: navigation, tool bar, pages and status line."""
 
 from collections.abc import Iterable
-from enum import Enum
-from typing import Final
 
 from PySide6.QtCore import (
     QByteArray,
-    QCoreApplication,
     QKeyCombination,
     QModelIndex,
     QPersistentModelIndex,
@@ -33,19 +30,16 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from mydata_like.core.errors import Problem
 from mydata_like.gui.base import AppContext, NavigationRequest, Page
-from mydata_like.gui.controller import WindowController
 from mydata_like.gui.pages.page_registry import PageSpec, list_pages
 from mydata_like.gui.run_state import Phase, RunState
+from mydata_like.gui.server_indicator import ServerIndicatorLabel
 from mydata_like.gui.status_text import overview_sentence
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.widgets import (
     ElidedLabel,
-    IconLabel,
     PathLineEdit,
     PlainLabel,
-    RowIcon,
     icon,
     text_icon_size,
 )
@@ -112,117 +106,6 @@ class _Row(QStyledItemDelegate):
             painter.setPen(option.palette.color(role.WindowText))
         radius = area.height() / 6
         painter.drawRoundedRect(QRectF(area).adjusted(0.5, 0.5, -0.5, -0.5), radius, radius)
-
-
-translate = QCoreApplication.translate
-
-# Problem codes of an address without a server, or with a server that cannot be used.
-_UNREACHABLE: Final = (
-    "server.unreachable",
-    "server.unavailable",
-    "server.slow",
-    "server.connection-lost",
-    "server.moved",
-    "server.address",
-    "server.web-page",
-    "server.not-mytardis",
-    "server.certificate",
-    "server.tls",
-    "server.proxy",
-)
-_NOT_APPROVED: Final = ("uploader.not-approved", "uploader.not-admitted")
-
-
-class ServerIndicator(Enum):
-    """The last known state of the server."""
-
-    UNKNOWN = "unknown"  # not contacted yet
-    REACHABLE = "reachable"
-    UNREACHABLE = "unreachable"
-    NOT_APPROVED = "not approved"  # reachable, and the approval is pending
-
-
-def next_indicator(before: ServerIndicator, was: RunState, now: RunState) -> ServerIndicator:
-    """Return the state of the server after a change of the run state."""
-    if now.awaited is not None:
-        return ServerIndicator.NOT_APPROVED
-    problem = now.problem
-    if was.ours and now.last is not None and now.last != was.last:  # a run has just ended
-        problem = problem or now.last.problem
-    if problem is not None:
-        return _classify(problem, before)
-    # A run starts after a response of the server; an approval no longer pending was granted.
-    reachable = now.phase is Phase.RUNNING or before is ServerIndicator.NOT_APPROVED
-    return ServerIndicator.REACHABLE if reachable else before
-
-
-def _classify(problem: Problem, before: ServerIndicator) -> ServerIndicator:
-    """Return the state that a problem implies; most problems leave it unchanged."""
-    if problem.code in _NOT_APPROVED:
-        return ServerIndicator.NOT_APPROVED
-    if problem.code in _UNREACHABLE:
-        return ServerIndicator.UNREACHABLE
-    return ServerIndicator.REACHABLE if problem.code.startswith("server.") else before
-
-
-def indicator_mark(indicator: ServerIndicator) -> RowIcon:
-    """Return the indicator's text, icon and colour."""
-    match indicator:
-        case ServerIndicator.REACHABLE:
-            return RowIcon(translate("contact", "Server reachable"), "check", "good")
-        case ServerIndicator.UNREACHABLE:
-            return RowIcon(translate("contact", "Server not reachable"), "error", "problem")
-        case ServerIndicator.NOT_APPROVED:
-            return RowIcon(translate("contact", "Waiting for approval"), "waiting", "waiting")
-        case ServerIndicator.UNKNOWN:
-            return RowIcon(translate("contact", "Server not contacted yet"), "server", "skipped")
-
-
-class ServerIndicatorLabel(QWidget):
-    """The server's state in the status line, with the server's address as tool tip."""
-
-    def __init__(self, controller: WindowController, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._controller = controller
-        self._state = RunState()
-        self._icon = IconLabel(1.0, self)
-        self._label = PlainLabel("", self)
-        self._address = ""
-        self._icon.setAccessibleName(self.tr("Server"))
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self._icon, 0, Qt.AlignmentFlag.AlignVCenter)
-        layout.addWidget(self._label)
-        self.indicator = ServerIndicator.UNKNOWN
-        controller.run_changed.connect(self._on_run_changed)
-        controller.settings_changed.connect(self._on_settings_changed)
-        self._on_run_changed(controller.state)
-        self._on_settings_changed()
-
-    @property
-    def text(self) -> str:
-        """The displayed text."""
-        return self._label.text()
-
-    @Slot(object)
-    def _on_run_changed(self, state: RunState) -> None:
-        self.indicator = next_indicator(self.indicator, self._state, state)
-        self._state = state
-        self._show()
-
-    @Slot()
-    def _on_settings_changed(self) -> None:
-        address = texts.plain(self._controller.settings.server.url)
-        if address != self._address:  # another server has not been contacted yet
-            self._address, self.indicator = address, ServerIndicator.UNKNOWN
-        self.setToolTip(texts.tip(address))
-        self.setVisible(bool(address))
-        self._show()
-
-    def _show(self) -> None:
-        mark = indicator_mark(self.indicator)
-        self._label.setText(mark.word)
-        self._icon.show_icon(mark.icon)
 
 
 DEFAULT_SIZE = QSize(1100, 720)

@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -15,6 +15,7 @@ from mydata_like.ledger.row_query import connect_to_current
 from mydata_like.ledger.sql import FIND_ROOT, SHOWN
 from mydata_like.ledger.sqlite_ledger import NO_ROOT
 
+SLASH: Final = ord("/")
 FOLDERS_AT_ONCE = 1000  # listed in a folder; longer lists are of no use
 
 # With `min`, SQLite takes the other columns from the row with the minimum.
@@ -80,11 +81,11 @@ _OF_OWNER: Final = "AND owner = ? AND grp = ? GROUP BY title"
 _EXPERIMENTS: Final = " ".join(
     ("SELECT owner, grp, title, NULL, NULL, count(*),", _SUMS, _OF_OWNER)
 )
-_DATASETS: Final = (
+_DATASET: Final = (
     "SELECT owner, grp, title, dataset, path, 1, found, found_bytes, verified, verified_bytes,"
     f" waiting, skipped, failed, left_behind {_COUNTED}"
-    " AND owner = ? AND grp = ? AND title IS ? ORDER BY dataset, path"
 )
+_DATASETS: Final = f"{_DATASET} AND owner = ? AND grp = ? AND title IS ? ORDER BY dataset, path"
 # The first folder within a range of keys with a common beginning: it is found by its first file,
 # and the next one after its last, so that not every file is read.
 _NEXT_FOLDER: Final = f"""
@@ -146,6 +147,12 @@ class LedgerSummary:
         query = {0: _OWNERS, 2: _EXPERIMENTS, 3: _DATASETS}[len(parents)]
         return [FolderGroup(*row) for row in self._ask(query, *parents)]
 
+    def find_dataset_folders(self, files: Iterable[bytes]) -> list[FolderGroup]:
+        """Return the dataset folders of these files, each once, ordered by path."""
+        found = (self._find_dataset_folder(file) for file in files)
+        groups = {group.path: group for group in found if group is not None}
+        return [groups[path] for path in sorted(filter(None, groups))]
+
     def list_inside(self, folder: bytes) -> list[FolderGroup]:
         """Return the folders in a dataset folder, or in a folder in one.
 
@@ -162,6 +169,14 @@ class LedgerSummary:
         """Return the server's id of the dataset of a folder's files."""
         rows = self._ask(_FIND_DATASET, folder + b"/", folder + b"0")
         return int(rows[0][0]) if rows else None
+
+    def _find_dataset_folder(self, file: bytes) -> FolderGroup | None:
+        """Return the innermost dataset folder above a file."""
+        above = [file[:at] for at, byte in enumerate(file) if byte == SLASH]
+        places = ", ".join("?" * len(above))
+        query = f"{_DATASET} AND path IN ({places}) ORDER BY length(path) DESC LIMIT 1"
+        rows = self._ask(query, *above) if above else ()
+        return FolderGroup(*rows[0]) if rows else None
 
     def _ask(self, query: str, *values: object) -> Sequence[Any]:
         with self._opened() as connection:

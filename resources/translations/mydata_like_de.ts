@@ -178,6 +178,13 @@
     </message>
 </context>
 <context>
+    <name>ArrivingList</name>
+    <message>
+        <source>Arriving now</source>
+        <translation>Kommt gerade an</translation>
+    </message>
+</context>
+<context>
     <name>Banner</name>
     <message>
         <source>Message</source>
@@ -341,6 +348,13 @@
     <message>
         <source>The demo could not be started.</source>
         <translation>Die Demo konnte nicht gestartet werden.</translation>
+    </message>
+</context>
+<context>
+    <name>DetailsPanel</name>
+    <message>
+        <source>Details</source>
+        <translation>Details</translation>
     </message>
 </context>
 <context>
@@ -791,6 +805,59 @@
             <numerusform>Bisher %Ln Datei, %1. Noch ist nichts gelöscht.</numerusform>
             <numerusform>Bisher %Ln Dateien, %1. Noch ist nichts gelöscht.</numerusform>
         </translation>
+    </message>
+</context>
+<context>
+    <name>Headline</name>
+    <message>
+        <source>Another program or the service executes this run.</source>
+        <translation>Ein anderes Programm oder der Dienst führt diesen Lauf aus.</translation>
+    </message>
+    <message>
+        <source>Over HTTP, until the administrator approves SSH.</source>
+        <translation>Über HTTP, bis die Administration SSH freigibt.</translation>
+    </message>
+    <message>
+        <source>Start continues where it stopped.</source>
+        <translation>„Start“ macht dort weiter, wo der Lauf aufhörte.</translation>
+    </message>
+    <message>
+        <source>The oldest of them is from %1.</source>
+        <translation>Die älteste davon ist von %1.</translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln other file(s) are safe there.</source>
+        <translation>
+            <numerusform>%Ln andere Datei ist dort sicher.</numerusform>
+            <numerusform>%Ln andere Dateien sind dort sicher.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln file(s) were left out on purpose.</source>
+        <translation>
+            <numerusform>%Ln Datei wurde absichtlich ausgelassen.</numerusform>
+            <numerusform>%Ln Dateien wurden absichtlich ausgelassen.</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Start agai&amp;n</source>
+        <translation>Er&amp;neut starten</translation>
+    </message>
+    <message>
+        <source>Resu&amp;me</source>
+        <translation>Wei&amp;ter</translation>
+    </message>
+    <message>
+        <source>Pa&amp;use</source>
+        <translation>Pa&amp;use</translation>
+    </message>
+    <message>
+        <source>Start n&amp;ow</source>
+        <translation>&amp;Jetzt starten</translation>
+    </message>
+    <message>
+        <source>Show pro&amp;blems</source>
+        <translation>Pro&amp;bleme zeigen</translation>
     </message>
 </context>
 <context>
@@ -1661,6 +1728,13 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     </message>
 </context>
 <context>
+    <name>RouteRow</name>
+    <message>
+        <source>This computer</source>
+        <translation>Dieser Rechner</translation>
+    </message>
+</context>
+<context>
     <name>RowActions</name>
     <message>
         <source>Try again</source>
@@ -1696,13 +1770,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>They are shown once the schedule is complete.</source>
         <translation>Sie werden angezeigt, sobald der Zeitplan vollständig ist.</translation>
-    </message>
-</context>
-<context>
-    <name>SentBar</name>
-    <message>
-        <source>Sent</source>
-        <translation>Gesendet</translation>
     </message>
 </context>
 <context>
@@ -2035,10 +2102,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
             <numerusform>%Ln wartend</numerusform>
             <numerusform>%Ln wartend</numerusform>
         </translation>
-    </message>
-    <message>
-        <source>The limit: %1</source>
-        <translation>Die Grenze: %1</translation>
     </message>
     <message>
         <source>The limit</source>
@@ -2403,8 +2466,20 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Durchsatz der letzten zwei Minuten</translation>
     </message>
     <message>
-        <source>MB/s</source>
-        <translation>MB/s</translation>
+        <source>%1 files/s</source>
+        <translation>%1 Dateien/s</translation>
+    </message>
+    <message>
+        <source>Files a second</source>
+        <translation>Dateien pro Sekunde</translation>
+    </message>
+    <message>
+        <source>MB/s by channel:</source>
+        <translation>MB/s je Kanal:</translation>
+    </message>
+    <message>
+        <source> and more</source>
+        <translation> und weitere</translation>
     </message>
     <message>
         <source>seconds ago</source>
@@ -2693,42 +2768,18 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
 <context>
     <name>_OverviewContent</name>
     <message>
-        <source>Another program or the service executes this run.</source>
-        <translation>Ein anderes Programm oder der Dienst führt diesen Lauf aus.</translation>
+        <source>Sent</source>
+        <translation>Gesendet</translation>
     </message>
-    <message>
-        <source>Over HTTP, until the administrator approves SSH.</source>
-        <translation>Über HTTP, bis die Administration SSH freigibt.</translation>
-    </message>
-    <message>
-        <source>Start continues where it stopped.</source>
-        <translation>„Start“ macht dort weiter, wo der Lauf aufhörte.</translation>
-    </message>
-    <message>
-        <source>The oldest of them is from %1.</source>
-        <translation>Die älteste davon ist von %1.</translation>
-    </message>
+</context>
+<context>
+    <name>arriving</name>
     <message numerus="yes">
-        <source>%Ln other file(s) are safe there.</source>
+        <source>%1 of %Ln file(s) verified</source>
         <translation>
-            <numerusform>%Ln andere Datei ist dort sicher.</numerusform>
-            <numerusform>%Ln andere Dateien sind dort sicher.</numerusform>
+            <numerusform>%1 von %Ln Datei geprüft</numerusform>
+            <numerusform>%1 von %Ln Dateien geprüft</numerusform>
         </translation>
-    </message>
-    <message numerus="yes">
-        <source>%Ln file(s) were left out on purpose.</source>
-        <translation>
-            <numerusform>%Ln Datei wurde absichtlich ausgelassen.</numerusform>
-            <numerusform>%Ln Dateien wurden absichtlich ausgelassen.</numerusform>
-        </translation>
-    </message>
-    <message>
-        <source>Co&amp;ntinue</source>
-        <translation>&amp;Fortsetzen</translation>
-    </message>
-    <message>
-        <source>Show pro&amp;blems</source>
-        <translation>Pro&amp;bleme zeigen</translation>
     </message>
 </context>
 <context>
@@ -3422,6 +3473,14 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
             <numerusform>%Ln Datei, sicher auf dem Server</numerusform>
             <numerusform>Alle %Ln Dateien sind sicher auf dem Server</numerusform>
         </translation>
+    </message>
+    <message>
+        <source>Everything up to %1 is safe on the server.</source>
+        <translation>Alles bis %1 ist sicher auf dem Server.</translation>
+    </message>
+    <message>
+        <source>Everything up to %1 is safe on the server, except for what was left out on purpose.</source>
+        <translation>Alles bis %1 ist sicher auf dem Server, außer was absichtlich ausgelassen wurde.</translation>
     </message>
 </context>
 <context>

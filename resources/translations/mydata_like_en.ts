@@ -136,6 +136,23 @@
     </message>
 </context>
 <context>
+    <name>Headline</name>
+    <message numerus="yes">
+        <source>%Ln other file(s) are safe there.</source>
+        <translation>
+            <numerusform>%Ln other file is safe there.</numerusform>
+            <numerusform>%Ln other files are safe there.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln file(s) were left out on purpose.</source>
+        <translation>
+            <numerusform>%Ln file was left out on purpose.</numerusform>
+            <numerusform>%Ln files were left out on purpose.</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
     <name>ImportDialog</name>
     <message numerus="yes">
         <source>%Ln setting(s) would change. From %1:</source>
@@ -340,19 +357,12 @@
     </message>
 </context>
 <context>
-    <name>_OverviewContent</name>
+    <name>arriving</name>
     <message numerus="yes">
-        <source>%Ln other file(s) are safe there.</source>
+        <source>%1 of %Ln file(s) verified</source>
         <translation>
-            <numerusform>%Ln other file is safe there.</numerusform>
-            <numerusform>%Ln other files are safe there.</numerusform>
-        </translation>
-    </message>
-    <message numerus="yes">
-        <source>%Ln file(s) were left out on purpose.</source>
-        <translation>
-            <numerusform>%Ln file was left out on purpose.</numerusform>
-            <numerusform>%Ln files were left out on purpose.</numerusform>
+            <numerusform>%1 of %Ln file verified</numerusform>
+            <numerusform>%1 of %Ln files verified</numerusform>
         </translation>
     </message>
 </context>

@@ -30,6 +30,7 @@ from mydata_like.gui.drop.import_dialog import ImportDialog
 from mydata_like.gui.dry_run import DryRunDialog
 from mydata_like.gui.help_menu import HelpDialog
 from mydata_like.gui.log_viewer.bundle_dialog import BundleDialog
+from mydata_like.gui.overview.details_panel import DetailsPanel
 from mydata_like.gui.overview.overview_page import SetByServer
 from mydata_like.gui.overview.summary_cards import RemoveQuestion, UnfinishedList
 from mydata_like.gui.pages.page_registry import list_pages
@@ -91,6 +92,7 @@ def list_scenes() -> list[Scene]:
     return [
         Scene("first-start", partial(_open_page, "overview"), Moment.FIRST_START),
         Scene("overview-running", partial(_open_page, "overview"), Moment.RUNNING),
+        Scene("overview-details", _show_details, Moment.RUNNING),
         Scene("transfers-running", partial(_open_page, "transfers"), Moment.RUNNING),
         Scene("overview-paused", partial(_open_page, "overview"), Moment.PAUSED),
         Scene("transfers-paused", partial(_open_page, "transfers"), Moment.PAUSED),
@@ -138,6 +140,16 @@ def _open_settings(key: str, stage: Stage) -> QWidget:
 def _open_page(name: str, stage: Stage) -> QWidget:
     stage.window.show_page(NavigationRequest(name))
     return stage.window
+
+
+def _show_details(stage: Stage) -> QWidget:
+    """Show the stages and the throughput of the run."""
+    window = _open_page("overview", stage)
+    panel = window.findChild(DetailsPanel)
+    assert panel
+    if not panel.is_open:
+        panel.toggle()
+    return window
 
 
 def _compare_tests(stage: Stage) -> QWidget:

@@ -17,7 +17,7 @@ from mydata_like.core.deletion import Safety
 from mydata_like.core.errors import Problem
 from mydata_like.core.model import EntryState, Outcome
 from mydata_like.gui.base import NavigationRequest
-from mydata_like.gui.overview.charts import StatusBreakdownBar
+from mydata_like.gui.overview.bars import StatusBreakdownBar
 from mydata_like.gui.run_state import Phase
 from mydata_like.gui.theme.widgets import PlainLabel
 from mydata_like.gui.tray.tray_icon import TrayState, choose_icon

@@ -1,35 +1,45 @@
 """The first page: one sentence, the conservation bar, the pipeline, the way on."""
 
+import os
 from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 from PySide6.QtWidgets import QPushButton, QToolButton
 
+from mydata_like.app.settings_service import save_settings
 from mydata_like.core.errors import Problem
 from mydata_like.core.events import StagesMeasured
 from mydata_like.core.extra_sources import Destination, KnownSource
 from mydata_like.core.formatting import LIMITS
 from mydata_like.core.model import AtRisk
-from mydata_like.engine.progress import NO_PROGRESS
+from mydata_like.core.queries import FolderGroup
+from mydata_like.engine.progress import NO_PROGRESS, ActiveTransfer
 from mydata_like.gui.base import NavigationRequest
-from mydata_like.gui.overview.charts import (
-    PipelineStrip,
-    StageCount,
+from mydata_like.gui.overview.arriving_list import ArrivingList, add_transfers
+from mydata_like.gui.overview.bars import (
+    ShareBar,
     StatusBreakdownBar,
     StatusCounts,
     count_active_run,
+)
+from mydata_like.gui.overview.details_panel import (
+    DetailsPanel,
+    PipelineStrip,
+    StageCount,
     count_stages,
 )
-from mydata_like.gui.overview.overview_page import OverviewPage, _icon_of, _parts_of
+from mydata_like.gui.overview.headline import Headline, _icon_of
+from mydata_like.gui.overview.overview_page import OverviewPage, _parts_of
+from mydata_like.gui.overview.route_row import RouteRow
 from mydata_like.gui.overview.summary_cards import SummaryRow
-from mydata_like.gui.run_state import Phase, RunState
-from mydata_like.gui.status_text import overview_sentence
+from mydata_like.gui.run_state import Phase, RunState, ServerIndicator
+from mydata_like.gui.status_text import overview_sentence, safe_sentence
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.texts import limit_name, limit_word
 from mydata_like.gui.theme.widgets import PlainLabel
 from tests.gui.conftest import DEADLINE
-from tests.gui.scripted import run_that
+from tests.gui.scripted import BEGAN, ENDED, ScriptedController, run_that
 
 WHY = Problem("file.unreadable", "It cannot be read.", "Check it.")
 MIDWAY = replace(
@@ -74,10 +84,12 @@ def test_the_strip_marks_the_limit_and_says_what_it_is(qtbot):
     strip.show_sums(MIDWAY, MEASURED)
     shown = [label.text() for label in strip.findChildren(PlainLabel)]
     assert f"The limit: the disk of this computer, at {texts.rate(56e6)}" in shown
-    assert [text for text in shown if "The limit: 20" in text]
+    assert "The limit" in shown
 
     strip.show_sums(MIDWAY, None)
-    assert not [label for label in strip.findChildren(PlainLabel) if "limit" in label.text()]
+    shown = [label.text() for label in strip.findChildren(PlainLabel)]
+    assert not [text for text in shown if "limit" in text]
+    assert "20 waiting" in shown
 
 
 def test_every_limit_of_a_run_has_words():
@@ -300,3 +312,113 @@ def test_while_a_run_is_at_work_the_card_names_the_larger_of_what_is_known(qtbot
 
     assert "500 file(s)" in said_of(qtbot, state)
     assert "67 file(s)" in said_of(qtbot, replace(state, at_risk=AtRisk()))
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({}, "Everything up to"),
+        ({"whole": run_that(found=4, verified=3, skipped=1)}, "except for what was left out"),
+        ({"whole": run_that(waiting=1)}, ""),
+        ({"whole": run_that(found=0)}, ""),
+        ({"whole": None}, ""),
+        ({"data_problem": WHY}, ""),
+        ({"at_risk": AtRisk(1, 5, ENDED)}, "Everything up to"),
+        ({"at_risk": AtRisk(1, 5, BEGAN)}, ""),
+        ({"at_risk": AtRisk(1, 5, None)}, ""),
+    ],
+)
+def test_until_when_everything_is_safe_is_said_of_what_a_complete_run_found(changes, words):
+    state = replace(RunState(phase=Phase.RUNNING, whole=run_that()), **changes)
+
+    said = safe_sentence(state)
+
+    assert (words in said) if words else not said
+    assert not said or texts.moment(BEGAN) in said
+
+
+@pytest.mark.parametrize(
+    ("phase", "changes", "text", "order"),
+    [
+        (Phase.IDLE, {"last": run_that()}, "Start now", "start"),
+        (Phase.RUNNING, {}, "Pause", "pause"),
+        (Phase.PAUSED, {"problem": WHY}, "Resume", "resume"),
+        (Phase.BROKEN, {"problem": WHY}, "Start again", "start"),
+    ],
+)
+def test_one_button_does_what_is_next(qtbot, phase, changes, text, order):
+    controller = ScriptedController()
+    headline = Headline(controller, None)
+    qtbot.addWidget(headline)
+    controller.turn(phase=phase, **changes)
+    headline.show_state(controller.state)
+    button = headline.findChild(QPushButton)
+
+    button.click()
+
+    assert button.text().replace("&", "") == text
+    assert controller.orders == [order]
+    controller.threads.close()
+
+
+def test_the_datasets_of_active_transfers_are_listed_with_what_is_verified(desk, site, qtbot):
+    assert site.run().code == 0
+    files = [path for path in sorted(site.data.rglob("*")) if path.is_file()]
+    key = os.fsencode(files[0].relative_to(site.data).as_posix())
+    listed = ArrivingList(desk, None)
+    qtbot.addWidget(listed)
+    listed.show_transfers((ActiveTransfer(1, 1, key, 1, 10),))
+    assert listed.isHidden()  # no run
+
+    listed.show_run("a run")
+    listed.show_transfers((ActiveTransfer(1, 1, key, 1, 10),))
+    qtbot.waitUntil(lambda: not listed.isHidden(), timeout=DEADLINE)
+
+    said = [bar.accessibleName() for bar in listed.findChildren(ShareBar) if not bar.isHidden()]
+    (text,) = said
+    folder = key.split(b"/")[1].decode()
+    assert folder in text
+    assert text.endswith("verified")
+    listed.show_run("")
+    assert listed.isHidden()
+
+
+def test_bytes_under_way_belong_to_the_innermost_dataset():
+    group = FolderGroup("ann", "", None, "1", b"ann/1", 1, 9, 90, 3, 30, 0, 0, 0)
+    above = group._replace(path=b"ann")
+    transfers = [
+        ActiveTransfer(1, 1, b"ann/1/a", 1, 20, done=7),
+        ActiveTransfer(2, 2, b"ann/10/b", 1, 20, done=5),
+        ActiveTransfer(3, 3, b"eve/c", 1, 20, done=3),
+    ]
+
+    assert add_transfers([above, group], transfers) == [(above, 5), (group, 7)]
+
+
+def test_the_details_stay_open_until_they_are_closed(qtbot, still_desk):
+    panel = DetailsPanel(still_desk.memory, None)
+    qtbot.addWidget(panel)
+    assert not panel.is_open
+    assert not panel.findChild(PipelineStrip).isVisibleTo(panel)
+
+    with qtbot.waitSignal(panel.changed):
+        panel.toggle()
+    again = DetailsPanel(still_desk.memory, None)
+    qtbot.addWidget(again)
+
+    assert again.is_open
+    assert again.findChild(PipelineStrip).isVisibleTo(again)
+
+
+def test_the_way_from_instrument_to_server_has_their_names(desk, site, qtbot):
+    route = RouteRow(desk.controller, None)
+    qtbot.addWidget(route)
+    save_settings(site.config, {"instrument.name": "Confocal 2"})
+    with qtbot.waitSignal(desk.controller.settings_changed):
+        desk.controller.reload_settings()
+
+    route.show_state(RunState(phase=Phase.RUNNING, server=ServerIndicator.REACHABLE))
+
+    said = [label.text() for label in route.findChildren(PlainLabel)]
+    host = desk.controller.settings.server.url.partition("://")[2].strip("/")
+    assert said == ["Confocal 2", host, "Server reachable"]

@@ -105,7 +105,7 @@ def test_a_paused_run_goes_on_and_a_stopped_one_is_carried_on(use, site):
         person.presses("F5")
         person.waits_for("Sending")
         person.presses("ctrl+p")
-        person.waits_for("Continue")
+        person.waits_for("Paused")
         person.presses("ctrl+r")
         person.waits_for("Sending")
         person.presses("ctrl+period")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mydata_like.gui.overview.charts import (
+from mydata_like.gui.overview.throughput_chart import (
     MAX_BANDS,
     MIN_SPAN,
     ThroughputChart,
@@ -21,8 +21,30 @@ def test_layers_are_sums_of_the_channels_below():
     )
 
     assert stack.ages == [1.0, 0.0]
-    assert stack.layers == [[2.0, 0.0], [5.0, 4.0]]
+    assert stack.layers == [[2.0, 1.0], [5.0, 4.5]]  # averages
+    assert stack.channels == [1, 2]
     assert stack.span == MIN_SPAN
+
+
+def test_each_point_is_the_average_of_the_seconds_before_it():
+    rates = 9.0, 0.0, 0.0, 0.0, 3.0
+
+    stack = stack_samples([ChannelRates(at, {1: rate * MB}) for at, rate in enumerate(rates)])
+
+    assert stack.layers == [[9.0, 4.5, 3.0, 0.0, 1.0]]
+    assert stack.latest == 1.0
+
+
+@pytest.mark.parametrize(("size", "counts_files"), [(3_000, True), (3_000_000, False)])
+def test_of_tiny_files_their_number_is_drawn(qtbot, size, counts_files):
+    chart = ThroughputChart()
+    qtbot.addWidget(chart)
+    samples = [ChannelRates(at, {1: 200.0 * size, 2: 300.0 * size}, 500.0) for at in range(9)]
+
+    chart.show_samples(samples)
+
+    assert stack_samples(samples).counts_files is counts_files
+    assert chart.accessibleDescription() == ("500 files/s" if counts_files else "1.5 GB/s")
 
 
 def test_further_channels_share_the_last_band():
@@ -62,11 +84,14 @@ def test_what_a_channel_carried_is_drawn_from_the_right(qtbot):
 
 
 def draw(qtbot, samples):
+    """Return a picture of the chart without the line that has the legend."""
     chart = ThroughputChart()
     qtbot.addWidget(chart)
     chart.resize(600, 200)
     chart.show_samples(samples)
-    return chart.grab().toImage()
+    picture = chart.grab().toImage()
+    head = chart.fontMetrics().height() * 2
+    return picture.copy(0, head, picture.width(), picture.height() - head)
 
 
 def colours(picture):

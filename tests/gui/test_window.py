@@ -11,9 +11,16 @@ from PySide6.QtWidgets import QApplication, QLineEdit, QMenu, QToolBar
 from mydata_like.app.settings_service import save_settings
 from mydata_like.core.errors import Problem
 from mydata_like.engine.progress import NO_PROGRESS
-from mydata_like.gui.run_state import PastRunState, Phase, RunState
+from mydata_like.gui.run_state import (
+    PastRunState,
+    Phase,
+    RunState,
+    ServerIndicator,
+    next_indicator,
+)
+from mydata_like.gui.server_indicator import ServerIndicatorLabel
 from mydata_like.gui.theme.widgets import PlainLabel
-from mydata_like.gui.window import MainWindow, ServerIndicator, ServerIndicatorLabel, next_indicator
+from mydata_like.gui.window import MainWindow
 
 AWAY = Problem("server.unreachable", "It does not answer.", "Wait.")
 REFUSED = Problem("server.forbidden", "It refuses.", "Ask.")
@@ -76,18 +83,19 @@ def window(qtbot, still_desk):
     ],
 )
 def test_a_run_reports_what_is_known_of_the_server(states, expected):
-    known, was = ServerIndicator.UNKNOWN, RunState()
+    known = RunState()
 
     for state in states:
-        known, was = next_indicator(known, was, state), state
+        known = replace(state, server=next_indicator(known, state))
 
-    assert known is expected
+    assert known.server is expected
 
 
 def test_the_status_line_shows_state_speed_time_left_and_the_server(window, still_desk):
     sums = replace(NO_PROGRESS, wanted=20, sent=8, byte_rate=2.5e6, remaining=240.0)
 
-    still_desk.controller.run_changed.emit(replace(RUNNING, sums=sums))
+    state = replace(RUNNING, sums=sums, server=ServerIndicator.REACHABLE)
+    still_desk.controller.run_changed.emit(state)
 
     assert window._sentence.full_text == "Sending 12 file(s), about 4 min left"
     assert window._speed.text() == "2.5 MB/s"
@@ -116,15 +124,16 @@ def test_of_another_server_nothing_is_known_yet(desk, site, qtbot):
     window = MainWindow(desk)
     qtbot.addWidget(window)
     sign = window.findChild(ServerIndicatorLabel)
-    desk.controller.run_changed.emit(RUNNING)
-    assert sign.indicator is ServerIndicator.REACHABLE
+    desk.controller.start()
+    qtbot.waitUntil(lambda: bool(desk.controller.state.last))
+    assert sign.text == "Server reachable"
     assert desk.controller.settings.server.url in sign.toolTip()
     save_settings(site.config, {"server.url": "https://other.example"})
 
     with qtbot.waitSignal(desk.controller.settings_changed):
         desk.controller.reload_settings()
 
-    assert sign.indicator is ServerIndicator.UNKNOWN
+    assert sign.text == "Server not contacted yet"
     assert "https://other.example" in sign.toolTip()
 
 

@@ -17,25 +17,26 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from mydata_like.core.deletion import Safety
 from mydata_like.core.extra_sources import KnownSource
 from mydata_like.gui.base import AppContext, NavigationRequest, Page
 from mydata_like.gui.demo_launcher import is_installed
-from mydata_like.gui.overview.charts import (
-    PipelineStrip,
-    SentBar,
+from mydata_like.gui.overview.arriving_list import ArrivingList
+from mydata_like.gui.overview.bars import (
+    ShareBar,
     StatusBreakdownBar,
     StatusCounts,
-    ThroughputChart,
     count_active_run,
     count_past_run,
 )
+from mydata_like.gui.overview.details_panel import DetailsPanel
+from mydata_like.gui.overview.headline import PAGE_OF_PART, Headline
+from mydata_like.gui.overview.route_row import RouteRow
 from mydata_like.gui.overview.summary_cards import RemoveQuestion, SummaryRow, UnfinishedList
-from mydata_like.gui.run_state import LiveView, PastRunState, Phase, RunState
-from mydata_like.gui.status_text import amount_sentence, overview_sentence
+from mydata_like.gui.run_state import LiveView, Phase, RunState
+from mydata_like.gui.status_text import amount_sentence, safe_sentence
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.colours import Status, quiet
-from mydata_like.gui.theme.widgets import LARGE, IconLabel, PlainLabel, app_icon, icon
+from mydata_like.gui.theme.colours import quiet
+from mydata_like.gui.theme.widgets import LARGE, PlainLabel, app_icon, icon
 from mydata_like.settings.layers import ServerDecision
 from mydata_like.settings.schema import CONTEXT
 
@@ -182,17 +183,8 @@ class SetByServer(QFrame):
         return shown if len(shown) <= MAX_VALUE else shown[:MAX_VALUE] + "…"
 
 
-PAGE_OF_PART = {
-    "verified": NavigationRequest("transfers", "verified"),
-    "open": NavigationRequest("transfers"),
-    "waiting": NavigationRequest("problems", "waiting"),
-    "skipped": NavigationRequest("problems", "skipped"),
-    "failed": NavigationRequest("problems", "failed"),
-}
-
-
 class OverviewPage(Page):
-    """A summary, the bar of all files, the pipeline, the throughput and the data at risk."""
+    """From where to where, how it stands, what arrives, and what needs the user."""
 
     def __init__(self, desk: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -240,137 +232,71 @@ class _OverviewContent(QWidget):
     def __init__(self, desk: AppContext, parent: QWidget) -> None:
         super().__init__(parent)
         self._controller = desk.controller
-        self._icon = IconLabel(3.0, self)
-        self._sentence = PlainLabel("", self)
-        self._sentence.setWordWrap(True)
-        self._sentence.scale(LARGE, bold=True)
-        self._more = PlainLabel("", self)
-        self._more.setWordWrap(True)
-        self._action = QPushButton(self)
-        self._sent = SentBar(self)
+        self._route = RouteRow(desk.controller, self)
+        self._headline = Headline(desk.controller, self)
+        self._sent = ShareBar(self.tr("Sent"), self)
         self._bar = StatusBreakdownBar(self)
+        self._safe = PlainLabel("", self)
+        self._safe.setWordWrap(True)
+        self._arriving = ArrivingList(desk, self)
         self._summary = SummaryRow(self)
         self._set_by_server = SetByServer(self)
         self._unfinished = UnfinishedList(self)
-        self._strip = PipelineStrip(self)
-        self._chart = ThroughputChart(self)
+        self._details = DetailsPanel(desk.memory, self)
         self._hint = DropHint(self)
         self._lay_out()
-        self._action.clicked.connect(self._run_action)
+        self._headline.wanted.connect(self.wanted)
         self._bar.chosen.connect(self._choose)
+        self._details.changed.connect(self._show_hint)
         self._unfinished.continue_wanted.connect(self._continue_source)
         self._unfinished.remove_wanted.connect(self._ask_to_remove)
 
     def show_state(self, state: RunState) -> None:
         """Show the current state."""
-        self._icon.show_icon(icon(*_icon_of(state)))
-        self._sentence.setText(overview_sentence(state))
-        self._more.setText(self._explain(state))
-        self._more.setVisible(bool(self._more.text()))
-        self._action.setText(self._action_text(state))
-        self._action.setVisible(bool(self._action.text()))
+        self._route.show_state(state)
+        self._headline.show_state(state)
         self._show_amount(state)
         self._bar.show_parts(_parts_of(state))
+        self._safe.setText(safe_sentence(state))
+        self._safe.setVisible(bool(self._safe.text()))
+        self._arriving.show_run(state.run if state.ours else "")
         self._summary.show_state(state)
         self._set_by_server.show_state(state)
         self._unfinished.show_state(state)
-        self._strip.setVisible(state.at_work)
-        self._strip.show_sums(state.sums, state.measured)
-        self._chart.setVisible(state.ours)
-        self._hint.setVisible(not state.ours)
+        self._details.setVisible(state.at_work)
+        self._details.show_state(state)
+        self._show_hint()
 
     @Slot(object)
     def show_live(self, live: LiveView) -> None:
-        """Show the throughput of the channels."""
-        if self._chart.isVisible():
-            self._chart.show_samples(live.samples)
+        """Show the active transfers and the throughput."""
+        if self.isVisible():
+            self._arriving.show_transfers(live.transfers)
+            self._details.show_samples(live.samples)
+
+    @Slot()
+    def _show_hint(self) -> None:
+        """Show where to drop, unless the details need the room."""
+        self._hint.setVisible(self._details.isHidden() or not self._details.is_open)
 
     def _lay_out(self) -> None:
         side = self.fontMetrics().height()
-        sentences = QVBoxLayout()
-        sentences.addWidget(self._sentence)
-        sentences.addWidget(self._more)
-        top = QHBoxLayout()
-        top.setSpacing(side)
-        top.addWidget(self._icon, 0, Qt.AlignmentFlag.AlignTop)
-        top.addLayout(sentences, 1)
-        top.addWidget(self._action, 0, Qt.AlignmentFlag.AlignVCenter)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(side, side, side, side)
         layout.setSpacing(side)
-        layout.addLayout(top)
-        layout.addWidget(self._sent)
-        layout.addWidget(self._bar)
-        layout.addWidget(self._strip)
-        layout.addWidget(self._summary)
-        layout.addWidget(self._set_by_server)
-        layout.addWidget(self._unfinished)
-        layout.addWidget(self._chart, 1)
+        for part in (self._route, self._headline, self._sent, self._bar, self._safe):
+            layout.addWidget(part)
+        for below in (self._arriving, self._summary, self._set_by_server, self._unfinished):
+            layout.addWidget(below)
+        layout.addWidget(self._details, 1)
         layout.addWidget(self._hint, 1)
 
     def _show_amount(self, state: RunState) -> None:
         """Show the share of the bytes that were sent."""
         sent, wanted = state.sums.transferred_bytes, state.sums.wanted_bytes
         self._sent.setVisible(state.at_work and wanted > 0)
-        self._sent.show_amount(sent, wanted)
+        self._sent.show_shares((min(1.0, sent / max(1, wanted)), "working"))
         self._sent.setAccessibleDescription(amount_sentence(state))
-
-    def _explain(self, state: RunState) -> str:
-        """Return the second sentence: what to do, or further information."""
-        if state.phase is Phase.ELSEWHERE:
-            return self.tr("Another program or the service executes this run.")
-        if state.phase is Phase.IDLE:
-            return self._explain_idle(state)
-        if state.problem is not None:
-            return texts.plain(state.problem.hint)
-        amount = amount_sentence(state)
-        if amount and state.awaited is not None:
-            return f"{amount}. {self.tr('Over HTTP, until the administrator approves SSH.')}"
-        return amount
-
-    def _explain_idle(self, state: RunState) -> str:
-        last = state.last
-        problem = state.data_problem or state.awaited
-        if problem is not None:
-            return texts.plain(problem.hint)
-        if state.interrupted is not None:
-            return self._describe_oldest(state)
-        if last is not None and last.problem is not None:
-            return texts.plain(last.problem.hint)
-        return self._describe_others(last)
-
-    def _describe_oldest(self, state: RunState) -> str:
-        """Return the age of the oldest file that a cut-off run left only here, and what to do."""
-        advice = self.tr("Start continues where it stopped.")
-        if state.at_risk.oldest is None:
-            return advice
-        oldest = self.tr("The oldest of them is from %1.")
-        return f"{oldest.replace('%1', texts.moment(state.at_risk.oldest))} {advice}"
-
-    def _describe_others(self, last: PastRunState | None) -> str:
-        """Return what happened to the files that the first sentence does not cover."""
-        if last is None or last.failed:
-            return ""
-        if last.left_behind and last.verified:
-            return self.tr("%Ln other file(s) are safe there.", None, last.verified)
-        if last.safe and last.skipped:
-            return self.tr("%Ln file(s) were left out on purpose.", None, last.skipped)
-        return ""
-
-    def _action_text(self, state: RunState) -> str:
-        """Return the text of the button; empty if there is nothing to do."""
-        if state.phase in (Phase.BROKEN, Phase.PAUSED):
-            return self.tr("Co&ntinue")
-        return self.tr("Show pro&blems") if _find_worst_part(state) else ""
-
-    @Slot()
-    def _run_action(self) -> None:
-        actions = {Phase.BROKEN: self._controller.start, Phase.PAUSED: self._controller.resume}
-        actions.get(self._controller.state.phase, self._show_problems)()
-
-    def _show_problems(self) -> None:
-        part = _find_worst_part(self._controller.state)
-        self.wanted.emit(PAGE_OF_PART[part or "failed"])
 
     @Slot(object)
     def _continue_source(self, source: KnownSource) -> None:
@@ -395,41 +321,3 @@ def _parts_of(state: RunState) -> StatusCounts:
     if newest is None:
         return count_active_run(state.sums)
     return count_past_run(newest, state.at_risk.files)
-
-
-def _find_worst_part(state: RunState) -> str:
-    """Return the part of the last run that needs the user's attention; empty if there is none."""
-    last = state.last
-    if state.at_work:
-        return ""
-    if state.interrupted is not None or state.data_problem is not None:
-        return "waiting"
-    if last is None:
-        return ""
-    return "failed" if last.failed else "skipped" if last.left_behind else ""
-
-
-def _icon_of(state: RunState) -> tuple[str, Status]:
-    """Return the icon and the status that represent the state."""
-    if state.phase is Phase.BROKEN:
-        return "error", "problem"
-    if state.phase is Phase.PAUSED:
-        return "pause", "waiting"
-    if state.at_work or state.phase is Phase.TESTING:
-        return "working", "working"
-    return _icon_of_idle(state)
-
-
-def _icon_of_idle(state: RunState) -> tuple[str, Status]:
-    last = state.last
-    if state.data_problem is None and state.awaited is not None:
-        return "waiting", "waiting"
-    match state.safety:
-        case Safety.PROBLEM:
-            return "warning", "problem"
-        case Safety.SAFE:
-            return "check", "good"
-        case Safety.AT_RISK if state.interrupted or state.sources or (last and last.left_behind):
-            return "warning", "waiting"
-        case _:
-            return "waiting", "waiting"

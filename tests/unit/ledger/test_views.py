@@ -231,6 +231,18 @@ def test_the_folders_of_a_dataset_have_the_sums_of_all_below_them(ledger, file) 
     assert LedgerSummary(file, ROOT).list_inside(b"d/one/a") == []
 
 
+def test_files_lead_to_their_innermost_dataset_folders(ledger, file) -> None:
+    sums = {"found": 3, "found_bytes": 30, "verified": 2, "verified_bytes": 20}
+    paths = b"ann", b"ann/1", b"bob/1", b"bob/2"
+    ledger.record_folders([FolderSums(path, "d", None, "ann", "", **sums) for path in paths])
+    files = b"bob/1/deep/x", b"ann/1/a", b"ann/1/b", b"ann/10/c", b"eve/1/d", b"loose"
+
+    found = LedgerSummary(file, ROOT).find_dataset_folders(files)
+
+    assert [it.path for it in found] == [b"ann", b"ann/1", b"bob/1"]
+    assert {(it.found, it.verified, it.verified_bytes) for it in found} == {(3, 2, 20)}
+
+
 def test_a_folder_that_is_a_dataset_itself_is_in_no_other(ledger, file) -> None:
     keys = b"ann/loose", b"ann/1/a", b"ann/2/in/b", b"ann/3/c"
     ledger.record([entry(key) for key in keys])

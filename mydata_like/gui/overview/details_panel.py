@@ -1,0 +1,195 @@
+"""The panel Details of the Overview: the stages of the active run, and its throughput."""
+
+from collections import deque
+from collections.abc import Sequence
+from time import monotonic
+from typing import NamedTuple
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QToolButton, QVBoxLayout, QWidget
+
+from mydata_like.core.events import RunProgressed, StagesMeasured
+from mydata_like.gui.overview.throughput_chart import ThroughputChart
+from mydata_like.gui.run_state import ChannelRates, RunState
+from mydata_like.gui.status_text import limit_sentence
+from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.colours import accent
+from mydata_like.gui.theme.widgets import LARGE, SMALL, IconLabel, PlainLabel, icon
+from mydata_like.gui.window_state import WindowState
+
+STATE = "overview/details"  # the key in the window state
+OPEN = "open"
+
+
+class DetailsPanel(QWidget):
+    """A button that shows and hides the stages and the throughput of the active run."""
+
+    changed = Signal()  # it was opened or closed
+
+    def __init__(self, memory: WindowState, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._memory = memory
+        self._button = QToolButton(self)
+        self._button.setText(self.tr("Details"))
+        self._button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self._button.setAutoRaise(True)
+        self._button.setCheckable(True)
+        self._content = QWidget(self)
+        self._strip = PipelineStrip(self._content)
+        self._chart = ThroughputChart(self._content)
+        inside = QVBoxLayout(self._content)
+        inside.setContentsMargins(0, 0, 0, 0)
+        inside.addWidget(self._strip)
+        inside.addWidget(self._chart, 1)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self._button)
+        layout.addWidget(self._content, 1)
+        self._button.setChecked(memory.value(STATE) == OPEN)
+        self._show_content()
+        self._button.clicked.connect(self._on_click)
+
+    def show_state(self, state: RunState) -> None:
+        """Show the progress of the stages."""
+        self._strip.show_sums(state.sums, state.measured)
+        self._chart.setVisible(state.ours)
+
+    def show_samples(self, samples: Sequence[ChannelRates]) -> None:
+        """Show the throughput."""
+        if self._chart.isVisible():
+            self._chart.show_samples(samples)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether more than the button is shown."""
+        return self._button.isChecked()
+
+    def toggle(self) -> None:
+        """Open or close it."""
+        self._button.click()
+
+    @Slot()
+    def _on_click(self) -> None:
+        self._show_content()
+        self.changed.emit()
+        self._memory.setValue(STATE, OPEN if self.is_open else "")
+
+    def _show_content(self) -> None:
+        is_open = self.is_open
+        self._button.setIcon(icon("down" if is_open else "right"))
+        self._content.setVisible(is_open)
+        vertical = QSizePolicy.Policy.Expanding if is_open else QSizePolicy.Policy.Maximum
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, vertical)
+
+
+class StageCount(NamedTuple):
+    """One stage of the pipeline: files that have passed it, and files that wait for it."""
+
+    name: str
+    done: int
+    queue: int
+
+
+def count_stages(sums: RunProgressed) -> list[StageCount]:
+    """Return the stages in order."""
+    already_stored = max(0, sums.checked - sums.wanted - sums.waiting - sums.skipped)
+    verified = max(0, sums.verified - already_stored)
+    registered = max(sums.registered, verified)  # the HTTP fallback registers as it sends
+    sent = max(sums.sent, registered)
+    return [
+        StageCount("scan", sums.found, 0),
+        StageCount("check", sums.checked, max(0, sums.found - sums.checked)),
+        StageCount("send", sent, max(0, sums.wanted - sent)),
+        StageCount("register", registered, sent - registered),
+        StageCount("verify", verified, registered - verified),
+    ]
+
+
+RECENT = 5.0  # seconds over which rates are measured
+SHORTEST = 0.2  # seconds; a rate over less would be by chance
+
+
+class PipelineStrip(QWidget):
+    """Five stages side by side, and a text that names the bottleneck."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._cards = {
+            "scan": StageCard(self.tr("Scan"), "where", self),
+            "check": StageCard(self.tr("Check"), "server", self),
+            "send": StageCard(self.tr("Send"), "transfers", self),
+            "register": StageCard(self.tr("Register"), "dataset", self),
+            "verify": StageCard(self.tr("Verify"), "check", self),
+        }
+        self._limit_label = PlainLabel("", self)
+        row = QHBoxLayout()
+        for card in self._cards.values():
+            row.addWidget(card, 1)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addLayout(row)
+        layout.addWidget(self._limit_label)
+
+    def show_sums(self, sums: RunProgressed, measured: StagesMeasured | None) -> None:
+        """Show the progress of a run and its bottleneck."""
+        limit = measured.stage if measured else ""
+        for stage in count_stages(sums):
+            self._cards[stage.name].show_stage(stage, limit=stage.name == limit)
+        # A label that appears and disappears would move the page.
+        self._limit_label.setText(limit_sentence(measured) or " ")
+
+
+class StageCard(QFrame):
+    """One stage: its count, its rate, and the files that wait for it."""
+
+    def __init__(self, title: str, icon_name: str, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._is_limit = False
+        self._samples: deque[tuple[float, int]] = deque()
+        self._icon = IconLabel(1.0, self)
+        self._icon.show_icon(icon(icon_name))
+        self._title = PlainLabel(title, self)
+        self._count = PlainLabel("", self)
+        self._count.scale(LARGE, bold=True)
+        self._rate = PlainLabel("", self)
+        self._queue = PlainLabel("", self)
+        self._queue.scale(SMALL)
+        top = QHBoxLayout()
+        top.addWidget(self._icon)
+        top.addWidget(self._title, 1)
+        layout = QVBoxLayout(self)
+        layout.addLayout(top)
+        for label in (self._count, self._rate, self._queue):
+            layout.addWidget(label)
+
+    def show_stage(self, stage: StageCount, *, limit: bool) -> None:
+        """Show these numbers; a word and a frame mark the bottleneck."""
+        self._count.setText(texts.count(stage.done))
+        rate = self._measure_rate(stage.done)
+        self._rate.setText(self.tr("%1 files/s").replace("%1", texts.count(round(rate))))
+        queue = self.tr("%Ln waiting", None, stage.queue) if stage.queue else " "
+        self._queue.setText(self.tr("The limit") if limit else queue)
+        if limit != self._is_limit:
+            self._is_limit = limit
+            self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        palette = self.palette()
+        edge = QPen(accent(), 2.0) if self._is_limit else QPen(palette.mid().color(), 1.0)
+        painter.setPen(edge)
+        painter.setBrush(palette.base())
+        painter.drawRoundedRect(self.rect().adjusted(1, 1, -2, -2), 6, 6)
+
+    def _measure_rate(self, done: int) -> float:
+        """Return the recent rate in files per second."""
+        now = monotonic()
+        if self._samples and done < self._samples[-1][1]:
+            self._samples.clear()  # another run
+        self._samples.append((now, done))
+        while now - self._samples[0][0] > RECENT:
+            self._samples.popleft()
+        elapsed = now - self._samples[0][0]
+        return (done - self._samples[0][1]) / elapsed if elapsed > SHORTEST else 0.0

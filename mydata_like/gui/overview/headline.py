@@ -1,0 +1,163 @@
+"""The state of the program in a sentence or two, and a button for what to do next."""
+
+from collections.abc import Callable
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+
+from mydata_like.core.deletion import Safety
+from mydata_like.gui.base import NavigationRequest
+from mydata_like.gui.controller import WindowController
+from mydata_like.gui.run_state import PastRunState, Phase, RunState
+from mydata_like.gui.status_text import amount_sentence, overview_sentence
+from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.colours import Status
+from mydata_like.gui.theme.widgets import LARGE, IconLabel, PlainLabel, icon
+
+PAGE_OF_PART = {
+    "verified": NavigationRequest("transfers", "verified"),
+    "open": NavigationRequest("transfers"),
+    "waiting": NavigationRequest("problems", "waiting"),
+    "skipped": NavigationRequest("problems", "skipped"),
+    "failed": NavigationRequest("problems", "failed"),
+}
+
+
+class Headline(QWidget):
+    """An icon, a sentence in large type, an explanation, and the button."""
+
+    wanted = Signal(object)  # a NavigationRequest
+
+    def __init__(self, controller: WindowController, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._controller = controller
+        self._icon = IconLabel(3.0, self)
+        self._sentence = PlainLabel("", self)
+        self._sentence.setWordWrap(True)
+        self._sentence.scale(LARGE, bold=True)
+        self._more = PlainLabel("", self)
+        self._more.setWordWrap(True)
+        self._action = QPushButton(self)
+        self._action.setDefault(True)
+        self._action.clicked.connect(self._run_action)
+        sentences = QVBoxLayout()
+        sentences.addWidget(self._sentence)
+        sentences.addWidget(self._more)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(self.fontMetrics().height())
+        layout.addWidget(self._icon, 0, Qt.AlignmentFlag.AlignTop)
+        layout.addLayout(sentences, 1)
+        layout.addWidget(self._action, 0, Qt.AlignmentFlag.AlignVCenter)
+
+    def show_state(self, state: RunState) -> None:
+        """Show the current state."""
+        self._icon.show_icon(icon(*_icon_of(state)))
+        self._sentence.setText(overview_sentence(state))
+        self._more.setText(self._explain(state))
+        self._more.setVisible(bool(self._more.text()))
+        action = self._choose_action(state)
+        self._action.setText(action[0] if action else "")
+        self._action.setVisible(action is not None)
+
+    def _explain(self, state: RunState) -> str:
+        """Return the second sentence: what to do, or further information."""
+        if state.phase is Phase.ELSEWHERE:
+            return self.tr("Another program or the service executes this run.")
+        if state.phase is Phase.IDLE:
+            return self._explain_idle(state)
+        if state.problem is not None:
+            return texts.plain(state.problem.hint)
+        amount = amount_sentence(state)
+        if amount and state.awaited is not None:
+            return f"{amount}. {self.tr('Over HTTP, until the administrator approves SSH.')}"
+        return amount
+
+    def _explain_idle(self, state: RunState) -> str:
+        last = state.last
+        problem = state.data_problem or state.awaited
+        if problem is not None:
+            return texts.plain(problem.hint)
+        if state.interrupted is not None:
+            return self._describe_oldest(state)
+        if last is not None and last.problem is not None:
+            return texts.plain(last.problem.hint)
+        return self._describe_others(last)
+
+    def _describe_oldest(self, state: RunState) -> str:
+        """Return the age of the oldest file that a cut-off run left only here, and what to do."""
+        advice = self.tr("Start continues where it stopped.")
+        if state.at_risk.oldest is None:
+            return advice
+        oldest = self.tr("The oldest of them is from %1.")
+        return f"{oldest.replace('%1', texts.moment(state.at_risk.oldest))} {advice}"
+
+    def _describe_others(self, last: PastRunState | None) -> str:
+        """Return what happened to the files that the first sentence does not cover."""
+        if last is None or last.failed:
+            return ""
+        if last.left_behind and last.verified:
+            return self.tr("%Ln other file(s) are safe there.", None, last.verified)
+        if last.safe and last.skipped:
+            return self.tr("%Ln file(s) were left out on purpose.", None, last.skipped)
+        return ""
+
+    def _choose_action(self, state: RunState) -> tuple[str, Callable[[], None]] | None:
+        """Return the text and the effect of the button, if there is something to do."""
+        match state.phase:
+            case Phase.BROKEN:
+                return self.tr("Start agai&n"), self._controller.start
+            case Phase.PAUSED:
+                return self.tr("Resu&me"), self._controller.resume
+            case Phase.RUNNING:
+                return self.tr("Pa&use"), self._controller.pause
+            case Phase.IDLE if not _find_worst_part(state):
+                return self.tr("Start n&ow"), self._controller.start
+        return (self.tr("Show pro&blems"), self._show_problems) if _find_worst_part(state) else None
+
+    @Slot()
+    def _run_action(self) -> None:
+        if action := self._choose_action(self._controller.state):
+            action[1]()
+
+    def _show_problems(self) -> None:
+        part = _find_worst_part(self._controller.state)
+        self.wanted.emit(PAGE_OF_PART[part or "failed"])
+
+
+def _find_worst_part(state: RunState) -> str:
+    """Return the part of the last run that needs the user's attention; empty if there is none."""
+    last = state.last
+    if state.at_work:
+        return ""
+    if state.interrupted is not None or state.data_problem is not None:
+        return "waiting"
+    if last is None:
+        return ""
+    return "failed" if last.failed else "skipped" if last.left_behind else ""
+
+
+def _icon_of(state: RunState) -> tuple[str, Status]:
+    """Return the icon and the status that represent the state."""
+    if state.phase is Phase.BROKEN:
+        return "error", "problem"
+    if state.phase is Phase.PAUSED:
+        return "pause", "waiting"
+    if state.at_work or state.phase is Phase.TESTING:
+        return "working", "working"
+    return _icon_of_idle(state)
+
+
+def _icon_of_idle(state: RunState) -> tuple[str, Status]:
+    last = state.last
+    if state.data_problem is None and state.awaited is not None:
+        return "waiting", "waiting"
+    match state.safety:
+        case Safety.PROBLEM:
+            return "warning", "problem"
+        case Safety.SAFE:
+            return "check", "good"
+        case Safety.AT_RISK if state.interrupted or state.sources or (last and last.left_behind):
+            return "warning", "waiting"
+        case _:
+            return "waiting", "waiting"

@@ -1,0 +1,111 @@
+"""From where to where: the instrument, the server, and whether the server answers."""
+
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Slot
+from PySide6.QtGui import QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
+
+from mydata_like.gui.controller import WindowController
+from mydata_like.gui.run_state import Phase, RunState, ServerIndicator
+from mydata_like.gui.server_indicator import indicator_mark
+from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.colours import Status, status_colour
+from mydata_like.gui.theme.widgets import IconLabel, PlainLabel, icon
+
+MAX_LENGTH = 40  # average characters of a name
+
+
+class RouteRow(QWidget):
+    """The names of the instrument and the server, with an arrow between them."""
+
+    def __init__(self, controller: WindowController, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._controller = controller
+        self._instrument = PlainLabel("", self)
+        self._server = PlainLabel("", self)
+        self._arrow = _Arrow(self)
+        self._mark = IconLabel(1.0, self)
+        self._word = PlainLabel("", self)
+        self._lay_out()
+        controller.settings_changed.connect(self._on_settings_changed)
+        self._on_settings_changed()
+
+    def show_state(self, state: RunState) -> None:
+        """Show whether bytes travel, and what is known of the server."""
+        mark = indicator_mark(state.server)
+        self._mark.show_icon(mark.icon)
+        self._word.setText(mark.word)
+        self._arrow.show_status(_arrow_status(state))
+
+    def _lay_out(self) -> None:
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(self.fontMetrics().height() // 2)
+        for name, label in (("computer", self._instrument), ("server", self._server)):
+            label.scale(1.0, bold=True)
+            shape = IconLabel(1.2, self)
+            shape.show_icon(icon(name))
+            if label is self._server:
+                layout.addWidget(self._arrow)
+            layout.addWidget(shape)
+            layout.addWidget(label)
+        layout.addSpacing(self.fontMetrics().height())
+        layout.addWidget(self._mark)
+        layout.addWidget(self._word)
+        layout.addStretch(1)
+
+    @Slot()
+    def _on_settings_changed(self) -> None:
+        settings = self._controller.settings
+        name = texts.plain(settings.instrument.name) or self.tr("This computer")
+        self._show_name(self._instrument, name)
+        host = texts.plain(settings.server.url).partition("://")[2].strip("/")
+        self._show_name(self._server, host)
+
+    def _show_name(self, label: PlainLabel, name: str) -> None:
+        metrics = label.fontMetrics()
+        width = metrics.averageCharWidth() * MAX_LENGTH
+        shown = metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, width)
+        label.setText(shown)
+        label.setToolTip("" if shown == name else texts.tip(name))
+
+
+class _Arrow(QWidget):
+    """An arrow in the colour of a status."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._status: Status = "skipped"
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+
+    def sizeHint(self) -> QSize:
+        line = self.fontMetrics().height()
+        return QSize(line * 4, line)
+
+    def show_status(self, status: Status) -> None:
+        if status != self._status:
+            self._status = status
+            self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        pen = QPen(status_colour(self._status), 2.0)
+        pen.setCapStyle(Qt.PenCapStyle.RoundCap)
+        pen.setJoinStyle(Qt.PenJoinStyle.RoundJoin)
+        painter.setPen(pen)
+        area = QRectF(self.rect()).adjusted(2, 0, -2, 0)
+        tip = QPointF(area.right(), area.center().y())
+        painter.drawLine(QPointF(area.left(), tip.y()), tip)
+        head = area.height() / 4
+        painter.drawPolyline(
+            [QPointF(tip.x() - head, tip.y() - head), tip, QPointF(tip.x() - head, tip.y() + head)]
+        )
+
+
+def _arrow_status(state: RunState) -> Status:
+    """Return the status of the way: travelling, held up, broken or at rest."""
+    if state.phase is Phase.BROKEN or state.server is ServerIndicator.UNREACHABLE:
+        return "problem"
+    if state.phase is Phase.PAUSED or state.server is ServerIndicator.NOT_APPROVED:
+        return "waiting"
+    return "working" if state.at_work else "skipped"

@@ -1,0 +1,60 @@
+"""The last known state of the server, as the window shows it."""
+
+from PySide6.QtCore import QCoreApplication, Qt, Slot
+from PySide6.QtWidgets import QHBoxLayout, QWidget
+
+from mydata_like.gui.controller import WindowController
+from mydata_like.gui.run_state import RunState, ServerIndicator
+from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.widgets import IconLabel, PlainLabel, RowIcon
+
+translate = QCoreApplication.translate
+
+
+def indicator_mark(indicator: ServerIndicator) -> RowIcon:
+    """Return the indicator's text, icon and colour."""
+    match indicator:
+        case ServerIndicator.REACHABLE:
+            return RowIcon(translate("contact", "Server reachable"), "check", "good")
+        case ServerIndicator.UNREACHABLE:
+            return RowIcon(translate("contact", "Server not reachable"), "error", "problem")
+        case ServerIndicator.NOT_APPROVED:
+            return RowIcon(translate("contact", "Waiting for approval"), "waiting", "waiting")
+        case ServerIndicator.UNKNOWN:
+            return RowIcon(translate("contact", "Server not contacted yet"), "server", "skipped")
+
+
+class ServerIndicatorLabel(QWidget):
+    """The server's state with the server's address as tool tip."""
+
+    def __init__(self, controller: WindowController, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._controller = controller
+        self._icon = IconLabel(1.0, self)
+        self._label = PlainLabel("", self)
+        self._icon.setAccessibleName(self.tr("Server"))
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self._icon, 0, Qt.AlignmentFlag.AlignVCenter)
+        layout.addWidget(self._label)
+        controller.run_changed.connect(self._on_run_changed)
+        controller.settings_changed.connect(self._on_settings_changed)
+        self._on_run_changed(controller.state)
+        self._on_settings_changed()
+
+    @property
+    def text(self) -> str:
+        """The displayed text."""
+        return self._label.text()
+
+    @Slot(object)
+    def _on_run_changed(self, state: RunState) -> None:
+        mark = indicator_mark(state.server)
+        self._label.setText(mark.word)
+        self._icon.show_icon(mark.icon)
+
+    @Slot()
+    def _on_settings_changed(self) -> None:
+        address = texts.plain(self._controller.settings.server.url)
+        self.setToolTip(texts.tip(address))
+        self.setVisible(bool(address))
