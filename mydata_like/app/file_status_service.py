@@ -218,7 +218,7 @@ class _Lookup:
     def _suggest(self, key: bytes) -> Suggestion:
         found = [known for ledger in self._ledgers if (known := ledger.find(key))]
         status = self._describe_file(Path(), key, found, self._disk.look(key))
-        return Suggestion(key, status.size, status.state)
+        return Suggestion(key, status.size, status.state, modified_ns=status.modified_ns)
 
     def _list(self, parts: Iterable[Iterator[tuple[bytes, FileEvidence]]]) -> list[FileStatus]:
         root = self._settings.data.directory or Path()

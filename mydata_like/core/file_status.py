@@ -229,6 +229,7 @@ class Suggestion(NamedTuple):
     size: int
     state: str  # as `FileStatus.state`
     folder: bool = False
+    modified_ns: int = 0  # 0 if it is unknown
 
 
 def compare(entry: Entry | None, local: LocalFacts) -> LocalState:

@@ -2,6 +2,7 @@
 
 import html
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QAction, QGuiApplication
@@ -19,24 +20,32 @@ from PySide6.QtWidgets import (
 
 from mydata_like import __version__
 from mydata_like.gui.tasks import Tasks
-from mydata_like.gui.theme.widgets import LARGE, PlainLabel, app_icon, icon
+from mydata_like.gui.theme.widgets import LARGE, PlainLabel, app_icon, find_resources, icon
 from mydata_like.hostos.dependencies import PROGRAM, Component, describe_versions, list_components
+
+CHANGES: Final = "CHANGELOG.md"
 
 
 class HelpDialog(QDialog):
-    """Two pages: the keyboard shortcuts, and the program with its version and licences."""
+    """How to begin, what is new, the keyboard shortcuts, and versions with licences."""
 
     def __init__(self, tasks: Tasks, actions: list[QAction], parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setWindowTitle(self.tr("Help"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         tabs = QTabWidget(self)
+        first = self._make_text(self.tr("Getting started"))
+        first.setMarkdown(self._describe_start())
+        news = self._make_text(self.tr("What is new"))
+        news.setMarkdown(read_changes())
         keys, self._versions, self._licences = (
             self._make_text(self.tr("Keys")),
             self._make_text(self.tr("Versions")),
             self._make_text(self.tr("Licences")),
         )
         keys.setHtml(_tabulate(_list_keys(actions)))
+        tabs.addTab(first, self.tr("&Getting started"))
+        tabs.addTab(news, self.tr("What is &new"))
         tabs.addTab(keys, self.tr("&Keys"))
         tabs.addTab(self._make_about(), self.tr("&About"))
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
@@ -48,6 +57,40 @@ class HelpDialog(QDialog):
         self.resize(width * 90, width * 90)
         tasks.run(describe_versions, self._show_versions)
         tasks.run(list_components, self._show_components)
+
+    def _describe_start(self) -> str:
+        """Return the first steps, as Markdown."""
+        steps = (
+            self.tr(
+                "**Set up** once: the server, the account, the instrument and its data folder. The "
+                "first start opens the set-up; later, it is in the settings."
+            ),
+            self.tr(
+                "**Start** sends what the server lacks. Or let it happen: *Settings*, *Schedule* "
+                "has fixed times, and *with new files*."
+            ),
+            self.tr(
+                "**Drop** folders or files on the window to upload what is elsewhere; choose the "
+                "experiment and the dataset that they become."
+            ),
+            self.tr(
+                "**Verified** means that the server has read the file and its checksum is right. "
+                "Until then it counts as *only on this computer*."
+            ),
+            self.tr(
+                "**May I delete it?** *Where is my data?* answers for a file or a folder, with the "
+                "reasons, and can free the space."
+            ),
+            self.tr(
+                "**Problems** says what happened to a file, who can fix it, and what to do. "
+                "Nothing is lost meanwhile, and a later run continues."
+            ),
+            self.tr(
+                "**Too slow?** The *speed test* finds out what the limit is, and which settings "
+                "help."
+            ),
+        )
+        return "\n".join(f"{number}. {step}" for number, step in enumerate(steps, start=1))
 
     def _make_about(self) -> QWidget:
         page = QWidget(self)
@@ -108,6 +151,16 @@ class HelpDialog(QDialog):
         text.setAccessibleName(name)
         text.setTabChangesFocus(True)
         return text
+
+
+def read_changes() -> str:
+    """Return the changes of the versions, as Markdown; empty if this installation lacks them."""
+    packed = find_resources() / "docs" / CHANGES
+    try:
+        path = packed if packed.exists() else find_resources().parent / CHANGES
+        return path.read_text(encoding="utf-8")
+    except OSError:
+        return ""
 
 
 def _tabulate(rows: Iterable[tuple[str, str]]) -> str:

@@ -867,6 +867,14 @@
         <translation>Hilfe</translation>
     </message>
     <message>
+        <source>Getting started</source>
+        <translation>Erste Schritte</translation>
+    </message>
+    <message>
+        <source>What is new</source>
+        <translation>Neuigkeiten</translation>
+    </message>
+    <message>
         <source>Keys</source>
         <translation>Tasten</translation>
     </message>
@@ -875,12 +883,48 @@
         <translation>Versionen</translation>
     </message>
     <message>
+        <source>&amp;Getting started</source>
+        <translation>&amp;Erste Schritte</translation>
+    </message>
+    <message>
+        <source>What is &amp;new</source>
+        <translation>&amp;Neuigkeiten</translation>
+    </message>
+    <message>
         <source>&amp;Keys</source>
         <translation>&amp;Tasten</translation>
     </message>
     <message>
         <source>&amp;About</source>
         <translation>Ü&amp;ber</translation>
+    </message>
+    <message>
+        <source>**Set up** once: the server, the account, the instrument and its data folder. The first start opens the set-up; later, it is in the settings.</source>
+        <translation>**Einmal einrichten**: den Server, das Konto, das Instrument und seinen Datenordner. Der erste Start öffnet die Einrichtung, später ist sie in den Einstellungen.</translation>
+    </message>
+    <message>
+        <source>**Start** sends what the server lacks. Or let it happen: *Settings*, *Schedule* has fixed times, and *with new files*.</source>
+        <translation>**Start** sendet, was dem Server fehlt. Von selbst geschieht es nach einem Zeitplan (*Einstellungen*, *Zeitplan*): zu festen Zeiten oder bei neuen Dateien.</translation>
+    </message>
+    <message>
+        <source>**Drop** folders or files on the window to upload what is elsewhere; choose the experiment and the dataset that they become.</source>
+        <translation>**Ziehen** Sie Ordner oder Dateien auf das Fenster, um hochzuladen, was anderswo liegt, und wählen Sie Experiment und Datensatz, zu denen sie werden.</translation>
+    </message>
+    <message>
+        <source>**Verified** means that the server has read the file and its checksum is right. Until then it counts as *only on this computer*.</source>
+        <translation>**Geprüft** heißt, dass der Server die Datei gelesen hat und ihre Prüfsumme stimmt. Bis dahin gilt sie als *nur auf diesem Computer*.</translation>
+    </message>
+    <message>
+        <source>**May I delete it?** *Where is my data?* answers for a file or a folder, with the reasons, and can free the space.</source>
+        <translation>**Darf ich sie löschen?** *Wo sind meine Daten?* antwortet für eine Datei oder einen Ordner, mit den Gründen, und kann den Platz freigeben.</translation>
+    </message>
+    <message>
+        <source>**Problems** says what happened to a file, who can fix it, and what to do. Nothing is lost meanwhile, and a later run continues.</source>
+        <translation>**Probleme** sagt, was mit einer Datei geschehen ist, wer es beheben kann und was zu tun ist. Inzwischen geht nichts verloren, und ein späterer Lauf macht weiter.</translation>
+    </message>
+    <message>
+        <source>**Too slow?** The *speed test* finds out what the limit is, and which settings help.</source>
+        <translation>**Zu langsam?** Der *Geschwindigkeitstest* findet heraus, was die Grenze ist und welche Einstellungen helfen.</translation>
     </message>
     <message>
         <source>Uploads research data from instruments to a MyTardis server.</source>
@@ -1731,7 +1775,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <name>RouteRow</name>
     <message>
         <source>This computer</source>
-        <translation>Dieser Rechner</translation>
+        <translation>Dieser Computer</translation>
     </message>
 </context>
 <context>
@@ -2211,6 +2255,26 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
 <context>
     <name>SuggestionsModel</name>
     <message>
+        <source>Name</source>
+        <translation>Name</translation>
+    </message>
+    <message>
+        <source>Folder</source>
+        <translation>Ordner</translation>
+    </message>
+    <message>
+        <source>State</source>
+        <translation>Zustand</translation>
+    </message>
+    <message>
+        <source>Changed</source>
+        <translation>Geändert</translation>
+    </message>
+    <message>
+        <source>Size</source>
+        <translation>Größe</translation>
+    </message>
+    <message>
         <source>folder</source>
         <translation>Ordner</translation>
     </message>
@@ -2229,6 +2293,13 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>not safe yet</source>
         <translation>noch nicht sicher</translation>
+    </message>
+</context>
+<context>
+    <name>SuggestionsTable</name>
+    <message>
+        <source>Files and folders of this name</source>
+        <translation>Dateien und Ordner dieses Namens</translation>
     </message>
 </context>
 <context>
@@ -2714,10 +2785,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Name or path</source>
         <translation>Name oder Pfad</translation>
-    </message>
-    <message>
-        <source>Files and folders of this name</source>
-        <translation>Dateien und Ordner dieses Namens</translation>
     </message>
     <message>
         <source>Several paths contain this text. Choose one.</source>

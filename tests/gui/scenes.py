@@ -208,7 +208,7 @@ def _look_ahead(stage: Stage) -> QWidget:
 
 
 def _show_help(stage: Stage) -> QWidget:
-    """Show the shortcuts of the window."""
+    """Show the first steps."""
     dialog = HelpDialog(stage.desk.tasks, stage.window.list_actions(), stage.window)
     dialog.show()
     _wait_until(lambda: not stage.desk.tasks.busy)
@@ -220,7 +220,7 @@ def _show_about(stage: Stage) -> QWidget:
     dialog = _show_help(stage)
     tabs = dialog.findChild(QTabWidget)
     assert isinstance(tabs, QTabWidget)
-    tabs.setCurrentIndex(1)
+    tabs.setCurrentIndex(3)
     return dialog
 
 

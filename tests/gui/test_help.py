@@ -43,7 +43,7 @@ def test_licences_are_read_outside_the_gui_thread(qtbot, tasks):
 
 def test_the_versions_that_security_depends_on_are_shown_and_copied(qtbot, tasks):
     dialog = open_help(qtbot, tasks)
-    dialog.findChild(QTabWidget).setCurrentIndex(1)
+    dialog.findChild(QTabWidget).setCurrentIndex(3)
     copy = next(it for it in dialog.findChildren(QPushButton) if it.text() == "&Copy")
     qtbot.waitUntil(copy.isEnabled)
 
@@ -61,3 +61,14 @@ def test_keys_are_listed_with_what_they_do(qtbot, tasks):
     dialog = open_help(qtbot, tasks, [action])
 
     assert find_text(dialog, "Keys").split() == ["Find", "<it>", "Ctrl+F"]
+
+
+def test_the_first_steps_and_the_changes_can_be_read(qtbot, tasks):
+    dialog = open_help(qtbot, tasks)
+
+    assert "May I delete it?" in find_text(dialog, "Getting started")
+    changes = find_text(dialog, "What is new")
+    assert "Unreleased" in changes
+    assert "##" not in changes
+    tabs = dialog.findChild(QTabWidget)
+    assert tabs.tabText(tabs.currentIndex()) == "&Getting started"

@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtCore import QEvent, QMimeData, QPointF, Qt, QUrl
 from PySide6.QtGui import QDropEvent, QGuiApplication
 from PySide6.QtTest import QAbstractItemModelTester
-from PySide6.QtWidgets import QFileDialog, QLabel, QLineEdit, QListView, QPushButton, QTabWidget
+from PySide6.QtWidgets import QFileDialog, QLabel, QLineEdit, QPushButton, QTableView, QTabWidget
 
 from mydata_like.app.settings_service import load_settings, save_settings
 from mydata_like.demo.middleware import EMPTY_LIST, Fault
@@ -14,7 +14,8 @@ from mydata_like.gui.base import AppContext
 from mydata_like.gui.controller import WindowController
 from mydata_like.gui.pages.where_page import WherePage
 from mydata_like.gui.tasks import Tasks
-from mydata_like.gui.where.free_dialog import CleanupResultsModel, FreeDialog, SuggestionsModel
+from mydata_like.gui.where.free_dialog import CleanupResultsModel, FreeDialog
+from mydata_like.gui.where.suggestions import SuggestionsModel
 from mydata_like.gui.window_state import WindowState
 from tests.builders import a_file
 from tests.gui.conftest import DEADLINE, QUICK
@@ -86,7 +87,7 @@ def test_a_typed_name_finds_its_files_and_shows_the_steps(page, site, qtbot):
     sample = find_sample(site, "found")
     field = page.findChild(QLineEdit)
     qtbot.keyClicks(field, sample.name)
-    qtbot.waitUntil(lambda: page.findChild(QListView).model().rowCount() > 0, timeout=DEADLINE)
+    qtbot.waitUntil(lambda: page.findChild(QTableView).model().rowCount() > 0, timeout=DEADLINE)
     page.look_for(str(sample))
 
     wait(qtbot, page, "Verified by the server\ntoday")
@@ -96,12 +97,26 @@ def test_a_typed_name_finds_its_files_and_shows_the_steps(page, site, qtbot):
 
 def test_several_files_of_a_name_are_listed_and_one_is_chosen(page, site, qtbot):
     page.look_for("tif")
-    names = page.findChild(QListView)
+    names = page.findChild(QTableView)
     qtbot.waitUntil(names.isVisible, timeout=DEADLINE)
     names.setCurrentIndex(names.model().index(names.model().rowCount() - 1, 0))
 
     wait(qtbot, page, "Verified by the server")
     assert page.view.status.path.suffix == ".tif"
+
+
+def test_what_tells_files_of_a_name_apart_has_columns(page, site, qtbot):
+    table = page.findChild(QTableView)
+    page.look_for("tif")
+    qtbot.waitUntil(lambda: table.model().rowCount() > 1, timeout=DEADLINE)
+
+    model = table.model()
+    heads = [model.headerData(column, Qt.Orientation.Horizontal) for column in range(5)]
+    rows = [[model.index(row, at).data() for at in range(5)] for row in range(model.rowCount())]
+    assert heads == ["Name", "Folder", "State", "Changed", "Size"]
+    assert all(name.endswith(".tif") and folder for name, folder, *_ in rows)
+    assert "safe" in {state for _, _, state, _, _ in rows}
+    assert all(changed and size for *_, changed, size in rows)
 
 
 def test_a_dropped_file_is_looked_up(page, site, qtbot):
@@ -282,7 +297,7 @@ def slow_page(site, qtbot, slow):
 
 def choose(page, path):
     """Choose a file from the list."""
-    names = page.findChild(QListView)
+    names = page.findChild(QTableView)
     keys = [os.fsdecode(found.key) for found in names.model().suggestions]
     (row,) = [row for row, key in enumerate(keys) if key.endswith(f"/{path.name}")]
     names.setCurrentIndex(names.model().index(row, 0))

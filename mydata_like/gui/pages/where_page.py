@@ -5,12 +5,11 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QModelIndex, QSize, Qt, QTimer, Slot
+from PySide6.QtCore import QModelIndex, Qt, QTimer, Slot
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
-    QListView,
     QPushButton,
     QScrollArea,
     QSplitter,
@@ -26,7 +25,7 @@ from mydata_like.gui.tasks import BackgroundTask
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.widgets import PathLineEdit, PlainLabel, choose_file, choose_folder, icon
 from mydata_like.gui.where import status_poller
-from mydata_like.gui.where.free_dialog import FreeDialog, SuggestionsModel
+from mydata_like.gui.where.free_dialog import FreeDialog
 from mydata_like.gui.where.status_poller import (
     CleanupProgress,
     CleanupResults,
@@ -35,6 +34,7 @@ from mydata_like.gui.where.status_poller import (
     StatusAnswer,
 )
 from mydata_like.gui.where.status_view import StatusText, StatusView, describe_check
+from mydata_like.gui.where.suggestions import SuggestionsModel, SuggestionsTable
 from mydata_like.gui.window_state import KeptHalves
 
 SEARCH_DELAY = 200  # milliseconds after the last key
@@ -51,7 +51,7 @@ class WherePage(Page):
         self._file = QPushButton(icon("file"), self.tr("Choose a file…"), self)
         self._folder = QPushButton(icon("folder"), self.tr("Choose a folder…"), self)
         self._suggestions = SuggestionsModel(self)
-        self._list = QListView(self)
+        self._list = SuggestionsTable(self._suggestions, self)
         self._view = StatusView(self)
         self._message = PlainLabel("", self)
         self._stack = QStackedWidget(self)
@@ -101,14 +101,14 @@ class WherePage(Page):
         head.addWidget(self._text, 1)
         head.addWidget(self._file)
         head.addWidget(self._folder)
-        splitter = QSplitter(self)
+        splitter = QSplitter(Qt.Orientation.Vertical, self)
         splitter.setChildrenCollapsible(False)
         splitter.addWidget(self._list)
-        splitter.addWidget(self._make_right_side())
+        splitter.addWidget(self._make_lower_part())
         splitter.setStretchFactor(1, 1)
-        width = self.fontMetrics().averageCharWidth()
-        splitter.setSizes([width * 38, width * 80])
-        KeptHalves("where", splitter, self._desk.memory)
+        line = self.fontMetrics().height()
+        splitter.setSizes([line * 14, line * 26])
+        KeptHalves("where/found", splitter, self._desk.memory)
         layout = QVBoxLayout(self)
         layout.addLayout(head)
         layout.addWidget(splitter, 1)
@@ -117,18 +117,10 @@ class WherePage(Page):
     def _set_up(self) -> None:
         self._text.setPlaceholderText(self.tr("Part of a name, or a whole path"))
         self._text.setAccessibleName(self.tr("Name or path"))
-        self._list.setAccessibleName(self.tr("Files and folders of this name"))
-        self._list.setModel(self._suggestions)
-        self._list.setUniformItemSizes(True)
-        self._list.setTextElideMode(Qt.TextElideMode.ElideRight)
-        side = self.fontMetrics().height()
-        self._list.setIconSize(QSize(side, side))
-        self._list.setSpacing(side // 6)
-        self._list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._message.setWordWrap(True)
         self._message.setAlignment(Qt.AlignmentFlag.AlignCenter)
 
-    def _make_right_side(self) -> QWidget:
+    def _make_lower_part(self) -> QWidget:
         area = QScrollArea(self)
         area.setFrameShape(QFrame.Shape.NoFrame)
         area.setWidgetResizable(True)

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import (
-    QAbstractListModel,
     QAbstractTableModel,
     QModelIndex,
     QObject,
@@ -30,12 +29,10 @@ from PySide6.QtWidgets import (
 
 from mydata_like.core.deletion import DeletedFile, KeptFile
 from mydata_like.core.errors import UploaderError
-from mydata_like.core.file_status import Suggestion
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.tables.table_view import style_table
 from mydata_like.gui.tasks import BackgroundTask
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.colours import Status
 from mydata_like.gui.theme.widgets import PlainLabel, icon
 from mydata_like.gui.where import status_poller
 from mydata_like.gui.where.status_poller import CleanupProgress, CleanupResults, LedgerRef
@@ -44,64 +41,6 @@ from mydata_like.gui.where.status_view import keep_reason
 Index = QModelIndex | QPersistentModelIndex
 NO_PARENT = QModelIndex()
 NAME, SIZE, REASON = range(3)
-
-_ICONS: dict[str, tuple[str, Status]] = {
-    "verified": ("check", "good"),
-    "failed": ("error", "problem"),
-    "skipped": ("skipped", "skipped"),
-}
-
-
-class SuggestionsModel(QAbstractListModel):
-    """The files and folders whose paths contain the search text, with their states."""
-
-    def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self.suggestions: Sequence[Suggestion] = ()
-
-    def show(self, suggestions: Sequence[Suggestion]) -> None:
-        """Replace the displayed suggestions."""
-        self.beginResetModel()
-        self.suggestions = suggestions
-        self.endResetModel()
-
-    def rowCount(self, parent: Index = NO_PARENT) -> int:
-        return 0 if parent.isValid() else len(self.suggestions)
-
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        if not index.isValid():
-            return None
-        found = self.suggestions[index.row()]
-        if role == Qt.ItemDataRole.DisplayRole:
-            folder, _, name = found.key.rpartition(b"/")
-            return f"{texts.plain(name)}  ·  {texts.plain(folder)}" if folder else texts.plain(name)
-        if role == Qt.ItemDataRole.DecorationRole:
-            return _icon_of(found)
-        path = texts.plain(found.key)
-        texts_by_role: dict[int, str] = {
-            Qt.ItemDataRole.AccessibleTextRole: path,
-            Qt.ItemDataRole.ToolTipRole: f"{path}, {texts.size(found.size)}",
-        }
-        if role not in texts_by_role:
-            return None
-        text = f"{texts_by_role[role]}, {self._describe_state(found)}"
-        return texts.tip(text) if role == Qt.ItemDataRole.ToolTipRole else text
-
-    def _describe_state(self, found: Suggestion) -> str:
-        if found.folder:
-            return self.tr("folder")
-        words = {
-            "verified": self.tr("safe"),
-            "failed": self.tr("failed"),
-            "skipped": self.tr("left out"),
-        }
-        return words.get(found.state, self.tr("not safe yet"))
-
-
-def _icon_of(found: Suggestion) -> object:
-    if found.folder:
-        return icon("folder")
-    return icon(*_ICONS.get(found.state, ("waiting", "waiting")))
 
 
 class CleanupResultsModel(QAbstractTableModel):
