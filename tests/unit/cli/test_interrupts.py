@@ -89,6 +89,8 @@ def test_a_watch_ends(tmp_path, start, kind):
 
 
 @pytest.mark.server
+# asyncssh 2.24.1, the staging host on Windows, does not close the file of a connection that breaks.
+@pytest.mark.filterwarnings("ignore:.*FileIO.*part:pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("moment", ["transfer_started", "file_registered"])
 def test_a_run_ends_with_its_channels(tmp_path, start, moment):
     make_data(tmp_path / "site", tiny_files=10, large=2_000_000)
