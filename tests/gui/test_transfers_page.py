@@ -290,4 +290,18 @@ def test_transfers_keep_their_rows_until_they_end(qapp):
 
     assert [model.index(row, 0).data() for row in range(2)] == ["b.tif and 4 more", "c.tif"]
     assert model.index(0, 1).data(FRACTION) == 0.75
-    assert [model.index(0, column).data() for column in (1, 5, 6)] == ["75 %", "2", "Gone."]
+    assert [model.index(0, column).data() for column in (1, 6, 7)] == ["75 %", "2", "Gone."]
+
+
+def test_a_transfer_shows_what_is_sent_and_about_how_long_the_rest_takes(qapp):
+    model = TransfersModel()
+
+    model.show(
+        (
+            ActiveTransfer(1, 1, b"a", 1, 40_000_000, done=10_000_000, rate=1e6),
+            ActiveTransfer(2, 2, b"b", 1, 40_000_000),
+        )
+    )
+
+    rows = [[model.index(row, column).data() for column in (2, 3)] for row in range(2)]
+    assert rows == [["10.0 MB of 40.0 MB", "about 30 s"], ["0 bytes of 40.0 MB", ""]]

@@ -22,6 +22,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from mydata_like.core.formatting import round_estimate
 from mydata_like.core.queries import View
 from mydata_like.engine.progress import ActiveTransfer
 from mydata_like.gui.base import AppContext, Page
@@ -47,7 +48,8 @@ class TransfersModel(QAbstractTableModel):
         self._columns: list[tuple[str, Callable[[ActiveTransfer], str]]] = [
             (self.tr("Name"), self._name),
             (self.tr("Progress"), self._progress),
-            (self.tr("Size"), lambda transfer: texts.size(transfer.size)),
+            (self.tr("Sent"), self._sent),
+            (self.tr("Time left"), self._time_left),
             (self.tr("Speed"), lambda transfer: texts.rate(transfer.rate)),
             (self.tr("Channel"), lambda transfer: texts.count(transfer.channel)),
             (self.tr("Attempt"), lambda transfer: texts.count(transfer.attempt)),
@@ -107,6 +109,16 @@ class TransfersModel(QAbstractTableModel):
     def _progress(self, transfer: ActiveTransfer) -> str:
         return self.tr("%1 %").replace("%1", texts.count(int(_fraction(transfer) * 100)))
 
+    def _sent(self, transfer: ActiveTransfer) -> str:
+        text = self.tr("%1 of %2").replace("%1", texts.size(transfer.done))
+        return text.replace("%2", texts.size(transfer.size))
+
+    def _time_left(self, transfer: ActiveTransfer) -> str:
+        if not transfer.rate:
+            return ""
+        seconds = (transfer.size - transfer.done) / transfer.rate
+        return self.tr("about %1").replace("%1", texts.span(round_estimate(seconds)))
+
     def _message(self, transfer: ActiveTransfer) -> str:
         return texts.plain(transfer.problem.message) if transfer.problem else ""
 
@@ -160,7 +172,7 @@ class TransfersPage(Page):
 
     def _set_up(self) -> None:
         style_live_table(self._live, self._transfers)
-        KeptColumns("travelling", self._live.horizontalHeader(), self._memory).restore()
+        KeptColumns("active-transfers", self._live.horizontalHeader(), self._memory).restore()
         self._live.setAccessibleName(self.tr("Active transfers"))
         self._files.table.setAccessibleName(self.tr("Files"))
         self._files.empty_text = self.tr("No file has been sent yet.")
@@ -169,6 +181,7 @@ class TransfersPage(Page):
         self._files.add_state_filters(
             [
                 (self.tr("All files"), frozenset()),
+                (self.tr("Not sent yet"), frozenset({"found"})),
                 (self.tr("In progress"), in_progress),
                 (self.tr("Verified"), frozenset({"verified"})),
                 (self.tr("Waiting"), frozenset({"waiting"})),
@@ -268,7 +281,7 @@ def style_live_table(table: QTableView, model: TransfersModel) -> None:
     bars = BarDelegate(table)
     table.setItemDelegateForColumn(PROGRESS, bars)
     width = table.fontMetrics().averageCharWidth()
-    for number, characters in enumerate((44, 14, 11, 12, 10, 10)):
+    for number, characters in enumerate((40, 14, 20, 14, 12, 10, 10)):
         table.setColumnWidth(number, width * characters)
     table.horizontalHeader().setStretchLastSection(True)
     table.verticalHeader().setDefaultSectionSize(round(table.fontMetrics().height() * 1.9))
