@@ -247,7 +247,7 @@ class _OverviewContent(QWidget):
         self._lay_out()
         self._headline.wanted.connect(self.wanted)
         self._bar.chosen.connect(self._choose)
-        self._details.changed.connect(self._show_hint)
+        self._details.changed.connect(self._make_room)
         self._unfinished.continue_wanted.connect(self._continue_source)
         self._unfinished.remove_wanted.connect(self._ask_to_remove)
 
@@ -265,7 +265,7 @@ class _OverviewContent(QWidget):
         self._unfinished.show_state(state)
         self._details.setVisible(state.at_work)
         self._details.show_state(state)
-        self._show_hint()
+        self._make_room()
 
     @Slot(object)
     def show_live(self, live: LiveView) -> None:
@@ -275,9 +275,11 @@ class _OverviewContent(QWidget):
             self._details.show_samples(live.samples)
 
     @Slot()
-    def _show_hint(self) -> None:
-        """Show where to drop, unless the details need the room."""
-        self._hint.setVisible(self._details.isHidden() or not self._details.is_open)
+    def _make_room(self) -> None:
+        """Hide what is of little use during a run while the details need the room."""
+        has_room = self._details.isHidden() or not self._details.is_open
+        self._summary.setVisible(has_room)
+        self._hint.setVisible(has_room)
 
     def _lay_out(self) -> None:
         side = self.fontMetrics().height()

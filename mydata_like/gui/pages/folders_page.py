@@ -28,7 +28,7 @@ from mydata_like.gui.tables.columns import BarDelegate
 from mydata_like.gui.tables.folder_tree import PROGRESS, TOP, FolderTree, Parents, RunPhase
 from mydata_like.gui.tables.table_panel import action_bar, dataset_address, path_of
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.widgets import PlainLabel, icon
+from mydata_like.gui.theme.widgets import EmptyMessage, icon
 from mydata_like.gui.window_state import KeptColumns
 
 MAX_EXPANDED = 20  # owners whose experiments are shown at once
@@ -49,7 +49,7 @@ class FoldersPage(Page):
         self._expanded = False
         self._model = FolderTree(self)
         self._tree = QTreeView(self)
-        self._message = PlainLabel("", self)
+        self._message = EmptyMessage("folders", self)
         self._stack = QStackedWidget(self)
         self._files = QAction(icon("transfers"), self.tr("Show files"), self)
         self._open = QAction(icon("folder"), self.tr("Open folder"), self)
@@ -99,8 +99,6 @@ class FoldersPage(Page):
         self._send_again.setToolTip(
             self.tr("Send files of this folder that were left out or failed in this run")
         )
-        self._message.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self._message.setWordWrap(True)
 
     def _lay_out(self) -> None:
         self._stack.addWidget(self._tree)

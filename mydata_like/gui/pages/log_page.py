@@ -38,7 +38,7 @@ from mydata_like.gui.log_viewer.log_model import (
 from mydata_like.gui.tables.table_view import style_table
 from mydata_like.gui.tasks import BackgroundTask
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.widgets import PathLineEdit, PlainLabel, icon
+from mydata_like.gui.theme.widgets import EmptyMessage, PathLineEdit, icon
 from mydata_like.gui.window_state import KeptColumns
 
 READ_INTERVAL = 1000  # milliseconds between two reads of the file
@@ -63,7 +63,8 @@ class LogPage(Page):
         self._follow = QCheckBox(self.tr("Follow"), self)
         self._model = LogModel(self)
         self._table = QTableView(self)
-        self._empty = PlainLabel(self.tr("Nothing has been written yet."), self)
+        self._empty = EmptyMessage("log", self)
+        self._empty.setText(self.tr("Nothing has been written yet."))
         self._stack = QStackedWidget(self)
         self._copy = QAction(icon("copy"), self.tr("Copy lines"), self)
         self._copy_button = QPushButton(icon("copy"), self.tr("Copy lines"), self)
@@ -111,7 +112,6 @@ class LogPage(Page):
         self._find.setShortcut(QKeySequence.StandardKey.Find)
         self.addAction(self._find)
         self._follow.setChecked(True)
-        self._empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._set_up_table()
 
     def _set_up_table(self) -> None:

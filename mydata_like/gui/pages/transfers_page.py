@@ -281,7 +281,7 @@ def style_live_table(table: QTableView, model: TransfersModel) -> None:
     bars = BarDelegate(table)
     table.setItemDelegateForColumn(PROGRESS, bars)
     width = table.fontMetrics().averageCharWidth()
-    for number, characters in enumerate((40, 14, 20, 14, 12, 10, 10)):
+    for number, characters in enumerate((36, 13, 24, 13, 12, 10, 10)):
         table.setColumnWidth(number, width * characters)
     table.horizontalHeader().setStretchLastSection(True)
     table.verticalHeader().setDefaultSectionSize(round(table.fontMetrics().height() * 1.9))

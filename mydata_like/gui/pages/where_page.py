@@ -23,7 +23,13 @@ from mydata_like.core.file_status import PathStatus, Suggestion
 from mydata_like.gui.base import AppContext, Page
 from mydata_like.gui.tasks import BackgroundTask
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.widgets import PathLineEdit, PlainLabel, choose_file, choose_folder, icon
+from mydata_like.gui.theme.widgets import (
+    EmptyMessage,
+    PathLineEdit,
+    choose_file,
+    choose_folder,
+    icon,
+)
 from mydata_like.gui.where import status_poller
 from mydata_like.gui.where.free_dialog import FreeDialog
 from mydata_like.gui.where.status_poller import (
@@ -53,7 +59,7 @@ class WherePage(Page):
         self._suggestions = SuggestionsModel(self)
         self._list = SuggestionsTable(self._suggestions, self)
         self._view = StatusView(self)
-        self._message = PlainLabel("", self)
+        self._message = EmptyMessage("where", self)
         self._stack = QStackedWidget(self)
         self._timer = QTimer(self, singleShot=True, interval=SEARCH_DELAY)
         self._poller = FileStatusPoller(desk, self)
@@ -117,8 +123,6 @@ class WherePage(Page):
     def _set_up(self) -> None:
         self._text.setPlaceholderText(self.tr("Part of a name, or a whole path"))
         self._text.setAccessibleName(self.tr("Name or path"))
-        self._message.setWordWrap(True)
-        self._message.setAlignment(Qt.AlignmentFlag.AlignCenter)
 
     def _make_lower_part(self) -> QWidget:
         area = QScrollArea(self)

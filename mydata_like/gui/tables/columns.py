@@ -260,13 +260,13 @@ def _duration(row: RunRow) -> str:
 def file_columns() -> list[Column]:
     """Return the columns of a table of local files."""
     return [
-        Column("name", translate("files", "Name"), _name, "name", 34, tip=_path),
-        Column("state", translate("files", "State"), _state, "state", 18, mark=_file_icon),
+        Column("name", translate("files", "Name"), _name, "name", 30, tip=_path),
+        Column("state", translate("files", "State"), _state, "state", 16, mark=_file_icon),
         Column("size", translate("files", "Size"), _file_size, "size", 11, number=True),
         Column("at", translate("files", "When"), _file_time, "at", 18),
         Column("folder", translate("files", "Folder"), _folder, "name", 34, tip=_path),
         Column(
-            "message", translate("files", "What happened"), _message, width=34, tip=_message_tip
+            "message", translate("files", "What happened"), _message, width=20, tip=_message_tip
         ),
         Column("verified", translate("files", "Verified"), _verified, width=18, hidden=True),
         Column("archive", translate("files", "In archive"), _archive, width=24, hidden=True),

@@ -40,7 +40,7 @@ from mydata_like.gui.tables.folder_tree import Parents
 from mydata_like.gui.tables.table_query import Open
 from mydata_like.gui.tables.table_view import TableView, WindowedModel
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.widgets import PathLineEdit, PlainLabel, icon
+from mydata_like.gui.theme.widgets import EmptyMessage, PathLineEdit, PlainLabel, icon
 from mydata_like.settings.atomic_write import PRIVATE_FILE
 from mydata_like.settings.schema import Settings
 
@@ -71,7 +71,7 @@ class TablePanel(QWidget):
         self._states_label = QLabel(self.tr("S&how"), self)
         self._only = QToolButton(self)
         self._count = PlainLabel("", self)
-        self._empty = PlainLabel("", self)
+        self._empty = EmptyMessage(name.partition("-")[0], self)  # the icon of the page
         self._all = QPushButton(self.tr("Show all"), self)
         self._top = QHBoxLayout()
         self._stack = QStackedWidget(self)
@@ -136,8 +136,6 @@ class TablePanel(QWidget):
         self._only.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self._only.setToolTip(self.tr("Show all"))
         self._only.setVisible(False)
-        self._empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self._empty.setWordWrap(True)
         self._find.setShortcut(QKeySequence.StandardKey.Find)
         self._find.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
         self.addAction(self._find)
@@ -149,14 +147,9 @@ class TablePanel(QWidget):
         self._top.addWidget(self._only)
         self._top.addStretch(1)
         self._top.addWidget(self._count)
-        empty_page = QWidget(self._stack)
-        middle = QVBoxLayout(empty_page)
-        middle.addStretch(1)
-        middle.addWidget(self._empty)
-        middle.addWidget(self._all, 0, Qt.AlignmentFlag.AlignHCenter)
-        middle.addStretch(2)
+        self._empty.add_button(self._all)
         self._stack.addWidget(self.table)
-        self._stack.addWidget(empty_page)
+        self._stack.addWidget(self._empty)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addLayout(self._top)

@@ -10,6 +10,7 @@ from PySide6.QtCore import QObject, QPointF, QRectF, QSize, Qt, Slot
 from PySide6.QtGui import QColor, QPainter, QPen, QPolygonF
 from PySide6.QtWidgets import (
     QApplication,
+    QMainWindow,
     QPlainTextEdit,
     QProxyStyle,
     QStyle,
@@ -34,6 +35,7 @@ from mydata_like.gui.theme.colours import (
 
 MIN_HEIGHT = 24  # minimum height of a target in pixels at a scale of 1: WCAG 2.2, 2.5.8
 RADIUS = 4.0  # pixels of round corners
+TAB_LINE = 3  # pixels below the chosen tab
 LINE = 1.25  # pixels around a box or a circle, which is less dark where it is round
 
 _Primitive = QStyle.PrimitiveElement
@@ -94,8 +96,11 @@ class Style(QProxyStyle):
         painter: QPainter,
         widget: QWidget | None = None,
     ) -> None:
-        if element == QStyle.ControlElement.CE_HeaderSection:
-            _draw_header(option, painter)
+        draw = _CONTROLS.get(element)
+        if draw is _draw_tool_bar and not isinstance(widget and widget.parent(), QMainWindow):
+            draw = _draw_nothing
+        if draw is not None:
+            draw(option, painter)
         else:
             super().drawControl(element, option, painter, widget)
 
@@ -205,6 +210,33 @@ def _draw_header(option: QStyleOption, painter: QPainter) -> None:
     painter.drawLine(area.topRight(), area.bottomRight())
 
 
+def _draw_tool_bar(option: QStyleOption, painter: QPainter) -> None:
+    """Draw the background of a tool bar, with a line below."""
+    shades, area = current_shades(), option.rect
+    painter.fillRect(area, QColor(shades.window))
+    painter.setPen(QColor(shades.line))
+    painter.drawLine(area.bottomLeft(), area.bottomRight())
+
+
+def _draw_tab(option: QStyleOption, painter: QPainter) -> None:
+    """Draw the background of a tab: the chosen one has a line in the accent colour below."""
+    shades, area = current_shades(), option.rect
+    hovered = option.state & _Flag.State_MouseOver and option.state & _Flag.State_Enabled
+    painter.fillRect(area, QColor(shades.alternate if hovered else shades.window))
+    if option.state & _Flag.State_Selected:
+        painter.fillRect(area.adjusted(0, area.height() - TAB_LINE, 0, 0), QColor(shades.accent))
+
+
+def _draw_tab_frame(option: QStyleOption, painter: QPainter) -> None:
+    """Draw a line between the tabs and their pages."""
+    painter.setPen(QColor(current_shades().line))
+    painter.drawLine(option.rect.topLeft(), option.rect.topRight())
+
+
+def _draw_nothing(option: QStyleOption, painter: QPainter) -> None:
+    """Leave out what a flat style does not have."""
+
+
 def _square(option: QStyleOption) -> QRectF:
     """Return the largest square in the middle of an option, half a pixel inside."""
     area = QRectF(option.rect)
@@ -241,6 +273,13 @@ _DRAWN = {
     _Primitive.PE_IndicatorRadioButton: _draw_circle,
     _Primitive.PE_FrameLineEdit: _draw_field,
     _Primitive.PE_PanelButtonCommand: _draw_button,
+    _Primitive.PE_FrameTabWidget: _draw_tab_frame,
+    _Primitive.PE_FrameTabBarBase: _draw_nothing,
+}
+_CONTROLS = {
+    QStyle.ControlElement.CE_HeaderSection: _draw_header,
+    QStyle.ControlElement.CE_ToolBar: _draw_tool_bar,
+    QStyle.ControlElement.CE_TabBarTabShape: _draw_tab,
 }
 
 

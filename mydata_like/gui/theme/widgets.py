@@ -43,6 +43,7 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QPushButton,
     QSizePolicy,
+    QVBoxLayout,
     QWidget,
 )
 
@@ -259,6 +260,38 @@ class IconLabel(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         mode = QIcon.Mode.Normal if self.isEnabled() else QIcon.Mode.Disabled
         self._icon.paint(QPainter(self), self.rect(), mode=mode)
+
+
+class EmptyMessage(QWidget):
+    """A picture and a sentence in the place of rows that are not there."""
+
+    def __init__(self, icon_name: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        picture = IconLabel(2.0, self)
+        picture.show_icon(icon(icon_name, "skipped"))
+        self._sentence = PlainLabel("", self)
+        self._sentence.setWordWrap(True)
+        self._sentence.setAlignment(Qt.AlignmentFlag.AlignHCenter)
+        self._content = QVBoxLayout()
+        self._content.setSpacing(self.fontMetrics().height() // 2)
+        self._content.addWidget(picture, 0, Qt.AlignmentFlag.AlignHCenter)
+        self._content.addWidget(self._sentence)
+        layout = QVBoxLayout(self)
+        layout.addStretch(2)
+        layout.addLayout(self._content)
+        layout.addStretch(3)
+
+    def add_button(self, button: QPushButton) -> None:
+        """Add what can be done to see something."""
+        self._content.addWidget(button, 0, Qt.AlignmentFlag.AlignHCenter)
+
+    def text(self) -> str:
+        """Return the sentence."""
+        return self._sentence.text()
+
+    def setText(self, text: str) -> None:
+        """Show a sentence."""
+        self._sentence.setText(text)
 
 
 TOAST_DURATION = 10_000  # milliseconds
