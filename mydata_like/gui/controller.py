@@ -470,7 +470,7 @@ class WindowController(QObject):
         self._live.sample()
         if self.state.ours:
             progress = self._live.progress
-            self._set(sums=progress.reported, measured=progress.measured)
+            self._set(sums=progress.reported, measured=progress.measured, rise=self._live.rise)
         self.live_changed.emit(self._live.view())
         if self._turns % LEDGER_AFTER == 0:
             self.ledger_changed.emit()

@@ -17,6 +17,10 @@ from mydata_like.settings.layers import ServerDecision
 
 HISTORY_SECONDS: Final = 600.0
 SAMPLE_SECONDS: Final = 0.45  # the minimum length of a sample
+RISE: Final = 1.2  # times an earlier estimate of the time left is a rise,
+MIN_RISE: Final = 10.0  # if it is this many seconds
+GROWTH: Final = 1.1  # times an earlier number is a change that explains one
+RISE_SECONDS: Final = 30.0  # how far back a rise is looked for
 
 
 class ChannelRates(NamedTuple):
@@ -34,8 +38,32 @@ class LiveView(NamedTuple):
     samples: tuple[ChannelRates, ...]
 
 
+class Rise(StrEnum):
+    """Why the estimated time left has risen."""
+
+    NONE = ""
+    FOUND = "more was found"
+    SLOWER = "sending has become slower"
+
+
+def explain_rise(earlier: RunProgressed, now: RunProgressed) -> Rise:
+    """Return why more time is left than at an earlier moment, if it is much more."""
+    before, after = earlier.remaining, now.remaining
+    if before is None or after is None or after < RISE * before or after - before < MIN_RISE:
+        return Rise.NONE
+    if now.wanted_bytes > earlier.wanted_bytes * GROWTH or now.wanted > earlier.wanted * GROWTH:
+        return Rise.FOUND
+    slower = (
+        now.byte_rate < earlier.byte_rate / GROWTH or now.file_rate < earlier.file_rate / GROWTH
+    )
+    return Rise.SLOWER if slower else Rise.NONE
+
+
 class LiveRun:
-    """One active run; `progress` consumes its events."""
+    """One active run; `progress` consumes its events.
+
+    `rise` is why the time left has risen in the last seconds.
+    """
 
     def __init__(self, clock: Clock) -> None:
         self.progress = RunProgress(clock)
@@ -43,6 +71,8 @@ class LiveRun:
         self._sampled_at = clock.monotonic()
         self._sampled: dict[int, int] = {}  # bytes by channel at that time
         self._samples: deque[ChannelRates] = deque()
+        self._reports: deque[tuple[float, RunProgressed]] = deque()
+        self.rise = Rise.NONE
         self._rates: dict[int, float] = {}  # smoothed, by transfer
 
     def sample(self) -> None:
@@ -58,11 +88,22 @@ class LiveRun:
         self._samples.append(ChannelRates(now, rates, self.progress.reported.file_rate))
         while now - self._samples[0].at > HISTORY_SECONDS:
             self._samples.popleft()
+        self._compare_reports(now)
         before = self._rates
         self._rates = {
             each.number: 0.7 * before.get(each.number, 0.0) + 0.3 * rates.get(each.channel, 0.0)
             for each in self.progress.transfers
         }
+
+    def _compare_reports(self, now: float) -> None:
+        """Find out whether the time left has risen since its lowest recent estimate."""
+        self._reports.append((now, self.progress.reported))
+        while now - self._reports[0][0] > RISE_SECONDS:
+            self._reports.popleft()
+        known = [report for _, report in self._reports if report.remaining is not None]
+        if known:
+            lowest = min(known, key=lambda report: report.remaining or 0.0)
+            self.rise = explain_rise(lowest, self.progress.reported)
 
     def view(self) -> LiveView:
         """Return the current view."""
@@ -184,7 +225,8 @@ class PastRunState:
 class RunState:
     """The state of program and run.
 
-    `run`, `reason` and `sums` describe the active run. `measured` is its bottleneck, if known.
+    `run`, `reason` and `sums` describe the active run. `measured` is its bottleneck, if known, and
+    `rise` is why the estimated time left has just risen.
     `problem` is why the run is paused, or why the engine is broken. `awaited` is why the server
     does not admit this uploader yet. `last` is the newest run that has ended, `whole` the newest
     that covered everything, `interrupted` one that was interrupted since. `sources` are the added
@@ -197,6 +239,7 @@ class RunState:
     reason: str = ""
     sums: RunProgressed = NO_PROGRESS
     measured: StagesMeasured | None = None
+    rise: Rise = Rise.NONE
     last: PastRunState | None = None
     whole: PastRunState | None = None
     interrupted: PastRunState | None = None

@@ -818,6 +818,14 @@
         <translation>Über HTTP, bis die Administration SSH freigibt.</translation>
     </message>
     <message>
+        <source>It takes longer, since more files were found.</source>
+        <translation>Es dauert länger, weil mehr Dateien gefunden wurden.</translation>
+    </message>
+    <message>
+        <source>It takes longer, since sending has become slower.</source>
+        <translation>Es dauert länger, weil das Senden langsamer geworden ist.</translation>
+    </message>
+    <message>
         <source>Start continues where it stopped.</source>
         <translation>„Start“ macht dort weiter, wo der Lauf aufhörte.</translation>
     </message>

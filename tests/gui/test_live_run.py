@@ -1,5 +1,7 @@
 """What the window reads of its engine, and the throughput that it shows."""
 
+from dataclasses import replace
+
 import pytest
 
 from mydata_like.core.events import (
@@ -10,8 +12,16 @@ from mydata_like.core.events import (
     event_record,
 )
 from mydata_like.core.formatting import format_json
+from mydata_like.engine.progress import NO_PROGRESS
 from mydata_like.gui.engine_process import parse_line
-from mydata_like.gui.run_state import HISTORY_SECONDS, ChannelRates, LiveRun
+from mydata_like.gui.run_state import (
+    HISTORY_SECONDS,
+    RISE_SECONDS,
+    ChannelRates,
+    LiveRun,
+    Rise,
+    explain_rise,
+)
 from tests.fakes.clock import FakeClock
 
 
@@ -99,3 +109,36 @@ def test_a_line_of_a_later_version_is_read_without_what_is_new():
 @pytest.mark.parametrize("line", [b"", b"[]", b"7", b"{}", b'{"event": []}', b"Traceback"])
 def test_a_line_that_is_not_an_event_is_left_out(line):
     assert parse_line(line) is None
+
+
+REPORT = replace(
+    NO_PROGRESS, remaining=60.0, wanted=100, wanted_bytes=10**8, byte_rate=2e6, file_rate=3.0
+)
+
+
+@pytest.mark.parametrize(
+    ("changes", "rise"),
+    [
+        ({"remaining": 70.0}, Rise.NONE),  # less than a fifth
+        ({"remaining": None}, Rise.NONE),
+        ({"remaining": 90.0, "wanted_bytes": 2 * 10**8}, Rise.FOUND),
+        ({"remaining": 90.0, "wanted": 200}, Rise.FOUND),
+        ({"remaining": 90.0, "byte_rate": 1e6}, Rise.SLOWER),
+        ({"remaining": 90.0, "file_rate": 1.0}, Rise.SLOWER),
+        ({"remaining": 90.0}, Rise.NONE),  # nothing that is known explains it
+    ],
+)
+def test_a_rise_of_the_time_left_has_a_reason(changes, rise):
+    assert explain_rise(REPORT, replace(REPORT, **changes)) is rise
+
+
+def test_a_rise_counts_from_the_lowest_estimate_of_the_last_seconds(run, clock):
+    for remaining, rate in ((60.0, 2e6), (40.0, 2e6), (55.0, 1e6)):
+        run.progress.add(replace(REPORT, remaining=remaining, byte_rate=rate))
+        clock.move(1)
+        run.sample()
+    assert run.rise is Rise.SLOWER
+
+    clock.move(RISE_SECONDS + 1)
+    run.sample()
+    assert run.rise is Rise.NONE

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 from mydata_like.core.deletion import Safety
 from mydata_like.gui.base import NavigationRequest
 from mydata_like.gui.controller import WindowController
-from mydata_like.gui.run_state import PastRunState, Phase, RunState
+from mydata_like.gui.run_state import PastRunState, Phase, Rise, RunState
 from mydata_like.gui.status_text import amount_sentence, overview_sentence
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.colours import Status
@@ -68,10 +68,20 @@ class Headline(QWidget):
             return self._explain_idle(state)
         if state.problem is not None:
             return texts.plain(state.problem.hint)
-        amount = amount_sentence(state)
-        if amount and state.awaited is not None:
-            return f"{amount}. {self.tr('Over HTTP, until the administrator approves SSH.')}"
-        return amount
+        return self._explain_run(state)
+
+    def _explain_run(self, state: RunState) -> str:
+        amount, more = amount_sentence(state), self._explain_rise(state.rise)
+        if state.awaited is not None:
+            more = self.tr("Over HTTP, until the administrator approves SSH.")
+        return f"{amount}. {more}" if amount and more else amount
+
+    def _explain_rise(self, rise: Rise) -> str:
+        return {
+            Rise.NONE: "",
+            Rise.FOUND: self.tr("It takes longer, since more files were found."),
+            Rise.SLOWER: self.tr("It takes longer, since sending has become slower."),
+        }[rise]
 
     def _explain_idle(self, state: RunState) -> str:
         last = state.last
