@@ -233,7 +233,7 @@ ATTEMPTS: Final = 4
 PAGE: Final = 1000
 _PROOF_LASTS: Final = 30.0
 _WALKS: Final = 4  # times that a listing is read again after it changed during the reading
-_FAILING: Final = ("server.busy", "server.error")
+_FAILING: Final = ("server.busy", "server.error", "server.connection-lost", "server.slow")
 _UNTOUCHED: Final = 429  # the only busy status that guarantees that nothing was done
 _LOOKS: Final = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)  # seconds between checks for a late result
 

@@ -10,6 +10,7 @@ from mydata_like.core.events import (
     FileStaged,
     FileWaiting,
     FolderFailed,
+    RunPaused,
     RunStarted,
 )
 from mydata_like.demo.middleware import EMPTY_LIST, Fault, Hang, Reply, Reset, Truncate
@@ -87,6 +88,27 @@ def test_a_record_that_makes_no_sense_holds_up_its_own_dataset_only(site):
     assert waiting == {"server.strange-record"}
     site.server.faults.clear()
     check_carried(site, site.carry())
+
+
+def test_an_outage_while_the_server_verifies_pauses_the_run(site):
+    site.server.hold_verification()
+    left = len(site.place.expected_files())
+
+    def watch(seen):
+        nonlocal left
+        if isinstance(seen, FileRegistered):
+            left -= 1
+            if not left:
+                site.server.faults.add(Fault(action=Reset(handled=False), count=None))
+        elif isinstance(seen, RunPaused):
+            site.server.faults.clear()
+            site.server.release_verification()
+
+    carried = site.carry(watch=watch)
+
+    paused = [event.problem.code for event in carried.of_kind(RunPaused)]
+    assert paused == ["server.connection-lost"]
+    check_carried(site, carried)
 
 
 @pytest.mark.parametrize("event", [RunStarted, FileStaged, FileRegistered])

@@ -7,11 +7,11 @@ import psutil
 import pytest
 
 from mydata_like.app.settings_service import load_settings, save_settings
-from mydata_like.demo.middleware import Fault, Reply
+from mydata_like.demo.middleware import Fault, Reply, Reset
 from tests.gui.conftest import QUICK
 from tests.gui.person import open_person
 from tests.gui.setting_up import open_town
-from tests.gui.xvfb import needs_screen, patient
+from tests.gui.xvfb import DEADLINE, needs_screen, patient
 from tests.sshd_fixture import needs_sshd
 
 pytestmark = [needs_screen, needs_sshd, patient]
@@ -117,6 +117,46 @@ def test_a_paused_run_goes_on_and_a_stopped_one_is_carried_on(use, site):
         person.waits_for(SAFE)
 
     assert site.find_wrongs() == []
+
+
+def test_a_day_with_the_program(use, site, tmp_path):  # noqa: PLR0915
+    """An upload, a folder from elsewhere, a pause, an outage, the end, and the start after it."""
+    folder = tmp_path / "usb" / "day 1"
+    folder.mkdir(parents=True)
+    (folder / "a.tif").write_bytes(b"tiff" * 1000)
+    save_settings(site.config, QUICK | {"limits.bandwidth": 0.4})  # MB/s: some seconds
+    site.server.hold_verification()  # so long the upload goes on
+    with use(site.config) as person:
+        person.waits_for("Ready to start")
+        person.clicks("Start now")
+        person.waits_for("Arriving now")
+        person.starts_again(site.config, folder)
+        person.turns_to("Upload")
+        person.waits_for("1 file to send")
+        person.presses("alt+u")
+        person.turns_to("mydata-like")
+
+        person.presses("ctrl+p")
+        person.waits_for("Paused")
+        person.presses("ctrl+r")
+        person.until(lambda: not person.sees("Paused"))
+        site.server.faults.add(Fault(action=Reset(handled=False), count=None))
+        person.waits_for("Server not reachable")
+        site.server.faults.clear()
+        person.waits_for("Server reachable")
+
+        person.presses("ctrl+q")
+        person.turns_to("Quit")
+        person.presses("alt+l")  # the upload goes on
+        assert person.process.wait(DEADLINE) == 0
+    with use(site.config) as person:
+        person.until(lambda: person.sees("Sending") or person.sees("The server is checking"))
+        site.server.release_verification()
+        person.until(lambda: site.find_wrongs() == [])
+        person.waits_for("safe")
+
+    expected = {("day 1", "", "a.tif"): folder / "a.tif"}
+    assert site.server.check_invariants(site.place.expected_files() | expected) == []
 
 
 def test_an_engine_that_dies_is_reported_and_the_run_goes_on(use, site):
