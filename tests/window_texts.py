@@ -46,7 +46,7 @@ from mydata_like.gui.base import NavigationRequest, Page
 from mydata_like.gui.launch_options import LaunchOptions
 from mydata_like.gui.theme.colours import status_colour
 from mydata_like.gui.theme.widgets import IconLabel
-from mydata_like.gui.theme_settings import apply_saved_appearance
+from mydata_like.gui.theme_settings import apply_first_appearance
 from mydata_like.gui.tray.tray_icon import COLOURS
 from mydata_like.gui.window_state import WindowState
 from mydata_like.hostos.clock import SystemClock
@@ -297,8 +297,8 @@ def _print(look: Look | None) -> None:
 def main(words: list[str]) -> None:
     """Print the texts of the window; exit without clean-up, as the program does."""
     app = QApplication(sys.argv[:1])
-    apply_saved_appearance(app, WindowState())
     config = Path(words[0])
+    apply_first_appearance(app, WindowState(), config)
     if words[1:] == ["--live"]:
         execute_commands(config)
     else:

@@ -25,7 +25,7 @@ from mydata_like.gui.run_state import RunState
 from mydata_like.gui.settings_editor.dialog_opener import SettingsDialogOpener
 from mydata_like.gui.tasks import BackgroundTask, Tasks
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme_settings import ThemeSettings, apply_saved_appearance
+from mydata_like.gui.theme_settings import ThemeSettings, apply_first_appearance
 from mydata_like.gui.tray.app_shell import SETTINGS, AppShell
 from mydata_like.gui.tray.crash_handler import CrashHandler, UiHangDetector
 from mydata_like.gui.tray.notifications import Notification
@@ -196,7 +196,7 @@ def run_window(start: LaunchOptions, address: str) -> int:
     sys.setswitchinterval(SWITCH_INTERVAL)
     app = QApplication(sys.argv[:1])
     app.setApplicationName("mydata-like")
-    apply_saved_appearance(app, WindowState())
+    apply_first_appearance(app, WindowState(), start.config)
     app.setQuitOnLastWindowClosed(False)
     watchdog = UiHangDetector(start.logs, parent=app)
     last_resort = CrashHandler(app)

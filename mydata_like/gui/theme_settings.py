@@ -1,19 +1,25 @@
 """Applies the colour scheme and the language of the settings.
 
-The settings are read in the background, after the first window has opened. Their choices are
-therefore stored in the window state, and the next start applies them before any window.
+They are needed before the first window, and are read then. In case that fails or takes long, they
+are also stored in the window state.
 """
 
+from contextlib import suppress
+from pathlib import Path
+from threading import Thread
 from typing import Literal, cast, get_args
 
 from PySide6.QtCore import QCoreApplication, QLibraryInfo, QLocale, QObject, QTranslator, Slot
 from PySide6.QtWidgets import QApplication
 
+from mydata_like.core.errors import SettingsError
+from mydata_like.gui import services
 from mydata_like.gui.controller import WindowController
 from mydata_like.gui.theme.colours import Theme
 from mydata_like.gui.theme.style import apply
 from mydata_like.gui.theme.widgets import app_icon, find_resources
 from mydata_like.gui.window_state import WindowState
+from mydata_like.settings.schema import Window
 
 Language = Literal["system", "en", "de"]
 
@@ -52,13 +58,36 @@ def _choose_locale(chosen: str) -> QLocale:
 
 THEME = "look/theme"
 LANGUAGE = "look/language"
+PATIENCE = 1.0  # seconds to wait for the settings file
 
 
-def apply_saved_appearance(app: QApplication, memory: WindowState) -> None:
-    """Apply the last colours and language; call this before any window."""
+def apply_first_appearance(app: QApplication, memory: WindowState, config: Path | None) -> None:
+    """Apply the colours and the language of the settings; call this before any window."""
+    window = _read_settings(config)
+    if window is not None:
+        _remember(memory, window)
     set_language(app, cast(Language, _read_choice(memory, LANGUAGE, get_args(Language))))
     apply(app, cast(Theme, _read_choice(memory, THEME, get_args(Theme))))
     app.setWindowIcon(app_icon())
+
+
+def _read_settings(config: Path | None) -> Window | None:
+    """Return the settings of the window; None if they cannot be read, or not soon."""
+    found: list[Window] = []
+
+    def read() -> None:
+        with suppress(SettingsError):  # the window tells of it
+            found.append(services.load_settings(config).settings.window)
+
+    reader = Thread(target=read, daemon=True)  # the file may be on a drive that hangs
+    reader.start()
+    reader.join(PATIENCE)
+    return found[0] if found else None
+
+
+def _remember(memory: WindowState, window: Window) -> None:
+    memory.setValue(THEME, window.theme)
+    memory.setValue(LANGUAGE, window.language)
 
 
 class ThemeSettings(QObject):
@@ -74,8 +103,7 @@ class ThemeSettings(QObject):
     def apply_settings(self) -> None:
         """Change the colours now, and the language at the next start."""
         window = self._controller.settings.window
-        self._memory.setValue(THEME, window.theme)
-        self._memory.setValue(LANGUAGE, window.language)
+        _remember(self._memory, window)
         app = QApplication.instance()
         if isinstance(app, QApplication):
             apply(app, window.theme)

@@ -68,13 +68,13 @@ def _window() -> str:
 
     from mydata_like.gui.application import Program
     from mydata_like.gui.launch_options import LaunchOptions
-    from mydata_like.gui.theme_settings import apply_saved_appearance
+    from mydata_like.gui.theme_settings import apply_first_appearance
     from mydata_like.gui.window_state import WindowState
 
     application = QApplication(sys.argv[:1])
     application.setApplicationName("mydata-like")
-    apply_saved_appearance(application, WindowState())
     home = Path(os.environ[HOME])
+    apply_first_appearance(application, WindowState(), home / "settings.toml")
     program = Program(LaunchOptions(home / "settings.toml", home / "settings.toml", home, home))
     program.window.show()
     application.processEvents()

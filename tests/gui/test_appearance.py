@@ -6,7 +6,7 @@ from PySide6.QtCore import QLocale, QTranslator
 from mydata_like.app.settings_service import save_settings
 from mydata_like.gui.theme import colours, style
 from mydata_like.gui.theme.colours import DARK, LIGHT
-from mydata_like.gui.theme_settings import ThemeSettings, apply_saved_appearance
+from mydata_like.gui.theme_settings import ThemeSettings, apply_first_appearance
 from mydata_like.gui.window_state import WindowState
 
 
@@ -33,24 +33,35 @@ def test_colours_follow_the_settings_at_once(qapp, open_desk, tmp_path, qtbot):
     assert appearance.parent() is desk.controller
 
 
-def test_the_next_start_has_the_colours_and_the_language_from_the_beginning(
-    qapp, open_desk, tmp_path, qtbot
-):
+def test_the_first_start_has_the_colours_and_the_language_from_the_beginning(qapp, tmp_path):
     config = tmp_path / "settings.toml"
     save_settings(config, {"window.theme": "dark", "window.language": "de"})
-    desk = open_desk(config)
-    ThemeSettings(desk.controller, desk.memory, desk.controller)
-    qtbot.waitUntil(lambda: colours.current_shades() == DARK)
     style.apply(qapp, "light")
-    apply_saved_appearance(qapp, WindowState())
+
+    apply_first_appearance(qapp, WindowState(), config)
+
     assert colours.current_shades() == DARK
     assert QLocale().language() == QLocale.Language.German
     assert not qapp.windowIcon().isNull()
 
 
-def test_what_is_remembered_wrongly_counts_as_nothing(qapp):
+def test_while_the_settings_cannot_be_read_the_last_choices_count(qapp, tmp_path):
+    config = tmp_path / "settings.toml"
+    save_settings(config, {"window.theme": "dark"})
+    apply_first_appearance(qapp, WindowState(), config)
+    style.apply(qapp, "light")
+    config.write_text("[window\n")
+
+    apply_first_appearance(qapp, WindowState(), config)
+
+    assert colours.current_shades() == DARK
+
+
+def test_what_is_remembered_wrongly_counts_as_nothing(qapp, tmp_path):
+    config = tmp_path / "settings.toml"
+    config.write_text("[window\n")
     memory = WindowState()
     memory.setValue("look/theme", "purple")
     memory.setValue("look/language", 7)
-    apply_saved_appearance(qapp, memory)
+    apply_first_appearance(qapp, memory, config)
     assert colours.current_shades() in (LIGHT, DARK)
