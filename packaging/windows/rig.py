@@ -19,7 +19,7 @@ import time
 import venv
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Final
 
@@ -43,6 +43,7 @@ REPLACED_FONTS: Final = r"HKCU\Software\Wine\Fonts\Replacements"
 FONTS: Final = ("Segoe UI", "MS Shell Dlg", "MS Shell Dlg 2", "Tahoma")
 SCREEN: Final = "1366x768x24"
 TIMEOUT: Final = 1800.0  # seconds for one command
+LOOK: Final = 1.0  # seconds between two looks at a command
 LAST_LINES: Final = 10.0  # seconds to read what is left of a command's output
 # Functions of ICU that Qt imports, and calls only for text in rare encodings.
 ICU: Final = re.compile(r"\b(ucnv_\w+|UCNV_\w+)\b")
@@ -93,6 +94,8 @@ class Rig:
         self.python = folder / "python"
         self.source = folder / "source"
         self.display = ""
+        self._server: subprocess.Popen[bytes] | None = None  # none for another prefix
+        self._resident: subprocess.Popen[bytes] | None = None
 
     @property
     def environment(self) -> dict[str, str]:
@@ -121,7 +124,14 @@ class Rig:
     ) -> str:
         """Run a program of Windows; return its output, which is also printed."""
         command = ["wine", str(program), *words]
-        return run(command, timeout, env=self.environment | variables, cwd=self.source)
+        environment = self.environment | variables
+        try:
+            return run(command, timeout, env=environment, cwd=self.source, server=self._server)
+        finally:
+            if self._server is not None and self._server.poll() is not None:
+                print("Wine's server has ended; see wineserver.log", flush=True)
+                self._end_windows()
+                self._start_windows()
 
     # What is prepared, once
 
@@ -254,32 +264,50 @@ class Rig:
 
     @contextmanager
     def started(self) -> Iterator[None]:
-        """Start Windows, and end it with all of its programs.
+        """Start Windows, and end it with all of its programs."""
+        self._start_windows()
+        try:
+            yield
+        finally:
+            self._end_windows()
+
+    def _start_windows(self) -> None:
+        """Start Wine's server, and a program that keeps the desktop.
 
         The first program with a window also starts Wine's desktop, which inherits the streams of
         that program and keeps them open, so that a reader of its output would wait forever.
         Therefore a program with streams of its own starts the desktop, and stays, since the desktop
         ends with the last program.
         """
-        resident = subprocess.Popen(
+        with (self.folder / "wineserver.log").open("a") as log:
+            command = ["wineserver", "--foreground", "--persistent"]
+            self._server = subprocess.Popen(command, stderr=log, env=self.environment)
+        self._resident = subprocess.Popen(
             ["wine", str(self.python / "python.exe"), "-c", RESIDENT],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             env=self.environment,
         )
-        assert resident.stdout is not None
-        timer = threading.Timer(TIMEOUT, resident.kill)
+        assert self._resident.stdout is not None
+        timer = threading.Timer(TIMEOUT, self._resident.kill)
         timer.start()
-        try:
-            if not resident.stdout.readline():
-                raise RigError("Windows does not start")
-            timer.cancel()
-            yield
-        finally:
-            timer.cancel()
+        started = self._resident.stdout.readline()
+        timer.cancel()
+        if not started:
+            self._end_windows()
+            raise RigError("Windows does not start")
+
+    def _end_windows(self) -> None:
+        """End all programs; those whose server has ended wait for it forever."""
+        assert self._server is not None
+        assert self._resident is not None
+        if self._server.poll() is None:
             subprocess.run(["wineserver", "-k"], env=self.environment, check=False)
-            resident.communicate()
+        else:
+            self._resident.kill()
+        self._server.wait()
+        self._resident.communicate()
 
     # The steps
 
@@ -360,11 +388,13 @@ def run(
     *,
     env: dict[str, str] | None = None,
     cwd: Path | None = None,
+    server: subprocess.Popen[bytes] | None = None,
 ) -> str:
     """Run a command, print its output as it comes, and return it. Raises `RigError`.
 
     Its standard streams are pipes, since Wine cannot inherit all kinds of files. A program of Wine
-    that the command started may keep its output open, so this waits for the command only.
+    that the command started may keep its output open, so this waits for the command only, and no
+    longer than for Wine's `server`, without which programs of Wine hang.
     """
     started = subprocess.Popen(
         command,
@@ -387,10 +417,13 @@ def run(
 
     reader = threading.Thread(target=follow, args=(started.stdout,), daemon=True)
     reader.start()
-    timer = threading.Timer(timeout, started.kill)
-    timer.start()
-    code = started.wait()
-    timer.cancel()
+    end = time.monotonic() + timeout
+    while started.poll() is None:
+        with suppress(subprocess.TimeoutExpired):
+            started.wait(LOOK)
+        if time.monotonic() > end or (server is not None and server.poll() is not None):
+            started.kill()
+    code = started.returncode
     reader.join(LAST_LINES)
     if code:
         raise RigError(f"{' '.join(command[:6])} ended with exit code {code}")
