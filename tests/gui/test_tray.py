@@ -115,6 +115,21 @@ def test_the_menus_letters_are_unique(tray):
     assert len(letters) == len(set(letters)) == 9
 
 
+def test_the_menu_tells_the_story_of_the_overview(controller, tray):
+    controller.turn(phase=Phase.RUNNING, sums=HALF, whole=run_that())
+    tray.menu.aboutToShow.emit()
+
+    assert tray.amount.text() == "5 bytes of 10 bytes sent, 50 %"
+    assert tray.safe.text().startswith("Everything up to")
+    assert tray.amount.isVisible()
+    assert tray.safe.isVisible()
+
+    controller.turn(phase=Phase.IDLE, whole=None)
+    tray.menu.aboutToShow.emit()
+    assert not tray.amount.isVisible()
+    assert not tray.safe.isVisible()
+
+
 def test_the_sentence_is_passed_on_unchanged(controller, tray, qtbot):
     controller.turn(phase=Phase.PAUSED, problem=Problem("staging.full", "R&D is full"))
 

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QMenu, QSystemTrayIcon
 
 from mydata_like.gui.controller import WindowController
 from mydata_like.gui.run_state import Phase, RunState
-from mydata_like.gui.status_text import overview_sentence
+from mydata_like.gui.status_text import amount_sentence, overview_sentence, safe_sentence
 from mydata_like.gui.tray.notifications import Notification
 from mydata_like.gui.tray.tray_icon import TrayIcon, choose_icon, draw_icon
 
@@ -85,8 +85,9 @@ class Tray(QObject):
         )
 
     def _make_actions(self) -> None:
-        self.sentence = self.menu.addAction("")
-        self.sentence.setEnabled(False)
+        self.sentence, self.amount, self.safe = (self.menu.addAction("") for _ in range(3))
+        for line in (self.sentence, self.amount, self.safe):
+            line.setEnabled(False)
         self.menu.addSeparator()
         self.start = self.menu.addAction(self.tr("&Start"))
         self.pause = self.menu.addAction(self.tr("&Pause"))
@@ -119,6 +120,7 @@ class Tray(QObject):
         self.icon.activated.connect(self._on_click)
         self.icon.messageClicked.connect(self._on_message_clicked)
         self._controller.run_changed.connect(self._on_state)
+        self.menu.aboutToShow.connect(self._show_details)
         self._update_timer.timeout.connect(self._show)
         self._hour_timer.timeout.connect(self._controller.resume)
         self._search_timer.timeout.connect(self.find_tray)
@@ -129,6 +131,8 @@ class Tray(QObject):
             self._hour_timer.stop()  # the user resumed before the hour was over
         self._phase = state.phase
         self._update_actions(state)
+        if self.menu.isVisible():
+            self._show_details()
         if not self._update_timer.isActive():
             self._show()
 
@@ -146,6 +150,14 @@ class Tray(QObject):
         self.sentence.setText(sentence.replace("&", "&&"))  # a single & would mark a shortcut key
         self.icon.setToolTip(tip)
         self._update_timer.start()
+
+    @Slot()
+    def _show_details(self) -> None:
+        """Show what the Overview says below its sentence."""
+        state = self._controller.state
+        for line, text in ((self.amount, amount_sentence(state)), (self.safe, safe_sentence(state))):
+            line.setText(text.replace("&", "&&"))
+            line.setVisible(bool(text))
 
     def _update_actions(self, state: RunState) -> None:
         """Show the actions that are possible now."""
