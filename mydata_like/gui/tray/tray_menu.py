@@ -155,7 +155,8 @@ class Tray(QObject):
     def _show_details(self) -> None:
         """Show what the Overview says below its sentence."""
         state = self._controller.state
-        for line, text in ((self.amount, amount_sentence(state)), (self.safe, safe_sentence(state))):
+        said = {self.amount: amount_sentence(state), self.safe: safe_sentence(state)}
+        for line, text in said.items():
             line.setText(text.replace("&", "&&"))
             line.setVisible(bool(text))
 
