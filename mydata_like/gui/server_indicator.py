@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QHBoxLayout, QWidget
 from mydata_like.gui.controller import WindowController
 from mydata_like.gui.run_state import RunState, ServerIndicator
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.widgets import IconLabel, PlainLabel, RowIcon
+from mydata_like.gui.theme.widgets import IconLabel, PlainLabel, RowIcon, set_tip
 
 translate = QCoreApplication.translate
 
@@ -56,5 +56,5 @@ class ServerIndicatorLabel(QWidget):
     @Slot()
     def _on_settings_changed(self) -> None:
         address = texts.plain(self._controller.settings.server.url)
-        self.setToolTip(texts.tip(address))
+        set_tip(self, address)
         self.setVisible(bool(address))

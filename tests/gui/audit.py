@@ -36,6 +36,18 @@ def find_nameless(window: QWidget) -> list[str]:
     return [f"{describe(widget)} has no name" for widget in _stops(window) if not _name(widget)]
 
 
+def find_markup(window: QWidget) -> list[str]:
+    """Return widgets of which assistive technology would read markup."""
+    kinds = (QAccessible.Text.Name, QAccessible.Text.Description)
+    return [
+        f"{describe(widget)} reads {text!r}"
+        for widget in window.findChildren(QWidget)
+        if widget.isVisible() and (known := QAccessible.queryAccessibleInterface(widget))
+        for text in map(known.text, kinds)
+        if "<qt" in text
+    ]
+
+
 def find_clashes(window: QWidget) -> list[str]:
     """Return keys with several meanings in the window or in one of its menus."""
     keys = Counter(key for key in map(_key, _keyed_texts(window)) if key)

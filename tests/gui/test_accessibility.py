@@ -89,6 +89,7 @@ def examine(shown: QWidget, checks: list[Check], size: QSize) -> list[str]:
 def test_nothing_stands_in_anybodys_way_in_light_and_dark(look, qapp):
     checks = [
         audit.find_nameless,
+        audit.find_markup,
         audit.find_clashes,
         audit.find_leaps,
         audit.find_small,

@@ -9,7 +9,7 @@ from mydata_like.gui.run_state import Phase, RunState, ServerIndicator
 from mydata_like.gui.server_indicator import indicator_mark
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.colours import Status, status_colour
-from mydata_like.gui.theme.widgets import IconLabel, PlainLabel, icon
+from mydata_like.gui.theme.widgets import IconLabel, PlainLabel, icon, set_tip
 
 MAX_LENGTH = 40  # average characters of a name
 
@@ -66,7 +66,7 @@ class RouteRow(QWidget):
         width = metrics.averageCharWidth() * MAX_LENGTH
         shown = metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, width)
         label.setText(shown)
-        label.setToolTip("" if shown == name else texts.tip(name))
+        set_tip(label, "" if shown == name else name)
 
 
 class _Arrow(QWidget):

@@ -206,6 +206,12 @@ class PlainLabel(QLabel):
         self.setFont(font)
 
 
+def set_tip(widget: QWidget, text: str) -> None:
+    """Show a text literally as tool tip; assistive technology reads it without markup."""
+    widget.setToolTip(texts.tip(text))
+    widget.setAccessibleDescription(text)  # otherwise the tool tip, with its markup
+
+
 class ElidedLabel(PlainLabel):
     """A label of one line that elides the middle of a text that does not fit."""
 
@@ -234,7 +240,7 @@ class ElidedLabel(PlainLabel):
         mode = Qt.TextElideMode.ElideMiddle
         shown = self.fontMetrics().elidedText(self._full_text, mode, max(1, self.width()))
         self.setText(shown)
-        self.setToolTip("" if shown == self._full_text else texts.tip(self._full_text))
+        set_tip(self, "" if shown == self._full_text else self._full_text)
 
 
 class IconLabel(QWidget):

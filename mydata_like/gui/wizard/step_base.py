@@ -22,7 +22,7 @@ from mydata_like.gui.base import AppContext
 from mydata_like.gui.tasks import TYPING, BackgroundTask
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.colours import Status
-from mydata_like.gui.theme.widgets import PlainLabel, icon
+from mydata_like.gui.theme.widgets import PlainLabel, icon, set_tip
 from mydata_like.settings.pending_changes import ApiKeyChange
 from mydata_like.settings.schema import Settings, check_values
 
@@ -249,11 +249,11 @@ class WizardStep(QWidget):
         """Disable the fields that an administrator has set."""
         who = self._locked_by.get(str(editor.property("setting")), "")
         editor.setEnabled(not who)
-        editor.setToolTip("")
+        set_tip(editor, "")
         if who:
             said = self.tr("Set by %1.").replace("%1", texts.plain(who))
             verdict.show_caution(said)
-            editor.setToolTip(texts.tip(said))
+            set_tip(editor, said)
 
     def find_wrong(self, key: str, value: object) -> str:
         """Return why a value of a setting is invalid; empty if it is valid."""
