@@ -191,6 +191,11 @@ def on_host(path: Path) -> Any:
     return _FarPath("/", *path.parts[1:])
 
 
+def from_host(path: PurePath) -> Path:
+    """Return a path of the sshd's computer as it is here."""
+    return Path(path) if os.name != "nt" else Path(DRIVE, path)
+
+
 def which(program: str) -> str | None:
     """Return the path of a program on the computer of the sshd."""
     found: str | None = _computer().which(program)

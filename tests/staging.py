@@ -13,7 +13,7 @@ from mydata_like.ssh.capabilities import HostCapabilities
 from mydata_like.ssh.keys import create_key
 from mydata_like.transfer.pool import Preparations, StagingTransport
 from mydata_like.transfer.staging_folder import MARKER, StagingFolder
-from tests.openssh import open_ssh
+from tests.openssh import from_host, open_ssh
 from tests.site import Site
 from tests.sshd_fixture import script
 
@@ -72,8 +72,9 @@ class Staging:
             host_keys=(self.sshd.fingerprint,),
         )
         if self.kind == "folder":
-            mark_folder(area)
-            settings |= {"method": "folder", "folder": str(location)}
+            folder = from_host(location)
+            mark_folder(area, folder)
+            settings |= {"method": "folder", "folder": str(folder)}
         return StagingTransport(
             area,
             Transfer(**settings),
@@ -84,11 +85,12 @@ class Staging:
         )
 
 
-def mark_folder(area: StagingArea) -> StagingFolder:
-    """Put the marker into the location of an area, which exists."""
-    folder = StagingFolder(os.fsencode(area.location), area.box, area.location)
-    Path(os.fsdecode(folder.below(MARKER))).write_bytes(folder.marker)
-    return folder
+def mark_folder(area: StagingArea, folder: Path | None = None) -> StagingFolder:
+    """Put the marker into the location of an area, which is mounted as `folder`."""
+    here = os.fsencode(folder or area.location)
+    marked = StagingFolder(here, area.box, area.location)
+    Path(os.fsdecode(marked.below(MARKER))).write_bytes(marked.marker)
+    return marked
 
 
 def use_folder(site: Site) -> Path:
