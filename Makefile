@@ -28,10 +28,22 @@ setup: .venv/ready
 	touch $@
 
 staging-hosts: setup
-	apt-get install -y --no-install-recommends proftpd-core proftpd-mod-crypto dropbear-bin busybox sshfs
+	apt-get install -y --no-install-recommends proftpd-core proftpd-mod-crypto dropbear-bin busybox sshfs \
+		ksh zsh fish tcsh default-jdk-headless maven
+	$(MAKE) build/hosts/sftpgo build/hosts/mina
 	$(BIN)/python -m tests.hosts --all
 
 GO ?= $(or $(shell command -v go),/usr/local/go/bin/go)
+
+# SFTPGo replaces some modules, so `go install` refuses it.
+build/hosts/sftpgo:
+	CGO_ENABLED=0 $(GO) -C "$$($(GO) mod download -json github.com/drakkan/sftpgo/v2@v2.6.2 | \
+		sed -n 's/^\t"Dir": "\(.*\)",$$/\1/p')" build -o $(CURDIR)/$@ \
+		-tags nogcs,nos3,noazblob,nobolt,nomysql,nopgsql,nosqlite,nometrics .
+
+build/hosts/mina: tests/mina/pom.xml
+	mvn -q -B -f $< dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/$@
+	touch $@
 
 s3-hosts: setup
 	GOBIN=$(CURDIR)/$(BIN) $(GO) install github.com/versity/versitygw/cmd/versitygw@v1.8.0
