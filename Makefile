@@ -47,7 +47,7 @@ build/hosts/mina: tests/mina/pom.xml
 
 s3-hosts: setup
 	GOBIN=$(CURDIR)/$(BIN) $(GO) install github.com/versity/versitygw/cmd/versitygw@v1.8.0
-	GOBIN=$(CURDIR)/$(BIN) $(GO) install github.com/minio/minio@v0.0.0-20260212201848-7aac2a2c5b7c
+	CGO_ENABLED=0 GOBIN=$(CURDIR)/$(BIN) $(GO) install github.com/minio/minio@v0.0.0-20260212201848-7aac2a2c5b7c
 	$(BIN)/pytest -q -n 2 $(S3_TESTS)
 
 S3_TESTS := tests/contract/test_object_storage.py tests/faults/test_object_storage_answers.py \
