@@ -12,7 +12,7 @@
 # make test-windows   run the program under Windows, with Wine; as root, on Debian
 # make windows-quick  a part of it, only where make test-windows has prepared it
 # make staging-hosts  install servers besides OpenSSH's, and try every kind; as root, on Debian
-# make s3-hosts  the S3 service that some tests need, built with Go, and these tests
+# make s3-hosts  the S3 services that some tests need, built with Go, and these tests
 # make lock    lock what installations and packages are made of
 # make bench   speed against scp, sftp, lftp, tar over ssh, rsync and rclone
 PYTHON ?= python3
@@ -28,13 +28,26 @@ setup: .venv/ready
 	touch $@
 
 staging-hosts: setup
-	apt-get install -y --no-install-recommends proftpd-core proftpd-mod-crypto dropbear-bin busybox sshfs
+	apt-get install -y --no-install-recommends proftpd-core proftpd-mod-crypto dropbear-bin busybox sshfs \
+		ksh zsh fish tcsh default-jdk-headless maven
+	$(MAKE) build/hosts/sftpgo build/hosts/mina
 	$(BIN)/python -m tests.hosts --all
 
 GO ?= $(or $(shell command -v go),/usr/local/go/bin/go)
 
+# SFTPGo replaces some modules, so `go install` refuses it.
+build/hosts/sftpgo:
+	CGO_ENABLED=0 $(GO) -C "$$($(GO) mod download -json github.com/drakkan/sftpgo/v2@v2.6.2 | \
+		sed -n 's/^\t"Dir": "\(.*\)",$$/\1/p')" build -o $(CURDIR)/$@ \
+		-tags nogcs,nos3,noazblob,nobolt,nomysql,nopgsql,nosqlite,nometrics .
+
+build/hosts/mina: tests/mina/pom.xml
+	mvn -q -B -f $< dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/$@
+	touch $@
+
 s3-hosts: setup
 	GOBIN=$(CURDIR)/$(BIN) $(GO) install github.com/versity/versitygw/cmd/versitygw@v1.8.0
+	CGO_ENABLED=0 GOBIN=$(CURDIR)/$(BIN) $(GO) install github.com/minio/minio@v0.0.0-20260212201848-7aac2a2c5b7c
 	$(BIN)/pytest -q -n 2 $(S3_TESTS)
 
 S3_TESTS := tests/contract/test_object_storage.py tests/faults/test_object_storage_answers.py \

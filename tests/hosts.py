@@ -5,7 +5,8 @@
 For each kind, runs upload tiny files, files with odd names, and large files, each timed as a whole
 with start-up and verification. Another large file is interrupted by SIGKILL and completed by the
 next run. At the end, all bytes on the server are compared. The result is a table in Markdown. Some
-kinds need root, since dropbear and ProFTPD log in only to accounts of the system.
+kinds need root, since dropbear and ProFTPD log in only to accounts of the system. SFTPGo and Apache
+MINA are in `build/hosts`, where `make staging-hosts` puts them.
 """
 
 import argparse
@@ -25,7 +26,7 @@ from typing import Any, NamedTuple, Self
 
 import asyncssh
 
-from mydata_like.demo.ssh_servers import AsyncSshd
+from mydata_like.demo.ssh_servers import AsyncSshd, PrivateSshd
 from mydata_like.ssh.keys import PublicKey, create_key
 from tests.openssh import open_ssh
 from tests.site import Ended, Site, finish, kill_group, open_site, wait_for
@@ -33,6 +34,10 @@ from tests.sshd_fixture import scp_only, script, sftp_only
 
 PATIENCE = 600.0  # seconds for one run
 LONG_AGO = 1_600_000_000
+BUILT = Path(__file__).parents[1] / "build" / "hosts"
+INSIDE = "/mnt"  # where only the chrooted server sees another file system
+NO_ATTRIBUTES = "list,download,upload,overwrite,delete,rename,create_dirs"
+MINA = ("java", "-cp", f"{BUILT}/mina/*", str(Path(__file__).parent / "mina" / "MinaSshd.java"))
 ODD_NAMES = (
     *("-rf", ".hidden", "a b", "100% done", "it's $(x) `y` *", 'a "quote"', "r\u00e9sum\u00e9"),
     *("re\u0301sume\u0301", "\u6f22\u5b57", "semi;colon&amp", "back\\slash", "~tilde", "[x]?"),
@@ -109,11 +114,19 @@ class _Server:
         raise NotImplementedError
 
     def __enter__(self) -> Self:
+        self._launch()
+        return self
+
+    def _launch(self) -> None:
         with (self.here / "server.log").open("wb") as log:
-            self._process = subprocess.Popen(self._command(), stdout=log, stderr=log)
+            self._process = subprocess.Popen(
+                self._command(), stdout=log, stderr=log, cwd=self.here, env=self._environment()
+            )
         while self._process.poll() is None and not self._accepts():
             time.sleep(0.05)
-        return self
+
+    def _environment(self) -> dict[str, str]:
+        return dict(os.environ)
 
     def __exit__(self, *_: object) -> None:
         assert self._process is not None
@@ -176,7 +189,70 @@ class ProFtpd(_Server):
         return (_find("proftpd"), "-n", "-q", "-c", str(config))
 
 
+class SftpGo(_Server):
+    """SFTPGo in its portable mode, whose only account has these permissions."""
+
+    def __init__(self, here: Path, permissions: str) -> None:
+        super().__init__(here)
+        self._permissions = permissions
+        self._key = ""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def authorize(self, key: PublicKey) -> None:
+        """Start the server, which reads the key from its command line."""
+        self._key = key.line()
+        self._launch()
+
+    def _command(self) -> Sequence[str]:
+        place = ("--config-dir", str(self.here), "--directory", "/")
+        account = ("--username", self.username, "--public-key", self._key)
+        options = ("--sftpd-port", str(self.port), "--permissions", self._permissions)
+        return (_find("sftpgo"), "portable", *place, *account, *options)
+
+    def _environment(self) -> dict[str, str]:
+        return super()._environment() | {
+            "SFTPGO_SFTPD__BINDINGS__0__ADDRESS": self.host,
+            "SFTPGO_SFTPD__HOST_KEYS": str(self.here / "host" / "key"),
+        }
+
+
+class Mina(_Server):
+    """Apache MINA SSHD."""
+
+    def authorize(self, key: PublicKey) -> None:
+        (self.here / "keys").write_text(key.line() + "\n")
+
+    def _command(self) -> Sequence[str]:
+        return (*MINA, str(self.port), str(self.here / "host" / "key"), str(self.here / "keys"))
+
+
+class Chroot(PrivateSshd):
+    """OpenSSH that confines its accounts to a folder, in which files have the same paths.
+
+    Each part of that folder's path must belong to root, unlike temporary folders.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(
+            folder / "sshd", options=("ForceCommand internal-sftp", f"ChrootDirectory {INSIDE}")
+        )
+        inside = f"{INSIDE}{folder}"
+        lines = (
+            f"mount -t tmpfs -o mode=755 tmpfs {INSIDE}",
+            f"mkdir -p {inside}",
+            f"mount --bind {folder} {inside}",
+            f'exec {self._program} "$@"\n',
+        )
+        within = script(folder / "within", " && ".join(lines))
+        self._program = str(script(folder / "chroot", f'exec unshare -m {within} "$@"\n'))
+
+
 def _find(program: str) -> str:
+    """Return the path of a program, or of a folder in `build/hosts`; empty if it is missing."""
+    if (BUILT / program).exists():
+        return str(BUILT / program)
     return shutil.which(program) or shutil.which(program, path="/usr/sbin:/usr/local/sbin") or ""
 
 
@@ -233,6 +309,7 @@ KINDS = {
     ),
     "OpenSSH, scp only": Kind(_with_scp),
     "OpenSSH, MaxSessions 1": Kind(_with_options("MaxSessions 1")),
+    "OpenSSH, ChrootDirectory": Kind(Chroot, needs=("unshare",)),
     "Dropbear": Kind(
         lambda folder: Dropbear(folder / "dropbear"),
         ("dropbear", "-V"),
@@ -241,6 +318,15 @@ KINDS = {
     "ProFTPD": Kind(
         lambda folder: ProFtpd(folder / "proftpd"), ("proftpd", "--version"), ("proftpd",)
     ),
+    "SFTPGo": Kind(
+        lambda folder: SftpGo(folder / "sftpgo", "*"), ("sftpgo", "--version"), ("sftpgo",)
+    ),
+    "SFTPGo, no chmod and chtimes": Kind(
+        lambda folder: SftpGo(folder / "sftpgo", NO_ATTRIBUTES),
+        ("sftpgo", "--version"),
+        ("sftpgo",),
+    ),
+    "Apache MINA": Kind(lambda folder: Mina(folder / "mina"), MINA, ("java", "mina")),
     "asyncssh": Kind(lambda folder: AsyncSshd(folder / "asyncssh"), ()),
 }
 

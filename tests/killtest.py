@@ -13,9 +13,9 @@ After each kill, no file may be stored twice or with wrong bytes, and neither wi
 `status` may claim more than what the server has. At the end of a cycle, one undisturbed run must
 complete everything, every view must show that, and a further run must have nothing to do.
 
-Each cycle has a staging host of one kind. Each round draws a rung that works there and an SSH
-library from a shuffled deck of all combinations, so that a long test covers each. At the end, a
-table shows the results of each rung.
+Each cycle has a staging host of one kind, or one service of object storage if `make s3-hosts` has
+built it. Each round draws a rung that works there and an SSH library from a shuffled deck of all
+combinations, so that a long test covers each. At the end, a table shows the results of each rung.
 """
 
 import argparse
@@ -28,7 +28,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -45,6 +45,8 @@ from tests.invariants import (
     find_falsehoods,
     list_known,
 )
+from tests.object_site import use_storage
+from tests.s3_service import PROGRAMS, S3Service, find_program
 from tests.site import Picture, Site, finish, kill_group, left_behind, open_site
 from tests.sshd_fixture import scp_only, sftp_only
 from tests.staging import use_folder
@@ -58,6 +60,8 @@ AWAY = 0.004  # seconds each way to a host that is far enough for several stream
 STRIPED = 34 * 1024 * 1024  # bytes of a file that is sent in several streams
 FOLDER = "folder"  # the location of the storage box, in the place of a staging host
 OVER_HTTP = "http"  # files sent over HTTP are not in the staging area, and cannot be replaced
+SERVICES = {f"s3-{name}": name for name in PROGRAMS}  # the programs of the rungs
+WITHOUT_SSH = (OVER_HTTP, *SERVICES)
 
 
 @dataclass(frozen=True)
@@ -84,9 +88,13 @@ RUNGS = {
     "archives": Rung("archives", settings=(ARCHIVED,)),
     FOLDER: Rung(FOLDER, shown=FOLDER, large=STRIPED),
     OVER_HTTP: Rung(OVER_HTTP, settings=("transfer.method=http",)),
+    **{rung: Rung(rung, shown="s3", large=STRIPED) for rung in SERVICES},
 }
 # On Windows the staging host is asyncssh, which offers scp and SFTP; the program prefers SFTP.
-HERE = ("sftp", OVER_HTTP) if os.name == "nt" else tuple(RUNGS)
+MISSING = {rung for rung, program in SERVICES.items() if not find_program(program)}
+HERE = (
+    ("sftp", OVER_HTTP) if os.name == "nt" else tuple(name for name in RUNGS if name not in MISSING)
+)
 LOOKS = 4 if os.name == "nt" else 1  # rounds of which one reads the window, which is slow in Wine
 Way = tuple[str, str]  # a rung's name, and an SSH stack's
 
@@ -227,7 +235,7 @@ class KillTest:
                 (rung, stack)
                 for rung in rungs
                 if RUNGS[rung].host == host
-                for stack in (stacks[:1] if host == OVER_HTTP else stacks)
+                for stack in (stacks[:1] if host in WITHOUT_SSH else stacks)
             ]
             self._ways[host] = Deck(ways, self._chance)
         # A host with more rungs is drawn more often.
@@ -257,7 +265,7 @@ class KillTest:
         """Return a table with a line for each rung and SSH library."""
         lines = [f"{'rung':<14}{'stack':<10}{'kills':>6}{'inside':>8}{'before':>8}{'wrongs':>8}"]
         for (rung, stack), it in sorted(self.reports.items()):
-            ssh = "" if rung == OVER_HTTP else stack
+            ssh = "" if rung in WITHOUT_SSH else stack
             counts = f"{it.kills:>6}{it.inside:>8}{it.early:>8}{len(it.wrongs):>8}"
             lines.append(f"{rung:<14}{ssh:<10}{counts}")
         return lines
@@ -291,14 +299,18 @@ class KillTest:
     def _site(self, folder: Path, host: str) -> Iterator[tuple[Site, TcpProxy]]:
         """Open a site, and a proxy in front of its staging host that can add latency."""
         folder.mkdir(exist_ok=True)
-        with open_site(folder, options=options_of(host, folder)) as site:
+        with ExitStack() as stack:
+            site = stack.enter_context(open_site(folder, options=options_of(host, folder)))
             sshd = site.sshd
-            with TcpProxy(sshd.port) as proxy:
-                address = (sshd.username, sshd.host, proxy.port, (sshd.fingerprint,))
-                site.server.set_address(ScpAddress(*address))
-                if host == FOLDER:
-                    use_folder(site)
-                yield site, proxy
+            proxy = stack.enter_context(TcpProxy(sshd.port))
+            address = (sshd.username, sshd.host, proxy.port, (sshd.fingerprint,))
+            site.server.set_address(ScpAddress(*address))
+            if host == FOLDER:
+                use_folder(site)
+            if host in SERVICES:
+                service = stack.enter_context(S3Service(SERVICES[host], folder / "s3"))
+                use_storage(site, service.url)
+            yield site, proxy
 
     def _measure(self, way: Way, folder: Path) -> None:
         """Measure the duration of an undisturbed run, in all and since its first request."""

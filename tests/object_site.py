@@ -1,5 +1,7 @@
 """A site whose server keeps datafiles in object storage, and the settings to upload there."""
 
+import tomlkit
+
 from mydata_like.state.secrets import FileSecrets, Owner, Secret
 from tests.fakes.objects import ACCOUNT, BUCKET, SECRET
 from tests.site import Site
@@ -31,6 +33,15 @@ def add_storage(site: Site, url: str, through: str = "") -> tuple[str, ...]:
         f"transfer.s3_box={BOX}",
         f"transfer.s3_access_key={ACCOUNT}",
     )
+
+
+def use_storage(site: Site, url: str) -> None:
+    """Let a site upload to a storage box in a service."""
+    settings = tomlkit.parse(site.config.read_text(encoding="utf-8"))
+    for setting in add_storage(site, url):
+        name, _, value = setting.removeprefix("transfer.").partition("=")
+        settings["transfer"][name] = value
+    site.config.write_text(tomlkit.dumps(settings), encoding="utf-8")
 
 
 def keep_secret(site: Site, endpoint: str = "s3", text: str = SECRET) -> None:

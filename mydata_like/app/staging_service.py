@@ -60,6 +60,7 @@ from mydata_like.transfer.pool import (
 from mydata_like.transfer.probe_file import open_probe, require_login
 from mydata_like.transfer.remote_cleanup import (
     AGE,
+    LOCATION,
     Leftover,
     Removed,
     Remover,
@@ -109,8 +110,8 @@ def clean_staging(
 ) -> None:
     """Remove old partial files from folders that have not been used for as long; once a day.
 
-    Without such folders no connection is made. A failure is logged, and the cleanup is retried
-    another day.
+    Samples of interrupted probes go from the location as well. Without such folders no connection
+    is made. A failure is logged, and the cleanup is retried another day.
     """
     now, visited = clock.now(), open_visited(settings, places, clock)
     moments = TimestampStore(_file(settings, places, CLEANUP))
@@ -122,7 +123,7 @@ def clean_staging(
     try:
         area, state = find_area(), find_state(settings, places)
         wanted = _Wanted(find_unsent(state, RESUMABLE), find_staged(state), area.owner)
-        folders = [_encode(folder) for folder in islice(due, _FOLDERS)]
+        folders = [LOCATION, *(_encode(folder) for folder in islice(due, _FOLDERS))]
         removed = _clean(area, folders, wanted)
     except UploaderError as error:
         logger.info("The staging area was not cleaned up: %s", error)

@@ -33,8 +33,7 @@ _SAMPLE_NAME: Final = ".mydata-probe"
 _MOST_OUTPUT: Final = 64 * 1024  # bytes of a probe's output that are parsed
 _MOST_SHOWN: Final = 200  # characters of a host's output in a message
 _MODE: Final = 0o2770
-_MODIFIED: Final = 946_684_800  # the sample's modification time, and as `touch -t` takes it:
-_STAMP: Final = b"200001010000.00"
+_STAMP: Final = b"200001010000.00"  # the sample's modification time for `touch -t`
 # The programs that the scripts of `transfer` need, besides those of which they use what is there.
 _PROGRAMS: Final = (b"cat", b"ls", b"mkdir", b"mv", b"rm")
 LINE_END: Final = rb"(?:%b)[ \t\v\f]*(?:[\r\n]|\Z)"  # a pattern for words at the end of a line
@@ -352,13 +351,16 @@ def _sample(location: bytes) -> bytes:
 
 
 def _write_sample(sftp: SftpSession, path: bytes) -> bool:
-    """Write a sample; return whether its modification time was set."""
+    """Write a sample; return whether its modification time could be set.
+
+    The time stays recent: `transfer.remote_cleanup` removes old samples of others.
+    """
     file = sftp.open_file(path, keep=True)  # probes at the same time write the same
     file.write(_SAMPLE)
     file.close()
     if sftp.find_size(path) != len(_SAMPLE):
         raise RejectedError("what was written is not there")
-    return sftp.set_attributes(path, mode=0o660, modified=_MODIFIED)
+    return sftp.set_attributes(path, mode=0o660, modified=sftp.find_modified(path))
 
 
 def _probe_scp(session: SshSession, location: bytes) -> HostCapabilities:

@@ -2,7 +2,8 @@
 
 A temporary name identifies its uploader (`remote_shell.part_name`, `core.staging_path.aside_path`).
 If the local file changed or was deleted before it was sent again, no transfer uses the temporary
-file any more.
+file any more. The location itself also keeps the sample of a probe that was interrupted
+(`ssh.capabilities`), which is of no use to any uploader.
 """
 
 import re
@@ -16,16 +17,20 @@ from mydata_like.ssh.capabilities import PREAMBLE, HostCapabilities, quote
 from mydata_like.ssh.session import SftpSession, SshSession
 from mydata_like.transfer.remote_shell import MARK, owner_mark
 
+LOCATION: Final = b""  # as a folder: the location itself
 AGE: Final = 7 * 24 * 3600  # seconds without a write after which a temporary file is removed
 _COMPANIONS: Final = (b".at", b".map")  # of a striped file: which blocks arrived
 _REST: Final = b"[0-9a-f]{24}\\.(part|new)"  # of a temporary name, after the uploader's mark
+_PROBE: Final = re.compile(rb"\.mydata-probe-[0-9a-f]{16}(\.part)?")  # by shell it is a folder
 # Lists files of that age by the host's clock: `-mtime +6` means seven days or more.
 _LIST: Final = (
-    b"cd -- %b 2>/dev/null || exit 0; for t in .mydata-%b*.part .mydata-%b*.new; do "
-    b'[ -n "$(find "./$t" -prune -type f -mtime +6 2>/dev/null)" ] || continue; '
+    b"cd -- %b 2>/dev/null || exit 0; for t in %b; do "
+    b'[ -n "$(find "./$t" -prune %b -mtime +6 2>/dev/null)" ] || continue; '
     b'set -- $(ls -ldn "./$t"); echo "mydata:$t:$5"; done'
 )
-_REMOVE: Final = b"cd -- %b && rm -f -- %b && echo mydata:gone"
+_FILES: Final = b"-type f"
+_FILES_AND_FOLDERS: Final = rb"\( -type f -o -type d \)"
+_REMOVE: Final = b"cd -- %b && rm %b -- %b && echo mydata:gone"
 
 
 class Leftover(NamedTuple):
@@ -92,17 +97,28 @@ class _ShellRemover:
         self._name = re.compile(rb"\.mydata-" + mark + _REST)
 
     def find_left(self, folder: bytes) -> list[Leftover]:
-        output = self._run(_LIST % (quote(self._folder_path(folder)), self._mark, self._mark))
+        found = self._list(folder, b".mydata-%b*" % self._mark, _FILES, self._name)
+        if folder == LOCATION:
+            found += self._list(folder, b".mydata-probe-*", _FILES_AND_FOLDERS, _PROBE)
+        return found
+
+    def _list(
+        self, folder: bytes, pattern: bytes, kinds: bytes, name: re.Pattern[bytes]
+    ) -> list[Leftover]:
+        output = self._run(_LIST % (quote(self._folder_path(folder)), pattern, kinds))
         words = (line.removeprefix(MARK).split(b":") for line in output.splitlines())
         return [
             Leftover(word[0], int(word[1]))
             for word in words
-            if len(word) == 2 and word[1].isdigit() and self._name.fullmatch(word[0])
+            if len(word) == 2 and word[1].isdigit() and name.fullmatch(word[0])
         ]
 
     def remove(self, folder: bytes, name: bytes) -> bool:
         files = b" ".join(quote(b"./" + name + end) for end in (*_COMPANIONS, b""))
-        return MARK + b"gone" in self._run(_REMOVE % (quote(self._folder_path(folder)), files))
+        option = b"-rf" if _PROBE.fullmatch(name) else b"-f"
+        return MARK + b"gone" in self._run(
+            _REMOVE % (quote(self._folder_path(folder)), option, files)
+        )
 
     def _run(self, script: bytes) -> bytes:
         return self._session.run(b"exec sh -c " + quote(PREAMBLE + script)).output
@@ -128,8 +144,12 @@ class SftpRemover:
         return [
             Leftover(file.name, file.size)
             for file in found
-            if self._name.fullmatch(file.name) and self._now - file.modified >= AGE
+            if self._is_ours(folder, file.name) and self._now - file.modified >= AGE
         ]
+
+    def _is_ours(self, folder: bytes, name: bytes) -> bool:
+        is_probe = folder == LOCATION and _PROBE.fullmatch(name)
+        return bool(is_probe or self._name.fullmatch(name))
 
     def remove(self, folder: bytes, name: bytes) -> bool:
         path = self._folder_path(folder) + b"/" + name

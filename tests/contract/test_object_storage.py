@@ -23,24 +23,19 @@ from mydata_like.transfer.s3_transport import (
     remove_old_uploads,
 )
 from mydata_like.transfer.s3_upload import PART, part_size
-from tests.fakes.objects import ACCOUNT, BUCKET, SECRET, ObjectServer
+from tests.fakes.objects import ACCOUNT, BUCKET, SECRET
 from tests.fakes.place import checksum
-from tests.s3_service import PROGRAM, REASON, S3Service
+from tests.s3_service import SERVICES, open_service
 from tests.staging import DATASET, single, wanted
 
 PREFIX = "raw/scope 1"
 MARK = b"abc123"
-SERVICES = ["memory", pytest.param("service", marks=pytest.mark.skipif(not PROGRAM, reason=REASON))]
 
 
 @pytest.fixture(scope="module", params=SERVICES)
 def service(request, tmp_path_factory):
-    if request.param == "memory":
-        with ObjectServer() as server:
-            yield server
-    else:
-        with S3Service(tmp_path_factory.mktemp("s3")) as service:
-            yield service
+    with open_service(request.param, tmp_path_factory.mktemp("s3")) as service:
+        yield service
 
 
 @pytest.fixture
@@ -76,7 +71,9 @@ def arrived(client, member) -> bool:
 
 
 def list_uploads(client):
-    return client.list_multipart_uploads(Bucket=BUCKET, Prefix=f"{PREFIX}/").get("Uploads", [])
+    """Return the uploads below the prefix, by which MinIO cannot list them."""
+    found = client.list_multipart_uploads(Bucket=BUCKET).get("Uploads", [])
+    return [upload for upload in found if upload["Key"].startswith(f"{PREFIX}/")]
 
 
 SIZES = [0, 1, 65536, 65537, 3_000_000, PART, PART + 1, 5 * PART + 4711]
@@ -253,7 +250,9 @@ def test_bytes_that_are_not_there_replace_nothing(place, client, transport):
     assert arrived(client, old)
 
 
-def test_only_old_uploads_below_the_prefix_are_removed(client, bucket):
+def test_only_old_uploads_below_the_prefix_are_removed(request, client, bucket):
+    if request.node.callspec.params["service"] == "minio":
+        pytest.skip("MinIO lists the uploads of single objects, and removes old ones itself")
     ours = client.create_multipart_upload(Bucket=BUCKET, Key=f"{PREFIX}/left")["UploadId"]
     theirs = client.create_multipart_upload(Bucket=BUCKET, Key="raw/other")["UploadId"]
 

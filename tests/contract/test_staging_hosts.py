@@ -1,5 +1,6 @@
 """Uploads to hosts that break, refuse or lack what others have, over a real sshd."""
 
+import time
 from datetime import timedelta
 from pathlib import Path
 
@@ -229,6 +230,13 @@ def test_scp_makes_a_missing_location_a_directory(tmp_path, place):
         upload(staging, place)
         upload(staging, place)
     assert (place.location / ".mydata-probe").is_file()
+
+
+def test_a_sample_is_recent_so_that_no_cleanup_removes_it_while_it_is_used(tmp_path, place):
+    with Staging(tmp_path / "server", options=(f"ForceCommand {WRITE_ONLY}",)) as staging:
+        upload(staging, place)
+    sample = place.location / ".mydata-probe"
+    assert time.time() - sample.stat().st_mtime < 3600
 
 
 def without(directory, program):

@@ -10,7 +10,15 @@ pytestmark = [pytest.mark.e2e, needs_sshd]
 FEW = Amounts(tiny=30, large=(2_000_000,), interrupted=12_000_000)
 
 
-@pytest.mark.parametrize(("kind", "way"), [("OpenSSH, SFTP only", "sftp"), ("Dropbear", "shell")])
+WAYS = {
+    "OpenSSH, SFTP only": "sftp",
+    "OpenSSH, ChrootDirectory": "sftp",
+    "Dropbear": "shell",
+    "SFTPGo, no chmod and chtimes": "sftp",
+}
+
+
+@pytest.mark.parametrize(("kind", "way"), WAYS.items(), ids=WAYS)
 def test_all_bytes_arrive_on_a_kind_of_host(tmp_path, kind, way):
     if not is_available(KINDS[kind]):
         pytest.skip(f"{kind} cannot be started here")

@@ -13,7 +13,7 @@ from tests.fakes.objects import SECRET, ObjectServer, refusal
 from tests.faults.tcpproxy import TcpProxy
 from tests.invariants import check_complete, check_idle, check_sums, check_untouched
 from tests.object_site import add_storage
-from tests.s3_service import PROGRAM, REASON, S3Service
+from tests.s3_service import REAL, SERVICES, open_service
 from tests.site import (
     QUICK,
     Picture,
@@ -29,26 +29,19 @@ from tests.sshd_fixture import needs_sshd
 
 pytestmark = [pytest.mark.e2e, needs_sshd]
 
-SERVICES = ["memory", pytest.param("service", marks=pytest.mark.skipif(not PROGRAM, reason=REASON))]
 LARGE = 24_000_000
 SLOWLY = "limits.bandwidth=4"
 
 
 @pytest.fixture(params=SERVICES)
 def service(request, tmp_path):
-    if request.param == "memory":
-        with ObjectServer() as server:
-            yield server
-    else:
-        with S3Service(tmp_path / "s3") as service:
-            yield service
+    with open_service(request.param, tmp_path / "s3") as service:
+        yield service
 
 
-@pytest.fixture
-def real_service(tmp_path):
-    if not PROGRAM:
-        pytest.skip(REASON)
-    with S3Service(tmp_path / "s3") as service:
+@pytest.fixture(params=REAL)
+def real_service(request, tmp_path):
+    with open_service(request.param, tmp_path / "s3") as service:
         yield service
 
 

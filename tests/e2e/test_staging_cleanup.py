@@ -103,6 +103,28 @@ def test_what_is_ours_and_old_goes_and_all_else_stays(site, kind):
     assert (first.code, second.code) == (0, 0)
 
 
+def test_samples_of_interrupted_probes_go(site, kind):
+    site.run(ALONE)
+    location, name = site.server.box_location, ".mydata-probe-0123456789abcde"
+    useless = [leave(location, f"{name}a", 8), leave(location, f"{name}b.part", 8)]
+    kept = [leave(location, f"{name}c", 6), leave(location, f"{name}d.raw", 30)]
+    kept += [leave(folder_of(site), f"{name}a", 30)]
+    for end, days in {"e": 8, "f": 6}.items() if kind == "shell" else ():  # whose sample is a tar
+        folder = location / f"{name}{end}"
+        folder.mkdir()
+        (useless if days > 7 else kept).append(leave(folder, "s", 30))
+        os.utime(folder, (when := time.time() - days * DAY, when))
+    let_days_pass(site, 8)
+
+    ended = site.run(ALONE)
+
+    assert all(path.exists() for path in kept)
+    gone = kind != "scp"  # which can list nothing
+    assert [path.exists() for path in useless] == [not gone] * len(useless)
+    assert told(ended) == ([str(len(useless))] if gone else [])
+    assert ended.code == 0
+
+
 def test_nothing_is_looked_at_twice_a_day(site, kind):
     site.run(ALONE)
     let_days_pass(site, 8)

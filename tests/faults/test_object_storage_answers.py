@@ -24,7 +24,7 @@ from mydata_like.transfer.s3_upload import LARGEST, PART
 from tests.fakes.objects import ACCOUNT, BUCKET, SECRET, Answer, ObjectServer, refusal
 from tests.fakes.place import checksum
 from tests.faults.tcpproxy import TcpProxy
-from tests.s3_service import PROGRAM, REASON, S3Service
+from tests.s3_service import REAL, open_service
 from tests.staging import single
 
 QUICK = S3Options(connect_timeout=2, stall_timeout=2)
@@ -303,27 +303,21 @@ def test_a_file_that_vanished_fails_alone(server, member):
     assert server.requests == []
 
 
-needs_service = pytest.mark.skipif(not PROGRAM, reason=REASON)
-
-
-@pytest.fixture(scope="module")
-def service(tmp_path_factory):
-    with S3Service(tmp_path_factory.mktemp("s3")) as service:
+@pytest.fixture(scope="module", params=REAL)
+def service(request, tmp_path_factory):
+    with open_service(request.param, tmp_path_factory.mktemp("s3")) as service:
         yield service
 
 
-@needs_service
 def test_a_real_service_refuses_a_wrong_secret_and_a_wrong_account(service, member):
     assert told(member, service.url, secret="wrong") == (AccessDeniedError, "s3.key")
     assert told(member, service.url, account="NOBODY") == (AccessDeniedError, "s3.key")
 
 
-@needs_service
 def test_a_real_service_has_no_other_bucket(service, member):
     assert told(member, service.url, name="no-such-bucket") == (StagingError, "s3.no-bucket")
 
 
-@needs_service
 @pytest.mark.parametrize("hours", [-1, 1])
 def test_a_real_service_refuses_a_wrong_clock(service, member, monkeypatch, hours):
     moment = datetime.now(UTC) + timedelta(hours=hours)

@@ -8,28 +8,23 @@ import pytest
 from mydata_like.core.errors import NotApprovedError, SettingsError
 from mydata_like.core.events import ChannelChanged
 from tests.builders import a_file
-from tests.fakes.objects import ACCOUNT, ObjectServer
+from tests.fakes.objects import ACCOUNT
 from tests.invariants import check_carried, check_idle, check_untouched
 from tests.object_site import BOX, add_storage, keep_secret
-from tests.s3_service import PROGRAM, REASON, S3Service
+from tests.s3_service import SERVICES, open_service
 from tests.site import Picture, make_data, open_site
 from tests.sshd_fixture import needs_sshd
 
 pytestmark = [pytest.mark.e2e, needs_sshd]
 
-SERVICES = ["memory", pytest.param("service", marks=pytest.mark.skipif(not PROGRAM, reason=REASON))]
 LARGE = 20_000_000
 LONG_AGO = 1_600_000_000
 
 
 @pytest.fixture(scope="module", params=SERVICES)
 def service(request, tmp_path_factory):
-    if request.param == "memory":
-        with ObjectServer() as server:
-            yield server
-    else:
-        with S3Service(tmp_path_factory.mktemp("s3")) as service:
-            yield service
+    with open_service(request.param, tmp_path_factory.mktemp("s3")) as service:
+        yield service
 
 
 @pytest.fixture
