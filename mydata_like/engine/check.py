@@ -1,8 +1,10 @@
 """The stage that checks, for a group of files, what the ledger and the server already have."""
 
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from types import MappingProxyType
+from typing import NamedTuple
 
 from mydata_like.core.archives import member_name
 from mydata_like.core.errors import ItemError, Problem
@@ -41,6 +43,12 @@ from mydata_like.engine.dataset_index import (
     judge_archive,
 )
 from mydata_like.engine.datasets import Datasets, OwnerUnknownError, SingleFlight
+from mydata_like.engine.pipeline import StageInput
+
+logger = logging.getLogger(__name__)
+
+TOGETHER = 8  # groups whose records are fetched in one request
+COLLECTING = 0.1  # seconds for which a group that needs records waits for others
 
 Open = FileToSend | Staged | Registered
 Judged = Open | Comparison | Entry | Problem
@@ -72,6 +80,16 @@ _KINDS: Mapping[Problem, type[FileWaiting | FileSkipped]] = MappingProxyType(
 )
 
 
+class _LookedUp(NamedTuple):
+    """A group with what the ledger knows, and the records that it needs; no view if that failed."""
+
+    group: FileGroup
+    view: DatasetView | None = None
+    files: Sequence[LocalFile] = ()
+    entries: Mapping[bytes, Entry] = MappingProxyType({})
+    needed: Sequence[DatafileId] = ()
+
+
 class Check:
     """The stage that looks files up in the ledger, or in a listing if the ledger is not proven.
 
@@ -94,20 +112,62 @@ class Check:
         self._replaced = {it.datafile for it in self._ledger.find_replacements()}
         self._claims: SingleFlight[DatasetId, bytes] = SingleFlight()
 
-    def __call__(self, groups: Iterable[FileGroup]) -> Iterator[CheckedGroup]:
-        for group in groups:
-            path = group.folder.path
-            checked = CheckedGroup(group, [])
+    def __call__(self, groups: StageInput[FileGroup]) -> Iterator[CheckedGroup]:
+        while (group := groups.poll(None)) is not None:
+            for found in self._fetch_records(self._collect(group, groups)):
+                yield self._finish(found)
+                if found.group.last:
+                    self._views.forget(found.group.folder.path)
+
+    def _collect(self, group: FileGroup, groups: StageInput[FileGroup]) -> list[_LookedUp]:
+        """Look up a group; if it needs records, also the groups that come soon after it."""
+        found = [self._look_up(group)]
+        clock = self._knowledge.gate.clock
+        end = clock.monotonic() + COLLECTING if found[0].needed else 0.0
+        while end and len(found) < TOGETHER:
+            more = groups.poll(max(0.0, end - clock.monotonic()))
+            if more is None:
+                break
+            found.append(self._look_up(more))
+        return found
+
+    def _look_up(self, group: FileGroup) -> _LookedUp:
+        """Find what the ledger knows about the files; report a group that cannot be checked."""
+        try:
+            view = self._views(group.folder.path, lambda: self._open_view(group))
+            files = self._leave_out_known(view, group)
+            entries = self._ledger.find_entries([file.key for file in files])
+            needed = _find_records_needed(view, files, entries)
+            return _LookedUp(group, view, files, entries, needed)
+        except OwnerUnknownError as error:
+            self._leave_out(group, error.problem)
+        except ItemError as error:
+            self._fail(group, error.problem)
+        return _LookedUp(group)
+
+    def _fetch_records(self, groups: list[_LookedUp]) -> list[_LookedUp]:
+        """Return groups of which most have the records that they need, after one request."""
+        wanted = [it for it in groups if it.view and it.view.wants(it.needed)]
+        if len(wanted) < 2:
+            return groups
+        ids = [number for it in wanted for number in it.needed]
+        try:
+            records = self._knowledge.fetch_by_id(ids)
+        except ItemError as error:  # an invalid record must not affect other groups
+            logger.info("%d records could not be fetched together: %s", len(ids), error)
+            return groups
+        for it in wanted:
+            assert it.view
+            it.view.add(it.needed, records)
+        return [it._replace(needed=()) if it in wanted else it for it in groups]
+
+    def _finish(self, found: _LookedUp) -> CheckedGroup:
+        if found.view is not None:
             try:
-                view = self._views(path, lambda group=group: self._open_view(group))  # type: ignore[misc]
-                checked = self._compare(view, group)
-            except OwnerUnknownError as error:
-                self._leave_out(group, error.problem)
+                return self._compare(found, found.view)
             except ItemError as error:
-                self._fail(group, error.problem)
-            yield checked
-            if group.last:
-                self._views.forget(path)
+                self._fail(found.group, error.problem)
+        return CheckedGroup(found.group, [])
 
     def _open_view(self, group: FileGroup) -> DatasetView:
         try:
@@ -138,10 +198,9 @@ class Check:
         for file in group.files:
             self._emit(FileFailed.of(file, problem))
 
-    def _compare(self, view: DatasetView, group: FileGroup) -> CheckedGroup:
-        files = self._leave_out_known(view, group)
-        entries = self._ledger.find_entries([file.key for file in files])
-        view.fetch(_find_records_needed(view, files, entries))
+    def _compare(self, looked_up: _LookedUp, view: DatasetView) -> CheckedGroup:
+        group, files, entries = looked_up.group, looked_up.files, looked_up.entries
+        view.fetch(looked_up.needed)
         judged = [
             (file, _require_content(self._judge(view, file, entries.get(file.key)), file, group))
             for file in files

@@ -1,7 +1,7 @@
 """The records of a dataset, from the ledger where the server agrees with it."""
 
 import logging
-from collections.abc import Container, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
@@ -370,10 +370,9 @@ class DatasetIndex:
         """Return whether the ledger has a row for each record of a dataset."""
         return self.ledger.count_records(dataset, until=found.id).total == found.total
 
-    def find_by_id(self, dataset: Dataset, ids: Sequence[DatafileId]) -> list[Datafile]:
-        """Return those of these records that are in the dataset."""
-        found = self.gate.call(lambda: self.server.fetch_datafiles(ids))
-        return [record for record in found if record.dataset == dataset.id]
+    def fetch_by_id(self, ids: Sequence[DatafileId]) -> list[Datafile]:
+        """Return those of these records that the server has, of any dataset."""
+        return self.gate.call(lambda: self.server.fetch_datafiles(ids))
 
     def find_by_name(self, dataset: Dataset, name: str) -> list[Datafile]:
         """Return the dataset's records of this name, in any directory."""
@@ -456,11 +455,18 @@ class DatasetView:
 
     def fetch(self, ids: Sequence[DatafileId]) -> None:
         """Request records that `find` is going to return, unless the listing is cheaper."""
-        if not ids or self._spare <= 0:
-            return
+        if self.wants(ids):
+            self.add(ids, self._knowledge.fetch_by_id(ids))
+
+    def wants(self, ids: Sequence[DatafileId]) -> bool:
+        """Return whether there are records to request, and the listing is not cheaper."""
+        return bool(ids) and self._spare > 0
+
+    def add(self, ids: Sequence[DatafileId], found: Iterable[Datafile]) -> None:
+        """Add the records that were requested by these ids; `found` may have others as well."""
         self._spare -= REQUEST_COST + len(ids)
-        found = self._knowledge.find_by_id(self.dataset, ids)
-        self._records.update(((it.directory or "", it.name), it) for it in found)
+        ours = (it for it in found if it.dataset == self.dataset.id)
+        self._records.update(((it.directory or "", it.name), it) for it in ours)
 
     def find(self, file: LocalFile) -> Datafile | None:
         """Return the record of this name."""

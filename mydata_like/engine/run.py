@@ -17,7 +17,7 @@ from mydata_like.engine.compare import READERS, Compare
 from mydata_like.engine.discovery import Compared, Discovery
 from mydata_like.engine.outcome_recorder import Verified
 from mydata_like.engine.pack import Pack
-from mydata_like.engine.pipeline import WorkerGroup, WorkQueue, feed, repeated, stage
+from mydata_like.engine.pipeline import StageInput, WorkerGroup, WorkQueue, feed, repeated, stage
 from mydata_like.engine.record import Record
 from mydata_like.engine.recover import Recovery
 from mydata_like.engine.register import Register
@@ -257,7 +257,7 @@ class Run:
                 self._context.transport.prepare()
             yield group
 
-    def _check(self, groups: Iterable[FileGroup]) -> Iterator[CheckedGroup]:
+    def _check(self, groups: StageInput[FileGroup]) -> Iterator[CheckedGroup]:
         """Check files; prepare the transport as soon as there is one to send."""
         for checked in self._stages.check(groups):
             if any(isinstance(file, FileToSend) for file in checked.open):

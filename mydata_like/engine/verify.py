@@ -2,7 +2,7 @@
 
 import logging
 from collections import Counter
-from collections.abc import Iterator, MutableMapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, MutableMapping, Sequence
 from enum import Enum
 from itertools import chain, islice
 from math import inf
@@ -89,6 +89,7 @@ def _is_new_look(replica: Replica, item: Registered) -> bool:
 
 
 Judged = tuple[Datafile, VerificationState]
+_Records = Mapping[DatafileId, Datafile]
 
 
 class PendingStores(NamedTuple):
@@ -118,6 +119,7 @@ class PendingVerification:
         self._settled = IdSet()  # records behind the offset that need no further check
         self._old: dict[DatafileId, Registered] = {}
         self._asked: dict[DatafileId, float] = {}  # when verification was requested
+        self._asked_early: set[DatafileId] = set()  # requested before the record was fetched
         self._ready: list[Registered] = []  # verified, with their ids
         self._missed: dict[Key, float] = {}  # when a complete listing first lacked it
         self._listed_all = False
@@ -139,9 +141,9 @@ class PendingVerification:
         self._new[key] = item
 
     @property
-    def has_older(self) -> bool:
-        """Whether records are fetched by their ids, without any need for the server's numbers."""
-        return bool(self._old)
+    def older(self) -> Collection[DatafileId]:
+        """The records that are fetched by their ids, without any need for the server's numbers."""
+        return self._old.keys()
 
     @property
     def knows_more(self) -> bool:
@@ -176,9 +178,10 @@ class PendingVerification:
         first = min(self._missed.values(), default=now)
         return now - first >= LOOK_AGAIN_AFTER
 
-    def fetch(self, server: ServerAPI, *, thorough: bool) -> list[Judged]:
+    def fetch(self, server: ServerAPI, older: _Records | None, *, thorough: bool) -> list[Judged]:
         """Fetch the records of unverified files, and return those that are not verified.
 
+        `older` has the records of `self.older` and of others; they are fetched if it is None.
         Verified files are returned by `take_ready`, also after a fetch that failed halfway. Of the
         new files, only those are returned that the server has refused. Records are read roughly in
         the order of their creation; after a long series of unverified ones, the rest is left for
@@ -188,7 +191,7 @@ class PendingVerification:
         if thorough:
             self.offset = 0
         judged: list[Judged] = []
-        for record in server.fetch_datafiles(list(self._old)) if self._old else ():
+        for record in self._find_older(server, older):
             item = self._old.get(record.id)
             verdict = self._see(record, item)
             if item and verdict is not VerificationState.VERIFIED:
@@ -196,6 +199,11 @@ class PendingVerification:
         if self._new:
             judged += self._list_new(server, thorough=thorough)
         return judged
+
+    def _find_older(self, server: ServerAPI, fetched: _Records | None) -> Sequence[Datafile]:
+        if fetched is None:
+            return server.fetch_datafiles(list(self._old)) if self._old else ()
+        return [fetched[number] for number in self._old if number in fetched]
 
     def _list_new(self, server: ServerAPI, *, thorough: bool) -> list[Judged]:
         refused: list[Judged] = []
@@ -289,6 +297,14 @@ class PendingVerification:
             return False
         return True if now - asked >= LOOK_AGAIN_AFTER else None
 
+    def was_asked_early(self, record: Datafile) -> bool:
+        """Return whether verification was requested when the file came, by `note_early_request`."""
+        return record.id in self._asked_early
+
+    def note_early_request(self, record: DatafileId) -> None:
+        """Note a request for a record that was not fetched for it."""
+        self._asked_early.add(record)
+
     def note_request(self, record: Datafile, now: float) -> None:
         """From now on, accept only a verification later than the record's last one."""
         item = self.take(record)
@@ -370,6 +386,7 @@ class Verify:
         ] = {}  # they have records that may turn out to be ours
         self._offsets: dict[DatasetId, int] = {}  # where to continue with the listing of the others
         self._lost: Counter[bytes] = Counter()  # records not stored, by the file's key
+        self._separately = False  # whether records are fetched for each dataset alone
 
     def __call__(self, source: StageInput[list[Registered]]) -> Iterator[Found]:
         rhythm = PollInterval(self._clock, self._settings.verify_interval)
@@ -379,12 +396,14 @@ class Verify:
                 rhythm.note_registered(first=not self._watches)
             for item in items or ():
                 self._watch(item)
+            self._ask_early(items or ())
             if source.finished:
                 rhythm.note_end()
             if rhythm.rest:
                 continue
+            older = self._fetch_older()
             for watch in list(self._watches.values()):
-                yield from self._look_or_log(watch)
+                yield from self._look_or_log(watch, older)
             rhythm.step(news=bool(items))
 
     def _await(self, source: StageInput[list[Registered]], rest: float) -> list[Registered] | None:
@@ -402,6 +421,34 @@ class Verify:
             self._watches[dataset.id] = watch
         self._watches[dataset.id].add(item)
 
+    def _ask_early(self, items: Sequence[Registered]) -> None:
+        """Request verification of changed records, which the server does not verify by itself."""
+        changed = [
+            (item.wanted.dataset.id, item.datafile)
+            for item in items
+            if item.before and item.datafile is not None
+        ]
+        for dataset, record in changed:
+            self._watches[dataset].note_early_request(record)
+        if changed:
+            ask_all(self._server, self._gate, [record for _, record in changed])
+
+    def _fetch_older(self) -> _Records | None:
+        """Return the older records of all datasets; None if each must be fetched separately.
+
+        A record that is invalid must not keep those of other datasets from being checked.
+        """
+        numbers = [number for watch in self._watches.values() for number in watch.older]
+        if not numbers or self._separately:
+            return None
+        try:
+            records = self._gate.call(lambda: self._server.fetch_datafiles(numbers))
+        except ItemError as error:
+            logger.info("%d records could not be fetched together: %s", len(numbers), error)
+            self._separately = True
+            return None
+        return {record.id: record for record in records}
+
     def _open_watch(self, dataset: Dataset) -> PendingVerification:
         if dataset.id in self._resting:
             return self._resting.pop(dataset.id)
@@ -417,11 +464,11 @@ class Verify:
         else:
             self._offsets[watch.dataset] = watch.offset
 
-    def _look_or_log(self, watch: PendingVerification) -> Iterator[Found]:
+    def _look_or_log(self, watch: PendingVerification, older: _Records | None) -> Iterator[Found]:
         """Check a dataset; one that cannot be checked now does not block the others."""
         before = len(watch)
         try:
-            yield from self._look(watch)
+            yield from self._look(watch, older)
         except ItemError as error:
             logger.info("Dataset %d could not be checked: %s", watch.dataset, error)
         if len(watch) < before:
@@ -435,17 +482,17 @@ class Verify:
         """Return the time on a clock that stops while the run is stopped."""
         return self._clock.monotonic() - self._gate.stopped
 
-    def _look(self, watch: PendingVerification) -> Iterator[Found]:
+    def _look(self, watch: PendingVerification, older: _Records | None) -> Iterator[Found]:
         if ready := watch.take_ready():
             yield Verified(ready)
         if not watch:
             return
         now = self._find_moment()
-        if not (watch.has_older or self._is_worthwhile(watch, now)):
+        if not (watch.older or self._is_worthwhile(watch, now)):
             return
         impatient = watch.is_quiet(now)
         thorough = impatient or watch.should_recheck(now)
-        records = self._gate.call(lambda: watch.fetch(self._server, thorough=thorough))
+        records = self._gate.call(lambda: watch.fetch(self._server, older, thorough=thorough))
         if ready := watch.take_ready():
             yield Verified(ready)
         yield from self._resolve(watch, records, impatient=impatient)
@@ -467,7 +514,8 @@ class Verify:
                 continue
             asked = watch.was_asked(record, self._find_moment())
             if asked is False:
-                eager = verdict is VerificationState.REFUSED or bool(item.before)
+                changed = bool(item.before) and not watch.was_asked_early(record)
+                eager = verdict is VerificationState.REFUSED or changed
                 if eager or (impatient and len(unasked) < ASK_AT_ONCE):
                     unasked.append(record)
             elif asked and verdict is VerificationState.REFUSED:

@@ -7,10 +7,11 @@ again with `tar -v`, whose output shows for each member whether it was extracted
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from itertools import islice
 from typing import Final, NamedTuple
 
+from mydata_like.core import md5
 from mydata_like.core.errors import (
     FileChangedError,
     Problem,
@@ -37,7 +38,7 @@ from mydata_like.transfer.compression import (
     estimate_overhead,
     unpack,
 )
-from mydata_like.transfer.file_source import open_source
+from mydata_like.transfer.file_source import FileSource, open_source
 from mydata_like.transfer.remote_shell import (
     NO_DIRECTORY,
     Shells,
@@ -188,6 +189,7 @@ def describe(remote: bytes, text: bytes) -> Problem:
 
 _WRITE: Final = 256 * 1024  # bytes per write; a quarter faster than 64 KiB
 _REMOVED: Final = 500  # names in one command
+_TOGETHER: Final = 4 * 1024 * 1024  # bytes of files that are held in memory to be hashed together
 
 
 class BatchSender:
@@ -318,6 +320,10 @@ class _Coalesced:
                 self._pass_on(view)
             del self.buffer[:]
 
+    def report_reading(self) -> None:
+        """Report that work goes on, although nothing was written."""
+        self._moving(0)
+
     def _pass_on(self, piece: bytes | memoryview) -> None:
         self._writer.write(piece)
         self._moving(len(piece))
@@ -377,13 +383,18 @@ class _Sending:
         """Write the members, the marker and the end; a member that cannot be read fails alone."""
         with FolderCache() as folders, closing(fetch_ahead(self._members, folders)) as ahead:
             for index, fetched in enumerate(ahead):
-                try:
-                    if self._members[index].size <= TINY:
-                        self._write_tiny(index, folders, fetched)
-                    else:
-                        self._write_large(index)
+                if self._members[index].size > TINY:
+                    continue
+                try:  # faster than `_refusing`
+                    self._write_tiny(index, folders, fetched)
                 except FileChangedError as error:
                     self._refused[index] = MemberResult(index, "", error.problem)
+        for indexes in _group([(member.size, n) for n, member in enumerate(self._members)]):
+            if len(indexes) > 1:
+                self._write_together(indexes)
+                continue
+            with self._refusing(indexes[0]):
+                self._write_large(indexes[0])
         if self.marker:
             self.stream.write(tar.header(self.marker, 0, 0))
         self.stream.write(tar.END)
@@ -397,6 +408,53 @@ class _Sending:
         buffer += content
         self._written.append((index, checksum))
         stream.write(tar.padding(member.size))
+
+    @contextmanager
+    def _refusing(self, index: int) -> Iterator[None]:
+        """Record a member that cannot be read as it was found."""
+        try:
+            yield
+        except FileChangedError as error:
+            self._refused[index] = MemberResult(index, "", error.problem)
+
+    def _write_together(self, indexes: Sequence[int]) -> None:
+        """Write members after they were read and hashed together, in a fraction of the time."""
+        with ExitStack() as opened:
+            reading: dict[int, tuple[FileSource, list[bytes]]] = {}
+            for index in indexes:
+                with self._refusing(index):
+                    source = opened.enter_context(open_source(self._members[index]))
+                    reading[index] = source, []
+            while self._read_pieces(reading):
+                pass
+            for index, (source, pieces) in reading.items():
+                with self._refusing(index):
+                    checksum = source.finish()
+                if index not in self._refused:
+                    self._write_pieces(index, checksum, pieces)
+
+    def _read_pieces(self, reading: dict[int, tuple[FileSource, list[bytes]]]) -> bool:
+        """Read a piece of each file; return whether there was one."""
+        fresh = []
+        for index, (source, pieces) in list(reading.items()):
+            if not source.remaining:
+                continue
+            with self._refusing(index):
+                pieces.append(source.read(_WRITE))
+                fresh.append((source.checksum, pieces[-1]))
+            if index in self._refused:
+                del reading[index]
+        md5.update_all(fresh)
+        self.stream.report_reading()
+        return bool(fresh)
+
+    def _write_pieces(self, index: int, checksum: str, pieces: Iterable[bytes]) -> None:
+        member = self._members[index]
+        self._written.append((index, checksum))
+        self.stream.write(tar.header(member.remote, member.size, member.modified))
+        for piece in pieces:
+            self.stream.write(piece)
+        self.stream.write(tar.padding(member.size))
 
     def _write_large(self, index: int) -> None:
         """Write a member in pieces; its index is recorded before its checksum is known."""
@@ -440,3 +498,20 @@ class _Sending:
                 problem = describe(self._members[index].remote, b"")
                 results[index] = MemberResult(index, "", problem, again=True)
         return tuple(results[index] for index in range(len(self._members)))
+
+
+def _group(members: Iterable[tuple[int, int]]) -> Iterator[list[int]]:
+    """Yield the indexes of members, given by size and index, in groups to be hashed together.
+
+    The sizes in a group differ little, so that all lanes are in use; tiny members are left out.
+    """
+    group: list[int] = []
+    held = 0
+    for size, index in sorted((it for it in members if it[0] > TINY), reverse=True):
+        if group and (len(group) == md5.LANES or held + size > _TOGETHER):
+            yield group
+            group, held = [], 0
+        group.append(index)
+        held += size
+    if group:
+        yield group

@@ -27,15 +27,29 @@ from mydata_like.transfer.worker_messages import (
 _SCRIPT: Final = 64 * 1024  # approximate bytes of one script: hosts limit the length of a line
 _CHUNK: Final = 256 * 1024  # bytes that are read at once
 _ANSWERS: Final = 1024 * 1024  # bytes of output that are parsed
-# $1 replaces $2 if $1 has $3 bytes; $4 is the index in the report. After `set`, $9 is the current
-# size. Globbing is off in between.
+# A replacement is four words: $1 replaces $2 if it has $3 bytes; it is removed if $2 is empty. $4
+# is its index in the report. Where Perl works, it takes a fiftieth of the processor time, because
+# the shell starts two programs for each file.
+_PERL: Final = (
+    b"while (my ($s, $t, $n, $i) = splice @ARGV, 0, 4) { my @f = lstat $s; "
+    b'print "mydata:$i:", $t eq "" ? (unlink($s), "moved")[1] '
+    b': !@f || !-f _ || $f[7] != $n ? "gone" '
+    b': -d $t ? "Is a directory" : rename($s, $t) ? "moved" : $!, "\\n" }'
+)
+# After `set`, $9 is the current size. Globbing is off in between.
 _MOVE: Final = (
-    b'set -f; m() { if [ ! -f "$1" ] || [ -L "$1" ]; then echo "mydata:$4:gone"; return; fi; '
+    b'm() { if [ -z "$2" ]; then rm -f -- "$1"; echo "mydata:$4:moved"; return; fi; '
+    b'if [ ! -f "$1" ] || [ -L "$1" ]; then echo "mydata:$4:gone"; return; fi; '
     b'set -- "$1" "$2" "$3" "$4" $(ls -ldn "$1"); '
     b'if [ "$9" != "$3" ]; then echo "mydata:$4:gone"; '
     b'elif [ -d "$2" ]; then echo "mydata:$4:Is a directory"; '
     b'elif r=$(mv -f -- "$1" "$2" 2>&1); then echo "mydata:$4:moved"; '
     b'else echo "mydata:$4:$r"; fi; }; '
+    b'while [ $# -gt 0 ]; do m "$1" "$2" "$3" "$4"; shift 4; done'
+)
+_RUN: Final = (
+    b"; unset PERL5OPT PERL5LIB PERLLIB PERL_UNICODE; "
+    b'if perl -e 0 >/dev/null 2>&1; then perl -e %b -- "$@"; else %b; fi' % (quote(_PERL), _MOVE)
 )
 
 
@@ -62,21 +76,18 @@ def replace_by_shell(shells: Shells, location: bytes, moves: Sequence[RenameTask
 
 
 def _write_scripts(location: bytes, moves: Sequence[RenameTask]) -> Iterator[bytes]:
-    head = enter(location) + _MOVE
-    script = head
+    head = enter(location) + b"set -f; set --"
+    words = b""
     for index, move in enumerate(moves):
-        source, target = quote(b"./" + move.source), quote(b"./" + move.target)
         if not is_plain(move.source) or not is_plain(move.target or move.source):
             continue
-        if move.target:
-            script += b"m %b %b %d %d; " % (source, target, move.size, index)
-        else:
-            script += b'rm -f -- %b; echo "mydata:%d:moved"; ' % (source, index)
-        if len(script) > _SCRIPT:
-            yield script
-            script = head
-    if script != head:
-        yield script
+        target = quote(b"./" + move.target) if move.target else b"''"
+        words += b" %b %b %d %d" % (quote(b"./" + move.source), target, move.size, index)
+        if len(words) > _SCRIPT:
+            yield head + words + _RUN
+            words = b""
+    if words:
+        yield head + words + _RUN
 
 
 def _read(output: bytes) -> Iterator[tuple[int, bytes]]:

@@ -15,7 +15,7 @@ from mydata_like.core.staging_path import aside_path
 from mydata_like.ssh.capabilities import HostCapabilities
 from tests.fakes.place import MODIFIED, checksum
 from tests.openssh import from_host, on_host, python_on_host, run_on_host
-from tests.sshd_fixture import noisy
+from tests.sshd_fixture import noisy, with_programs
 from tests.staging import DATASET, Memory, Staging, single, wanted
 
 KINDS = ["shell", "scp", "sftp", "folder"]
@@ -331,6 +331,30 @@ def test_what_was_laid_aside_is_discarded(place, transport, changed):
 
     assert not list(place.location.rglob(".mydata-*.new"))
     assert {place.there(member).read_bytes() for member in changed} == {b"verified"}
+
+
+@pytest.mark.parametrize("programs", [{}, {"perl": "/bin/false"}], ids=["none", "broken"])
+def test_without_perl_the_shell_moves_each_file(tmp_path, place, changed, programs):
+    place.location.mkdir(exist_ok=True)
+    with Staging(tmp_path / "host", "shell", with_programs(tmp_path, **programs)) as staging:
+        transport = staging.build(place.location)
+        channel = transport.open_channel()
+        replacements, _ = lay_aside(channel, changed)
+        short, gone, *_, unwanted = (place.location / one.staged for one in replacements)
+        short.write_bytes(b"torn")
+        gone.unlink()
+        place.there(changed[2]).unlink()
+        place.there(changed[2]).mkdir()
+
+        fates = channel.replace(replacements[:-1], {})
+        channel.discard(replacements[-1:])
+        transport.close()
+
+    codes = [fate.problem.code for fate in fates if isinstance(fate, UnsentFile)]
+    assert codes == ["staging.missing", "staging.missing", "staging.denied"]
+    assert all(map(place.arrived, changed[3:-1]))
+    assert {place.there(it).read_bytes() for it in (*changed[:2], changed[-1])} == {b"verified"}
+    assert not unwanted.exists()
 
 
 def send_until_it_arrives(transport, payload, attempts=3):

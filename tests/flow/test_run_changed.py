@@ -128,9 +128,9 @@ def test_two_requests_for_each_changed_file_and_the_others_for_each_dataset(
         asked = Counter(kind_of(request) for request in site.server.requests[before:])
         del asked[""]
         looks = asked.pop("GET mydata_dataset_file set N")
-        # One to find the records, one before the bytes are moved, two for the verification; a
-        # busy server is asked again.
-        assert looks >= 3 * datasets + 1
+        # One to find the records that the scan finds soon after one another, one before their bytes
+        # are moved, one for the verification; a busy server is asked again.
+        assert looks >= 3
         assert asked == {
             "GET mydata_dataset_file": datasets,
             "PATCH mydata_dataset_file": datasets,

@@ -35,6 +35,7 @@ from mydata_like.transfer.archive_reader import TarArchives
 from tests.fakes.clock import FakeClock
 from tests.fakes.ledger import MemoryLedger
 from tests.fakes.server import ACCOUNT, FACILITY, ScriptedServer
+from tests.fakes.source import ListSource
 from tests.unit.engine.files import (
     CHECKSUM,
     MODIFIED_NS,
@@ -75,7 +76,7 @@ class Bench:
 
     def __call__(self, *groups):
         """Return what is open after the check, and what has to be read."""
-        checked = list(self.check(iter(groups)))
+        checked = list(self.check(ListSource([*groups], self.clock)))
         return [item for each in checked for item in (*each.open, *each.unread)]
 
     def make_dataset(self) -> Dataset:
@@ -324,13 +325,14 @@ def test_a_local_file_that_changed_after_its_upload_is_sent_again():
     assert bench.of_kind(FilesKnown) == []
 
 
-def change(bench, names, changed):
+def change(bench, names, changed, groups=1):
     """Let a dataset of so many known files have changed ones; return what is wanted of them."""
     dataset = bench.make_dataset()
     bench.server.records.clear()
     for name in names:
         known(bench, dataset, a_record(name))
-    return bench(a_group(*(a_file(name, size=4 if name in changed else 3) for name in names)))
+    files = [a_file(name, size=4 if name in changed else 3) for name in names]
+    return bench(*(a_group(*files[number::groups]) for number in range(groups)))
 
 
 def lookups(bench):
@@ -359,6 +361,28 @@ def test_changed_files_of_a_large_dataset_are_asked_for_together():
 
     assert [item.datafile.name for item in wanted] == names[:50]
     assert lookups(bench) == {"fetch_datafiles": 1}
+
+
+def test_changed_files_of_several_groups_are_asked_for_together():
+    bench = Bench()
+    names = [f"{number}.txt" for number in range(500)]
+
+    wanted = change(bench, names, set(names[:5]), groups=5)
+
+    assert [item.datafile.name for item in wanted] == names[:5]
+    assert lookups(bench) == {"fetch_datafiles": 1}
+
+
+def test_an_invalid_record_fails_only_the_files_of_its_own_group():
+    bench = Bench()
+    names = [f"{number}.txt" for number in range(500)]
+    bench.server.faults["fetch_datafiles"] = [RejectedError("It is invalid.")] * 2
+
+    wanted = change(bench, names, set(names[:5]), groups=5)
+
+    assert [item.datafile.name for item in wanted] == names[1:5]
+    assert len(bench.of_kind(FileFailed)) == 100
+    assert lookups(bench) == {"fetch_datafiles": 6}
 
 
 def test_where_the_listing_is_cheaper_than_a_request_changed_files_are_found_in_it():

@@ -6,7 +6,14 @@ import pytest
 
 from mydata_like.core.errors import Cancelled, RejectedError, ServerUnavailableError, TransientError
 from mydata_like.core.events import FileFailed, FileVerified, FileWaiting, RunPaused
-from mydata_like.core.model import DatasetStats, EntryState, Registered, Staged
+from mydata_like.core.model import (
+    Dataset,
+    DatasetId,
+    DatasetStats,
+    EntryState,
+    Registered,
+    Staged,
+)
 from mydata_like.engine.gate import Gate
 from mydata_like.engine.pipeline import CancelFlag, WorkQueue
 from mydata_like.engine.record import Record
@@ -257,7 +264,7 @@ def test_a_copy_of_earlier_bytes_does_not_vouch_for_those_that_replaced_them():
 
     (again,) = bench([item])
 
-    assert bench.server.asked == [item.datafile]
+    assert bench.server.asked == [item.datafile] * 2  # again before it is sent again
     assert bench.of_kind(FileVerified) == []
     assert again.remote == item.wanted.remote
 
@@ -276,6 +283,41 @@ def test_what_a_copy_lacks_is_not_refused_before_our_own_was_looked_at():
     bench.server.unread.add("staging")
 
     assert bench([item]) == []
+    assert bench.of_kind(FileWaiting)[0].problem.code == "verify.pending"
+
+
+def change_in(bench, dataset):
+    """Register other bytes of a file in a dataset of this number."""
+    record = bench.server.add(DatasetId(dataset), a_record("a"))
+    wanted = a_wanted("a", datafile=record)._replace(dataset=Dataset(DatasetId(dataset), "other"))
+    return Registered(wanted, CHECKSUM, record.id, record.looks)
+
+
+def test_changed_records_of_many_datasets_take_one_query():
+    bench = Bench()
+    items = [change_in(bench, number) for number in range(10, 30)]
+
+    assert bench(items) == []
+
+    assert len(bench.of_kind(FileVerified)) == len(items)
+    assert sorted(bench.server.asked) == sorted(item.datafile for item in items)
+    assert bench.server.calls["fetch_datafiles"] == 1
+
+
+def test_an_invalid_record_keeps_only_its_own_dataset_waiting():
+    bench = Bench()
+    items = [change_in(bench, number) for number in range(10, 30)]
+    bad, fetch = items[3].datafile, bench.server.fetch_datafiles
+
+    def fetched(ids):
+        if bad in ids:
+            raise RejectedError("It is invalid.")
+        return fetch(ids)
+
+    bench.server.fetch_datafiles = fetched
+
+    assert bench(items) == []
+    assert len(bench.of_kind(FileVerified)) == len(items) - 1
     assert bench.of_kind(FileWaiting)[0].problem.code == "verify.pending"
 
 

@@ -74,6 +74,24 @@ def test_files_that_vanished_or_changed_before_their_turn_fail_alone(place):
     assert place.arrived(good2)
 
 
+def test_larger_files_are_read_together_and_fail_alone(place):
+    sizes = (3, 70_000, 1 << 20, 900_000, 70_001, 3 << 20, 66_000, 262_144, 65_537, 5 << 20, 65_538)
+    members = [place.write(f"a/{n}", size) for n, size in enumerate(sizes)]
+    place.settle(*members)
+    Path(os.fsdecode(members[2].path)).unlink()
+    with Path(os.fsdecode(members[3].path)).open("ab") as file:
+        file.write(b"more")
+
+    fates = send(place, members).results
+
+    wrong = {2: "file.vanished", 3: "file.changed"}
+    assert {n: fate.problem.code for n, fate in enumerate(fates) if fate.problem} == wrong
+    sent = [member for n, member in enumerate(members) if n not in wrong]
+    assert [fate.checksum for fate in fates if not fate.problem] == list(map(checksum, sent))
+    assert all(map(place.arrived, sent))
+    assert list_files(place) == {member.remote for member in sent}
+
+
 class Meddling(LocalSession):
     """Changes a file once its first bytes are on their way."""
 
