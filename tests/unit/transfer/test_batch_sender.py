@@ -26,11 +26,11 @@ SHELL = HostCapabilities("shell", tar="gnu", checksum=b"md5sum")
 def ignore(_: int) -> None: ...
 
 
-def send(place, members, session=None, rung=SHELL, *, named=False):
+def send(place, members, session=None, rung=SHELL, *, named=False, moving=ignore):
     shells = Shells(session or LocalSession())
     sender = BatchSender(shells, os.fsencode(place.location), rung, named=named)
     try:
-        return sender.send(members, ignore)
+        return sender.send(members, moving)
     finally:
         shells.close()
 
@@ -90,6 +90,26 @@ def test_larger_files_are_read_together_and_fail_alone(place):
     assert [fate.checksum for fate in fates if not fate.problem] == list(map(checksum, sent))
     assert all(map(place.arrived, sent))
     assert list_files(place) == {member.remote for member in sent}
+
+
+@pytest.mark.parametrize("size", [900_005, 300_000, 900_000], ids=["grow", "truncate", "rewrite"])
+def test_a_file_that_changes_while_it_is_read_with_others_fails_alone(place, size):
+    members = [place.write(f"a/{n}", 900_000) for n in range(4)]
+    place.settle(*members)
+    victim = Path(os.fsdecode(members[1].path))
+
+    def meddle(sent):
+        if not sent and victim.stat().st_mtime == MODIFIED:  # after the first piece of each file
+            os.truncate(victim, size)
+            os.utime(victim)
+
+    fates = send(place, members, moving=meddle).results
+
+    codes = [fate.problem.code if fate.problem else "" for fate in fates]
+    assert codes == ["", "file.changed", "", ""]
+    others = [members[0], *members[2:]]
+    assert [fate.checksum for fate in fates if fate.checksum] == list(map(checksum, others))
+    assert list_files(place) == {member.remote for member in others}
 
 
 class Meddling(LocalSession):
