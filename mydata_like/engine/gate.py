@@ -148,6 +148,11 @@ class Gate:
         """Whether the run waits for anything."""
         return bool(self._reasons)
 
+    @property
+    def problem(self) -> Problem | None:
+        """Why the run waits, as last reported; None if it does not wait."""
+        return self._reported
+
     def wait_released(self) -> None:
         """Wait until no hold is left; call this before sending."""
         while self.held:
