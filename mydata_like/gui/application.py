@@ -157,6 +157,7 @@ class Program(QObject):
         wizard = SetupWizard(self.desk, self.window)
         wizard.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         wizard.demo_wanted.connect(self.demonstration.open)
+        wizard.start_wanted.connect(self.controller.start_when_set_up)
         wizard.open()
 
     @Slot()

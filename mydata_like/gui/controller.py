@@ -132,6 +132,14 @@ class WindowController(QObject):
         """Start a run now."""
         self._start()
 
+    @Slot()
+    def start_when_set_up(self) -> None:
+        """Start a run as soon as the settings that were just completed have been read."""
+        if self._engine is None:
+            self._wanted.append(("start", {}))
+        else:
+            self.start()
+
     def start_only(self, folder: bytes) -> None:
         """Start a run that covers only one folder of the data directory."""
         self._start(only=format_path(folder))

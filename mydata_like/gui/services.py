@@ -428,11 +428,13 @@ def save_setup(
     config: Path | None, changes: Mapping[str, object], key: ApiKeyChange | None
 ) -> SetupState:
     """Save the entries of a step, and store the API key; raises `SettingsError`."""
-    from mydata_like.app import onboarding, settings_edit
+    from mydata_like.app import onboarding, service_setup, settings_edit
 
     if changes:
         settings_service.save_settings(config, changes)
     state = onboarding.find_setup_state(config)
+    if settings_edit.AUTOSTART in changes:
+        service_setup.apply_autostart(state.loaded.settings)
     if key is None:
         return state
     settings_edit.apply_key_change(state.loaded.settings, key, config)
