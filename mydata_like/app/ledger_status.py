@@ -7,6 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from mydata_like.app.run_control import ActiveRun, find_active_run
 from mydata_like.app.settings_service import (
     approval_file,
     find_places,
@@ -83,17 +84,56 @@ class ShardState(NamedTuple):
         return {"shard": self.shard, "running": self.running, "last": last}
 
 
+class CurrentRun(NamedTuple):
+    """The run in progress: its row in the ledger, if it has one yet, and its control, if any."""
+
+    row: PastRunRow | None
+    active: ActiveRun | None
+
+    @property
+    def paused(self) -> Problem | None:
+        """Why it is paused; None if it is not, or does not report it."""
+        return self.active.paused if self.active else None
+
+
+def find_current_run(settings: Settings, config: Path | None) -> CurrentRun | None:
+    """Return the run in progress; raises `UploaderError` if the ledger cannot be read."""
+    places, root = find_places(config), os.fsencode(settings.data.directory or "")
+    state = find_state(settings, places)
+    if not is_locked(state, root):
+        return None
+    file = ledger_file(settings, places, root)
+    ledger = SqliteLedger.open_to_read(file, root, SystemClock())
+    if ledger is None:
+        return _match_run(state, root, ())
+    with ledger:
+        return _match_run(state, root, ledger.find_runs(1))
+
+
+def _match_run(state: Path, root: bytes, runs: Sequence[PastRunRow]) -> CurrentRun:
+    """Return the run in progress, given the latest ones of the ledger.
+
+    A run that is still starting has no row: then the latest row is of a run before it.
+    """
+    active = find_active_run(state, root)
+    row = runs[0] if runs and runs[0].finished is None else None
+    if active is not None and row is not None and row.run != active.run:
+        row = None
+    return CurrentRun(row, active)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerState:
     """The state of the data.
 
-    `runs` are the latest runs, newest first; `whole` is the newest one over everything that has
-    ended. `interrupted` is the newest run that was interrupted, unless one with the same scope has
-    ended since. `at_risk` is the data that exists only here, `sources` are the unfinished extra
-    sources. `data_problem` is why the data directory cannot be read.
+    `current` is the run in progress, if any. `runs` are the latest runs, newest first; `whole` is
+    the newest one over everything that has ended. `interrupted` is the newest run that was
+    interrupted, unless one with the same scope has ended since. `at_risk` is the data that exists
+    only here, `sources` are the unfinished extra sources. `data_problem` is why the data directory
+    cannot be read.
     """
 
-    running: bool
+    current: CurrentRun | None = None
     runs: tuple[PastRunRow, ...] = ()
     whole: PastRunRow | None = None
     interrupted: PastRunRow | None = None
@@ -101,6 +141,11 @@ class LedgerState:
     sources: tuple[KnownSource, ...] = ()
     data_problem: Problem | None = None
     shards: tuple[ShardState, ...] = ()
+
+    @property
+    def running(self) -> bool:
+        """Whether a run is in progress."""
+        return self.current is not None
 
     @property
     def safety(self) -> Safety:
@@ -131,18 +176,18 @@ def read_ledger_state(settings: Settings, places: StatePaths, clock: Clock) -> L
     ledger = SqliteLedger.open_to_read(ledger_file(settings, places, root), root, clock)
     if ledger is None:
         return LedgerState(
-            running=is_locked(state, root),
+            current=_match_run(state, root, ()) if is_locked(state, root) else None,
             at_risk=_add_risks([shard.at_risk for shard in shards]),
             data_problem=find_data_problem(root, state, None),
             shards=shards,
         )
     with ledger:
         running, runs = _find_runs(ledger, state, root)
-        at_work = runs[:1] if running and runs and runs[0].finished is None else ()
-        ended = runs[len(at_work) :]
+        current = _match_run(state, root, runs) if running else None
+        ended = runs[1:] if current and current.row else runs
         whole = next((past for past in ended if past.finished and not _is_partial(past)), None)
         return LedgerState(
-            running=running,
+            current=current,
             runs=runs,
             whole=None if ledger.outdated else whole,
             interrupted=_find_interrupted(ended),
@@ -265,6 +310,7 @@ class StatusReport(LedgerState):
         return {
             "missing": list(self.missing),
             "running": self.running,
+            "paused": self.current and self.current.paused and self.current.paused._asdict(),
             "watched": self.watched,
             "safety": self.safety.value,
             "at_risk": self.at_risk.as_record(),
@@ -286,7 +332,7 @@ def look_at_state(
     missing = tuple(setting.key for setting in find_missing(settings))
     decisions = _find_server_decisions(config, assignments)
     if settings.data.directory is None:
-        return StatusReport(missing=missing, running=False, set_by_server=decisions)
+        return StatusReport(missing=missing, set_by_server=decisions)
     places, clock = find_places(config), SystemClock()
     found = read_ledger_state(settings, places, clock)
     return StatusReport(

@@ -17,6 +17,7 @@ from mydata_like.app.settings_service import (
     open_secrets,
     prepare_places,
 )
+from mydata_like.app.source_service import SkippedSource
 from mydata_like.core.errors import (
     AccessDeniedError,
     Cancelled,
@@ -24,9 +25,10 @@ from mydata_like.core.errors import (
     SettingsError,
     UploaderError,
 )
-from mydata_like.core.events import Event, FileWaiting
+from mydata_like.core.events import Event, FileSkipped, FileWaiting, FolderSkipped
 from mydata_like.core.model import DatasetFolder, Facility, Layout, OwnerKind, User
-from mydata_like.core.ports import CancelSignal
+from mydata_like.core.ports import CancelSignal, Emit
+from mydata_like.core.problems import PROBLEMS
 from mydata_like.engine.data_root import Root
 from mydata_like.engine.layout import (
     DEEPEST,
@@ -239,7 +241,11 @@ _MOST_ASKED = 20  # names that are looked up on the server
 
 
 class LayoutSample(NamedTuple):
-    """The dataset that one folder becomes; with `more`, not all its files were counted."""
+    """The dataset that one folder becomes; with `more`, not all its files were counted.
+
+    `experiment` is empty if it is named after the instrument and the owner's full name, which only
+    the server knows.
+    """
 
     path: bytes
     owner: str
@@ -255,7 +261,8 @@ class LayoutPreview:
     """The result of applying a layout to a data directory.
 
     `complete` says that all folders were scanned. `strangers` are owners that do not exist on
-    the server, None if it could not be queried.
+    the server, None if it could not be queried. `left_out` is what is skipped on the levels of the
+    layout and in the reported folders, by reason, with what is not left out on purpose first.
     """
 
     folders: int
@@ -263,6 +270,33 @@ class LayoutPreview:
     misfits: tuple[str, ...]
     strangers: tuple[str, ...] | None
     suggestion: Layout | None
+    left_out: tuple[SkippedSource, ...] = ()
+
+
+class _LeftOut:
+    """Counts the files and folders that are skipped, by reason."""
+
+    def __init__(self) -> None:
+        self._by_code: dict[str, SkippedSource] = {}
+
+    def note(self, event: Event) -> None:
+        """Count an event; folders that do not fit the layout are reported apart."""
+        if not isinstance(event, FileSkipped | FolderSkipped):
+            return
+        problem = event.problem
+        if problem.code == "skipped.layout":
+            return
+        known = self._by_code.get(problem.code, SkippedSource(problem, 0, event.path))
+        self._by_code[problem.code] = known._replace(number=known.number + 1)
+
+    def sorted(self) -> tuple[SkippedSource, ...]:
+        """Return the reasons: unintended ones first, and the most frequent of each first."""
+
+        def rank(left: SkippedSource) -> tuple[bool, int]:
+            info = PROBLEMS.get(left.problem.code)
+            return bool(info and info.intended), -left.number
+
+        return tuple(sorted(self._by_code.values(), key=rank))
 
 
 def preview_layout(
@@ -277,9 +311,10 @@ def preview_layout(
     """
     assert settings.data.directory is not None
     root = Root(settings.data.directory)
-    folders = _find_folders(settings, root, cancel)
+    left_out = _LeftOut()
+    folders = _find_folders(settings, root, left_out.note, cancel)
     for folder in folders[:SHOWN]:
-        report(_sample(settings, root, folder, cancel))
+        report(_sample(settings, root, folder, left_out.note, cancel))
     branches = list(_find_branches(root, cancel))
     instrument = settings.instrument.name
     fit = judge(settings.data.layout, branches, instrument)
@@ -290,11 +325,14 @@ def preview_layout(
         misfits=tuple("/".join(names) for names in fit.misfits),
         strangers=strangers,
         suggestion=suggest_layout(settings.data.layout, branches, instrument, known),
+        left_out=left_out.sorted(),
     )
 
 
-def _find_folders(settings: Settings, root: Root, cancel: CancelSignal) -> list[DatasetFolder]:
-    scan = Scan(settings, lambda event: None, SystemClock(), cancel)
+def _find_folders(
+    settings: Settings, root: Root, emit: Emit, cancel: CancelSignal
+) -> list[DatasetFolder]:
+    scan = Scan(settings, emit, SystemClock(), cancel)
     found: list[DatasetFolder] = []
     for folder in scan.find_folders(root.path):
         if cancel.is_set():
@@ -306,23 +344,24 @@ def _find_folders(settings: Settings, root: Root, cancel: CancelSignal) -> list[
 
 
 def _sample(
-    settings: Settings, root: Root, folder: DatasetFolder, cancel: CancelSignal
+    settings: Settings, root: Root, folder: DatasetFolder, emit: Emit, cancel: CancelSignal
 ) -> LayoutSample:
-    files, size, more = _count(settings.filters, root, folder, cancel)
+    files, size, more = _count(settings.filters, root, folder, emit, cancel)
     owner = folder.owner or settings.data.group_prefix + folder.group_folder
     if not folder.owner and not folder.group_folder:
         owner = settings.server.username
-    experiment = folder.title or f"{settings.instrument.name} - {folder.owner}"
+    experiment = folder.title or ""
     return LayoutSample(folder.path, owner, experiment, folder.name, files, size, more)
 
 
 def _count(
-    filters: Filters, root: Root, folder: DatasetFolder, cancel: CancelSignal
+    filters: Filters, root: Root, folder: DatasetFolder, emit: Emit, cancel: CancelSignal
 ) -> tuple[int, int, bool]:
     """Return the files and bytes that a run would eventually send, and whether there are more."""
     waiting: list[int] = []
 
     def note(event: Event) -> None:
+        emit(event)
         if isinstance(event, FileWaiting):
             waiting.append(event.size)
 

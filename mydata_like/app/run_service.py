@@ -23,6 +23,7 @@ from mydata_like.app.directory_lock import (
     without_copy_notices,
 )
 from mydata_like.app.object_storage import ObjectStorage, limit_batches
+from mydata_like.app.run_control import ControlFiles, controlled
 from mydata_like.app.run_request import RunObserver, RunRequest, build_gate, connect, ignore
 from mydata_like.app.settings_service import (
     correct_places,
@@ -165,6 +166,7 @@ class _Builder:
         self._observer = observer
         self._stack = stack
         self._clock = SystemClock()
+        self._run = str(uuid.uuid4())
         self._gate = build_gate(request, observer, self._clock)
         self._places = find_places(request.config)
         self._root = os.fsencode(request.settings.data.directory or "")
@@ -209,9 +211,12 @@ class _Builder:
     def _lock(self) -> Lease:
         state, stop = find_state(self._request.settings, self._places), self._observer.cancel.set
         shard = self._request.part.shard
-        return self._stack.enter_context(
+        lease = self._stack.enter_context(
             directory_locked(state, self._root, self._clock, stop, shard)
         )
+        files = ControlFiles.of(state, self._root, shard)
+        self._stack.enter_context(controlled(files, self._run, self._gate, self._controller.handle))
+        return lease
 
     def _open_ledger(self) -> Callable[[], SqliteLedger]:
         """Start to open the ledger; return a function that waits for it.
@@ -369,7 +374,7 @@ class _Builder:
         self, connection: Connection, staging: OpenStaging, sources: ExtraSources
     ) -> RunContext:
         request, observer, gate = self._request, self._observer, self._gate
-        run, emit, progress = str(uuid.uuid4()), observer.emit, observer.progress
+        run, emit, progress = self._run, observer.emit, observer.progress
         limits = self._build_limits(staging.transport)
         earlier = (past.summary for past in self._ledger.find_runs())
         progress.time_left.history = find_costs(earlier)

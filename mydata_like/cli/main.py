@@ -16,6 +16,9 @@ class Commands(LazyGroup):
     lazy_commands: ClassVar = {
         "run": ("run_command", "run"),
         "scan": ("run_command", "scan"),
+        "pause": ("control_command", "pause"),
+        "resume": ("control_command", "resume"),
+        "stop": ("control_command", "stop"),
         "doctor": ("doctor_command", "examine"),
         "free": ("free_command", "free"),
         "register": ("register_command", "register"),

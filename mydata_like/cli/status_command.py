@@ -57,9 +57,16 @@ def status(
         lines.append(found.awaited.problem.hint)
     if found.heartbeat:
         lines.append(_describe_watch(found.heartbeat, SystemClock().now()))
-    lines.append("A run is in progress." if found.running else "No run is in progress.")
+    lines.append(_describe_current(found))
     lines.extend(describe_safety(found))
     print_lines([*lines, *map(describe_decision, found.set_by_server), *_describe_runs(found)])
+
+
+def _describe_current(found: StatusReport) -> str:
+    if found.current is None:
+        return "No run is in progress."
+    paused = found.current.paused
+    return f"A run is paused: {paused.message}" if paused else "A run is in progress."
 
 
 def _describe_watch(beat: Heartbeat, now: datetime) -> str:
@@ -85,7 +92,7 @@ def _local(moment: datetime) -> str:
 
 def _describe_runs(found: StatusReport) -> Iterator[str]:
     for past in found.runs[:RUNS_SHOWN]:
-        at_work = found.running and past is found.runs[0] and past.finished is None
+        at_work = found.current is not None and past is found.current.row
         yield f"{_local(past.started)}  in progress" if at_work else _describe_run(past)
     for shard in found.shards:
         told = _describe_run(shard.last) if shard.last else "no run yet"

@@ -618,7 +618,10 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
     "command.invalid": ProblemInfo("A command has wrong fields.", NOBODY),
     "command.nothing-to-retry": ProblemInfo("There is nothing to send again at the path.", NOBODY),
     "command.too-late": ProblemInfo("The run is ending.", NOBODY),
-    "command.no-run": ProblemInfo("There is no run to stop.", NOBODY),
+    "command.no-run": ProblemInfo("There is no run to pause, resume or stop.", NOBODY),
+    "command.no-answer": ProblemInfo(
+        "The run is of another version or account, or does not answer.", NOBODY
+    ),
     "command.no-watch": ProblemInfo("Only the watch starts runs.", NOBODY),
     "command.no-transfer": ProblemInfo(
         "The transfer to cancel has ended, or there is none with that number.", NOBODY

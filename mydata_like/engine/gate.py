@@ -103,7 +103,7 @@ class Gate:
                     raise
                 if condition in self._given_up:
                     raise
-                if self._close(error.problem, condition):
+                if self._close(_describe_outage(error), condition):
                     return self._probe(action, error, condition)
 
     def delay(self, attempt: int, asked: float = 0.0) -> float:
@@ -147,6 +147,11 @@ class Gate:
     def waits(self) -> bool:
         """Whether the run waits for anything."""
         return bool(self._reasons)
+
+    @property
+    def problem(self) -> Problem | None:
+        """Why the run waits, as last reported; None if it does not wait."""
+        return self._reported
 
     def wait_released(self) -> None:
         """Wait until no hold is left; call this before sending."""
@@ -209,7 +214,7 @@ class Gate:
                     return action()
                 except PAUSING as again:
                     error = again
-                    self._report_change(again.problem, condition)
+                    self._report_change(_describe_outage(again), condition)
         finally:
             self._open(condition, report=not given_up)
 
@@ -233,6 +238,15 @@ class Gate:
                 self._remove_reason(condition)
             else:
                 self._reasons.pop(condition, None)
+
+
+def _describe_outage(error: UploaderError) -> Problem:
+    """Return the problem of a condition; that of an outage says when the run tries again."""
+    problem = error.problem
+    if not isinstance(error, ServerUnavailableError):
+        return problem
+    again = f"The run tries again automatically, {LONGEST_PROBE:.0f} seconds later at most."
+    return problem._replace(hint=f"{problem.hint} {again}".strip())
 
 
 LOAD_CHECK_INTERVAL: Final = 3.0  # seconds between two checks

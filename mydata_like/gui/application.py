@@ -28,7 +28,7 @@ from mydata_like.gui.theme import texts
 from mydata_like.gui.theme_settings import ThemeSettings, apply_first_appearance
 from mydata_like.gui.tray.app_shell import SETTINGS, AppShell
 from mydata_like.gui.tray.crash_handler import CrashHandler, UiHangDetector
-from mydata_like.gui.tray.notifications import Notification
+from mydata_like.gui.tray.notifications import Notification, is_at_work
 from mydata_like.gui.tray.single_instance import InstanceServer
 from mydata_like.gui.window import MainWindow
 from mydata_like.gui.window_state import WindowState
@@ -157,6 +157,7 @@ class Program(QObject):
         wizard = SetupWizard(self.desk, self.window)
         wizard.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         wizard.demo_wanted.connect(self.demonstration.open)
+        wizard.start_wanted.connect(self.controller.start_when_set_up)
         wizard.open()
 
     @Slot()
@@ -172,9 +173,9 @@ class Program(QObject):
     @Slot(object)
     def _show_refusal(self, problem: Problem) -> None:
         said = texts.plain(problem.message).rstrip(".")
-        self.presence.banner.show_notification(
-            Notification(None, said, texts.plain(problem.hint), "")
-        )
+        message = Notification(None, said, texts.plain(problem.hint), "", is_at_work)
+        self.presence.banner.show_notification(message)
+        self.presence.banner.follow(self.controller.state)
 
     @Slot()
     def _open_dry_run(self) -> None:

@@ -28,6 +28,7 @@ from mydata_like.gui import services
 from mydata_like.gui.engine_process import Engine, RestartBackoff, describe_end
 from mydata_like.gui.pending_sources import ADD, Order, PendingSources, split_orders
 from mydata_like.gui.run_state import (
+    CurrentRunState,
     LiveRun,
     PastRunState,
     Phase,
@@ -44,6 +45,7 @@ from mydata_like.settings.schema import Settings
 logger = logging.getLogger(__name__)
 
 LOOK_AFTER = 5000  # milliseconds between two checks for runs of other programs
+FOLLOW_AFTER = 1000  # milliseconds between two looks at one; it records its sums once a second
 SHOW_AFTER = 250  # milliseconds between two updates of the window
 LEDGER_AFTER = 4  # updates of the window between two signals of a changed ledger
 SHORT_LIFE = 10.0  # seconds; an engine that ends sooner is restarted only after a delay
@@ -89,15 +91,16 @@ class WindowController(QObject):
         self._finished = -CLEARS_UP  # when its last run or a speed test ended
         self._watched = False  # by another program: a service
         self._testing = False  # a speed test of this window is in progress
-        self._asking = self._changed = False
-        self._turns = 0
+        self._asking, self._changed, self._turns = False, False, 0
         self._show_timer = QTimer(self, interval=SHOW_AFTER)
         self._look_timer = QTimer(self, interval=LOOK_AFTER)
+        self._follow_timer = QTimer(self, interval=FOLLOW_AFTER)
         self._connect()
 
     def _connect(self) -> None:
         self._show_timer.timeout.connect(self._show)
         self._look_timer.timeout.connect(self._look)
+        self._follow_timer.timeout.connect(self._look_at_run)
 
     def open(self) -> None:
         """Start to read the settings and to poll the status, in the background."""
@@ -108,6 +111,7 @@ class WindowController(QObject):
         """Detach from the engine, which finishes its run without the window."""
         self._show_timer.stop()
         self._look_timer.stop()
+        self._follow_timer.stop()
         if self._engine is not None:
             self._engine.let_go()
 
@@ -128,6 +132,14 @@ class WindowController(QObject):
         """Start a run now."""
         self._start()
 
+    @Slot()
+    def start_when_set_up(self) -> None:
+        """Start a run as soon as the settings that were just completed have been read."""
+        if self._engine is None:
+            self._wanted.append(("start", {}))
+        else:
+            self.start()
+
     def start_only(self, folder: bytes) -> None:
         """Start a run that covers only one folder of the data directory."""
         self._start(only=format_path(folder))
@@ -141,23 +153,42 @@ class WindowController(QObject):
     @Slot()
     def pause(self) -> None:
         """Pause the run: start no new transfer until `resume`."""
-        self._order("pause")
+        self._control("pause")
 
     @property
     def can_retry(self) -> bool:
         """Whether failed files can be retried now, by the active run or a new one."""
-        return self.state.phase in (Phase.RUNNING, Phase.PAUSED) or self.state.can_start
+        active = self.state.ours and self.state.phase in (Phase.RUNNING, Phase.PAUSED)
+        return active or self.state.can_start
 
     @Slot()
     def resume(self) -> None:
         """Continue after `pause`, and check at once whether other causes of a pause are gone."""
-        self._order("resume")
+        self._control("resume")
 
     @Slot()
     def stop(self) -> None:
         """Stop the run; the next run continues."""
         self._set(phase=Phase.STOPPING)
-        self._order("stop_run")
+        self._control("stop_run")
+
+    def _control(self, command: str) -> None:
+        """Send a command to the active run, also if another program executes it."""
+        if not self.state.elsewhere:
+            self._order(command)
+            return
+        give = partial(services.control_run, self.settings, self.config, command)
+        self._tasks.run(give, self._take_obedience, self._refuse_control, cancel=True)
+
+    @Slot(object)
+    def _take_obedience(self, _nothing: None) -> None:
+        self._look_at_run()
+
+    @Slot(object)
+    def _refuse_control(self, error: UploaderError) -> None:
+        self.command_refused.emit(error.problem)
+        if self.state.elsewhere:
+            self._set(phase=Phase.ELSEWHERE)  # until the next look
 
     def cancel(self, path: bytes) -> None:
         """Leave a file, or all files in a folder, for the next run."""
@@ -233,7 +264,7 @@ class WindowController(QObject):
             self._send_order(self._engine, (name, fields))
             return
         self._wanted.append((name, fields))
-        beside = self.state.phase in (Phase.ELSEWHERE, Phase.TESTING)
+        beside = self.state.elsewhere or self.state.phase is Phase.TESTING
         if self._engine is None and not beside:
             self._begin()
 
@@ -302,6 +333,25 @@ class WindowController(QObject):
             ask = partial(services.read_status, self.settings, self.config)
             self._tasks.run(ask, self._take_standing, self._miss_standing)
 
+    @Slot()
+    def _look_at_run(self) -> None:
+        """Read what a run of another program reports about itself."""
+        ask = partial(services.read_current_run, self.settings, self.config)
+        self._tasks.run(ask, self._take_current_run, self._miss_current_run, latest=True)
+
+    @Slot(object)
+    def _take_current_run(self, found: CurrentRunState | None) -> None:
+        if not self.state.elsewhere:
+            return
+        if found is None:
+            self._look()
+        else:
+            self._set(**self._describe_elsewhere(found))
+
+    @Slot(object)
+    def _miss_current_run(self, error: UploaderError) -> None:
+        logger.warning("The run in progress cannot be read: %s", error.problem)
+
     @Slot(object)
     def _compare_stamp(self, stamp: tuple[tuple[int, int], ...]) -> None:
         """Read the settings again after another program has written them."""
@@ -331,11 +381,9 @@ class WindowController(QObject):
             schedule=self.settings.schedule.kind,
         )
         if not self.state.ours:
-            phase = self._judge(found)
-            problem = self.state.problem if phase is Phase.BROKEN else None
-            self._set(last=_later(self.state.last, found.last), phase=phase, problem=problem)
-            if found.running:
-                self._set(sums=found.sums, run=found.run, reason=found.reason)
+            last = _later(self.state.last, found.last)
+            self._set(last=last, **self._describe_rest(found))
+            if found.current is not None:
                 self.ledger_changed.emit()
         if self._engine is None and self._is_wanted(found):
             self._begin()
@@ -348,18 +396,32 @@ class WindowController(QObject):
         broken = self.state.phase is Phase.BROKEN
         if broken and (self._refused or not self._patience.is_over):
             return False
-        waits = bool(self._wanted) and not found.running
+        waits = bool(self._wanted) and found.current is None
         return (broken or self.state.phase is Phase.IDLE) and (waits or not found.watched)
 
-    def _judge(self, found: StatusSnapshot) -> Phase:
-        """Return the phase while no run of this window is active."""
-        if found.missing:
-            return Phase.UNSET
-        if self._testing:
-            return Phase.TESTING
-        if found.running and monotonic() - self._finished > CLEARS_UP:
-            return Phase.ELSEWHERE
-        return Phase.BROKEN if self.state.phase is Phase.BROKEN else Phase.IDLE
+    def _describe_rest(self, found: StatusSnapshot) -> dict[str, object]:
+        """Return the changes of the state while no run of this window is active."""
+        if found.missing or self._testing:
+            return {"phase": Phase.UNSET if found.missing else Phase.TESTING, "problem": None}
+        if found.current is not None and monotonic() - self._finished > CLEARS_UP:
+            return self._describe_elsewhere(found.current)
+        if self.state.phase is Phase.BROKEN:
+            return {}
+        return {"phase": Phase.IDLE, "problem": None}
+
+    def _describe_elsewhere(self, found: CurrentRunState) -> dict[str, object]:
+        """Return the changes of the state by the progress of a run of another program."""
+        same = self.state.elsewhere and self.state.run in ("", found.run)
+        stopping = same and self.state.phase is Phase.STOPPING
+        return {
+            "phase": Phase.STOPPING if stopping else found.phase,
+            "elsewhere": True,
+            "problem": found.paused,
+            "run": found.run,
+            "reason": found.reason,
+            "sums": found.sums,
+            "measured": None,
+        }
 
     @Slot(object)
     def _take_events(self, events: list[Event]) -> None:
@@ -379,6 +441,7 @@ class WindowController(QObject):
                 self._last_words = None
                 self._set(
                     phase=Phase.RUNNING,
+                    elsewhere=False,
                     problem=None,
                     run=event.run,
                     reason=event.reason,
@@ -386,7 +449,7 @@ class WindowController(QObject):
                     measured=None,
                 )
             case RunPaused():
-                self._set(phase=Phase.PAUSED, problem=event.problem)
+                self._set(phase=Phase.PAUSED, elsewhere=False, problem=event.problem)
             case RunResumed():
                 self._set(phase=Phase.RUNNING, problem=None)
             case RunScheduled():
@@ -419,7 +482,7 @@ class WindowController(QObject):
         """Handle a run that did not start."""
         self._last_words = problem
         elsewhere = problem is not None and problem.code == ALREADY_RUNNING
-        if elsewhere and self._added.waiting and self.state.phase is not Phase.ELSEWHERE:
+        if elsewhere and self._added.waiting and not self.state.elsewhere:
             self.command_refused.emit(WAITS)
         if self._testing:  # no run can start during a speed test
             return
@@ -477,11 +540,20 @@ class WindowController(QObject):
 
     def _set(self, **changes: object) -> None:
         state = replace(self.state, **changes)  # type: ignore[arg-type]
+        elsewhere = state.phase is Phase.ELSEWHERE or (state.elsewhere and state.at_work)
+        if state.elsewhere is not elsewhere:
+            state = replace(state, elsewhere=elsewhere)
         if "server" not in changes:
             state = replace(state, server=next_indicator(self.state, state))
         if state != self.state:
             self.state = state
+            self._follow_elsewhere()
             self.run_changed.emit(state)
+
+    def _follow_elsewhere(self) -> None:
+        """Look often at a run of another program, and only as long as there is one."""
+        if self.state.elsewhere is not self._follow_timer.isActive():
+            self._follow_timer.start() if self.state.elsewhere else self._follow_timer.stop()
 
 
 def _later(told: PastRunState | None, found: PastRunState | None) -> PastRunState | None:

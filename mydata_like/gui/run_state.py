@@ -124,7 +124,7 @@ class Phase(StrEnum):
     RUNNING = "running"
     PAUSED = "paused"
     STOPPING = "stopping"
-    ELSEWHERE = "elsewhere"  # a run that another program started
+    ELSEWHERE = "elsewhere"  # a run of another program that accepts no commands
     TESTING = "testing"  # a speed test of this window; no run starts during it
     BROKEN = "broken"  # the engine ended unexpectedly, or could not start
 
@@ -225,9 +225,10 @@ class PastRunState:
 class RunState:
     """The state of program and run.
 
-    `run`, `reason` and `sums` describe the active run. `measured` is its bottleneck, if known, and
-    `rise` is why the estimated time left has just risen.
-    `problem` is why the run is paused, or why the engine is broken. `awaited` is why the server
+    `run`, `reason` and `sums` describe the active run. `elsewhere` means that another program
+    executes it, which can be controlled except in the phase of that name. `measured` is its
+    bottleneck, if known, and `rise` is why the estimated time left has just risen. `problem` is why
+    the run is paused, or why the engine is broken. `awaited` is why the server
     does not admit this uploader yet. `last` is the newest run that has ended, `whole` the newest
     that covered everything, `interrupted` one that was interrupted since. `sources` are the added
     folders that are not finished. `set_by_server` are the settings that the server overrides.
@@ -235,6 +236,7 @@ class RunState:
     """
 
     phase: Phase = Phase.LOADING
+    elsewhere: bool = False
     run: str = ""
     reason: str = ""
     sums: RunProgressed = NO_PROGRESS
@@ -296,8 +298,8 @@ class RunState:
 
     @property
     def ours(self) -> bool:
-        """Whether this window controls the active run."""
-        return self.at_work and self.phase is not Phase.ELSEWHERE
+        """Whether the engine of this window executes the active run."""
+        return self.at_work and not self.elsewhere and self.phase is not Phase.ELSEWHERE
 
 
 def next_indicator(was: RunState, now: RunState) -> ServerIndicator:
@@ -324,20 +326,39 @@ def _classify(problem: Problem, before: ServerIndicator) -> ServerIndicator:
     return ServerIndicator.REACHABLE if problem.code.startswith("server.") else before
 
 
+class CurrentRunState(NamedTuple):
+    """The run in progress as another program reports it; `paused` is why it is paused.
+
+    `run` is empty while it is starting. `controllable` means that it accepts commands.
+    """
+
+    run: str = ""
+    reason: str = ""
+    sums: RunProgressed = NO_PROGRESS
+    paused: Problem | None = None
+    controllable: bool = False
+
+    @property
+    def phase(self) -> Phase:
+        """Its phase."""
+        if not self.controllable:
+            return Phase.ELSEWHERE
+        if self.paused is not None:
+            return Phase.PAUSED
+        return Phase.RUNNING if self.run else Phase.STARTING
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatusSnapshot:
     """The status as read from the ledger, the locks, the data directory and the state files.
 
-    `watched` means that another program, a service, watches here. `run` and `reason` describe the
-    active run, if any. The rest is as in `RunState`.
+    `current` is the run in progress, if any. `watched` means that another program, a service,
+    watches here. The rest is as in `RunState`.
     """
 
     missing: tuple[str, ...]
-    running: bool
     watched: bool
-    run: str = ""
-    reason: str = ""
-    sums: RunProgressed = NO_PROGRESS
+    current: CurrentRunState | None = None
     last: PastRunState | None = None
     whole: PastRunState | None = None
     interrupted: PastRunState | None = None

@@ -25,7 +25,7 @@ from mydata_like.core.ports import CancelSignal
 from mydata_like.core.queries import FolderGroup, View
 from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.engine.progress import NO_PROGRESS
-from mydata_like.gui.run_state import PastRunState, StatusSnapshot
+from mydata_like.gui.run_state import CurrentRunState, PastRunState, StatusSnapshot
 from mydata_like.hostos.process import find_program
 from mydata_like.settings.layers import LayerSources, Loaded
 from mydata_like.settings.pending_changes import ApiKeyChange, KeyStore, PendingChanges
@@ -34,7 +34,7 @@ from mydata_like.settings.schema import Server, Settings
 if TYPE_CHECKING:
     from mydata_like.app.cleanup_service import CleanupService
     from mydata_like.app.connection_test import TestStep
-    from mydata_like.app.ledger_status import LedgerSummary, RowQuery
+    from mydata_like.app.ledger_status import CurrentRun, LedgerSummary, RowQuery
     from mydata_like.app.logging_setup import LogFollower
     from mydata_like.app.mydata_import import MyDataImport, Paragraph, SettingsImport
     from mydata_like.app.onboarding import (
@@ -119,15 +119,11 @@ def read_status(settings: Settings, config: Path | None) -> StatusSnapshot:
     from mydata_like.app import ledger_status
 
     state = ledger_status.look_at_state(settings, config)
-    at_work = next(iter(state.runs), None) if state.running else None
     ended = next((past for past in state.runs if past.finished is not None), None)
     return StatusSnapshot(
         missing=state.missing,
-        running=state.running,
         watched=state.watched,
-        run=at_work.run if at_work else "",
-        reason=str(at_work.summary.get("reason", "")) if at_work else "",
-        sums=_read_sums(at_work.summary) if at_work else NO_PROGRESS,
+        current=state.current and _read_current(state.current),
         last=ended and _read_past(ended),
         whole=state.whole and _read_past(state.whole),
         interrupted=state.interrupted and _read_past(state.interrupted),
@@ -137,6 +133,32 @@ def read_status(settings: Settings, config: Path | None) -> StatusSnapshot:
         at_risk=state.at_risk,
         set_by_server=state.set_by_server,
     )
+
+
+def read_current_run(settings: Settings, config: Path | None) -> CurrentRunState | None:
+    """Return the run in progress; raises `UploaderError` if the ledger cannot be read."""
+    from mydata_like.app import ledger_status
+
+    found = ledger_status.find_current_run(settings, config)
+    return found and _read_current(found)
+
+
+def _read_current(found: CurrentRun) -> CurrentRunState:
+    row = found.row
+    return CurrentRunState(
+        run=row.run if row else "",
+        reason=str(row.summary.get("reason", "")) if row else "",
+        sums=_read_sums(row.summary) if row else NO_PROGRESS,
+        paused=found.paused,
+        controllable=found.active is not None,
+    )
+
+
+def control_run(settings: Settings, config: Path | None, command: str, cancel: CancelFlag) -> None:
+    """Give a command to the run of another program; raises `RunError` if it does not answer."""
+    from mydata_like.app import run_control
+
+    run_control.control_runs(settings, config, command, cancel)
 
 
 def stamp_settings(sources: LayerSources) -> tuple[tuple[int, int], ...]:
@@ -406,11 +428,13 @@ def save_setup(
     config: Path | None, changes: Mapping[str, object], key: ApiKeyChange | None
 ) -> SetupState:
     """Save the entries of a step, and store the API key; raises `SettingsError`."""
-    from mydata_like.app import onboarding, settings_edit
+    from mydata_like.app import onboarding, service_setup, settings_edit
 
     if changes:
         settings_service.save_settings(config, changes)
     state = onboarding.find_setup_state(config)
+    if settings_edit.AUTOSTART in changes:
+        service_setup.apply_autostart(state.loaded.settings)
     if key is None:
         return state
     settings_edit.apply_key_change(state.loaded.settings, key, config)

@@ -352,11 +352,11 @@ def lock_data_directory(
     computer, and block runs on other computers for minutes at most.
     """
     name = format_path(os.path.realpath(data_directory))
-    note = _note_file(state, data_directory)
-    with _hold(_find_note(note, shard), _describe_run(name, shard), clock):
+    with _hold(find_note(state, data_directory, shard), _describe_run(name, shard), clock):
         # Ours is held before we check: of two concurrent runs, at least one sees the other.
-        for other in _find_overlapping(note, shard):
-            with _hold(_find_note(note, other), _describe_run(name, other), clock):
+        for other in _find_overlapping(state, data_directory, shard):
+            note = find_note(state, data_directory, other)
+            with _hold(note, _describe_run(name, other), clock):
                 pass
         lease = Lease(data_directory, shard, LockHolder.here(clock))
         with _directory_locked(data_directory, shard, lease) as locked:
@@ -433,17 +433,16 @@ def _describe_run(name: str, shard: Shard) -> str:
     return f"Another run is in progress on {part}{name}"
 
 
-def _find_note(note: Path, shard: Shard) -> Path:
-    """Return the note file of a shard, given that of the whole data directory."""
-    return note.parent / shard.place / note.name
+def find_note(state: Path, data_directory: bytes, shard: Shard = WHOLE) -> Path:
+    """Return the note file for the holder of a data directory; the lock file is next to it."""
+    name = hashlib.sha256(os.path.realpath(data_directory)).hexdigest()[:16]
+    return state / shard.place / f"run-{name}.json"
 
 
-def _find_overlapping(note: Path, shard: Shard) -> list[Shard]:
+def _find_overlapping(state: Path, data_directory: bytes, shard: Shard) -> list[Shard]:
     """Return the shards that share files with this one and have a running or killed run."""
-    found = find_shards(note.parent)
-    return [
-        it for it in (WHOLE, *found) if it.total != shard.total and _find_note(note, it).exists()
-    ]
+    others = [it for it in (WHOLE, *find_shards(state)) if it.total != shard.total]
+    return [it for it in others if find_note(state, data_directory, it).exists()]
 
 
 def find_shards(state: Path) -> list[Shard]:
@@ -455,7 +454,7 @@ def find_shards(state: Path) -> list[Shard]:
 
 def is_locked(state: Path, data_directory: bytes, shard: Shard = WHOLE) -> bool:
     """Return whether a run is in progress on the data directory or a shard, without blocking it."""
-    return _is_held(_find_note(_note_file(state, data_directory), shard))
+    return _is_held(find_note(state, data_directory, shard))
 
 
 def is_watched(state: Path) -> bool:
@@ -468,12 +467,6 @@ def lock_watch(state: Path, clock: Clock) -> Iterator[None]:
     """Hold the lock of this installation's `watch`; raises like `lock_data_directory`."""
     with _hold(state / WATCH_NOTE, "Another watch is already running", clock):
         yield
-
-
-def _note_file(state: Path, data_directory: bytes) -> Path:
-    """Return the note file for the holder of the data directory; the lock file is next to it."""
-    name = hashlib.sha256(os.path.realpath(data_directory)).hexdigest()[:16]
-    return state / f"run-{name}.json"
 
 
 @contextmanager

@@ -122,6 +122,21 @@ class Heartbeat(NamedTuple):
     last: Mapping[str, object] | None = None
 
 
+class RunStatus(NamedTuple):
+    """What a run in progress reports about itself: its id, and why it is paused, if it is."""
+
+    run: str
+    paused: Mapping[str, str] | None = None
+
+
+class RunCommand(NamedTuple):
+    """A command from another process to the run with this id; `id` is that of the command."""
+
+    run: str
+    command: str
+    id: str
+
+
 class ServerSettings(NamedTuple):
     """The settings that a server stores for this uploader, as of the last query.
 
@@ -412,12 +427,14 @@ def load_record(file: Path, kind: type[T]) -> T | None:
     return record
 
 
-def save_record(file: Path, record: object) -> None:
-    """Replace the record in a file; errors of the disk are logged only."""
+def save_record(file: Path, record: object) -> bool:
+    """Replace the record in a file, and return whether that succeeded; errors are only logged."""
     try:
         write_private(file, json.dumps(to_plain(record), indent=1).encode())
     except SettingsError as error:
         logger.warning("%s", error)
+        return False
+    return True
 
 
 def to_plain(value: Any) -> Any:

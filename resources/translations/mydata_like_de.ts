@@ -660,6 +660,10 @@
         <source>Did you mean “%1”? &amp;Use it</source>
         <translation>Meinten Sie „%1“? &amp;Ja, so</translation>
     </message>
+    <message>
+        <source>The server completes “…” with the full name of the owner.</source>
+        <translation>Der Server ersetzt „…“ durch den vollen Namen des Besitzers.</translation>
+    </message>
     <message numerus="yes">
         <source>%Ln dataset(s) found.</source>
         <translation>
@@ -677,6 +681,17 @@
     <message>
         <source>No folder fits this layout yet, so there is nothing to upload.</source>
         <translation>Noch passt kein Ordner zu diesem Aufbau, daher gibt es nichts hochzuladen.</translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln file(s) or folder(s) are left out, such as %1: %2</source>
+        <translation>
+            <numerusform>%Ln Datei oder Ordner wird ausgelassen, etwa %1: %2</numerusform>
+            <numerusform>%Ln Dateien oder Ordner werden ausgelassen, etwa %1: %2</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>A dry run lists all of them.</source>
+        <translation>Ein Probelauf listet alle auf.</translation>
     </message>
     <message>
         <source>The owners could not be checked on the server.</source>
@@ -1021,6 +1036,10 @@
         <translation>Diesem Rechner &amp;vertrauen</translation>
     </message>
     <message>
+        <source>Show the &amp;earlier key</source>
+        <translation>Früheren Schlüssel &amp;anzeigen</translation>
+    </message>
+    <message>
         <source>Folder of the staging area</source>
         <translation>Ordner des Staging-Bereichs</translation>
     </message>
@@ -1033,8 +1052,12 @@
         <translation>Dies ist die erste Verbindung mit dem Staging-Host %1, Port %2. Vergleichen Sie den Fingerabdruck seines Schlüssels mit dem, den Ihr Administrator nennt:</translation>
     </message>
     <message>
-        <source>The staging host %1, port %2, has another key than before (%3). Either it was replaced, or another computer is impersonating the host. Trust the new key only if your administrator confirms its fingerprint:</source>
-        <translation>Der Staging-Host %1, Port %2, hat einen anderen Schlüssel als bisher (%3). Entweder wurde er ersetzt, oder ein anderer Rechner gibt sich als dieser Host aus. Vertrauen Sie dem neuen Schlüssel nur, wenn Ihr Administrator seinen Fingerabdruck bestätigt:</translation>
+        <source>The staging host %1 identifies itself with another key than before: trust it only if your administrator confirms this fingerprint.</source>
+        <translation>Der Staging-Host %1 weist sich mit einem anderen Schlüssel aus als bisher: Vertrauen Sie ihm nur, wenn Ihr Administrator diesen Fingerabdruck bestätigt.</translation>
+    </message>
+    <message>
+        <source>Earlier key of port %1: %2</source>
+        <translation>Früherer Schlüssel von Port %1: %2</translation>
     </message>
     <message>
         <source>Looking for the next host…</source>
@@ -1825,6 +1848,41 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     </message>
 </context>
 <context>
+    <name>ScheduleStep</name>
+    <message>
+        <source>When to upload?</source>
+        <translation>Wann wird hochgeladen?</translation>
+    </message>
+    <message>
+        <source>You can start an upload at any time as well. The settings have more schedules.</source>
+        <translation>Sie können jederzeit auch selbst starten. Weitere Zeitpläne stehen in den Einstellungen.</translation>
+    </message>
+    <message>
+        <source>&amp;Soon after new files are complete</source>
+        <translation>&amp;Bald nachdem neue Dateien fertig sind</translation>
+    </message>
+    <message>
+        <source>Every &amp;day at</source>
+        <translation>Jeden &amp;Tag um</translation>
+    </message>
+    <message>
+        <source>&amp;Only when I press Start</source>
+        <translation>&amp;Nur wenn ich Start drücke</translation>
+    </message>
+    <message>
+        <source>Start the program in the tray when I log &amp;in</source>
+        <translation>Das &amp;Programm beim Anmelden im Infobereich starten</translation>
+    </message>
+    <message>
+        <source>Time of the daily upload</source>
+        <translation>Uhrzeit des täglichen Hochladens</translation>
+    </message>
+    <message>
+        <source>Uploads start automatically only while the program is running.</source>
+        <translation>Hochladen beginnt nur automatisch, solange das Programm läuft.</translation>
+    </message>
+</context>
+<context>
     <name>ServerIndicatorLabel</name>
     <message>
         <source>Server</source>
@@ -2010,6 +2068,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>&amp;Zurück</translation>
     </message>
     <message>
+        <source>Start &amp;now</source>
+        <translation>&amp;Jetzt starten</translation>
+    </message>
+    <message>
         <source>&amp;Next</source>
         <translation>&amp;Weiter</translation>
     </message>
@@ -2028,6 +2090,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Data</source>
         <translation>Daten</translation>
+    </message>
+    <message>
+        <source>When</source>
+        <translation>Wann</translation>
     </message>
     <message>
         <source>Approval</source>

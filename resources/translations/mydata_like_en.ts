@@ -90,6 +90,13 @@
         </translation>
     </message>
     <message numerus="yes">
+        <source>%Ln file(s) or folder(s) are left out, such as %1: %2</source>
+        <translation>
+            <numerusform>%Ln file or folder is left out, such as %1: %2</numerusform>
+            <numerusform>%Ln files or folders are left out, such as %1: %2</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
         <source>%Ln owner(s) are not known to the server; their data go to the facility:</source>
         <translation>
             <numerusform>%Ln owner is not known to the server; the data go to the facility:</numerusform>

@@ -263,3 +263,69 @@ def test_a_run_over_one_folder_leaves_the_others_for_later(site):
     files = sum(path.is_file() for path in chosen.rglob("*"))
     assert (partial["found"], partial["verified"]) == (files, files)
     assert whole["sent"] == whole["found"] - files
+
+
+def start_slowly(site):
+    """Start a run as a program does that has gone since: nothing can be written to its input."""
+    return site.start("run", "--events", settings=(SLOW,))
+
+
+def status(site):
+    return site.command("status", "--json").lines[-1]
+
+
+def test_another_process_pauses_a_run_and_resumes_it(site):
+    process = start_slowly(site)
+    wait_for(process, "transfer_started")
+
+    assert site.command("pause").code == 0
+    (paused,) = wait_for(process, "run_paused")[-1:]
+    assert status(site)["paused"] == paused["problem"]
+    assert site.command("resume").code == 0
+    wait_for(process, "run_resumed")
+    assert status(site)["paused"] is None
+
+    assert site.command("stop").code == 0
+    assert finish_reading(process).problem == "run.interrupted"
+    check_complete(site, site.run())
+
+
+def test_another_process_stops_a_run_that_waits_for_its_server(site):
+    site.server.stop()
+    process = site.start("watch", "--events", settings=("schedule.kind=startup",))
+    wait_for(process, "run_paused")
+    assert site.command("stop").code == 0
+
+    (end,) = wait_for(process, "run_finished")[-1:]
+    assert end["problem"]["code"] == "run.interrupted"
+    assert process.poll() is None
+
+
+def test_a_command_without_a_run_changes_nothing(site):
+    refused = site.command("pause")
+
+    assert (refused.code, "No run is in progress." in refused.complaints) == (3, True)
+    check_complete(site, site.run())
+
+
+def test_a_command_to_a_killed_run_is_not_obeyed_by_the_next_one(site):
+    first = start_slowly(site)
+    wait_for(first, "transfer_started")
+    (status_file,) = site.state.glob("run-*-status.json")
+    killed = json.loads(status_file.read_text())["run"]
+    first.kill()
+    finish_reading(first)
+    command = {"run": killed, "command": "stop_run", "id": "1"}
+    order = status_file.with_name(status_file.name.replace("status", "command"))
+    order.write_text(json.dumps(command))
+
+    second = start_slowly(site)
+    wait_for(second, "transfer_started")
+    order.write_text(json.dumps(command))
+    while order.exists():
+        yield_processor()
+    assert site.command("pause").code == 0
+    wait_for(second, "run_paused")
+
+    assert site.command("stop").code == 0
+    finish_reading(second)

@@ -40,6 +40,9 @@ INSTEAD = {
     "mydata-like doctor --events": "mydata-like doctor --help",
     "mydata-like doctor --anyway": "mydata-like doctor --help",
     "mydata-like doctor --json": "mydata-like doctor --help",
+    "mydata-like pause": "mydata-like pause --help",  # needs a run, see test_commands
+    "mydata-like resume": "mydata-like resume --help",
+    "mydata-like stop": "mydata-like stop --help",
     "mydata-like register --wait": "mydata-like register",
     "mydata-like settings set-key": SET_KEY,
     "mydata-like settings import": "mydata-like settings import --key-store file",

@@ -130,16 +130,55 @@ def test_the_window_survives_its_engine(desk, site, qtbot):
     assert site.find_wrongs() == []
 
 
+def wait_for_other(qtbot, controller):
+    qtbot.waitUntil(lambda: controller.state.elsewhere, timeout=DEADLINE)
+    assert not controller.state.ours
+
+
 def test_a_run_of_another_program_is_shown_and_left_alone(desk, site, qtbot):
     controller = desk.controller
     process = site.start("run", "--json", settings=["limits.bandwidth=1.5"])
-    wait_for(qtbot, controller, Phase.ELSEWHERE)
-    assert not controller.state.ours
+    wait_for_other(qtbot, controller)
     qtbot.waitUntil(lambda: controller.state.sums.found > 0, timeout=DEADLINE)
 
     assert finish(process).code == 0
     wait_for_result(qtbot, controller)
     assert controller.state.last.safe
+
+
+def test_a_run_of_another_program_is_paused_resumed_and_stopped(desk, site, qtbot):
+    controller = desk.controller
+    process = site.start("run", "--json", settings=["limits.bandwidth=0.1"])
+    wait_for_other(qtbot, controller)
+    wait_for(qtbot, controller, Phase.RUNNING)
+    qtbot.waitUntil(lambda: controller.state.sums.byte_rate > 0, timeout=DEADLINE)
+
+    controller.pause()
+    wait_for(qtbot, controller, Phase.PAUSED)
+    assert controller.state.problem.code == "run.paused"
+    controller.resume()
+    wait_for(qtbot, controller, Phase.RUNNING)
+    assert controller.state.problem is None
+    with qtbot.assertNotEmitted(controller.command_refused):
+        controller.stop()
+        wait_for(qtbot, controller, Phase.IDLE)
+
+    assert finish(process).problem == "run.interrupted"
+    wait_for_result(qtbot, controller)
+    assert not controller.state.last.safe
+
+
+def test_a_run_that_accepts_no_commands_is_left_alone(desk, site, qtbot):
+    controller = desk.controller
+    process = site.start("run", "--json", settings=["limits.bandwidth=0.1"])
+    wait_for(qtbot, controller, Phase.RUNNING)
+    (status,) = site.state.glob("run-*-status.json")
+    status.unlink()  # a run of an earlier version writes none
+
+    wait_for(qtbot, controller, Phase.ELSEWHERE)
+    assert not controller.state.ours
+    process.kill()
+    finish(process)
 
 
 def test_the_engine_survives_the_window(desk, site, qtbot):
@@ -159,9 +198,9 @@ def test_a_look_at_the_ledger_never_brings_an_older_run_back(desk, site, qtbot):
     told = controller.state.last
     older = replace(told, finished=told.finished - timedelta(hours=1))
 
-    controller._take_standing(StatusSnapshot(missing=(), running=False, watched=False, last=older))
+    controller._take_standing(StatusSnapshot(missing=(), watched=False, last=older))
     assert controller.state.last == told
-    controller._take_standing(StatusSnapshot(missing=(), running=False, watched=False))
+    controller._take_standing(StatusSnapshot(missing=(), watched=False))
     assert controller.state.last == told
 
 
@@ -308,7 +347,7 @@ def test_a_folder_that_meets_a_run_of_another_program_is_carried_later(served, s
 
 def test_a_folder_waits_for_the_end_of_another_programs_run(served, site, folder, qtbot):
     other = Other(site)
-    wait_for(qtbot, served, Phase.ELSEWHERE)
+    wait_for_other(qtbot, served)
     served.add_source(os.fsencode(folder), "", "Mice", folder.name)
     assert served.engine is None
 
@@ -319,7 +358,7 @@ def test_a_folder_waits_for_the_end_of_another_programs_run(served, site, folder
 def test_during_a_run_of_another_program_nothing_can_be_retried(served, site, qtbot):
     assert served.can_retry
     other = Other(site)
-    wait_for(qtbot, served, Phase.ELSEWHERE)
+    wait_for_other(qtbot, served)
     assert not served.can_retry
 
     other.let_go()

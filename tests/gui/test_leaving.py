@@ -16,7 +16,7 @@ from mydata_like.gui.tray.single_instance import LaunchRequest
 from mydata_like.gui.tray.tray_menu import Tray
 from mydata_like.gui.window import MainWindow
 from mydata_like.gui.window_state import WindowState
-from tests.gui.scripted import FULL, ScriptedController, run_that
+from tests.gui.scripted import FULL, NOT_APPROVED, ScriptedController, run_that
 
 LEAVE, STOP, STAY = "Quit and &leave the upload running", "Stop the &upload and quit", "&Cancel"
 
@@ -264,11 +264,58 @@ def test_without_a_tray_a_banner_informs_and_opens_the_page(trayless, qtbot):
 
 def test_a_click_on_a_message_leads_to_its_page(stage):
     stage.window.hide()
+    stage.controller.turn(last=run_that(problem=FULL))
     stage.controller.problem_raised.emit(FULL)
     stage.tray.icon.messageClicked.emit()
 
     assert stage.window.isVisible()
     assert stage.window.page is stage.window.find_page("problems")
+
+
+def test_a_notice_leads_to_the_log_since_no_other_page_shows_it(trayless):
+    trayless.controller.problem_raised.emit(FULL)
+    trayless.presence.banner.findChildren(QPushButton)[0].click()
+
+    assert trayless.window.page is trayless.window.find_page("log")
+
+
+@pytest.mark.parametrize(
+    ("concerned", "settled"),
+    [
+        ({"phase": Phase.PAUSED, "problem": FULL}, {"phase": Phase.RUNNING, "problem": None}),
+        ({"phase": Phase.BROKEN, "problem": FULL}, {"phase": Phase.IDLE, "problem": None}),
+        ({"last": run_that(problem=FULL)}, {"last": run_that(waiting=1)}),
+    ],
+    ids=["paused", "broken", "ended"],
+)
+def test_a_message_disappears_when_its_problem_has_gone(trayless, concerned, settled):
+    banner = trayless.presence.banner
+    trayless.controller.turn(**concerned)
+    trayless.controller.problem_raised.emit(FULL)
+    assert banner.isVisibleTo(trayless.window)
+
+    trayless.controller.turn(**settled)
+    assert not banner.isVisibleTo(trayless.window)
+
+
+def test_the_message_about_a_pending_approval_disappears_when_it_comes(trayless):
+    banner = trayless.presence.banner
+    trayless.controller.turn(awaited=NOT_APPROVED)
+    assert banner.isVisibleTo(trayless.window)
+    trayless.controller.choose(notify_approval=False)
+
+    trayless.controller.turn(awaited=None)
+    assert not banner.isVisibleTo(trayless.window)
+
+
+def test_good_news_disappear_when_a_run_starts(trayless):
+    banner = trayless.presence.banner
+    trayless.controller.turn(phase=Phase.IDLE, awaited=NOT_APPROVED)
+    trayless.controller.turn(awaited=None)
+    assert banner.isVisibleTo(trayless.window)
+
+    trayless.controller.turn(phase=Phase.STARTING)
+    assert not banner.isVisibleTo(trayless.window)
 
 
 def test_messages_can_be_switched_off(trayless):

@@ -130,6 +130,32 @@ def test_the_layout_that_fits_is_suggested_and_taken_with_one_click(person, data
     assert not page.suggestion.isVisible()
 
 
+def test_names_that_only_the_server_knows_are_not_invented(person, data):
+    page = person.wizard.folders
+    choose(person, Layout.USERNAME_DATASET)
+    person.type(page.directory, str(data))
+    person.wait_checked()
+
+    assert {row[1] for row in table(page.model)} == {"Scope 1 - …"}
+    assert "full name of the owner" in page.names.text
+
+
+def test_files_that_are_left_out_are_named_with_the_reason(person, data):
+    (data / "notes.txt").write_text("note")
+    for name in (".DS_Store", "Thumbs.db"):
+        (data / "alice" / "mice" / "day 1" / name).write_text("x")
+    page = person.wizard.folders
+    choose(person, Layout.USERNAME_EXPERIMENT_DATASET)
+    person.type(page.directory, str(data))
+    person.wait_checked()
+
+    assert page.left_out.text == (
+        "3 file(s) or folder(s) are left out, such as notes.txt: "
+        "The file is not in a dataset folder. A dry run lists all of them."
+    )
+    assert not page.names.text
+
+
 def test_folders_that_do_not_fit_are_counted_and_named(person, data):
     (data / "alice" / "notes.txt").write_text("note")
     page = person.wizard.folders

@@ -1,6 +1,10 @@
 """The first start, from nothing to a test file on the server."""
 
+import sys
+from datetime import time
+
 import pytest
+from PySide6.QtCore import QTime
 
 from mydata_like.app.settings_service import find_places, save_settings
 from mydata_like.gui.theme.widgets import PlainLabel
@@ -65,8 +69,12 @@ def test_the_first_start_from_nothing_to_a_test_file(open_wizard, town):  # noqa
 
     person.type(wizard.folders.directory, str(town.data))
     person.press_enter()
-    person.wait_for(wizard.key)
+    person.wait_for(wizard.schedule)
     assert wizard.folders.model.rowCount() == 4
+    wizard.schedule.kinds["watch"].setChecked(True)
+    person.press_enter()
+    person.wait_for(wizard.key)
+    assert town.saved.schedule.kind == "watch"
 
     person.wait(wizard.key.waiting.isVisible)
     assert "awaits approval" in wizard.key.verdict.text
@@ -158,12 +166,12 @@ def test_a_host_that_has_replaced_its_key_is_shown_with_both_fingerprints(open_w
     key.ask_now.click()
 
     person.wait(key.host_key.isVisible)
-    (sentence,) = [
-        label.text()
-        for label in key.host_key.findChildren(PlainLabel)
-        if old.fingerprint in label.text()
-    ]
-    assert "another key than before" in sentence
+    sentence, earlier = key.host_key.findChildren(PlainLabel)[0], key.host_key.earlier
+    assert "identifies itself with another key than before" in sentence.text()
+    assert not earlier.isVisible()
+    key.host_key.show_earlier.click()
+    assert earlier.isVisible()
+    assert old.fingerprint in earlier.text()
     assert key.host_key.fingerprint.text() == town.sshd.fingerprint
 
     key.host_key.trust.click()
@@ -205,3 +213,75 @@ def test_the_message_for_the_administrator_has_all_that_is_needed(open_wizard, t
     message = qapp.clipboard().text()
     for fact in ("Scope 1", "Demo Facility", town.address, person.wizard.key.fingerprint.text()):
         assert fact in message
+
+
+@pytest.fixture
+def autostart(tmp_path, monkeypatch):
+    """The folder of the entries that start programs at login, on Linux."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "configuration"))
+    return tmp_path / "configuration" / "autostart"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems keep the entry elsewhere")
+def test_the_schedule_and_the_start_at_login_are_chosen(open_wizard, town, autostart):
+    town.fill()
+    person = open_wizard()
+    person.wizard.back.click()
+    page = person.wizard.schedule
+    person.wait_for(page)
+    assert page.chosen == "manual"
+    assert not page.time.isEnabled()
+
+    page.kinds["daily"].click()
+    page.time.setTime(QTime(18, 30))
+    assert "only while the program is running" in page.note.text
+    page.at_login.click()
+    assert not page.note.text
+    person.press_enter()
+    person.wait_for(person.wizard.key)
+
+    saved = town.saved
+    assert (saved.schedule.kind, saved.schedule.time) == ("daily", time(18, 30))
+    assert saved.window.start_at_login
+    assert list(autostart.iterdir())
+
+
+def test_another_schedule_stays_as_it_is(open_wizard, town):
+    town.fill()
+    save_settings(town.config, {"schedule.kind": "timer", "schedule.minutes": 30})
+    person = open_wizard()
+    person.wizard.back.click()
+    page = person.wizard.schedule
+    person.wait_for(page)
+    assert page.kinds["other"].text() == "At a fixed interval"
+    person.press_enter()
+    person.wait_for(person.wizard.key)
+
+    assert town.saved.schedule.kind == "timer"
+
+
+def test_the_first_upload_starts_when_the_set_up_is_complete(open_wizard, town):
+    town.fill(**{"data.directory": ""})
+    person = open_wizard()
+    wizard, key = person.wizard, person.wizard.key
+    controller = wizard._desk.controller
+    wizard.start_wanted.connect(controller.start_when_set_up)
+    person.type(wizard.folders.directory, str(town.data))
+    person.press_enter()
+    person.wait_for(wizard.schedule)
+    person.press_enter()
+    person.wait(key.waiting.isVisible)
+    assert not wizard.start_now.isVisible()
+    town.approve()
+    key.ask_now.click()
+    person.wait(key.host_key.isVisible)
+    assert not wizard.start_now.isVisible()
+    key.host_key.trust.click()
+    person.wait(wizard.start_now.isVisible)
+
+    wizard.start_now.click()
+
+    assert not wizard.isVisible()
+    person.wait(lambda: controller.state.last is not None)
+    assert controller.state.last.safe
+    assert town.server.check_invariants(town.expected_files()) == []

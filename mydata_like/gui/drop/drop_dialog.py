@@ -231,7 +231,7 @@ class DropDialog(QDialog):
         if self._controller.state.phase in (Phase.LOADING, Phase.UNSET):
             text = self.tr("Nothing can be uploaded before the set-up is complete.")
             return DropWarning("problem", text)
-        if self._controller.state.phase is Phase.ELSEWHERE:
+        if self._controller.state.elsewhere:
             text = self.tr("Another upload is in progress. This one can start when it has ended.")
             return DropWarning("problem", text)
         if self._controller.state.phase is Phase.TESTING:

@@ -201,13 +201,14 @@ class FoldersPage(Page):
     def _update_actions(self) -> None:
         for action in self._view_actions:
             action.setEnabled(self._group is not None)
-        accepts_commands = self._controller.state.phase in (Phase.RUNNING, Phase.PAUSED)
+        state = self._controller.state
+        accepts_commands = state.ours and state.phase in (Phase.RUNNING, Phase.PAUSED)
         for action in self._queue_actions:
             action.setEnabled(self._group is not None and accepts_commands)
         # Extra sources have separate runs, and a run always covers a whole dataset.
         whole = self._group is not None and self._group.dataset is not None
         inside = whole and not Path(os.fsdecode(self._path)).is_absolute()
-        can_start = self._controller.state.phase in (Phase.IDLE, Phase.BROKEN)
+        can_start = state.phase in (Phase.IDLE, Phase.BROKEN)
         self._only.setEnabled(inside and can_start)
 
     @Slot(QPoint)

@@ -240,7 +240,7 @@ class ProblemsPage(Page):
     @Slot(object)
     def _fix_run(self, info: ProblemInfo) -> None:
         match info.action:
-            case Action.TRY_AGAIN if self._controller.state.ours:
+            case Action.TRY_AGAIN if self._controller.state.at_work:
                 self._controller.resume()
             case Action.TRY_AGAIN | Action.START_RUN:
                 self._controller.start()

@@ -287,6 +287,7 @@ class AppShell(QObject):
         if state.last and state.last != self._last and state.last.safe:
             self.banner.hide_problem()
         self._last = state.last
+        self.banner.follow(state)
         self._notify(self._policy.on_state(state, monotonic()))
 
     @Slot(object)
@@ -307,6 +308,7 @@ class AppShell(QObject):
             return
         if window_active or not self.tray.available:
             self.banner.show_notification(message)
+            self.banner.follow(self._controller.state)
         else:
             self.tray.show_notification(message)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from enum import Enum
+from functools import partial
 from typing import Final, NamedTuple
 
 from PySide6.QtCore import QCoreApplication, Signal, Slot
@@ -18,6 +19,7 @@ translate = QCoreApplication.translate
 
 MIN_INTERVAL: Final = 600.0  # seconds between two notifications of one kind
 SILENCE: Final = "monitor.silence"
+FILES_FAILED: Final = "file.failed"
 
 
 class NotificationKind(Enum):
@@ -29,16 +31,38 @@ class NotificationKind(Enum):
     SILENCE = "notify_silence"
 
 
+def _is_never(_state: RunState) -> bool:
+    return False
+
+
 class Notification(NamedTuple):
     """A short text for the user, and the page with details (empty for none).
 
-    A notification without a kind cannot be disabled.
+    A notification without a kind cannot be disabled. It is settled when `concerns` is no longer
+    true of the state, after it once was.
     """
 
     kind: NotificationKind | None
     title: str
     text: str
     page: str
+    concerns: Callable[[RunState], bool] = _is_never
+
+
+def has_problem(problem: Problem, state: RunState) -> bool:
+    """Return whether the state shows a problem of the active run, of the last one or the data."""
+    last = state.last.problem if state.last is not None else None
+    return problem in (state.problem, state.awaited, state.data_problem, last)
+
+
+def is_at_work(state: RunState) -> bool:
+    """Return whether a run is active."""
+    return state.at_work
+
+
+def is_at_rest(state: RunState) -> bool:
+    """Return whether no run is active."""
+    return not state.at_work
 
 
 class NotificationPolicy:
@@ -76,8 +100,12 @@ class NotificationPolicy:
         if not needs_user(problem) or problem in self._shown_problems:
             return None
         title = translate("notifications", "Action required")
+        concerns = partial(has_problem, problem)
+        # The page of problems shows those of runs and files; a notice is in the log only.
+        listed = concerns(self._before) or problem.code == FILES_FAILED
+        page, text = "problems" if listed else "log", _problem_text(problem)
         message = self._limit_rate(
-            Notification(NotificationKind.PROBLEM, title, _problem_text(problem), "problems"), now
+            Notification(NotificationKind.PROBLEM, title, text, page, concerns), now
         )
         if message:
             self._shown_problems.add(problem)
@@ -90,7 +118,7 @@ class NotificationPolicy:
             return None  # shown as a problem
         if run.failed:
             text = translate("notifications", "%n file(s) could not be uploaded.", None, run.failed)
-            return self.on_problem(Problem("file.failed", text), now)
+            return self.on_problem(Problem(FILES_FAILED, text), now)
         if not run.sent:
             return None
         text = translate("notifications", "%n file(s) were sent.", None, run.sent)
@@ -108,20 +136,26 @@ class NotificationPolicy:
             details = translate("notifications", "All files are safe on the server.")
         title = translate("notifications", "Upload finished")
         return self._limit_rate(
-            Notification(NotificationKind.FINISHED, title, f"{text} {details}", "overview"), now
+            Notification(
+                NotificationKind.FINISHED, title, f"{text} {details}", "overview", is_at_rest
+            ),
+            now,
         )
 
     def _notify_approval(self, state: RunState, now: float) -> Notification | None:
+        concerns: Callable[[RunState], bool]
         if state.awaited is not None:
             title = translate("notifications", "Waiting for approval")
             text = _problem_text(state.awaited)
+            concerns = partial(has_problem, state.awaited)
         else:
             title = translate("notifications", "Approved")
             text = translate(
                 "notifications", "The server accepts this computer. Uploads can begin."
             )
+            concerns = is_at_rest
         return self._limit_rate(
-            Notification(NotificationKind.APPROVAL, title, text, "overview"), now
+            Notification(NotificationKind.APPROVAL, title, text, "overview", concerns), now
         )
 
     def _limit_rate(self, message: Notification, now: float) -> Notification | None:
@@ -145,7 +179,7 @@ _PROBLEMS = (NotificationKind.PROBLEM, NotificationKind.SILENCE)
 
 
 class Banner(QToolBar):
-    """Shows one notification until the user closes it or the next one replaces it."""
+    """Shows one notification until it is settled, closed or replaced by the next one."""
 
     page_wanted = Signal(object)  # the name of a page
 
@@ -157,6 +191,8 @@ class Banner(QToolBar):
         self.toggleViewAction().setVisible(False)
         self._page = ""
         self._is_problem = False
+        self._concerns: Callable[[RunState], bool] = _is_never
+        self._concerned = False
         self._icon = IconLabel(1, self)
         self._title = PlainLabel("", self)
         self._title.scale(1, bold=True)
@@ -174,11 +210,18 @@ class Banner(QToolBar):
         """Show a notification."""
         self._page = message.page
         self._is_problem = message.kind in _PROBLEMS
+        self._concerns, self._concerned = message.concerns, False
         self._icon.show_icon(icon("warning", "problem") if self._is_problem else icon("info"))
         self._title.setText(message.title)
         self._text.set_full_text(message.text)
         self._more.setVisible(bool(message.page))
         self.show()
+
+    def follow(self, state: RunState) -> None:
+        """Hide the notification when it is settled."""
+        before, self._concerned = self._concerned, self._concerns(state)
+        if before and not self._concerned:
+            self.hide()
 
     def hide_problem(self) -> None:
         """Hide the notification of a problem that has been fixed."""

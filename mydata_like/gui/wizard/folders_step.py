@@ -43,10 +43,11 @@ FILES, SIZE = 3, 4  # the columns that hold numbers
 
 
 class PreviewModel(QAbstractTableModel):
-    """Dataset folders, in the order in which they were found."""
+    """Dataset folders, in the order in which they were found; `instrument` is its name."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
+        self.instrument = ""
         self._samples: list[LayoutSample] = []
 
     def clear(self) -> None:
@@ -59,6 +60,11 @@ class PreviewModel(QAbstractTableModel):
         self.beginInsertRows(QModelIndex(), row, row)
         self._samples.append(sample)
         self.endInsertRows()
+
+    @property
+    def named_by_server(self) -> bool:
+        """Whether only the server knows the full name of an experiment."""
+        return any(not sample.experiment for sample in self._samples)
 
     def rowCount(self, parent: Index = _ROOT) -> int:
         return 0 if parent.isValid() else len(self._samples)
@@ -100,7 +106,7 @@ class PreviewModel(QAbstractTableModel):
         more = "+" if sample.more else ""
         return (
             texts.plain(sample.owner),
-            texts.plain(sample.experiment),
+            texts.plain(sample.experiment or f"{self.instrument} - …"),
             texts.plain(sample.dataset),
             texts.count(sample.files) + more,
             texts.size(sample.size) + more,
@@ -191,7 +197,9 @@ class FoldersStep(WizardStep):
         self.suggestion = QPushButton(self)
         self.suggestion.hide()
         self.owners = CheckLabel(self, keeps_place=False)
-        for part in (self.verdict, self.suggestion, self.owners):
+        self.names = CheckLabel(self, keeps_place=False)
+        self.left_out = CheckLabel(self, keeps_place=False)
+        for part in (self.verdict, self.suggestion, self.names, self.left_out, self.owners):
             self.add(part)
         self._connect()
 
@@ -289,8 +297,10 @@ class FoldersStep(WizardStep):
         """Scan the folders, and show what they would become."""
         self._found = None
         self.model.clear()
+        self.model.instrument = self.settings.instrument.name
         self.suggestion.hide()
-        self.owners.clear()
+        for label in (self.owners, self.names, self.left_out):
+            label.clear()
         self.check.cancel()
         self._directory_verdict.clear()
         self.verdict.clear()
@@ -330,6 +340,11 @@ class FoldersStep(WizardStep):
             text = self.tr("Did you mean “%1”? &Use it")
             self.suggestion.setText(text.replace("%1", layout_name(found.suggestion)))
             self.suggestion.show()
+        if self.model.named_by_server:
+            self.names.show_note(
+                self.tr("The server completes “…” with the full name of the owner.")
+            )
+        self._show_left_out(found)
         self._show_owners(found)
         self.changed.emit()
 
@@ -346,6 +361,18 @@ class FoldersStep(WizardStep):
             self.verdict.show_caution(f"{number} {text} {_name_some(found.misfits)}")
         else:
             self.verdict.show_good(number)
+
+    def _show_left_out(self, found: LayoutPreview) -> None:
+        """Show what is not uploaded, and why."""
+        if not found.left_out:
+            return
+        first, number = found.left_out[0], sum(left.number for left in found.left_out)
+        text = self.tr("%Ln file(s) or folder(s) are left out, such as %1: %2", None, number)
+        name = texts.plain(first.example.rpartition(b"/")[2])
+        text = text.replace("%1", name).replace("%2", texts.plain(first.problem.message))
+        if number > 1:
+            text = f"{text} {self.tr('A dry run lists all of them.')}"
+        self.left_out.show_note(text)
 
     def _show_owners(self, found: LayoutPreview) -> None:
         if found.strangers is None:

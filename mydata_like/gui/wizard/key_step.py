@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QFontDatabase, QGuiApplication
-from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
 from mydata_like.core.errors import NotApprovedError, UploaderError
 from mydata_like.core.events import Event, Notice
@@ -44,6 +44,14 @@ class HostKeyPanel(QWidget):
         self.fingerprint.setAccessibleName(self.tr("Fingerprint of the host's key"))
         self.trust = QPushButton(icon("padlock"), self.tr("&Trust this host"), self)
         self.verdict = CheckLabel(self)
+        self.show_earlier = QCheckBox(self.tr("Show the &earlier key"), self)
+        self.earlier = PlainLabel("", self)
+        self.earlier.setWordWrap(True)
+        self.earlier.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._lay_out()
+        self._connect()
+
+    def _lay_out(self) -> None:
         line = QHBoxLayout()
         line.addWidget(self.fingerprint, 1)
         line.addWidget(self.trust)
@@ -51,9 +59,11 @@ class HostKeyPanel(QWidget):
         column.setContentsMargins(0, 0, 0, 0)
         column.addWidget(self._sentence)
         column.addLayout(line)
+        column.addWidget(self.show_earlier)
+        column.addWidget(self.earlier)
         column.addWidget(self.verdict)
-        self.hide()
-        self._connect()
+        for part in (self.show_earlier, self.earlier, self):
+            part.hide()
 
     def ask(self, registered: RegisteredInstrument) -> None:
         """Ask about the key of the next host, or about the folder."""
@@ -70,6 +80,8 @@ class HostKeyPanel(QWidget):
 
     def _ask_folder(self, new: NewFolder) -> None:
         self._sentence.setText(texts.plain(new.question))
+        self.show_earlier.setChecked(False)
+        self.show_earlier.hide()
         self.fingerprint.setText(texts.plain(new.folder.host))
         self.fingerprint.setAccessibleName(self.tr("Folder of the staging area"))
         self.trust.setText(self.tr("&Write to this folder"))
@@ -81,13 +93,19 @@ class HostKeyPanel(QWidget):
         )
         if key.known:
             text = self.tr(
-                "The staging host %1, port %2, has another key than before (%3). Either it was "
-                "replaced, or another computer is impersonating the host. Trust the new key only "
-                "if your administrator confirms its fingerprint:"
-            ).replace("%3", ", ".join(key.known))
+                "The staging host %1 identifies itself with another key than before: trust it only "
+                "if your administrator confirms this fingerprint."
+            )
         host = texts.plain(key.host)
         self._sentence.setText(text.replace("%1", host).replace("%2", str(key.port)))
         self.fingerprint.setText(key.fingerprint)
+        self.earlier.setText(
+            self.tr("Earlier key of port %1: %2")
+            .replace("%1", str(key.port))
+            .replace("%2", ", ".join(key.known))
+        )
+        self.show_earlier.setChecked(False)
+        self.show_earlier.setVisible(bool(key.known))
 
     def stop(self) -> None:
         """Cancel the request."""
@@ -95,6 +113,7 @@ class HostKeyPanel(QWidget):
 
     def _connect(self) -> None:
         self.trust.clicked.connect(self._trust)
+        self.show_earlier.toggled.connect(self.earlier.setVisible)
 
     @Slot()
     def _trust(self) -> None:
@@ -143,6 +162,11 @@ class KeyStep(WizardStep):
             self.add(part)
         self.add_space()
         self._connect()
+
+    @property
+    def ready(self) -> bool:
+        """Whether uploads can begin: the key is approved, and every host is trusted."""
+        return self.approved and not self.test.isHidden()
 
     @property
     def proved(self) -> bool:

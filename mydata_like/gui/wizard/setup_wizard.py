@@ -26,6 +26,7 @@ from mydata_like.gui.tasks import BackgroundTask
 from mydata_like.gui.theme.widgets import PlainLabel, icon
 from mydata_like.gui.wizard.folders_step import FoldersStep
 from mydata_like.gui.wizard.key_step import KeyStep
+from mydata_like.gui.wizard.schedule_step import ScheduleStep
 from mydata_like.gui.wizard.server_steps import AccountStep, AddressStep, InstrumentStep
 from mydata_like.gui.wizard.step_base import CheckIcon, CheckLabel, Readiness, WizardStep
 from mydata_like.settings.fields import plain_value
@@ -70,9 +71,10 @@ TITLE = 1.4  # times the usual size of text
 
 
 class SetupWizard(QDialog):
-    """Five short pages; it opens on the first incomplete one."""
+    """Six short pages; it opens on the first incomplete one."""
 
     demo_wanted = Signal()
+    start_wanted = Signal()  # the set-up is complete, and the first run should start
 
     def __init__(
         self, desk: AppContext, parent: QWidget | None = None, *, first: int | None = None
@@ -89,12 +91,14 @@ class SetupWizard(QDialog):
         self.account = AccountStep(desk)
         self.place = InstrumentStep(desk)
         self.folders = FoldersStep(desk)
+        self.schedule = ScheduleStep(desk)
         self.key = KeyStep(desk)
         self.steps: tuple[WizardStep, ...] = (
             self.address,
             self.account,
             self.place,
             self.folders,
+            self.schedule,
             self.key,
         )
         self._make_frame()
@@ -140,8 +144,9 @@ class SetupWizard(QDialog):
         self.later = QPushButton(self.tr("&Later"), self)
         self.again = QPushButton(icon("refresh"), self.tr("Check a&gain"), self)
         self.back = QPushButton(self.tr("&Back"), self)
+        self.start_now = QPushButton(icon("start"), self.tr("Start &now"), self)
         self.next = QPushButton(self.tr("&Next"), self)
-        for button in (self.later, self.again, self.back):
+        for button in (self.later, self.again, self.back, self.start_now):
             button.setAutoDefault(False)
         self.next.setDefault(True)
 
@@ -151,6 +156,7 @@ class SetupWizard(QDialog):
             self.tr("Account"),
             self.tr("Instrument"),
             self.tr("Data"),
+            self.tr("When"),
             self.tr("Approval"),
         ]
 
@@ -160,6 +166,7 @@ class SetupWizard(QDialog):
         buttons.addWidget(self.again)
         buttons.addStretch(1)
         buttons.addWidget(self.back)
+        buttons.addWidget(self.start_now)
         buttons.addWidget(self.next)
         right = QVBoxLayout()
         right.addWidget(self._title)
@@ -186,6 +193,7 @@ class SetupWizard(QDialog):
         self.again.clicked.connect(self._check_again)
         self.back.clicked.connect(self._go_back)
         self.later.clicked.connect(self.reject)
+        self.start_now.clicked.connect(self._start_now)
         self.address.demo_wanted.connect(self.demo_wanted)
         for step in self.steps:
             step.changed.connect(self._follow)
@@ -241,6 +249,7 @@ class SetupWizard(QDialog):
             self._go_on()
 
     def _name_next(self) -> None:
+        self.start_now.setVisible(self.step is self.key and self.key.ready)
         if self.step is not self.key:
             self.next.setText(self.tr("&Next"))
             self.later.setVisible(True)
@@ -267,6 +276,11 @@ class SetupWizard(QDialog):
         config = self._desk.controller.config
         keep = partial(services.save_setup, config, self._find_changes(), self.step.new_key())
         self._keeping = self._desk.tasks.run(keep, self._take_kept, self._refuse, writes=True)
+
+    @Slot()
+    def _start_now(self) -> None:
+        self.accept()
+        self.start_wanted.emit()
 
     def _find_changes(self) -> dict[str, object]:
         """Return the changes to the current settings."""

@@ -180,7 +180,9 @@ def test_patience_ends_with_the_condition_itself() -> None:
         yard.gate.call(raising(*[AWAY] * 9))
 
     assert 100 <= yard.clock.monotonic() <= 300
-    assert yard.events == [RunPaused(problem=AWAY.problem)]  # the run ends, it does not go on
+    again = "The run tries again automatically, 60 seconds later at most."
+    outage = AWAY.problem._replace(hint=again)
+    assert yard.events == [RunPaused(problem=outage)]  # the run ends, it does not go on
 
 
 def test_a_hold_keeps_from_sending_until_it_is_released(yard: Yard) -> None:

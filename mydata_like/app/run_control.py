@@ -1,0 +1,187 @@
+"""Control of a run by other processes of the same account, through files in the state folder.
+
+A run writes its id, and why it is paused, next to the note of its lock. Another process writes a
+command to this id there. The run looks for it every second, and removes it once it is executed. A
+later run has another id, so it ignores and removes the command.
+"""
+
+import json
+import os
+import secrets
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final, NamedTuple, Self
+
+from mydata_like.app.settings_service import find_places, find_state
+from mydata_like.core.data_directory import WHOLE, Shard
+from mydata_like.core.errors import Cancelled, Problem, RunError
+from mydata_like.core.events import parse_problem
+from mydata_like.core.ports import CancelSignal
+from mydata_like.engine.gate import Gate
+from mydata_like.engine.pipeline import repeated
+from mydata_like.hostos.lock import find_note, find_shards, is_locked
+from mydata_like.settings.schema import Settings
+from mydata_like.state.state_files import RunCommand, RunStatus, load_record, save_record
+
+COMMANDS: Final = ("pause", "resume", "stop_run")
+LOOK_INTERVAL: Final = 1.0  # seconds between two looks for a command
+PATIENCE: Final = 15.0  # seconds in which a run executes a command
+_WAIT_INTERVAL: Final = 0.1  # seconds
+
+
+class ControlFiles(NamedTuple):
+    """The files through which one run is controlled."""
+
+    status: Path
+    command: Path
+
+    @classmethod
+    def of(cls, state: Path, data_directory: bytes, shard: Shard = WHOLE) -> Self:
+        """Return the files for the runs over a data directory, or over a shard of it."""
+        note = find_note(state, data_directory, shard)
+        return cls(
+            note.with_name(f"{note.stem}-status.json"), note.with_name(f"{note.stem}-command.json")
+        )
+
+
+class RunControl:
+    """Executes the commands of other processes, and writes why the run is paused."""
+
+    def __init__(
+        self, files: ControlFiles, run: str, gate: Gate, handle: Callable[[bytes], None]
+    ) -> None:
+        self._files = files
+        self._run = run
+        self._gate = gate
+        self._handle = handle
+        self._executed = ""  # the id of the last command
+        self._written: RunStatus | None = None
+
+    def look(self) -> None:
+        """Look for a command once, and write the status if it has changed."""
+        if not self._files.command.exists():
+            self._write_status()
+            return
+        asked = load_record(self._files.command, RunCommand)
+        if asked is not None and asked.id != self._executed:
+            self._executed = asked.id
+            self._execute(asked)
+        self._write_status()  # before the removal, which is the answer
+        _remove(self._files.command)
+
+    def _execute(self, asked: RunCommand) -> None:
+        if asked.run == self._run and asked.command in COMMANDS:
+            self._handle(json.dumps({"command": asked.command, "id": asked.id}).encode())
+
+    def _write_status(self) -> None:
+        problem = self._gate.problem
+        status = RunStatus(self._run, problem and problem._asdict())
+        if status != self._written and save_record(self._files.status, status):
+            self._written = status
+
+
+@contextmanager
+def controlled(
+    files: ControlFiles, run: str, gate: Gate, handle: Callable[[bytes], None]
+) -> Iterator[None]:
+    """Let other processes control a run in this context; `handle` executes a command's line."""
+    _remove(files.command)
+    try:
+        with repeated(RunControl(files, run, gate, handle).look, LOOK_INTERVAL):
+            yield
+    finally:
+        for file in files:
+            _remove(file)
+
+
+def _remove(file: Path) -> None:
+    with suppress(OSError):
+        file.unlink(missing_ok=True)
+
+
+class ActiveRun(NamedTuple):
+    """A run in progress that accepts commands; `paused` is why it is paused, if it is."""
+
+    run: str
+    files: ControlFiles
+    paused: Problem | None = None
+
+
+def find_active_run(state: Path, data_directory: bytes, shard: Shard = WHOLE) -> ActiveRun | None:
+    """Return what is known about the run that holds the lock; None if it accepts no commands.
+
+    That is a run of an earlier version or of another account.
+    """
+    files = ControlFiles.of(state, data_directory, shard)
+    status = load_record(files.status, RunStatus)
+    if status is None:
+        return None
+    return ActiveRun(status.run, files, _read_problem(status.paused))
+
+
+def _read_problem(paused: Mapping[str, str] | None) -> Problem | None:
+    try:
+        return parse_problem(paused) if paused else None
+    except ValueError:
+        return None
+
+
+def give_command(
+    active: ActiveRun, command: str, cancel: CancelSignal, patience: float = PATIENCE
+) -> None:
+    """Give a command to a run and wait until it was executed, or until the run has ended.
+
+    Raises `RunError` if that takes longer than the patience, in seconds, or if the state folder
+    cannot be written.
+    """
+    _wait_gone(active, cancel, patience)  # another process may just have given one
+    order = RunCommand(active.run, command, secrets.token_hex(8))
+    if not save_record(active.files.command, order):
+        raise _no_answer("The command cannot be written into the state folder.")
+    _wait_gone(active, cancel, patience)
+
+
+def _wait_gone(active: ActiveRun, cancel: CancelSignal, patience: float) -> None:
+    """Wait until there is no command for this run, which removes it in any case when it ends."""
+    command = active.files.command
+    for _ in range(round(patience / _WAIT_INTERVAL)):
+        if not command.exists():
+            return
+        if not active.files.status.exists():  # the run ended just before the command was written
+            break
+        if cancel.wait(_WAIT_INTERVAL):
+            raise Cancelled
+    ended = not active.files.status.exists()
+    _remove(command)
+    if not ended:
+        raise _no_answer("The run does not answer.")
+
+
+def control_runs(
+    settings: Settings, config: Path | None, command: str, cancel: CancelSignal
+) -> int:
+    """Give a command to all runs of this data directory on this computer; return their number.
+
+    Raises `RunError` if one of them accepts no commands, or does not answer.
+    """
+    state = find_state(settings, find_places(config))
+    root, done = os.fsencode(settings.data.directory or ""), 0
+    for shard in (WHOLE, *find_shards(state)):
+        if not is_locked(state, root, shard):
+            continue
+        active = find_active_run(state, root, shard)
+        if active is None:
+            raise _no_answer("The run in progress accepts no commands.")
+        give_command(active, command, cancel)
+        done += 1
+    return done
+
+
+def _no_answer(message: str) -> RunError:
+    return RunError(
+        message,
+        hint="It may be of an earlier version or of another account. Control it where it was "
+        "started.",
+        code="command.no-answer",
+    )
