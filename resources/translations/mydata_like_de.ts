@@ -494,8 +494,8 @@
         <translation>Einri&amp;chten …</translation>
     </message>
     <message>
-        <source>This program uploads the files of an instrument to a MyTardis server and verifies that every byte arrived. The set-up takes five short steps.</source>
-        <translation>Dieses Programm lädt die Dateien eines Instruments auf einen MyTardis-Server und prüft, dass jedes Byte angekommen ist. Das Einrichten dauert fünf kurze Schritte.</translation>
+        <source>This program uploads the files of an instrument to a MyTardis server and verifies that every byte arrived. The set-up takes six short steps.</source>
+        <translation>Dieses Programm lädt die Dateien eines Instruments auf einen MyTardis-Server und prüft, dass jedes Byte angekommen ist. Das Einrichten dauert sechs kurze Schritte.</translation>
     </message>
     <message>
         <source>Try the de&amp;mo</source>

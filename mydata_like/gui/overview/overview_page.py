@@ -79,7 +79,7 @@ class EmptyState(QWidget):
         text = PlainLabel(
             self.tr(
                 "This program uploads the files of an instrument to a MyTardis server and verifies "
-                "that every byte arrived. The set-up takes five short steps."
+                "that every byte arrived. The set-up takes six short steps."
             ),
             self,
         )
