@@ -28,7 +28,7 @@ setup: .venv/ready
 	touch $@
 
 staging-hosts: setup
-	apt-get install -y --no-install-recommends proftpd-core proftpd-mod-crypto dropbear-bin busybox sshfs \
+	apt-get install -y --no-install-recommends proftpd-core proftpd-mod-crypto dropbear-bin busybox sshfs samba smbnetfs \
 		ksh zsh fish tcsh default-jdk-headless maven
 	$(MAKE) build/hosts/sftpgo build/hosts/mina
 	$(BIN)/python -m tests.hosts --all

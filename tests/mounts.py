@@ -92,3 +92,86 @@ class SshfsMount:
             self._process.kill()
             self._process.wait()
             self._process = None
+
+
+SAMBA = ("smbd", "smbnetfs")
+_ADDRESS = "127.0.0.45"  # its own, since smbnetfs knows no other port than 445
+_SMB_CONF = """
+[global]
+server role = standalone server
+interfaces = {address}/8
+bind interfaces only = yes
+smb ports = 445
+disable netbios = yes
+map to guest = Bad User
+guest account = root
+private dir = {folder}
+lock directory = {folder}
+state directory = {folder}
+cache directory = {folder}
+pid directory = {folder}
+ncalrpc dir = {folder}
+log file = {folder}/log
+load printers = no
+[share]
+path = {share}
+read only = no
+guest ok = yes
+force user = root
+"""
+
+
+def _may_use_samba() -> bool:
+    installed = all(map(shutil.which, SAMBA)) and os.access("/dev/fuse", os.R_OK | os.W_OK)
+    return installed and os.geteuid() == 0
+
+
+needs_samba = pytest.mark.skipif(
+    not _may_use_samba(), reason="Samba and smbnetfs are not installed, or this account is not root"
+)
+
+
+class SmbMount:
+    """A folder that Samba serves, mounted by smbnetfs over SMB.
+
+    smbnetfs 0.6.3 decodes names as in a URL, so that names with `%20` are others on the server.
+    """
+
+    def __init__(self, folder: Path, share: Path) -> None:
+        self._mountpoint = folder / "smb"
+        self._state = folder / "samba"
+        for made in (self._mountpoint, self._state, self._state / ".smb"):
+            made.mkdir()
+        self._config = self._state / "smb.conf"
+        self._config.write_text(
+            _SMB_CONF.format(address=_ADDRESS, folder=self._state, share=share), encoding="utf-8"
+        )
+        self.target = self._mountpoint / _ADDRESS / "share"
+        self._processes: list[subprocess.Popen[bytes]] = []
+
+    def __enter__(self) -> "SmbMount":
+        self._run("smbd", "--foreground", "--no-process-group", f"--configfile={self._config}")
+        environment = os.environ | {"HOME": str(self._state)}
+        self._run("smbnetfs", "-f", "-o", "allow_other", self._mountpoint, env=environment)
+        while not self._is_served():
+            os.sched_yield()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        command = ["umount", "--lazy", str(self._mountpoint)]
+        subprocess.run(command, check=False, capture_output=True)
+        for process in self._processes:
+            process.kill()
+            process.wait()
+
+    def _is_served(self) -> bool:
+        try:
+            list(self.target.iterdir())
+        except OSError:  # while the server is starting
+            return False
+        return True
+
+    def _run(self, *words: object, env: dict[str, str] | None = None) -> None:
+        quiet = subprocess.DEVNULL
+        command = list(map(str, words))
+        self._processes.append(subprocess.Popen(command, stdout=quiet, stderr=quiet, env=env))

@@ -18,7 +18,7 @@ from mydata_like.core.events import (
 from mydata_like.engine.run import INTERRUPTED_EXIT
 from mydata_like.transfer.staging_folder import MARKER
 from tests.invariants import check_carried, check_complete, check_idle, check_law
-from tests.mounts import MOUNTS, SshfsMount, needs_mounts, needs_sshfs
+from tests.mounts import MOUNTS, SmbMount, SshfsMount, needs_mounts, needs_samba, needs_sshfs
 from tests.site import (
     DEADLINE,
     kill_group,
@@ -200,6 +200,23 @@ def test_a_mount_whose_server_dies_is_waited_for(site, mounted):
     assert "staging.lost" in {one.problem.code for one in carried.of_kind(TransferRetried)}
     assert [one.problem.code for one in carried.of_kind(RunPaused)] == ["staging.absent"]
     assert not parts_in(folder_of(site))
+
+
+@needs_samba
+def test_files_arrive_over_smb(tmp_path):
+    folder = tmp_path / "site" / "data" / "alice" / "Run1"  # smbnetfs has no names with spaces
+    folder.mkdir(parents=True)
+    for number, size in enumerate((*range(0, 60_000, 500), 40_000_000)):
+        path = folder / f"{number}.tif"
+        path.write_bytes(os.urandom(size))
+        os.utime(path, (1_700_000_000, 1_700_000_000))
+    with open_site(tmp_path / "site") as site, SmbMount(tmp_path, folder_of(site)) as mount:
+        settings = confirm(site, mount.target)
+
+        ended = site.run(*settings)
+
+        check_complete(site, ended)
+        assert not parts_in(folder_of(site))
 
 
 @needs_sshfs
