@@ -86,7 +86,8 @@ def controlled(
     files: ControlFiles, run: str, gate: Gate, handle: Callable[[bytes], None]
 ) -> Iterator[None]:
     """Let other processes control a run in this context; `handle` executes a command's line."""
-    _remove(files.command)
+    for left in files:  # by a run that was killed
+        _remove(left)
     try:
         with repeated(RunControl(files, run, gate, handle).look, LOOK_INTERVAL):
             yield
@@ -130,16 +131,19 @@ def _read_problem(paused: Mapping[str, str] | None) -> Problem | None:
 def give_command(
     active: ActiveRun, command: str, cancel: CancelSignal, patience: float = PATIENCE
 ) -> None:
-    """Give a command to a run and wait until it was executed, or until the run has ended.
+    """Give a command to a run and wait until it was executed; an ended run counts as stopped.
 
-    Raises `RunError` if that takes longer than the patience, in seconds, or if the state folder
-    cannot be written.
+    Raises `RunError` if that takes longer than the patience, in seconds, if the run has ended, or
+    if the state folder cannot be written.
     """
     _wait_gone(active, cancel, patience)  # another process may just have given one
     order = RunCommand(active.run, command, secrets.token_hex(8))
     if not save_record(active.files.command, order):
         raise _no_answer("The command cannot be written into the state folder.")
     _wait_gone(active, cancel, patience)
+    status = load_record(active.files.status, RunStatus)
+    if command != "stop_run" and (status is None or status.run != active.run):
+        raise RunError("The run has just ended.", code="command.no-run")
 
 
 def _wait_gone(active: ActiveRun, cancel: CancelSignal, patience: float) -> None:

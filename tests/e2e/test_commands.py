@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from mydata_like.app.run_control import ActiveRun, ControlFiles, give_command
+from mydata_like.core.errors import RunError
+from mydata_like.engine.pipeline import CancelFlag
 from tests.invariants import check_complete, check_sums
 from tests.site import finish_reading, make_data, open_site, wait_for, yield_processor
 from tests.sshd_fixture import needs_sshd, scp_only, sftp_only
@@ -324,6 +327,11 @@ def test_a_command_to_a_killed_run_is_not_obeyed_by_the_next_one(site):
     order.write_text(json.dumps(command))
     while order.exists():
         yield_processor()
+    assert json.loads(status_file.read_text())["run"] != killed
+    ended = ActiveRun(killed, ControlFiles(status_file, order))
+    with pytest.raises(RunError) as caught:
+        give_command(ended, "pause", CancelFlag())
+    assert caught.value.problem_code == "command.no-run"
     assert site.command("pause").code == 0
     wait_for(second, "run_paused")
 
