@@ -58,6 +58,8 @@ def test_from_the_first_start_to_the_first_upload(use, tmp_path):  # noqa: PLR09
         person.waits_for_cursor("Data folder")
         person.types(str(town.data))
         person.presses("Return")
+        person.waits_for("When to upload?")
+        person.presses("Return")
         person.waits_for("awaits approval")
         town.approve()
         person.presses("alt+a")
