@@ -53,9 +53,8 @@ def explain_rise(earlier: RunProgressed, now: RunProgressed) -> Rise:
         return Rise.NONE
     if now.wanted_bytes > earlier.wanted_bytes * GROWTH or now.wanted > earlier.wanted * GROWTH:
         return Rise.FOUND
-    slower = (
-        now.byte_rate < earlier.byte_rate / GROWTH or now.file_rate < earlier.file_rate / GROWTH
-    )
+    # Of larger files fewer are sent in a second, and of smaller ones fewer bytes.
+    slower = now.byte_rate * GROWTH < earlier.byte_rate and now.file_rate <= earlier.file_rate
     return Rise.SLOWER if slower else Rise.NONE
 
 

@@ -154,10 +154,12 @@ def safe_sentence(state: RunState) -> str:
     """Return until when everything is known to be safe; empty if that is not known.
 
     What a complete run found and the server verified is safe, unless the ledger has an unsafe file
-    that is older than that run.
+    that is older than that run. Added folders that are not finished may have such files too.
     """
     whole = state.newest_whole
-    if whole is None or not whole.safe or not whole.verified or state.safety is Safety.PROBLEM:
+    if whole is None or not whole.safe or not whole.verified:
+        return ""
+    if state.sources or state.safety is Safety.PROBLEM:
         return ""
     risk = state.at_risk
     if risk.files and (risk.oldest is None or risk.oldest <= whole.started):

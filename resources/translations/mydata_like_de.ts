@@ -178,13 +178,6 @@
     </message>
 </context>
 <context>
-    <name>ArrivingList</name>
-    <message>
-        <source>Arriving now</source>
-        <translation>Kommt gerade an</translation>
-    </message>
-</context>
-<context>
     <name>Banner</name>
     <message>
         <source>Message</source>
@@ -1711,6 +1704,13 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     </message>
 </context>
 <context>
+    <name>RecentDatasets</name>
+    <message>
+        <source>Datasets sent to most recently</source>
+        <translation>Zuletzt gesendete Datensätze</translation>
+    </message>
+</context>
+<context>
     <name>RemoveQuestion</name>
     <message>
         <source>Remove from the list</source>
@@ -2930,16 +2930,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     </message>
 </context>
 <context>
-    <name>arriving</name>
-    <message numerus="yes">
-        <source>%1 of %Ln file(s) verified</source>
-        <translation>
-            <numerusform>%1 von %Ln Datei geprüft</numerusform>
-            <numerusform>%1 von %Ln Dateien geprüft</numerusform>
-        </translation>
-    </message>
-</context>
-<context>
     <name>contact</name>
     <message>
         <source>Server reachable</source>
@@ -2956,6 +2946,16 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Server not contacted yet</source>
         <translation>Server noch nicht kontaktiert</translation>
+    </message>
+</context>
+<context>
+    <name>datasets</name>
+    <message numerus="yes">
+        <source>%1 of %Ln file(s) verified</source>
+        <translation>
+            <numerusform>%1 von %Ln Datei geprüft</numerusform>
+            <numerusform>%1 von %Ln Dateien geprüft</numerusform>
+        </translation>
     </message>
 </context>
 <context>

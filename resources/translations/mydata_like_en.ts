@@ -364,7 +364,7 @@
     </message>
 </context>
 <context>
-    <name>arriving</name>
+    <name>datasets</name>
     <message numerus="yes">
         <source>%1 of %Ln file(s) verified</source>
         <translation>

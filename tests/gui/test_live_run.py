@@ -124,7 +124,8 @@ REPORT = replace(
         ({"remaining": 90.0, "wanted_bytes": 2 * 10**8}, Rise.FOUND),
         ({"remaining": 90.0, "wanted": 200}, Rise.FOUND),
         ({"remaining": 90.0, "byte_rate": 1e6}, Rise.SLOWER),
-        ({"remaining": 90.0, "file_rate": 1.0}, Rise.SLOWER),
+        ({"remaining": 90.0, "file_rate": 1.0}, Rise.NONE),  # the files are larger
+        ({"remaining": 90.0, "byte_rate": 1e6, "file_rate": 9.0}, Rise.NONE),  # they are smaller
         ({"remaining": 90.0}, Rise.NONE),  # nothing that is known explains it
     ],
 )

@@ -16,7 +16,6 @@ from mydata_like.core.model import AtRisk
 from mydata_like.core.queries import FolderGroup
 from mydata_like.engine.progress import NO_PROGRESS, ActiveTransfer
 from mydata_like.gui.base import NavigationRequest
-from mydata_like.gui.overview.arriving_list import ArrivingList, add_transfers
 from mydata_like.gui.overview.bars import (
     ShareBar,
     StatusBreakdownBar,
@@ -31,6 +30,7 @@ from mydata_like.gui.overview.details_panel import (
 )
 from mydata_like.gui.overview.headline import Headline, _icon_of
 from mydata_like.gui.overview.overview_page import OverviewPage, _parts_of
+from mydata_like.gui.overview.recent_datasets import RecentDatasets, add_transfers
 from mydata_like.gui.overview.route_row import RouteRow
 from mydata_like.gui.overview.summary_cards import SummaryRow
 from mydata_like.gui.run_state import Phase, RunState, ServerIndicator
@@ -322,6 +322,7 @@ def test_while_a_run_is_at_work_the_card_names_the_larger_of_what_is_known(qtbot
         ({"whole": run_that(waiting=1)}, ""),
         ({"whole": run_that(found=0)}, ""),
         ({"whole": None}, ""),
+        ({"sources": (SOURCE,)}, ""),
         ({"data_problem": WHY}, ""),
         ({"at_risk": AtRisk(1, 5, ENDED)}, "Everything up to"),
         ({"at_risk": AtRisk(1, 5, BEGAN)}, ""),
@@ -365,7 +366,7 @@ def test_the_datasets_of_active_transfers_are_listed_with_what_is_verified(desk,
     assert site.run().code == 0
     files = [path for path in sorted(site.data.rglob("*")) if path.is_file()]
     key = os.fsencode(files[0].relative_to(site.data).as_posix())
-    listed = ArrivingList(desk, None)
+    listed = RecentDatasets(desk, None)
     qtbot.addWidget(listed)
     listed.show_transfers((ActiveTransfer(1, 1, key, 1, 10),))
     assert listed.isHidden()  # no run

@@ -20,7 +20,6 @@ from PySide6.QtWidgets import (
 from mydata_like.core.extra_sources import KnownSource
 from mydata_like.gui.base import AppContext, NavigationRequest, Page
 from mydata_like.gui.demo_launcher import is_installed
-from mydata_like.gui.overview.arriving_list import ArrivingList
 from mydata_like.gui.overview.bars import (
     ShareBar,
     StatusBreakdownBar,
@@ -30,6 +29,7 @@ from mydata_like.gui.overview.bars import (
 )
 from mydata_like.gui.overview.details_panel import DetailsPanel
 from mydata_like.gui.overview.headline import PAGE_OF_PART, Headline
+from mydata_like.gui.overview.recent_datasets import RecentDatasets
 from mydata_like.gui.overview.route_row import RouteRow
 from mydata_like.gui.overview.summary_cards import RemoveQuestion, SummaryRow, UnfinishedList
 from mydata_like.gui.run_state import LiveView, Phase, RunState
@@ -238,7 +238,7 @@ class _OverviewContent(QWidget):
         self._bar = StatusBreakdownBar(self)
         self._safe = PlainLabel("", self)
         self._safe.setWordWrap(True)
-        self._arriving = ArrivingList(desk, self)
+        self._datasets = RecentDatasets(desk, self)
         self._summary = SummaryRow(self)
         self._set_by_server = SetByServer(self)
         self._unfinished = UnfinishedList(self)
@@ -259,7 +259,7 @@ class _OverviewContent(QWidget):
         self._bar.show_parts(_parts_of(state))
         self._safe.setText(safe_sentence(state))
         self._safe.setVisible(bool(self._safe.text()))
-        self._arriving.show_run(state.run if state.ours else "")
+        self._datasets.show_run(state.run if state.ours else "")
         self._summary.show_state(state)
         self._set_by_server.show_state(state)
         self._unfinished.show_state(state)
@@ -271,7 +271,7 @@ class _OverviewContent(QWidget):
     def show_live(self, live: LiveView) -> None:
         """Show the active transfers and the throughput."""
         if self.isVisible():
-            self._arriving.show_transfers(live.transfers)
+            self._datasets.show_transfers(live.transfers)
             self._details.show_samples(live.samples)
 
     @Slot()
@@ -288,7 +288,7 @@ class _OverviewContent(QWidget):
         layout.setSpacing(side)
         for part in (self._route, self._headline, self._sent, self._bar, self._safe):
             layout.addWidget(part)
-        for below in (self._arriving, self._summary, self._set_by_server, self._unfinished):
+        for below in (self._datasets, self._summary, self._set_by_server, self._unfinished):
             layout.addWidget(below)
         layout.addWidget(self._details, 1)
         layout.addWidget(self._hint, 1)

@@ -24,7 +24,7 @@ MIN_INTERVAL = 1.0  # seconds between two looks into the ledger,
 INTERVAL_FACTOR = 10.0  # and this many times the duration of the last one
 
 
-class ArrivingDataset(NamedTuple):
+class DatasetProgress(NamedTuple):
     """A dataset, with the bytes of its transfers under way."""
 
     group: FolderGroup
@@ -33,17 +33,17 @@ class ArrivingDataset(NamedTuple):
 
 def add_transfers(
     groups: Sequence[FolderGroup], transfers: Sequence[ActiveTransfer]
-) -> list[ArrivingDataset]:
+) -> list[DatasetProgress]:
     """Return the datasets with what is under way to each."""
     sums = {group.path: 0 for group in groups}
     for transfer in transfers:
         above = [path for path in sums if path and transfer.name.startswith(path + b"/")]
         if above:
             sums[max(above, key=len)] += transfer.done
-    return [ArrivingDataset(group, sums[group.path]) for group in groups]
+    return [DatasetProgress(group, sums[group.path]) for group in groups]
 
 
-class ArrivingList(QFrame):
+class RecentDatasets(QFrame):
     """The datasets that were sent to most recently; hidden while there are none."""
 
     def __init__(self, desk: AppContext, parent: QWidget) -> None:
@@ -61,7 +61,7 @@ class ArrivingList(QFrame):
         self._layout.setVerticalSpacing(self.fontMetrics().height() // 2)
         self._layout.setColumnStretch(1, 3)
         self._layout.setColumnStretch(2, 2)
-        self._title = PlainLabel(self.tr("Arriving now"), self)
+        self._title = PlainLabel(self.tr("Datasets sent to most recently"), self)
         self._title.scale(1.0, bold=True)
         self._layout.addWidget(self._title, 0, 0, 1, 4)
         self.rows = [_Row(self, number) for number in range(1, MAX_ROWS + 1)]
@@ -138,7 +138,7 @@ class _Row:
         for widget in self._widgets:
             widget.setVisible(visible)
 
-    def show_dataset(self, dataset: ArrivingDataset) -> None:
+    def show_dataset(self, dataset: DatasetProgress) -> None:
         group = dataset.group
         names = filter(None, (group.dataset, group.title, group.owner))
         self._name.set_full_text(" · ".join(map(texts.plain, names)))
@@ -147,7 +147,7 @@ class _Row:
         self._bar.show_shares(
             (group.verified_bytes / size, "good"), (max(0, under_way) / size, "working")
         )
-        text = translate("arriving", "%1 of %Ln file(s) verified", None, group.found)
+        text = translate("datasets", "%1 of %Ln file(s) verified", None, group.found)
         text = text.replace("%1", texts.count(group.verified))
         self._text.setText(text)
         self._bar.setAccessibleName(f"{self._name.full_text}: {text}")
