@@ -130,20 +130,27 @@ def _read_problem(paused: Mapping[str, str] | None) -> Problem | None:
 
 def give_command(
     active: ActiveRun, command: str, cancel: CancelSignal, patience: float = PATIENCE
-) -> None:
-    """Give a command to a run and wait until it was executed; an ended run counts as stopped.
+) -> Problem | None:
+    """Give a command to a run, wait until it was executed, and return why the run is paused then.
 
-    Raises `RunError` if that takes longer than the patience, in seconds, if the run has ended, or
-    if the state folder cannot be written.
+    An ended run counts as stopped. Raises `RunError` if the command was not executed within the
+    patience, in seconds, if the run has ended or cannot be paused any more, or if the state folder
+    cannot be written.
     """
     _wait_gone(active, cancel, patience)  # another process may just have given one
     order = RunCommand(active.run, command, secrets.token_hex(8))
     if not save_record(active.files.command, order):
         raise _no_answer("The command cannot be written into the state folder.")
     _wait_gone(active, cancel, patience)
+    if command == "stop_run":
+        return None
     status = load_record(active.files.status, RunStatus)
-    if command != "stop_run" and (status is None or status.run != active.run):
+    if status is None or status.run != active.run:
         raise RunError("The run has just ended.", code="command.no-run")
+    paused = _read_problem(status.paused)
+    if command == "pause" and paused is None:
+        raise RunError("The run is ending, so it cannot be paused.", code="command.too-late")
+    return paused
 
 
 def _wait_gone(active: ActiveRun, cancel: CancelSignal, patience: float) -> None:
@@ -164,22 +171,23 @@ def _wait_gone(active: ActiveRun, cancel: CancelSignal, patience: float) -> None
 
 def control_runs(
     settings: Settings, config: Path | None, command: str, cancel: CancelSignal
-) -> int:
-    """Give a command to all runs of this data directory on this computer; return their number.
+) -> list[Problem | None]:
+    """Give a command to all runs of this data directory on this computer.
 
+    Return for each why it is paused afterwards, None if it is not.
     Raises `RunError` if one of them accepts no commands, or does not answer.
     """
     state = find_state(settings, find_places(config))
-    root, done = os.fsencode(settings.data.directory or ""), 0
+    root = os.fsencode(settings.data.directory or "")
+    states: list[Problem | None] = []
     for shard in (WHOLE, *find_shards(state)):
         if not is_locked(state, root, shard):
             continue
         active = find_active_run(state, root, shard)
         if active is None:
             raise _no_answer("The run in progress accepts no commands.")
-        give_command(active, command, cancel)
-        done += 1
-    return done
+        states.append(give_command(active, command, cancel))
+    return states
 
 
 def _no_answer(message: str) -> RunError:

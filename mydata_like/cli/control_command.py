@@ -1,4 +1,4 @@
-"""`mydata-like pause`, `resume` and `stop`: control the run in progress, whoever started it."""
+"""`mydata-like pause`, `resume` and `stop`: control the run in progress."""
 
 import typer
 
@@ -42,4 +42,5 @@ def _control(command: str, config: ConfigOption, assignments: SetOption, done: s
         raise typer.Exit(error.exit_code) from None
     except Cancelled:
         raise typer.Exit(INTERRUPTED_EXIT) from None
-    print_lines([done])
+    still = [problem for problem in runs if problem and command == "resume"]
+    print_lines([f"The run is still paused: {still[0].message}"] if still else [done])

@@ -297,6 +297,7 @@ def test_another_process_stops_a_run_that_waits_for_its_server(site):
     site.server.stop()
     process = site.start("watch", "--events", settings=("schedule.kind=startup",))
     wait_for(process, "run_paused")
+    assert "The run is still paused: " in site.command("resume").output
     assert site.command("stop").code == 0
 
     (end,) = wait_for(process, "run_finished")[-1:]
