@@ -422,7 +422,7 @@ class Verify:
         self._watches[dataset.id].add(item)
 
     def _ask_early(self, items: Sequence[Registered]) -> None:
-        """Request verification of changed records, which the server does not verify by itself."""
+        """Request verification of changed records, which is not automatic on the server."""
         changed = [
             (item.wanted.dataset.id, item.datafile)
             for item in items

@@ -264,8 +264,8 @@ class WindowController(QObject):
             self._send_order(self._engine, (name, fields))
             return
         self._wanted.append((name, fields))
-        beside = self.state.elsewhere or self.state.phase is Phase.TESTING
-        if self._engine is None and not beside:
+        occupied = self.state.elsewhere or self.state.phase is Phase.TESTING
+        if self._engine is None and not occupied:
             self._begin()
 
     def _begin(self) -> None:
@@ -553,7 +553,8 @@ class WindowController(QObject):
     def _follow_elsewhere(self) -> None:
         """Look often at a run of another program, and only as long as there is one."""
         if self.state.elsewhere is not self._follow_timer.isActive():
-            self._follow_timer.start() if self.state.elsewhere else self._follow_timer.stop()
+            change = self._follow_timer.start if self.state.elsewhere else self._follow_timer.stop
+            change()
 
 
 def _later(told: PastRunState | None, found: PastRunState | None) -> PastRunState | None:
