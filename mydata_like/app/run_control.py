@@ -141,7 +141,7 @@ def give_command(
     order = RunCommand(active.run, command, secrets.token_hex(8))
     if not save_record(active.files.command, order):
         raise _no_answer("The command cannot be written into the state folder.")
-    _wait_gone(active, cancel, patience)
+    _wait_gone(active, cancel, patience, order.id)
     if command == "stop_run":
         return None
     status = load_record(active.files.status, RunStatus)
@@ -153,11 +153,16 @@ def give_command(
     return paused
 
 
-def _wait_gone(active: ActiveRun, cancel: CancelSignal, patience: float) -> None:
-    """Wait until there is no command for this run, which removes it in any case when it ends."""
+def _wait_gone(active: ActiveRun, cancel: CancelSignal, patience: float, number: str = "") -> None:
+    """Wait until the run has removed the command with this id, or any; it does so when it ends.
+
+    Another process may write the next command at once.
+    """
     command = active.files.command
     for _ in range(round(patience / _WAIT_INTERVAL)):
         if not command.exists():
+            return
+        if number and (found := load_record(command, RunCommand)) and found.id != number:
             return
         if not active.files.status.exists():  # the run ended just before the command was written
             break

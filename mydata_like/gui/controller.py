@@ -186,7 +186,8 @@ class WindowController(QObject):
 
     @Slot(object)
     def _refuse_control(self, error: UploaderError) -> None:
-        self.command_refused.emit(error.problem)
+        if error.problem_code != NO_RUN:  # that is what the next look shows
+            self.command_refused.emit(error.problem)
         if self.state.elsewhere:
             self._set(phase=Phase.ELSEWHERE)  # until the next look
 
