@@ -78,7 +78,7 @@ def _work(transport: Any, payloads: "SimpleQueue[Any]") -> tuple[float, list[Any
             payload = payloads.get_nowait()
         except Empty:
             return opened, results
-        results += channel.send(payload, lambda moved: None)
+        results += channel.send(payload, lambda *_: None)
 
 
 def _payloads(plan: dict[str, Any]) -> Iterator[Any]:

@@ -27,13 +27,22 @@ def find_compiler() -> list[str]:
 
 
 def compile_library(compiler: list[str], library: Path) -> bool:
-    """Compile the library; return whether that succeeded."""
-    command = [*compiler, *OPTIONS, "-o", str(library), str(CORE / "md5.c")]
+    """Compile the library; return whether that succeeded.
+
+    The file is replaced at once, since programs may use it and other builds may read it.
+    """
+    part = library.with_name(f"{library.name}.{os.getpid()}")
+    command = [*compiler, *OPTIONS, "-o", str(part), str(CORE / "md5.c")]
     try:
-        return subprocess.run(command, check=False).returncode == 0
+        if subprocess.run(command, check=False).returncode:
+            return False
+        part.replace(library)
     except OSError as error:
         print(error, file=sys.stderr)
         return False
+    finally:
+        part.unlink(missing_ok=True)
+    return True
 
 
 class Hook(BuildHookInterface[Any]):

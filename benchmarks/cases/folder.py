@@ -8,7 +8,7 @@ from benchmarks.ours import Sending
 
 def _contestants(_: Corpus) -> list[Contestant]:
     return [
-        *(Sending(channels, to_folder=True) for channels in (1, 2, 4)),
+        *(Sending(channels, to_folder=True) for channels in (1, 2, 4, 8)),
         peers.md5sum_cp(1),
         peers.md5sum_cp(2),
         peers.rsync_here(),

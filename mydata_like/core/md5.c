@@ -14,6 +14,8 @@
 #define EXPORT __attribute__((visibility("default")))
 #endif
 
+#define INLINE static inline __attribute__((always_inline))
+
 enum { BLOCK = 64, LANES = 8 };
 
 /* Vectors of 16 bytes, which every x86-64 and ARM64 has, and which all ABIs align on the stack. */
@@ -89,7 +91,7 @@ static void hash_one(uint32_t *state, const uint8_t *data, size_t blocks)
 
 /* Four and eight lanes. */
 
-static inline void load(vector *words, const uint8_t *const *data, size_t offset)
+INLINE void load(vector *words, const uint8_t *const *data, size_t offset)
 {
     for (int part = 0; part < 4; part++) {
         vector row[4];
@@ -106,21 +108,21 @@ static inline void load(vector *words, const uint8_t *const *data, size_t offset
     }
 }
 
-static inline void load_state(vector *state, uint32_t *const *lanes)
+INLINE void load_state(vector *state, uint32_t *const *lanes)
 {
     for (int lane = 0; lane < 4; lane++)
         for (int part = 0; part < 4; part++)
             state[part][lane] = lanes[lane][part];
 }
 
-static inline void store_state(const vector *state, uint32_t *const *lanes)
+INLINE void store_state(const vector *state, uint32_t *const *lanes)
 {
     for (int lane = 0; lane < 4; lane++)
         for (int part = 0; part < 4; part++)
             lanes[lane][part] = state[part][lane];
 }
 
-static void hash_four(uint32_t *const *states, const uint8_t *const *data, size_t blocks)
+INLINE void hash_four(uint32_t *const *states, const uint8_t *const *data, size_t blocks)
 {
     vector state[4], words[16];
     load_state(state, states);
@@ -140,7 +142,7 @@ static void hash_four(uint32_t *const *states, const uint8_t *const *data, size_
     STEP(f, a##0, b##0, c##0, d##0, words[word], constant, count) \
     STEP(f, a##1, b##1, c##1, d##1, others[word], constant, count)
 
-static void hash_eight(uint32_t *const *states, const uint8_t *const *data, size_t blocks)
+INLINE void hash_eight(uint32_t *const *states, const uint8_t *const *data, size_t blocks)
 {
     vector state[4], other[4], words[16], others[16];
     load_state(state, states);
@@ -162,6 +164,32 @@ static void hash_eight(uint32_t *const *states, const uint8_t *const *data, size
     store_state(other, states + 4);
 }
 
+INLINE void
+hash_width(size_t width, uint32_t *const *states, const uint8_t *const *data, size_t blocks)
+{
+    if (width == 4)
+        hash_four(states, data, blocks);
+    else
+        hash_eight(states, data, blocks);
+}
+
+#if defined(__x86_64__) && !defined(MD5_PORTABLE)
+/* The same with rotations and any function of three registers as one instruction each. */
+__attribute__((target("avx512vl"))) static void
+hash_width_avx512(size_t width, uint32_t *const *states, const uint8_t *const *data, size_t blocks)
+{
+    hash_width(width, states, data, blocks);
+}
+
+static int has_avx512(void)
+{
+    return __builtin_cpu_supports("avx512vl");
+}
+#else
+#define hash_width_avx512 hash_width
+#define has_avx512() 0
+#endif
+
 /* Hash the same number of blocks in all lanes. Lanes that are not used repeat the first one. */
 static void hash_lanes(uint32_t **states, const uint8_t **data, size_t lanes, size_t blocks)
 {
@@ -175,7 +203,10 @@ static void hash_lanes(uint32_t **states, const uint8_t **data, size_t lanes, si
         states[lane] = unused;
         data[lane] = data[0];
     }
-    (width == 4 ? hash_four : hash_eight)(states, data, blocks);
+    if (has_avx512())
+        hash_width_avx512(width, states, data, blocks);
+    else
+        hash_width(width, states, data, blocks);
 }
 
 /* Take bytes until the pending block is complete, and hash it then; return how many. */

@@ -25,6 +25,7 @@ from mydata_like.transfer.worker_messages import (
 from mydata_like.transfer.worker_process import WorkerProcess
 
 CUT: Final = "file.cancelled"
+LARGE: Final = 8 * 1024 * 1024  # bytes of a file that is sent together with others of its kind
 _DOUBTFUL: Final = "Some files were not sent; the staging host may have changed."
 
 
@@ -42,6 +43,8 @@ class WorkerPool(Protocol):
 
     def open_worker(self, number: int) -> WorkerProcess: ...
 
+    def open_shared(self, number: int, own: WorkerProcess) -> WorkerProcess | None: ...
+
     def host_of(self, worker: WorkerProcess) -> str: ...
 
     def count_spent(self, spent: TimeByCause) -> None: ...
@@ -54,17 +57,21 @@ class WorkerPool(Protocol):
 class StagingChannel:
     """One channel of a session; implements `core.ports.Channel`.
 
-    A failure ends the session and all of its channels. The next send opens a new one.
+    Large files may be sent over another session, which the channel joins in addition (see
+    `Sessions.find_shared`). A failure ends a session and all of its channels. The next send opens a
+    new one.
     """
 
     def __init__(self, workers: WorkerPool, number: int) -> None:
         self._workers = workers
         self._number = number
         self._worker: WorkerProcess | None = None
+        self._shared: WorkerProcess | None = None  # the one for large files, if it is another
         self._rate = 0.0
         self._rate_lock = Lock()  # keeps the order in which rates are sent to the worker
         self._cancelled = False
-        self._spent = NOTHING_SPENT  # the part of the worker's report that was counted already
+        # The part of each worker's report that was counted already.
+        self._spent: dict[WorkerProcess, TimeByCause] = {}
 
     @property
     def number(self) -> int:
@@ -77,7 +84,10 @@ class StagingChannel:
     def send(self, payload: Payload, progress: Progress) -> list[SentFile | UnsentFile]:
         """Send a payload; see `core.ports.Channel`."""
         self._workers.announce(payload)
-        return self._run(_make_task(payload, self._workers.mark), progress)
+        worker = self._join()
+        if _is_large(payload):
+            worker = self._join_shared(worker)
+        return self._run(worker, _make_task(payload, self._workers.mark), progress)
 
     def replace(
         self, replacements: Sequence[Replacement], files: Mapping[bytes, FileToSend]
@@ -85,16 +95,17 @@ class StagingChannel:
         """Move replacements to their final paths; see `core.ports.Channel`."""
         mark = self._workers.mark
         moves = (_make_move(it, files.get(it.key), mark) for it in replacements)
-        return self._run(RenameTasks(tuple(moves)), _ignore)
+        return self._run(self._join(), RenameTasks(tuple(moves)), _ignore)
 
     def discard(self, replacements: Sequence[Replacement]) -> None:
         """Remove replacements that are no longer wanted."""
         moves = (_make_move(it, None)._replace(target=b"") for it in replacements)
-        self._run(RenameTasks(tuple(moves)), _ignore)
+        self._run(self._join(), RenameTasks(tuple(moves)), _ignore)
 
-    def _run(self, task: SendTask | RenameTasks, progress: Progress) -> list[SentFile | UnsentFile]:
-        """Send a task to the worker and return the results of its members."""
-        worker = self._join()
+    def _run(
+        self, worker: WorkerProcess, task: SendTask | RenameTasks, progress: Progress
+    ) -> list[SentFile | UnsentFile]:
+        """Send a task to a worker and return the results of its members."""
         try:
             done = self._exchange(worker, task, progress)
         except UploaderError as error:
@@ -119,24 +130,45 @@ class StagingChannel:
     def cut(self) -> None:
         """Cancel the current payload; its bytes may be sent again later."""
         self._cancelled = True
-        with suppress(TransientError):  # a worker that has ended sends nothing
-            if self._worker is not None:
-                self._worker.send(self._number, CancelTask())
+        for worker in self._joined():
+            with suppress(TransientError):  # a worker that has ended sends nothing
+                worker.send(self._number, CancelTask())
 
     def close(self) -> None:
         """Close the channel while it is idle."""
         if self._worker is not None:
             host = self._workers.host_of(self._worker)
-            self._workers.leave(self._worker, self._number)
-            self._worker = None
+            self._leave_all()
             self._workers.emit(ChannelChanged(channel=self._number, state="closed", host=host))
+
+    def _joined(self) -> list[WorkerProcess]:
+        return [worker for worker in (self._worker, self._shared) if worker is not None]
+
+    def _leave_all(self) -> None:
+        for worker in self._joined():
+            self._workers.leave(worker, self._number)
+        self._worker = self._shared = None
+        self._spent.clear()
 
     def _join(self) -> WorkerProcess:
         if self._worker is None:
             self._worker = self._workers.open_worker(self._number)
-            self._spent = NOTHING_SPENT
             self._send_rate()
         return self._worker
+
+    def _join_shared(self, own: WorkerProcess) -> WorkerProcess:
+        """Return the worker for large files: our own one, unless another one is shared for them."""
+        if self._shared is not None and not self._workers.host_of(self._shared):
+            self._forget_shared()  # its session was closed
+        if self._shared is None:
+            self._shared = self._workers.open_shared(self._number, own)
+            self._send_rate()
+        return self._shared or own
+
+    def _forget_shared(self) -> None:
+        if self._shared is not None:
+            self._spent.pop(self._shared, None)
+        self._shared = None
 
     def _exchange(
         self, worker: WorkerProcess, task: SendTask | RenameTasks, progress: Progress
@@ -149,27 +181,38 @@ class StagingChannel:
         while True:
             reply = worker.receive(self._number, self._workers.timeout)
             assert isinstance(reply, TaskResult | BytesSent)
-            self._count(reply.spent)
+            self._count(worker, reply.spent)
             if isinstance(reply, TaskResult):
                 return reply
-            progress(min(reply.bytes, size))
+            done = min(reply.bytes, size)
+            progress(done, min(reply.omitted, done))
 
-    def _count(self, spent: TimeByCause) -> None:
-        self._workers.count_spent(spent.minus(self._spent))
-        self._spent = spent
+    def _count(self, worker: WorkerProcess, spent: TimeByCause) -> None:
+        self._workers.count_spent(spent.minus(self._spent.get(worker, NOTHING_SPENT)))
+        self._spent[worker] = spent
 
     def _send_rate(self) -> None:
-        with self._rate_lock, suppress(TransientError):  # a worker that has ended needs no limit
-            if self._worker is not None:
-                self._worker.send(self._number, RateLimit(self._rate))
+        with self._rate_lock:
+            for worker in self._joined():
+                with suppress(TransientError):  # a worker that has ended needs no limit
+                    worker.send(self._number, RateLimit(self._rate))
 
     def _give_up(self, worker: WorkerProcess, error: UploaderError) -> None:
         host = self._workers.host_of(worker)
         self._workers.drop(worker, failed=not (self._cancelled or isinstance(error, RunError)))
-        self._worker = None
+        if worker is self._shared:  # the channel still has its own session
+            self._forget_shared()
+            return
+        self._leave_all()
         self._workers.emit(
             ChannelChanged(channel=self._number, state="lost", host=host, detail=error.message)
         )
+
+
+def _is_large(payload: Payload) -> bool:
+    """Return whether a payload is a file that takes little of the interpreter's time."""
+    file = payload.members[0]
+    return not payload.batched and not file.members and file.file.size >= LARGE
 
 
 def _make_task(payload: Payload, mark: bytes) -> SendTask:
@@ -189,7 +232,7 @@ def _encode(path: str) -> bytes:
     return path.encode("utf-8", "surrogateescape")
 
 
-def _ignore(size: int) -> None:
+def _ignore(size: int, omitted: int = 0) -> None:
     """Ignore progress: the bytes were reported before."""
 
 
@@ -210,6 +253,7 @@ def describe_member(wanted: FileToSend, mark: bytes = b"") -> Member:
         aside=wanted.replaces,
         mark=mark,
         top=file.top,
+        interrupted=wanted.interrupted,
     )
 
 

@@ -5,35 +5,19 @@ do not compete for the session.
 """
 
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
 from threading import Event, Lock
 from typing import Final, Protocol
 
-from mydata_like.core import md5
 from mydata_like.core.channel_time import TimeByCause
 from mydata_like.core.errors import TransientError, UploaderError
 from mydata_like.core.token_bucket import TokenBucket
 from mydata_like.ssh.session import SessionWriter, Stream
+from mydata_like.transfer.shared_reader import Content, ContentReader, read_together
 from mydata_like.transfer.worker_messages import LOST, Moving, pack_error, unpack_error
 
-PIECE: Final = 256 * 1024  # bytes of a file that are read and hashed at once
-_AHEAD: Final = 3  # pieces of a file that are hashed and not yet written, at most
 _PAUSE: Final = 0.1  # seconds of one wait for the bandwidth limit, at most
 _LEAST: Final = 0.001  # seconds of one such wait, at least
-
-
-class Content(Protocol):
-    """Bytes that are read once, in order."""
-
-    checksum: md5.Md5
-    remaining: int
-
-    def read(self, size: int) -> bytes:
-        """Return the next bytes, at most `size`; they are not in `checksum` yet."""
-
-    def finish(self) -> str:
-        """Return the checksum; raises `FileChangedError` if the bytes are not consistent."""
 
 
 class Timer(Protocol):
@@ -44,58 +28,26 @@ class Timer(Protocol):
     def answer(self, waited: float) -> TimeByCause: ...
 
 
-class Transmission:
+class Transmission(ContentReader):
     """A content that is being sent, and the stream that it is written to."""
 
     def __init__(
         self, content: Content, stream: Stream, bucket: TokenBucket, timer: Timer, moving: Moving
     ) -> None:
+        super().__init__(content)
         self.stream = stream
         self.timer = timer
-        self.done = False
         self.complete = False  # whether everything was written
-        self.error: UploaderError | None = None
         self.woken = Event()  # it is done, or its thread has to do the work
-        self._content = content
         self._bucket = bucket
         self._moving = moving
-        self._pieces: deque[bytes] = deque()  # hashed, and not yet written
         self._granted = 0  # bytes of the first piece that the bandwidth allows
-
-    @property
-    def checksum(self) -> md5.Md5:
-        return self._content.checksum
-
-    @property
-    def is_starved(self) -> bool:
-        """Whether nothing can be written until something was read."""
-        return not (self.done or self._pieces)
-
-    def read(self) -> bytes:
-        """Return the next piece, which is to be hashed; empty if there is none now."""
-        if self.done or len(self._pieces) >= _AHEAD or not self._content.remaining:
-            return b""
-        try:
-            return self._content.read(PIECE)
-        except UploaderError as error:
-            self.end(error)
-            return b""
-
-    def append(self, piece: bytes) -> None:
-        """Add a piece that was hashed; the last one only if the content is consistent."""
-        self._pieces.append(piece)
-        if self._content.remaining:
-            return
-        try:
-            self._content.finish()
-        except UploaderError as error:
-            self.end(error)
 
     def next_bytes(self) -> bytes:
         """Return the bytes that may be written now."""
-        if self.done or not self._pieces:
+        if self.done or not self.pieces:
             return b""
-        piece = self._pieces[0]
+        piece = self.pieces[0]
         if not self._granted:
             self._granted = self._bucket.take_ready(len(piece))
         return piece if self._granted >= len(piece) else piece[: self._granted]
@@ -111,23 +63,22 @@ class Transmission:
             self.end()
             return
         if size:
-            piece = self._pieces.popleft()
+            piece = self.pieces.popleft()
             self._granted = max(0, self._granted - size)
             if size < len(piece):
-                self._pieces.appendleft(piece[size:])
+                self.pieces.appendleft(piece[size:])
         try:
             self._moving(size)
         except UploaderError as error:
             self.end(error)
             return
-        if not (self._pieces or self._content.remaining):
+        if self.is_read and not self.pieces:
             self.complete = True
             self.end()
 
     def end(self, error: UploaderError | None = None) -> None:
         """Let its thread return, or raise the error."""
-        self.error = error
-        self.done = True
+        super().end(error)
         self.woken.set()
 
 
@@ -190,7 +141,9 @@ class InterleavedSender:
         All read then that have room for a piece: the more pieces are hashed together, the better.
         """
         if any(each.is_starved for each in active):
-            self._read(active)
+            spent = read_together(active)
+            for each in active:
+                each.timer.add(spent)
         left = [each for each in active if not each.done]
         may_write = [(each, each.next_bytes()) for each in left]
         ready = [(each, some) for each, some in may_write if some]
@@ -199,18 +152,6 @@ class InterleavedSender:
             return
         if limited:
             self._wait_for_bandwidth(left, min(each.delay for each in limited))
-
-    def _read(self, active: Sequence[Transmission]) -> None:
-        began = time.monotonic()
-        fresh = [(each, piece) for each in active if (piece := each.read())]
-        have_read = time.monotonic()
-        md5.update_all([(each.checksum, piece) for each, piece in fresh])
-        hashed = time.monotonic()
-        spent = TimeByCause(source=have_read - began, hash=hashed - have_read)
-        for each, piece in fresh:
-            each.append(piece)
-        for each in active:
-            each.timer.add(spent)
 
     def _write(self, ready: Sequence[tuple[Transmission, bytes]], *, wait: bool) -> bool:
         """Write what the commands take; return whether that was anything, or one has ended."""

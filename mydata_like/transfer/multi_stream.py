@@ -165,7 +165,7 @@ class StripedWriter:
     def _give(self, block: _Block, known: Collection[int]) -> bytearray | None:
         """Queue a block; return a buffer for the next one, or None if a stream has failed."""
         if block.offset in known:
-            self._moving(block.size)
+            self._moving(0, block.size)
             return block.buffer
         self._waiting.put(block)
         self._moving(0)
@@ -215,10 +215,10 @@ class StripedWriter:
             self._buffers.put(block.buffer)
         stream.finish()
 
-    def _moved(self, count: int) -> None:
+    def _moved(self, count: int, omitted: int = 0, /) -> None:
         if self._failure is not None:
             raise _StoppedError("Another stream of the file has failed.")
-        self._moving(count)
+        self._moving(count, omitted)
 
     def _fail(self, failure: UploaderError) -> None:
         is_reported = self._failure is not None and not (

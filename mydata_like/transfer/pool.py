@@ -29,7 +29,12 @@ from mydata_like.transfer.channel import StagingChannel
 from mydata_like.transfer.remote_shell import owner_mark
 from mydata_like.transfer.sessions import Destination, Sessions, SessionSlot
 from mydata_like.transfer.staging_folder import StagingFolder
-from mydata_like.transfer.worker_messages import ChannelOpened, JoinChannel, WorkerConfig
+from mydata_like.transfer.worker_messages import (
+    STREAMS,
+    ChannelOpened,
+    JoinChannel,
+    WorkerConfig,
+)
 from mydata_like.transfer.worker_process import (
     WorkerProcess,
     WorkerStarter,
@@ -133,7 +138,8 @@ class StagingTransport:
 
     Each session has its own process. There are as many sessions as both sides have processors, and
     some more over a long distance. Further channels share sessions: a slow acknowledgement needs
-    more data in flight, not more logins.
+    more data in flight, not more logins. Large files may be sent over another session than that of
+    their channel (see `Sessions.find_shared`).
 
     Any number of threads may use it, each with its own channels. `explain` is called to find out
     why the staging hosts refuse our key. `owner` is the uuid in temporary names. `visiting` is
@@ -244,6 +250,20 @@ class StagingTransport:
             self._announce(number, slot.endpoint.host, opened)
             return slot.worker
         raise self._choose_error([failure for _, failure in failures])
+
+    def open_shared(self, number: int, own: WorkerProcess) -> WorkerProcess | None:
+        """Return another worker for a channel's large files; None if its own one sends them."""
+        if self._settings.channels > STREAMS:
+            return None  # they need all places of the sessions
+        slot = self._sessions.find_shared(number, own)
+        if slot is None:
+            return None
+        try:
+            self._join(number, slot)
+        except UploaderError:  # the channel's own session sends them
+            self._sessions.refuse_shared(number, slot.worker)
+            return None
+        return slot.worker
 
     def _find_slots(
         self, number: int, failures: Sequence[tuple[SessionSlot, UploaderError]]

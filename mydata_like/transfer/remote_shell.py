@@ -3,7 +3,7 @@
 import hashlib
 import math
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from contextlib import suppress
 from threading import Lock, Thread
 from typing import Final
@@ -37,7 +37,7 @@ def owner_mark(owner: str) -> bytes:
 
 def hold_back(
     source: FileSource | ArchiveSource, chunks: Iterable[memoryview]
-) -> Iterator[memoryview]:
+) -> Generator[memoryview, None, None]:
     """Yield the chunks of a source, the last one only after the file was found unchanged."""
     for chunk in chunks:
         if not source.remaining:

@@ -148,7 +148,7 @@ class S3Channel:
         try:
             for index, wanted in enumerate(payload.members):
                 start = gone
-                fates.append(self._fate(index, wanted, lambda size, at=start: progress(at + size)))  # type: ignore[misc]
+                fates.append(self._fate(index, wanted, lambda size, at=start: progress(at + size)))
                 gone += wanted.file.size
         except CutOff:
             raise _cut_off() from None

@@ -121,6 +121,7 @@ class Sessions:
         self._changed = Condition()
         self._workers: dict[WorkerProcess, Destination] = {}
         self._open: set[WorkerProcess] = set()
+        self._private: set[WorkerProcess] = set()  # send the files of their own channels only
         self._prepared: tuple[SessionSlot, float] | None = None  # and since when
         self._granted: tuple[int, float] = (0, -inf)  # sessions, and until when
 
@@ -194,6 +195,32 @@ class Sessions:
                     return None  # it would fail for this channel as well
         raise TransientError("The channels are closed.", code="channel.closed")
 
+    def find_shared(self, number: int, own: WorkerProcess) -> SessionSlot | None:
+        """Return a place in another session for the large files of a channel; None if its own does.
+
+        Half of the sessions to a near host send the large files of all its channels. This takes
+        less processor time on both sides: more files are hashed together, and fewer processes
+        alternate.
+        """
+        with self._changed:
+            endpoint = self._workers.get(own)
+            sessions = [it for it, theirs in self._workers.items() if theirs == endpoint]
+            shared = sessions[: max(1, len(sessions) // 2)]
+            if endpoint is None or own in shared or not self._shares(endpoint):
+                return None
+            free = [it for it in shared if it in self._open - self._private]
+            worker = min(free, key=lambda it: len(it.channels), default=None)
+            if worker is None or len(worker.channels) >= self._count_channels():
+                return None
+            worker.channels.add(number)
+            return SessionSlot(worker, endpoint, is_new=False)
+
+    def refuse_shared(self, number: int, worker: WorkerProcess) -> None:
+        """Leave a session that did not grant a place for large files; it is not asked again."""
+        with self._changed:
+            self._private.add(worker)
+        self.leave(worker, number)
+
     def mark_open(self, slot: SessionSlot, opened: ChannelOpened) -> None:
         """Record that a session is open, and the capabilities of its host."""
         with self._changed:
@@ -202,6 +229,8 @@ class Sessions:
                 self.round_trip = min(self.round_trip or inf, opened.round_trip)
             if slot.worker in self._workers:
                 self._open.add(slot.worker)
+                if opened.stack == "paramiko":  # it encrypts on one processor only
+                    self._private.add(slot.worker)
             self._changed.notify_all()
 
     def give_up(self, number: int, slot: SessionSlot, failure: UploaderError) -> None:
@@ -231,6 +260,7 @@ class Sessions:
             endpoint = self._workers.pop(worker, None)
             self.broken |= failed and worker in self._open
             self._open.discard(worker)
+            self._private.discard(worker)
             self._changed.notify_all()
         if endpoint is not None:
             self._rotation.leave(endpoint, failed=failed)
@@ -251,6 +281,14 @@ class Sessions:
             worker.kill()
         for worker in workers:
             self.drop(worker)
+
+    def _shares(self, endpoint: Destination) -> bool:
+        """Return whether large files share sessions to this host.
+
+        Only the sender for shells sends several files in one thread.
+        """
+        host = self.capabilities_by_host.get(endpoint.host)
+        return host is not None and host.access == "shell" and self.round_trip < _LONG
 
     def _start_session(self, number: int, endpoint: Destination) -> SessionSlot:
         worker = self._start(f"session {number}", endpoint)

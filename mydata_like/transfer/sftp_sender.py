@@ -3,8 +3,8 @@
 Many tiny files are in flight at once. Large files use several streams if that is faster.
 """
 
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Collection, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from typing import Final
 
@@ -17,14 +17,22 @@ from mydata_like.core.errors import (
 )
 from mydata_like.core.openat import FolderCache
 from mydata_like.ssh.capabilities import says_full
-from mydata_like.ssh.session import SftpSession, SmallFile, SshSession
-from mydata_like.transfer.archive_writer import TINY, IndexLine, open_content, read_tiny
+from mydata_like.ssh.session import SftpSession, SmallFile
+from mydata_like.transfer.archive_writer import (
+    TINY,
+    ArchiveSource,
+    IndexLine,
+    open_content,
+    read_tiny,
+)
 from mydata_like.transfer.batch_sender import describe
 from mydata_like.transfer.file_replacement import missing
+from mydata_like.transfer.file_source import FileSource
 from mydata_like.transfer.multi_stream import BLOCK, LARGE, StreamLimit, StripedWriter
 from mydata_like.transfer.remote_shell import hold_back, part_name
 from mydata_like.transfer.single_file import RESUMABLE
 from mydata_like.transfer.sparse import SMALLEST_HOLE
+from mydata_like.transfer.throttled_session import ThrottledSession
 from mydata_like.transfer.worker_messages import (
     Member,
     MemberResult,
@@ -43,7 +51,7 @@ class SftpStripes:
 
     def __init__(
         self,
-        session: SshSession,
+        session: ThrottledSession,
         sftp: SftpSession,
         limit: StreamLimit,
         *,
@@ -75,7 +83,8 @@ class SftpStripes:
             open_stream = partial(self._open_stream, own, part, size)
             writer = StripedWriter(open_stream, self._limit, self._sftp.round_trip, moving)
             try:
-                writer.write(source.chunks(bytearray(_CHUNK)), known=known)
+                with closing(self._session.pieces(source)) as pieces:
+                    writer.write(pieces, known=known)
                 line = IndexLine("" if source.remaining else source.finish(), source.inside)
             except UploaderError:
                 writer.abort()
@@ -125,8 +134,7 @@ class _SftpStripe:
             self._file.move_to(offset)
             for start in range(0, len(block), _CHUNK):
                 piece = block[start : start + _CHUNK]
-                self._file.write(piece)
-                moving(len(piece))
+                self._file.write(piece, moving)
             whole = len(block) == BLOCK and self._file.passed == passed
             if whole and self._last is not None:
                 self._map.move_to(self._last // BLOCK)
@@ -184,7 +192,7 @@ class SftpSender:
 
     def __init__(  # noqa: PLR0913 - the last three depend on the host
         self,
-        session: SshSession,
+        session: ThrottledSession,
         location: bytes,
         limit: StreamLimit,
         *,
@@ -192,6 +200,7 @@ class SftpSender:
         renames: bool = True,
         compares: bool = False,
     ) -> None:
+        self._session = session
         self._sftp = session.open_sftp()
         self._location = location
         self._limit = limit
@@ -200,7 +209,7 @@ class SftpSender:
         self._compares = compares
         self._stripes = SftpStripes(session, self._sftp, limit, find_zeros=find_zeros)
         self._known: set[bytes] = set()
-        self._buffer = bytearray(_CHUNK)
+        self._buffer = bytearray(SMALLEST_HOLE)
 
     def send(self, task: SendTask, moving: Moving) -> TaskResult:
         """Send a payload; raises `TransientError` if the connection broke and none is proven."""
@@ -360,14 +369,21 @@ class SftpSender:
             remote = SparseWriter(
                 self._sftp.open_file(part, keep=keep), member.size if sparse else 0
             )
-            buffer = memoryview(self._buffer)[: SMALLEST_HOLE if sparse else _CHUNK]
             try:
-                for chunk in hold_back(source, source.chunks(buffer)):
-                    remote.write(chunk)
-                    moving(len(chunk))
+                with closing(self._read(source, sparse=sparse)) as pieces:
+                    for piece in pieces:
+                        remote.write(piece, moving)
             finally:
                 remote.close()
             return IndexLine.of(source)
+
+    def _read(
+        self, source: FileSource | ArchiveSource, *, sparse: bool
+    ) -> Generator[memoryview, None, None]:
+        """Yield the bytes of a file; if it is `sparse`, in pieces as small as a hole may be."""
+        if sparse:
+            return hold_back(source, source.chunks(self._buffer))
+        return self._session.pieces(source)
 
     def _remove(self, part: bytes) -> None:
         """Remove the temporary file and its map."""

@@ -77,10 +77,11 @@ class PartialFiles:
     def find(self, member: Member) -> int:
         """Return the size that an earlier attempt left of a large file, 0 if it is not usable.
 
-        Each directory is listed once: a connection that breaks later ends this session too.
+        Each directory is listed once, because a connection that breaks later ends this session too,
+        and again for a file that was interrupted.
         """
         parent = parent_of(member)
-        if parent not in self._sizes:
+        if parent not in self._sizes or member.interrupted:
             listed = self._dirs.start(member, _LIST).finish()
             self._sizes[parent] = dict(_read_leftover(listed.output))
         existing = self._sizes[parent].pop(part_name(member), 0)
@@ -202,7 +203,7 @@ class StripedSender:
         with open_content(member) as source:
             if not self._begin(member, existing, source, moving):
                 return None
-            moving(existing)
+            moving(0, existing)
             open_stream = partial(self._open_stream, member)
             writer = StripedWriter(open_stream, self._limit, self._shells.round_trip, moving)
             try:
@@ -391,7 +392,7 @@ class SingleSender:
                 writer.stream.write(b"fresh\n")
                 return None
             writer.stream.write(b"append\n")
-            moving(existing)
+            moving(0, existing)
             return self._send_content(writer, source, moving)
 
     def _send_content(
@@ -454,6 +455,7 @@ class SingleSender:
             writer.write(chunk)
             moving(len(chunk))
 
+        moving(0, member.size - length)
         try:
             chunks = source.chunks(self._buffer, extents)
             tar.write_member(write, head, length, chunks)

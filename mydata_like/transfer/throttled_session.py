@@ -1,7 +1,7 @@
 """A session that is limited by a token bucket, and the time its channel spends on each cause."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from threading import Lock, get_ident
 from typing import Final, NamedTuple, TypeVar
@@ -19,7 +19,8 @@ from mydata_like.ssh.session import (
     SshSession,
     Stream,
 )
-from mydata_like.transfer.interleaved_sender import Content, InterleavedSender, Transmission
+from mydata_like.transfer.interleaved_sender import InterleavedSender, Transmission
+from mydata_like.transfer.shared_reader import Content, SharedReader
 from mydata_like.transfer.worker_messages import Moving
 
 FAR: Final = 0.005  # seconds; a shorter round trip looks like the server's response time
@@ -97,6 +98,10 @@ class ChannelTimer:
         time.sleep(seconds)
         self._add(TimeByCause(bandwidth=self._wall() - begun))
 
+    def wait_for_hash(self, seconds: float) -> None:
+        """Count time in which another thread hashed bytes for this one."""
+        self._add(TimeByCause(hash=seconds))
+
     @contextmanager
     def timed(self, share: Share) -> Iterator[None]:
         """Time an operation of the session."""
@@ -163,7 +168,7 @@ class ChannelTimer:
         helped = max(0.0, sum(self._helped.copy().values()) - others.cipher)
         sums = ours._replace(
             source=max(0.0, idle - explained - helped),
-            hash=max(0.0, took.work - ours.cipher) + helped,
+            hash=ours.hash + max(0.0, took.work - ours.cipher) + helped,
             cipher=ours.cipher + others.cipher,
         )
         self._spent = self._before.plus(sums)
@@ -184,11 +189,13 @@ class ThrottledSession:
         bucket: TokenBucket,
         timer: ChannelTimer,
         interleaved: InterleavedSender,
+        reader: SharedReader,
     ) -> None:
         self._session = session
         self._bucket = bucket
         self._timer = timer
         self._interleaved = interleaved
+        self._reader = reader
 
     @property
     def stack(self) -> str:
@@ -215,6 +222,10 @@ class ThrottledSession:
         with _refused_for_now():
             sftp = self._session.open_sftp()
         return _ThrottledSftp(sftp, self._bucket, self._timer)
+
+    def pieces(self, content: Content) -> Generator[memoryview, None, None]:
+        """Yield the rest of a content; see `SharedReader`."""
+        return self._reader.pieces(content, self._timer.wait_for_hash)
 
     def close(self) -> None:
         self._session.close()

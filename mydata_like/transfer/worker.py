@@ -33,6 +33,7 @@ from mydata_like.transfer.multi_stream import StreamLimit
 from mydata_like.transfer.remote_shell import Shells, SpareShells
 from mydata_like.transfer.scp_sender import ScpSender
 from mydata_like.transfer.sftp_sender import SftpSender
+from mydata_like.transfer.shared_reader import SharedReader
 from mydata_like.transfer.single_file import SingleSender
 from mydata_like.transfer.staging_folder import StagingFolder
 from mydata_like.transfer.tar import is_plain
@@ -78,6 +79,7 @@ class SessionState(NamedTuple):
     named: bool  # whether the host prints the members of batches from the first batch on
     find_zeros: bool
     interleaved: InterleavedSender
+    reader: SharedReader
 
 
 def build_state(
@@ -94,10 +96,11 @@ def build_state(
         config.named,
         find_zeros=config.find_zeros,
         interleaved=InterleavedSender(session, compression.note_plain),
+        reader=SharedReader(),
     )
 
 
-def build_sender(session: SshSession, shared: SessionState) -> Sender:
+def build_sender(session: ThrottledSession, shared: SessionState) -> Sender:
     """Return the sender for a channel; raises if the host grants no channel."""
     sender: Sender
     match shared.capabilities.access:
@@ -286,7 +289,9 @@ class _Worker:
         self, channel: "_Channel", session: OpenSession, shared: "SessionState"
     ) -> None:
         """Open a channel and send its payloads; if it is refused, other channels continue."""
-        throttled = ThrottledSession(session, channel.bucket, channel.timer, shared.interleaved)
+        throttled = ThrottledSession(
+            session, channel.bucket, channel.timer, shared.interleaved, shared.reader
+        )
         build = partial(build_sender, throttled, shared)
         try:
             sender = build()
@@ -333,6 +338,7 @@ class _Channel:
                 sender.close()
                 sender = build()
             self.timer.end()
+            self._reporter.end()
             self.reply(replace(done, spent=self.timer.spent))
             if done.broken:
                 raise TransientError("The connection broke.", code=LOST)
@@ -370,24 +376,36 @@ class Reporter:
 
     def begin(self) -> None:
         """Reset the counters for the next payload."""
-        self._moved = 0
+        self._done = 0
+        self._omitted = 0
+        self._reported = 0  # of the omitted bytes
         self._next = time.monotonic() + _REPORT_INTERVAL
+
+    def end(self) -> None:
+        """Report omitted bytes that were not reported yet, so that they never count as sent."""
+        if self._omitted != self._reported:
+            self._report()
 
     def report_alive(self) -> None:
         """Report progress while nothing may be sent."""
         self(0)
 
-    def __call__(self, count: int) -> None:
+    def __call__(self, count: int, omitted: int = 0, /) -> None:
         with self._counting:  # several streams may send one file
-            self._moved += count
+            self._done += count + omitted
+            self._omitted += omitted
             if not count:  # count the time of threads that send nothing themselves
                 self._timer.count_now()
             now = time.monotonic()
             if now >= self._next:
                 self._next = now + _REPORT_INTERVAL
-                self._answer(BytesSent(self._moved, self._timer.spent))
+                self._report()
         if self.cancelled:
             raise TransientError("The payload was cancelled.", code=LOST)
+
+    def _report(self) -> None:
+        self._reported = self._omitted
+        self._answer(BytesSent(self._done, self._timer.spent, self._omitted))
 
 
 def _send_valid(sender: Sender, task: SendTask, moving: Moving) -> TaskResult:

@@ -8,7 +8,7 @@ events or the GUI.
 
 import os
 import pickle
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import IO, Any, Final, NamedTuple, Protocol
@@ -60,6 +60,7 @@ class Member(NamedTuple):
     aside: bool = False
     mark: bytes = b""
     top: int = 0  # length of the trusted part of the path, see `core.openat`
+    interrupted: bool = False  # since the session began, perhaps by another one
 
     @property
     def modified(self) -> int:
@@ -166,13 +167,15 @@ class ChannelOpened(_Message):
 
 @dataclass(slots=True)
 class BytesSent(_Message):
-    """The bytes of the payload sent so far; also sent as a progress report without more bytes.
+    """The progress of the payload in bytes; also sent without more bytes.
 
-    `spent` is the time of the channel by cause, for all its payloads.
+    `spent` is the time of the channel by cause, for all its payloads. `omitted` is the part of the
+    bytes that did not have to be sent, see `Moving`.
     """
 
     bytes: int
     spent: TimeByCause = NOTHING_SPENT
+    omitted: int = 0
 
 
 class MemberResult(NamedTuple):
@@ -241,7 +244,13 @@ class ChannelReply(_Message):
     reply: Reply
 
 
-Moving = Callable[[int], None]  # called with the number of bytes just sent; 0 reports activity
+class Moving(Protocol):
+    """Called with the number of bytes just sent; 0 reports activity.
+
+    `omitted` bytes need not be sent: an earlier attempt has left them, or they are holes.
+    """
+
+    def __call__(self, count: int, omitted: int = 0, /) -> None: ...
 
 
 class Sender(Protocol):

@@ -74,15 +74,17 @@ class SparseWriter:
         self._offset = offset
         self._file.move_to(offset)
 
-    def write(self, piece: memoryview) -> None:
-        """Write a piece, or skip it."""
+    def write(self, piece: memoryview, moving: Moving) -> None:
+        """Write a piece, or skip it, and report it."""
         end = self._offset + len(piece)
         if end < self._size and is_zero(piece):
             self.passed += len(piece)
             self.move_to(end)
+            moving(0, len(piece))
             return
         self._file.write(piece)
         self._offset = end
+        moving(len(piece))
 
     def close(self) -> None:
         """Wait until the server has acknowledged every write."""

@@ -87,9 +87,24 @@ class FaultySession(NearSession):
         raise BufferError("a mistake")
 
 
+class FullSession(NearSession):
+    """A session of a host that grants each session one channel."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._granted: int | None = None  # the thread of the channel
+
+    def start(self, command: bytes) -> Stream:
+        self._granted = self._granted or threading.get_ident()
+        if threading.get_ident() != self._granted:
+            raise RejectedError("There are too many channels.", code="ssh.exec-refused")
+        return super().start(command)
+
+
 SESSIONS = {
     "faulty": partial(FaultySession, opens=False),
     "faulty later": partial(FaultySession, opens=True),
+    "full": FullSession,
     "refuses": RefusingSession,
 }
 

@@ -8,8 +8,9 @@ from threading import Event
 
 from mydata_like.core.errors import TransientError
 from mydata_like.core.token_bucket import TokenBucket
-from mydata_like.ssh.session import CommandResult, SftpSession
+from mydata_like.ssh.session import CommandResult, SftpSession, SshSession
 from mydata_like.transfer.interleaved_sender import InterleavedSender
+from mydata_like.transfer.shared_reader import SharedReader
 from mydata_like.transfer.throttled_session import ChannelTimer, ThrottledSession
 from tests.fakes.local_sftp import LocalSftp
 
@@ -159,10 +160,15 @@ class LocalSession:
 
     def throttled(self) -> ThrottledSession:
         """Return this session as the senders of a channel get it."""
-        interleaved = InterleavedSender(self, lambda size, seconds: None)
-        return ThrottledSession(self, TokenBucket(), ChannelTimer(), interleaved)
+        return throttled(self)
 
     def _allow(self, count: int) -> int:
         allowed = count if self.limit is None else max(0, min(count, self.limit - self.written))
         self.written += allowed
         return allowed
+
+
+def throttled(session: SshSession) -> ThrottledSession:
+    """Return a session as the senders of a channel get it, without a limit."""
+    interleaved = InterleavedSender(session, lambda size, seconds: None)
+    return ThrottledSession(session, TokenBucket(), ChannelTimer(), interleaved, SharedReader())

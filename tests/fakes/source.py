@@ -37,3 +37,6 @@ class ListSource(Generic[T]):
     @property
     def finished(self) -> bool:
         return not self._items
+
+    def wait_for_room(self, item: object) -> bool:
+        return True

@@ -15,21 +15,35 @@ from mydata_like.core import md5
 
 LIBRARY = md5.load(md5.LIBRARY)
 needs_library = pytest.mark.skipif(LIBRARY is None, reason="the library was not built")
-both = pytest.mark.parametrize(
-    "library", [None, pytest.param(LIBRARY, marks=needs_library)], ids=["hashlib", "library"]
-)
 SOURCE = Path(md5.__file__).with_name("md5.c")
 COMPILER = shutil.which("gcc") or shutil.which("clang") or ""
 FOUR = "load(words, data, offset);\n        STEPS(STEP_ONE)"
+OPTIONS = "-O3", "-shared", "-fPIC"
 DATA = random.Random(1).randbytes(1 << 16)
 needs_compiler = pytest.mark.skipif(not COMPILER, reason="there is no C compiler here")
+
+
+@pytest.fixture(
+    scope="module",
+    params=["hashlib", "library", pytest.param("portable", marks=pytest.mark.process)],
+)
+def library(request, tmp_path_factory):
+    """None for hashlib, the library as installed, or one without AVX-512."""
+    if request.param == "hashlib":
+        return None
+    if request.param == "library":
+        return LIBRARY or pytest.skip("the library was not built")
+    if not COMPILER:
+        pytest.skip("there is no C compiler here")
+    built = tmp_path_factory.mktemp("portable") / md5.LIBRARY.name
+    subprocess.run([COMPILER, *OPTIONS, "-DMD5_PORTABLE", "-o", built, SOURCE], check=True)
+    return md5.load(built) or pytest.fail("the portable library is wrong")
 
 
 def expected(data) -> str:
     return hashlib.md5(data, usedforsecurity=False).hexdigest()
 
 
-@both
 def test_every_length_up_to_4_kib_has_the_right_checksum(library):
     for start in range(0, 4096, 20):
         sizes = range(start, start + 20)
@@ -38,7 +52,6 @@ def test_every_length_up_to_4_kib_has_the_right_checksum(library):
         assert [it.hexdigest() for it in checksums] == [expected(DATA[:size]) for size in sizes]
 
 
-@both
 @given(st.lists(st.lists(st.binary(max_size=300), max_size=6), max_size=20))
 def test_pieces_of_any_size_add_up(library, inputs):
     checksums = [md5.Md5(library) for _ in inputs]
@@ -53,7 +66,6 @@ def test_pieces_of_any_size_add_up(library, inputs):
     assert [it.hexdigest() for it in checksums] == [expected(b"".join(it)) for it in inputs]
 
 
-@both
 @pytest.mark.parametrize("view", [bytes, memoryview, lambda data: memoryview(bytearray(data))])
 def test_bytes_and_views_of_them_are_taken(library, view):
     checksum = md5.Md5(library)
@@ -62,7 +74,6 @@ def test_bytes_and_views_of_them_are_taken(library, view):
     assert checksum.hexdigest() == expected(DATA)
 
 
-@both
 def test_a_checksum_can_be_read_in_the_middle(library):
     checksum = md5.Md5(library)
     for count in range(1, 100):
@@ -70,7 +81,6 @@ def test_a_checksum_can_be_read_in_the_middle(library):
         assert checksum.hexdigest() == expected(b"x" * count)
 
 
-@both
 def test_a_view_is_not_kept(library):
     buffer = bytearray(DATA)
     checksum = md5.Md5(library)
@@ -114,7 +124,7 @@ def test_a_library_that_computes_something_else_is_not_used(tmp_path, right, wro
     assert right in source
     wrong.write_text(source.replace(right, wrong_text))
     library = tmp_path / md5.LIBRARY.name
-    subprocess.run([COMPILER, "-shared", "-fPIC", "-o", library, wrong], check=True)
+    subprocess.run([COMPILER, *OPTIONS, "-o", library, wrong], check=True)
     assert md5.load(library) is None
 
 

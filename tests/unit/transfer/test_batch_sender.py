@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.process, needs_shell]
 SHELL = HostCapabilities("shell", tar="gnu", checksum=b"md5sum")
 
 
-def ignore(_: int) -> None: ...
+def ignore(*_: int) -> None: ...
 
 
 def send(place, members, session=None, rung=SHELL, *, named=False, moving=ignore):

@@ -9,6 +9,7 @@ from mydata_like.core.channel_time import TimeByCause
 from mydata_like.core.token_bucket import TokenBucket
 from mydata_like.ssh.session import CommandResult
 from mydata_like.transfer.interleaved_sender import InterleavedSender
+from mydata_like.transfer.shared_reader import SharedReader
 from mydata_like.transfer.throttled_session import ChannelTimer, ThrottledSession
 
 
@@ -60,7 +61,7 @@ class Server:
 
 def throttled(server, sheet):
     sender = InterleavedSender(server, lambda size, seconds: None)
-    return ThrottledSession(server, TokenBucket(), sheet, sender)
+    return ThrottledSession(server, TokenBucket(), sheet, sender, SharedReader())
 
 
 class Desk:
@@ -123,6 +124,17 @@ def test_a_payload_under_way_is_known_until_now():
     assert desk.sheet.spent == TimeByCause(hash=2.0)
     desk.hands.wait(1.0)
     assert desk.sheet.spent == TimeByCause(hash=2.0, source=1.0)
+
+
+def test_waiting_for_a_thread_that_hashes_for_this_one_counts_as_hashing():
+    desk = Desk()
+    desk.sheet.begin()
+    desk.hands.wait(3.0)
+    desk.sheet.wait_for_hash(2.0)
+    desk.hands.toil(0.5)
+    desk.sheet.end()
+
+    assert rounded(desk.sheet.spent) == TimeByCause(source=1.0, hash=2.5)
 
 
 def test_a_channel_waits_for_what_other_threads_of_its_payload_wait_for():

@@ -28,6 +28,7 @@ from mydata_like.transfer.sftp_sender import SftpSender
 from mydata_like.transfer.staging_folder import MARKER
 from mydata_like.transfer.worker_messages import MemberResult, SendTask
 from tests.fakes.place import MODIFIED, checksum
+from tests.fakes.session import throttled
 from tests.staging import mark_folder
 
 needs_counts = pytest.mark.skipif(
@@ -54,9 +55,11 @@ def files(request, folder):
 
 
 def send(folder, *members):
-    sender = SftpSender(FolderSession(folder), folder.path, StreamLimit(4), compares=True)
+    sender = SftpSender(
+        throttled(FolderSession(folder)), folder.path, StreamLimit(4), compares=True
+    )
     try:
-        return sender.send(SendTask(members, batched=False), lambda count: None).results
+        return sender.send(SendTask(members, batched=False), lambda *_: None).results
     finally:
         sender.close()
 
@@ -143,9 +146,11 @@ def test_a_part_that_is_too_long_is_removed_and_sent_again(place, folder):
 def test_a_file_that_changes_gets_no_final_name(place, folder):
     member = place.write("a/file", 9 * MIB)
     place.settle(member)
-    sender = SftpSender(FolderSession(folder), folder.path, StreamLimit(4), compares=True)
+    sender = SftpSender(
+        throttled(FolderSession(folder)), folder.path, StreamLimit(4), compares=True
+    )
 
-    def change(count: int) -> None:
+    def change(count: int, *_: int) -> None:
         with Path(os.fsdecode(member.path)).open("ab") as file:
             file.write(b"more")
 

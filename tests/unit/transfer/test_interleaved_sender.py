@@ -1,43 +1,18 @@
 """Sending several contents over one session: each arrives whole, and what fails fails alone."""
 
 import hashlib
-import random
 from threading import Event, Thread
 
 import pytest
 
-from mydata_like.core import md5
 from mydata_like.core.channel_time import NOTHING_SPENT, TimeByCause
 from mydata_like.core.errors import FileChangedError, TransientError
 from mydata_like.core.token_bucket import TokenBucket
-from mydata_like.transfer.interleaved_sender import PIECE, InterleavedSender, Transmission
+from mydata_like.transfer.interleaved_sender import InterleavedSender, Transmission
+from mydata_like.transfer.shared_reader import PIECE
+from tests.fakes.content import Content
 
 SIZES = [1, PIECE - 1, PIECE, PIECE + 1, 3 * PIECE, 10 * PIECE + 77, 64, 5 * PIECE, 2 * PIECE]
-
-
-class Content:
-    """Random bytes; `wrong` has the size at which reading fails, or the whole size at the end."""
-
-    def __init__(self, size, wrong=None):
-        self.data = random.Random(size).randbytes(size)
-        self.checksum = md5.new()
-        self.remaining = size
-        self.finished = False
-        self._wrong = wrong
-
-    def read(self, size):
-        start = len(self.data) - self.remaining
-        if self._wrong is not None and start >= self._wrong:
-            raise FileChangedError("It changed.", code="file.changed")
-        data = self.data[start : start + size]
-        self.remaining -= len(data)
-        return data
-
-    def finish(self):
-        if self._wrong is not None:
-            raise FileChangedError("It changed.", code="file.changed")
-        self.finished = True
-        return self.checksum.hexdigest()
 
 
 class Stream:

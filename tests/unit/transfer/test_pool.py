@@ -35,7 +35,7 @@ pytestmark = pytest.mark.process
 LOCAL = build_command("tests.fakes.channels")
 
 
-def ignore(_: int) -> None: ...
+def ignore(*_: int) -> None: ...
 
 
 def new_workers(before):
@@ -130,7 +130,7 @@ def test_progress_grows_and_is_thinned(place, build):
     member = place.write("a/large", 64 << 20)
     place.settle(member)
     told = []
-    build().open_channel().send(single(member), told.append)
+    build().open_channel().send(single(member), lambda size, *_: told.append(size))
     assert told == sorted(told)
     assert len(told) < 100
     assert all(count <= member.size for count in told)
@@ -172,7 +172,7 @@ def test_closing_from_elsewhere_ends_a_send_and_leaves_nothing_behind(place, bui
 
     def send() -> None:
         try:
-            channels[0].send(single(member), lambda _: moved.set())
+            channels[0].send(single(member), lambda *_: moved.set())
         except TransientError as error:
             caught.append(error)
 
@@ -533,11 +533,116 @@ def test_what_is_cut_off_leaves_the_session_to_the_others(place, build, events):
     channel, other = (transport := build("no tar")).open_channel(), transport.open_channel()
     channel.limit(4e6)
     with pytest.raises(TransientError) as caught:
-        channel.send(single(large), lambda moved: channel.cut())
+        channel.send(single(large), lambda *_: channel.cut())
     assert caught.value.problem_code == "file.cancelled"
     assert other.send(single(small), ignore) == [SentFile(0, checksum(small))]
     channel.limit(0)
     assert channel.send(single(large), ignore) == [SentFile(0, checksum(large))]
+    assert states(events) == ["open", "open"]
+
+
+needs_two_sessions = pytest.mark.skipif(
+    os.name != "posix" or count_processors() < 2, reason="needs a shell and two processors"
+)
+
+
+def count_channels(transport):
+    """Return how many channels have joined each session."""
+    return [len(worker.channels) for worker in transport._sessions._workers]
+
+
+def open_two(transport):
+    """Return two channels, each with its own session."""
+    channels = [transport.open_channel() for _ in range(2)]
+    assert count_channels(transport) == [1, 1]
+    return channels
+
+
+@needs_two_sessions
+def test_large_files_of_all_channels_share_half_of_the_sessions(place, build, events):
+    large, small = place.write("a/large", 12 << 20), place.write("a/small", 5)
+    place.settle(large, small)
+    transport = build()
+    channels = open_two(transport)
+
+    for channel in channels:
+        assert channel.send(single(small), ignore) == [SentFile(0, checksum(small))]
+    assert count_channels(transport) == [1, 1]
+    for channel in channels:
+        assert channel.send(single(large), ignore) == [SentFile(0, checksum(large))]
+    assert count_channels(transport) == [2, 1]
+
+    assert states(events) == ["open", "open"]
+    channels[1].close()
+    assert count_channels(transport) == [1]
+
+
+@needs_two_sessions
+def test_many_channels_share_no_session(place, build):
+    large = place.write("a/large", 12 << 20)
+    place.settle(large)
+    transport = build(channels=STREAMS + 1)
+    channels = open_two(transport)
+
+    assert channels[1].send(single(large), ignore) == [SentFile(0, checksum(large))]
+    assert count_channels(transport) == [1, 1]
+
+
+@needs_two_sessions
+def test_a_shared_session_without_room_is_asked_once(place, build, events):
+    large = place.write("a/large", 12 << 20)
+    place.settle(large)
+    transport = build("full")
+    channels = open_two(transport)
+
+    for _ in range(2):
+        assert channels[1].send(single(large), ignore) == [SentFile(0, checksum(large))]
+    assert channels[0].send(single(large), ignore) == [SentFile(0, checksum(large))]
+    assert transport._sessions.find_shared(2, list(transport._sessions._workers)[1]) is None
+    assert states(events) == ["open", "open"]
+
+
+@needs_two_sessions
+def test_after_a_shared_session_broke_a_channel_has_its_own(place, build, events, tmp_path):
+    large = place.write("a/large", 12 << 20)
+    place.settle(large)
+    transport = build(f"dies {tmp_path}/marker")
+    channels = open_two(transport)
+
+    with pytest.raises(TransientError) as caught:
+        channels[1].send(single(large), ignore)
+    assert caught.value.problem_code == "channel.lost"
+    assert channels[1].send(single(large), ignore) == [SentFile(0, checksum(large))]
+    assert states(events) == ["open", "open"]
+
+    with pytest.raises(TransientError) as caught:
+        channels[0].send(single(large), ignore)
+    assert caught.value.problem_code == "channel.dropped"
+    assert channels[0].send(single(large), ignore) == [SentFile(0, checksum(large))]
+    assert states(events) == ["open", "open", "lost", "open"]
+
+
+@needs_two_sessions
+def test_a_file_in_a_shared_session_is_limited_and_can_be_cut_off(place, build, events):
+    large, small = place.write("a/large", 64 << 20), place.write("a/small", 5)
+    place.settle(large, small)
+    transport = build()
+    channel = open_two(transport)[1]
+    channel.limit(10_000)
+    seen = []
+
+    def follow(size, *_) -> None:
+        seen.append(size)
+        channel.cut()
+
+    with pytest.raises(TransientError) as caught:
+        channel.send(single(large), follow)
+    assert caught.value.problem_code == "file.cancelled"
+    assert count_channels(transport) == [2, 1]
+    assert seen[0] < 100_000  # ten seconds of it
+    channel.limit(0)
+    for member in (small, large):
+        assert channel.send(single(member), ignore) == [SentFile(0, checksum(member))]
     assert states(events) == ["open", "open"]
 
 

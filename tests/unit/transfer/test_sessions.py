@@ -1,5 +1,7 @@
 """Which session a channel is given, over a long way, by a host that refuses some."""
 
+from dataclasses import replace
+
 import pytest
 
 from mydata_like.core.errors import TransientError
@@ -88,6 +90,31 @@ def test_a_session_that_was_never_open_is_not_a_broken_connection(sessions):
 
     sessions.drop(first.worker, failed=True)
     assert sessions.broken
+
+
+NEAR = replace(FAR, capabilities=HostCapabilities("shell", cpus=64), round_trip=0.001)
+
+
+@pytest.mark.skipif(count_cpus() == 1, reason="needs two processors")
+@pytest.mark.parametrize(
+    ("opened", "shared"),
+    [
+        (NEAR, True),
+        (replace(NEAR, round_trip=0.05), False),
+        (replace(NEAR, stack="paramiko"), False),
+        (replace(NEAR, capabilities=HostCapabilities("sftp", cpus=64)), False),
+    ],
+    ids=["near", "far", "paramiko", "SFTP"],
+)
+def test_large_files_share_sessions_where_that_saves_processor_time(sessions, opened, shared):
+    slots = [sessions.find_slot(number, []) for number in (1, 2)]
+    for slot in slots:
+        sessions.mark_open(slot, opened)
+
+    found = sessions.find_shared(2, slots[1].worker)
+
+    assert (found and found.worker) == (slots[0].worker if shared else None)
+    assert sessions.find_shared(1, slots[0].worker) is None
 
 
 def find_first(sessions):

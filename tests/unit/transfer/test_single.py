@@ -24,7 +24,7 @@ SHELL = HostCapabilities("shell", tar="gnu", checksum=b"md5sum")
 LARGE = 20 << 20
 
 
-def ignore(_: int) -> None: ...
+def ignore(*_: int) -> None: ...
 
 
 def send(place, member, session=None, rung=SHELL, moving=ignore):
@@ -88,10 +88,36 @@ def test_what_a_cut_attempt_left_is_not_sent_again(place):
     place.settle(member)
     with pytest.raises(TransientError):
         send(place, member, LocalSession(limit=15 << 20))
-    session = LocalSession()
-    assert send(place, member, session).checksum == checksum(member)
+    session, moved = LocalSession(), []
+
+    def count(sent, omitted=0):
+        moved.append((sent, omitted))
+
+    assert send(place, member, session, moving=count).checksum == checksum(member)
     assert place.arrived(member)
     assert session.written < (5 << 20) + 5000
+    sent, omitted = map(sum, zip(*moved, strict=True))
+    assert (sent, omitted) == (LARGE - omitted, LARGE - sent)
+    assert omitted > 14 << 20
+
+
+@pytest.mark.parametrize("interrupted", [True, False])
+def test_what_another_channel_has_left_of_a_file_is_not_sent_again(place, interrupted):
+    first, member = (place.write(f"a/{name}", LARGE) for name in ("first", "second"))
+    place.settle(first, member)
+    moved = []
+    shells = Shells(LocalSession())
+    sender = SingleSender(shells, os.fsencode(place.location), SHELL)
+    sender.send(0, first, ignore)
+    with pytest.raises(TransientError):
+        send(place, member, LocalSession(limit=15 << 20))
+
+    again = member._replace(interrupted=interrupted)
+    sender.send(0, again, lambda sent, omitted=0: moved.append(omitted))
+
+    shells.close()
+    assert place.arrived(member)
+    assert (sum(moved) > 14 << 20) is interrupted
 
 
 def test_what_is_there_stays_when_the_line_breaks_while_it_is_compared(place):
@@ -101,7 +127,7 @@ def test_what_is_there_stays_when_the_line_breaks_while_it_is_compared(place):
     part.parent.mkdir(parents=True)
     part.write_bytes(Path(os.fsdecode(member.path)).read_bytes()[: 15 << 20])
 
-    def stop(_: int) -> None:
+    def stop(*_: int) -> None:
         raise TransientError("It is not wanted any more.")
 
     with pytest.raises(TransientError):
@@ -163,10 +189,18 @@ def test_a_file_with_holes_stays_one_and_costs_only_its_data(place, where):
     os.utime(path, (MODIFIED, MODIFIED))
     member = place.member(path, "a/holes")
     place.settle(member)
-    session = LocalSession()
-    fate = send(place, member, session)
+    session, moved = LocalSession(), []
+
+    def count(sent, omitted=0):
+        moved.append((sent, omitted))
+
+    fate = send(place, member, session, moving=count)
     assert fate.checksum == hashlib.md5(path.read_bytes()).hexdigest()
     assert place.arrived(member)
+    data = 0 if where == "nowhere" else 1 << 20
+    sent, omitted = map(sum, zip(*moved, strict=True))
+    assert omitted == size - data
+    assert data <= sent < data + 10_000  # with the header
     assert session.written < 1.1 * (1 << 20)
     assert place.there(member).stat().st_blocks * 512 < 2 << 20
     assert place.there(member).stat().st_mtime == MODIFIED

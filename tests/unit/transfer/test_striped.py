@@ -45,7 +45,7 @@ class FarSession(LocalSession):
         return stream if self._busy else SlowToAnswer(stream, 1.1 * multi_stream.FAR)
 
 
-def ignore(_: int) -> None: ...
+def ignore(*_: int) -> None: ...
 
 
 def send(place, member, session, moving=ignore, limit=None):
@@ -77,7 +77,7 @@ def is_striped(place, member) -> bool:
 def test_a_file_arrives_over_several_streams(place, member):
     moved, striped_then = [], []
 
-    def follow(count: int) -> None:
+    def follow(count: int, *_: int) -> None:
         moved.append(count)
         striped_then.append(is_striped(place, member))
 
@@ -151,7 +151,7 @@ def test_a_host_that_grants_one_stream_gets_the_file_by_one(place, member):
 def test_a_file_that_changes_in_the_meantime_never_gets_its_name(place, member):
     victim = Path(os.fsdecode(member.path))
 
-    def meddle(_: int) -> None:
+    def meddle(*_: int) -> None:
         if victim.stat().st_mtime == MODIFIED:
             os.truncate(victim, SIZE)
             os.utime(victim)
@@ -166,7 +166,7 @@ def test_a_full_disk_is_reported_and_leaves_nothing(place, member):
     parent.mkdir(parents=True)
     part_of(place, member).symlink_to("/dev/full")
 
-    def replace(_: int) -> None:
+    def replace(*_: int) -> None:
         if not part_of(place, member).is_symlink():
             part_of(place, member).unlink(missing_ok=True)
             part_of(place, member).symlink_to("/dev/full")
@@ -179,7 +179,7 @@ def test_a_full_disk_is_reported_and_leaves_nothing(place, member):
 @pytest.mark.parametrize("near", [LocalSession(), FarSession(busy=True)])
 def test_a_near_host_gets_the_file_by_one_stream(place, member, near):
     striped_then = []
-    follow = lambda _: striped_then.append(is_striped(place, member))  # noqa: E731
+    follow = lambda *_: striped_then.append(is_striped(place, member))  # noqa: E731
     assert send(place, member, near, follow).checksum == checksum(member)
     assert place.arrived(member)
     assert striped_then
@@ -188,7 +188,7 @@ def test_a_near_host_gets_the_file_by_one_stream(place, member, near):
 
 def test_a_file_that_shares_its_session_with_others_gets_one_stream(place, member):
     striped_then = []
-    follow = lambda _: striped_then.append(is_striped(place, member))  # noqa: E731
+    follow = lambda *_: striped_then.append(is_striped(place, member))  # noqa: E731
     limit = StreamLimit(4)
     with limit.used(), limit.used():
         assert send(place, member, FarSession(), follow, limit).checksum == checksum(member)

@@ -32,7 +32,7 @@ DATA = 3 << 20
 needs_server = pytest.mark.skipif(not SERVER.exists(), reason="needs OpenSSH's sftp-server")
 
 
-def ignore(_: int) -> None: ...
+def ignore(*_: int) -> None: ...
 
 
 def send(place, member, session=None, moving=ignore, *, find_zeros=True):
@@ -53,7 +53,7 @@ class SftpOnly(LocalSession):
 def send_by_sftp(place, member, session, *, find_zeros=True):
     place.location.mkdir(exist_ok=True)
     room, location = StreamLimit(4), os.fsencode(place.location)
-    sender = SftpSender(session, location, room, find_zeros=find_zeros)
+    sender = SftpSender(session.throttled(), location, room, find_zeros=find_zeros)
     try:
         (fate,) = sender.send(SendTask((member,), batched=False), ignore).results
         return fate
@@ -198,7 +198,7 @@ def test_a_file_with_few_zeros_goes_as_it_is(place):
 def test_data_that_come_where_zeros_were_found_are_a_change(place, member):
     reads = []
 
-    def write_at_the_end(_: int) -> None:
+    def write_at_the_end(*_: int) -> None:
         reads.append(1)
         if len(reads) == SIZE >> 20:  # the last of the first reading
             with Path(os.fsdecode(member.path)).open("r+b") as file:
@@ -223,7 +223,7 @@ def test_a_file_cut_by_a_broken_connection_begins_again(place, member):
 
 
 def test_looking_for_zeros_can_be_cut_off(place, member):
-    def cut(_: int) -> None:
+    def cut(*_: int) -> None:
         raise TransientError("It is not wanted any more.")
 
     with pytest.raises(TransientError):
@@ -286,6 +286,6 @@ def test_zeros_are_passed_over_up_to_the_last_piece_of_a_file(size, written):
     file = Noted()
     hollow = SparseWriter(file, size)
     for piece in (b"0123456789", bytes(10), bytes(10), bytes(10)):
-        hollow.write(memoryview(piece))
+        hollow.write(memoryview(piece), ignore)
     assert file.written == written
     assert hollow.passed == 40 - 10 * len(written)

@@ -28,7 +28,7 @@ MIB = 1 << 20
 NUMBERS = b"".join(b"%d,%d;" % (n, n * n % 1013) for n in range(MIB // 8)) * 20
 
 
-def ignore(_: int) -> None: ...
+def ignore(*_: int) -> None: ...
 
 
 def slow() -> Compression:
