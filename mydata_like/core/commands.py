@@ -14,9 +14,11 @@ from mydata_like.core.extra_sources import Destination, SourceRequest
 from mydata_like.core.formatting import format_path
 from mydata_like.core.parsing import parse_json
 
-LONGEST: Final = 64 * 1024  # bytes per line
+LONGEST: Final = 1024 * 1024  # bytes per line
+MOST_PATHS: Final = 100  # in one command
 _LONGEST_ID: Final = 200  # characters
 _MOST_CHANNELS: Final = 1000
+_MOST_LISTED: Final = 1000
 _MOST_TRANSFERS: Final = 2**63 - 1
 _FASTEST: Final = 1e11  # bytes per second
 
@@ -74,6 +76,27 @@ class Retry:
 
 
 @dataclass(slots=True)
+class RetryTransfer:
+    """Send the files of a cancelled transfer after all."""
+
+    transfer: int
+
+
+@dataclass(slots=True)
+class SendNext:
+    """Send the waiting files at or below these paths before all others, in the paths' order."""
+
+    paths: Sequence[str]
+
+
+@dataclass(slots=True)
+class ListNext:
+    """Report the files that are sent next, at most so many; see `NextListed`."""
+
+    most: int = 100
+
+
+@dataclass(slots=True)
 class SetChannels:
     """Set the number of concurrent channels; 0 finds a good number automatically."""
 
@@ -115,6 +138,9 @@ Command = (
     | Cancel
     | CancelTransfer
     | Retry
+    | RetryTransfer
+    | SendNext
+    | ListNext
     | SetChannels
     | SetBandwidth
     | AddSource
@@ -130,6 +156,9 @@ _KINDS: Final[dict[str, type[Command]]] = {
     "cancel": Cancel,
     "cancel_transfer": CancelTransfer,
     "retry": Retry,
+    "retry_transfer": RetryTransfer,
+    "send_next": SendNext,
+    "list_next": ListNext,
     "set_channels": SetChannels,
     "set_bandwidth": SetBandwidth,
     "add_source": AddSource,
@@ -166,6 +195,8 @@ def _build(name: object, given: dict[str, Any]) -> Command | Problem:
     kind = _KINDS.get(name) if isinstance(name, str) else None
     if kind is None:
         return _unknown(name)
+    if kind is SendNext and "path" in given and "paths" not in given:
+        given["paths"] = [given.pop("path")]
     known = {field.name.rstrip("_"): field for field in fields(kind)}
     for word in given.keys() - known.keys():
         return _invalid(f'"{name}" has no field "{_show(word)}"')
@@ -210,6 +241,12 @@ def _is_id(value: object) -> bool:
 _FIELDS: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
     "now": (lambda value: isinstance(value, bool), "true or false"),
     "path": (_is_path, "a path, absolute or below the data directory, as in events"),
+    "paths": (
+        lambda value: (
+            isinstance(value, list) and 0 < len(value) <= MOST_PATHS and all(map(_is_path, value))
+        ),
+        f"a list of 1 to {MOST_PATHS} paths, absolute or below the data directory, as in events",
+    ),
     "only": (_is_path, "the path of a folder below the data directory, as in events"),
     "as": (
         _is_destination,
@@ -218,6 +255,10 @@ _FIELDS: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
     "transfer": (
         lambda value: isinstance(value, int) and _is_number(value, 1, _MOST_TRANSFERS),
         "the number of a transfer, as in events",
+    ),
+    "most": (
+        lambda value: isinstance(value, int) and _is_number(value, 1, _MOST_LISTED),
+        f"an integer from 1 to {_MOST_LISTED}",
     ),
     "channels": (
         lambda value: isinstance(value, int) and _is_number(value, 0, _MOST_CHANNELS),

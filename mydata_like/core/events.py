@@ -10,14 +10,16 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields
 from datetime import datetime
-from functools import cache
+from functools import cache, partial
 from types import NoneType
-from typing import Any, Final, NamedTuple, Self, get_args
+from typing import Any, Final, NamedTuple, Self, TypeVar, get_args
 
 from mydata_like.core.errors import Problem
 from mydata_like.core.formatting import format_path
 from mydata_like.core.local_files import LocalFile
 from mydata_like.core.parsing import parse_moment
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -143,11 +145,16 @@ class TransferStarted:
 
 @dataclass(slots=True, kw_only=True)
 class TransferProgressed:
-    """Bytes of the payload that were sent so far; at most ten events per second."""
+    """Bytes of the payload that are done so far; at most about ten events per second.
+
+    `omitted` of them did not have to be sent: an earlier attempt has left them, or they are holes
+    of the file. They are progress, but no throughput.
+    """
 
     transfer: int
     channel: int
     bytes: int
+    omitted: int = 0
 
 
 @dataclass(slots=True, kw_only=True)
@@ -286,6 +293,17 @@ class RunResumed:
     """Everything that had paused the run is resolved."""
 
 
+@dataclass(slots=True, kw_only=True)
+class ServerSilent:
+    """The server has answered no request for `seconds`, ten or more, although some are waiting.
+
+    Sent once per second, also before `run_started`; with 0 within a second after the next answer,
+    unless `run_finished` comes before.
+    """
+
+    seconds: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)  # immutable, because the window stores it
 class RunProgressed:
     """The totals of the run so far, four times per second while they change.
@@ -293,10 +311,11 @@ class RunProgressed:
     `found` = `verified` + `waiting` + `skipped` + `failed` + open. `checked` files were compared
     with the server, `wanted` ones are to be sent, `sent` ones have arrived in the staging area,
     `registered` ones have a record. `found_bytes`, `verified_bytes`, `wanted_bytes` and
-    `sent_bytes` are the sizes of these files; `transferred_bytes` also has what was sent of files
-    that have not arrived yet. `byte_rate` and `file_rate` are per second; `remaining` is the
-    expected time in seconds until all is done, null if it cannot be estimated; `seconds` is the
-    elapsed time.
+    `sent_bytes` are the sizes of these files; `omitted` of the `sent_bytes` did not have to be sent
+    in this run. `transferred_bytes` also has what is done of files that have not arrived yet, with
+    the bytes that earlier attempts have left. `byte_rate` and `file_rate` are what is sent per
+    second; `remaining` is the expected time in seconds until all is done, null if it cannot be
+    estimated; `seconds` is the elapsed time.
     """
 
     found: int
@@ -317,6 +336,7 @@ class RunProgressed:
     file_rate: float
     remaining: float | None
     seconds: float
+    omitted: int = 0
 
 
 @dataclass(slots=True, kw_only=True)
@@ -337,6 +357,18 @@ class StagesMeasured:
     blocked: Mapping[str, float]
     spent: Mapping[str, float]
     processors: float
+
+
+@dataclass(slots=True, kw_only=True)
+class NextListed:
+    """The files that will be sent next, in their order: the answer to `list_next`.
+
+    `paths` and `sizes` (in bytes) are theirs. An archive has its own path. Files that are still
+    being compared with the server are not in the list.
+    """
+
+    paths: tuple[bytes, ...]
+    sizes: tuple[int, ...]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -379,10 +411,11 @@ class RunFinished:
     """The run ended; `found` = `verified` + `waiting` + `skipped` + `failed`.
 
     `left_behind` are the files that were skipped unintentionally, and the folders that were not
-    read; they need attention before all data is safe. `sent` and `bytes` are the files and bytes
-    sent in this run, which took `seconds`. `problem` is why it ended early, or null. `shard` is as
-    in `run_started`; `limit` is the most frequent one of `stages_measured`. `run` is empty if the
-    run could not begin.
+    read; they need attention before all data is safe. `sent` files of `bytes` in all have arrived
+    in this run, which took `seconds`; `omitted` of these bytes did not have to be sent in it:
+    earlier runs have left them, or they are holes. `problem` is why it ended early, or null.
+    `shard` is as in `run_started`; `limit` is the most frequent one of `stages_measured`. `run` is
+    empty if the run could not begin.
     """
 
     run: str
@@ -399,6 +432,7 @@ class RunFinished:
     problem: Problem | None = None
     shard: str = ""
     limit: str = ""
+    omitted: int = 0
 
     @classmethod
     def of_nothing(cls, at: datetime, problem: Problem) -> Self:
@@ -432,8 +466,10 @@ Event = (
     | LimitsChanged
     | RunPaused
     | RunResumed
+    | ServerSilent
     | RunProgressed
     | StagesMeasured
+    | NextListed
     | CommandDone
     | CommandRefused
     | RunScheduled
@@ -462,6 +498,8 @@ def _plain(value: object) -> object:
             return value.isoformat()
         case Problem():
             return value._asdict()
+        case tuple():
+            return [*map(_plain, value)]
         case _:
             return value
 
@@ -566,6 +604,12 @@ def _parse_numbers(value: object) -> Mapping[str, float]:
     return {_parse_text(name): _parse_number(number) for name, number in value.items()}
 
 
+def _parse_all(parse: Callable[[object], T], value: object) -> tuple[T, ...]:
+    if not isinstance(value, list):
+        raise _unexpected(value, "a list")
+    return tuple(map(parse, value))
+
+
 def _parse_null(value: object) -> None:
     if value is not None:
         raise _unexpected(value, "null")
@@ -584,5 +628,7 @@ _PARSERS: Final[dict[object, Callable[[Any], object]]] = {
     datetime: parse_moment,
     Problem: parse_problem,
     Mapping[str, float]: _parse_numbers,
+    tuple[bytes, ...]: partial(_parse_all, _parse_path),
+    tuple[int, ...]: partial(_parse_all, _parse_whole),
     NoneType: _parse_null,
 }

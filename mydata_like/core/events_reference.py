@@ -28,6 +28,8 @@ _KINDS: Final = {
     datetime: "time",
     Problem: "problem",
     Mapping[str, float]: "numbers by name",
+    tuple[bytes, ...]: "paths",
+    tuple[int, ...]: "whole numbers",
     NoneType: "null",
 }
 
@@ -61,7 +63,8 @@ def _code_lines() -> Iterator[str]:
 
 def _name_kind(kind: object) -> str:
     """Return the JSON type of a value, such as `time or null`."""
-    return " or ".join(_KINDS[each] for each in (get_args(kind) or (kind,)))
+    kinds = (kind,) if kind in _KINDS else get_args(kind)
+    return " or ".join(_KINDS[each] for each in kinds)
 
 
 if __name__ == "__main__":

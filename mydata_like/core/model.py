@@ -250,8 +250,8 @@ class FileToSend(NamedTuple):
 
     `remote` is the path below the staging area's location. `datafile` is the record to repair, if
     there is one. `round` counts how often the whole file was sent in this run and did not verify.
-    With `members` it is an archive of these: `file` only describes its datafile on the server, and
-    has no path.
+    If it was `interrupted`, an attempt in this run may have left bytes of it. With `members` it is
+    an archive of these: `file` only describes its datafile on the server, and has no path.
     """
 
     file: LocalFile
@@ -260,6 +260,7 @@ class FileToSend(NamedTuple):
     datafile: Datafile | None = None
     round: int = 0
     members: tuple[ArchiveMember, ...] = ()
+    interrupted: bool = False
 
     @property
     def replaces(self) -> bool:
@@ -275,6 +276,11 @@ class FileToSend(NamedTuple):
         if not self.members:
             return (self.file,)
         return tuple(member.file for member in self.members)
+
+    @property
+    def keys(self) -> tuple[bytes, ...]:
+        """Its own key, and those of the files of an archive: each stands for all of it."""
+        return (self.file.key, *(member.file.key for member in self.members))
 
     def checked_files(self, checksum: str) -> list[tuple[LocalFile, str]]:
         """Return the local files with their checksums; `checksum` is that of the whole."""

@@ -177,7 +177,13 @@ class UnsentFile:
     again: bool
 
 
-Progress = Callable[[int], None]  # bytes of the payload sent so far
+class Progress(Protocol):
+    """Called with the bytes of the payload that are done so far.
+
+    `omitted` of them did not have to be sent: an earlier attempt has left them, or they are holes.
+    """
+
+    def __call__(self, size: int, omitted: int = 0, /) -> None: ...
 
 
 class Channel(Protocol):

@@ -328,6 +328,12 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
         OPEN_SETTINGS,
         "transfer.s3_bucket",
     ),
+    "s3.no-secret": ProblemInfo(
+        "The secret of the access key for object storage is not stored.",
+        USER,
+        OPEN_SETTINGS,
+        "transfer.s3_access_key",
+    ),
     "s3.other-box": ProblemInfo(
         "The approved storage box is not that of the bucket.",
         ADMINISTRATOR,

@@ -82,7 +82,7 @@ class Availability:
 
         `found` is the number of files found in it, excluded files counted.
         """
-        before = self._load_mounts()
+        before = self.load_mounts()
         suspects = self._find_suspects(root, before, empty=not found)
         if found and self._memory.find_meta(_EMPTIED):
             self._memory.record_meta(_EMPTIED, "")
@@ -98,9 +98,18 @@ class Availability:
 
         `empty` states that the data directory has no entries at all.
         """
-        suspects = self._find_suspects(root, self._load_mounts(), empty=empty)
+        suspects = self._find_suspects(root, self.load_mounts(), empty=empty)
         missing = (it for it in suspects if self._count_missing(root, it, most=LOOKED_AT))
         return next((_join(root, folder) for folder in missing), None)
+
+    def load_mounts(self) -> set[bytes]:
+        """Return the recorded mount points, relative to the data directory."""
+        text = self._memory.find_meta(_MOUNTS)
+        try:
+            return {os.fsencode(name) for name in parse_json(text)} if text else set()
+        except (ValueError, TypeError):  # not in our format: the mount points are recorded again
+            logger.warning("The ledger's list of mount points is invalid and is ignored")
+            return set()
 
     def _find_suspects(self, root: bytes, mounts: Set[bytes], *, empty: bool) -> list[bytes]:
         """Return the folders whose drive may be missing."""
@@ -122,14 +131,6 @@ class Availability:
                 freed = self._load_freed()
             gone += (format_path(key), checksum) not in freed
         return gone
-
-    def _load_mounts(self) -> set[bytes]:
-        text = self._memory.find_meta(_MOUNTS)
-        try:
-            return {os.fsencode(name) for name in parse_json(text)} if text else set()
-        except (ValueError, TypeError):  # not in our format: the mount points are recorded again
-            logger.warning("The ledger's list of mount points is invalid and is ignored")
-            return set()
 
     def _keep_mounts(self, root: bytes, before: set[bytes], found: int) -> None:
         now = {mount for mount in self._seen.values() if mount}

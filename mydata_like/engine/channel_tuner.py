@@ -72,19 +72,21 @@ class ThroughputMeter:
 
 
 class TransferProgress:
-    """The progress of one payload; its files are counted in proportion to its bytes."""
+    """The progress of one payload; its files are counted in proportion to the bytes it sends."""
 
     def __init__(self, gauge: ThroughputMeter, payload: Payload) -> None:
         self._gauge = gauge
         self._size = payload.size
         self._files = sum(len(member.files) for member in payload.members)
+        self._sent = 0
         self._share = 0.0
 
-    def reach(self, size: int) -> None:
-        """Record that `size` bytes of the payload have been sent in total."""
-        share = size / self._size if self._size else 1.0
-        step, self._share = share - self._share, share
-        self._gauge.add(step * self._size, step * self._files)
+    def reach(self, size: int, omitted: int = 0) -> None:
+        """Record that `size` bytes of the payload are done, `omitted` of which were not sent."""
+        sent, to_send = size - omitted, self._size - omitted
+        share = sent / to_send if to_send else 1.0
+        self._gauge.add(sent - self._sent, (share - self._share) * self._files)
+        self._sent, self._share = sent, share
 
 
 START: Final = 2

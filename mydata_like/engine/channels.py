@@ -2,7 +2,7 @@
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -17,7 +17,7 @@ from mydata_like.core.errors import (
 )
 from mydata_like.core.events import LimitsChanged
 from mydata_like.core.model import Payload
-from mydata_like.core.ports import Channel, Clock, Emit, Transport
+from mydata_like.core.ports import Channel, Clock, Emit, Progress, Transport
 from mydata_like.engine.channel_tuner import ChannelTuner, ThroughputMeter, TransferProgress
 from mydata_like.engine.gate import Gate
 from mydata_like.engine.pipeline import Condition, Lock, WorkQueue
@@ -344,18 +344,15 @@ class ChannelPool:
         return lent
 
     @contextmanager
-    def carrying(self, channel: Channel, payload: Payload) -> Iterator[Callable[[int], None]]:
-        """Give a channel its share of the bandwidth for a payload; yield a progress callback.
-
-        Call it with the number of bytes sent so far.
-        """
+    def carrying(self, channel: Channel, payload: Payload) -> Iterator[Progress]:
+        """Give a channel its share of the bandwidth for a payload; yield a progress callback."""
         self._expect(payload)
         progress = TransferProgress(self.gauge, payload)
         with self.bandwidth.used_by(channel) as meter:
 
-            def reach(size: int) -> None:
-                meter.reach(size)
-                progress.reach(size)
+            def reach(size: int, omitted: int = 0, /) -> None:
+                meter.reach(size - omitted)
+                progress.reach(size, omitted)
 
             yield reach
 

@@ -10,9 +10,12 @@ from mydata_like.core.commands import (
     CancelTransfer,
     Command,
     CommandLine,
+    ListNext,
     Pause,
     Resume,
     Retry,
+    RetryTransfer,
+    SendNext,
     SetBandwidth,
     SetChannels,
     Start,
@@ -21,7 +24,7 @@ from mydata_like.core.commands import (
     parse_command,
 )
 from mydata_like.core.errors import Cancelled, Problem, UploaderError
-from mydata_like.core.events import CommandDone, CommandRefused, Notice
+from mydata_like.core.events import CommandDone, CommandRefused, NextListed, Notice
 from mydata_like.core.extra_sources import SourceRequest
 from mydata_like.core.ports import Emit
 from mydata_like.engine.gate import Gate
@@ -55,6 +58,9 @@ Acting = (
     | Cancel
     | CancelTransfer
     | Retry
+    | RetryTransfer
+    | SendNext
+    | ListNext
     | SetChannels
     | SetBandwidth
 )
@@ -190,12 +196,14 @@ class CommandHandler:
     def _keep(self, command: Command) -> Problem | None:
         """Store a command for the next run; without a run, there is nothing to retry or to stop."""
         match command:
-            case Retry():
+            case Retry() | RetryTransfer():
                 return NOTHING_LEFT
             case CancelTransfer():
                 return NO_TRANSFER
             case StopRun() if not self._run_requested:
                 return NO_RUN
+            case ListNext():
+                self._emit(NextListed(paths=(), sizes=()))
             case Start(only=only):
                 return self._request_run(only)
             case AddSource():
@@ -252,28 +260,40 @@ def _act(command: Acting, context: RunContext) -> Problem | None:
     match command:
         case Pause():
             context.gate.hold(PERSON, PAUSED)
+            context.limits.follow_holds()
         case Resume():
             context.gate.release(PERSON)
             context.gate.hurry()
+            context.limits.follow_holds()
         case Start():
             return UNDER_WAY
         case Stop() | StopRun():
             _end(command, context)
-        case Cancel() | CancelTransfer() | Retry():
+        case Cancel() | CancelTransfer() | Retry() | RetryTransfer() | SendNext():
             return _choose(command, context.choices)
+        case ListNext(most=most):
+            listed = context.choices.list_next(most)
+            paths, sizes = tuple(it.path for it in listed), tuple(it.size for it in listed)
+            context.emit(NextListed(paths=paths, sizes=sizes))
         case SetChannels() | SetBandwidth():
             _limit(command, context.limits)
     return None
 
 
-def _choose(command: Cancel | CancelTransfer | Retry, choices: UserOverrides) -> Problem | None:
+def _choose(
+    command: Cancel | CancelTransfer | Retry | RetryTransfer | SendNext, choices: UserOverrides
+) -> Problem | None:
     match command:
+        case SendNext(paths=paths):
+            choices.send_next(paths)
         case Cancel(path=path):
             choices.cancel(path)
         case CancelTransfer(transfer=number):
             return choices.cancel_transfer(number)
         case Retry(path=path):
             return choices.retry(path)
+        case RetryTransfer(transfer=number):
+            return choices.retry_transfer(number)
     return None
 
 

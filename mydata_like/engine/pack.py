@@ -1,16 +1,18 @@
 """The stage that packs wanted files into payloads: large ones alone, tiny ones in batches."""
 
-from collections.abc import Iterator
-from itertools import count
+from collections.abc import Iterable, Iterator
+from itertools import chain, count
+from typing import TypeVar
 
 from mydata_like.core.archives import ArchiveFormat
 from mydata_like.core.model import FileToSend, Payload, Registered, Staged
 from mydata_like.core.ports import Clock
 from mydata_like.engine.pipeline import StageInput
+from mydata_like.engine.send_order import Packed, SendOrder
 from mydata_like.engine.user_overrides import UserOverrides
 from mydata_like.settings.schema import Transfer
 
-Packed = Payload | list[Staged | Registered]
+T = TypeVar("T")
 
 CHECK_INTERVAL = 0.5  # seconds between checks for files to be sent again
 LINGER = 0.05  # seconds for which an open batch waits for more files while a channel is idle
@@ -19,8 +21,9 @@ LINGER = 0.05  # seconds for which an open batch waits for more files while a ch
 class Pack:
     """The stage that groups files; what needs no transfer passes through.
 
-    A batch is closed when it is full (bytes or files), when it reaches its maximum age, or when a
-    channel is idle and no more files arrive. Files that the user retries join the others.
+    A batch is closed when it is full (bytes or files), when it reaches its maximum age, when a
+    channel is idle and no more files arrive, or when it has the last file that the user prefers.
+    Files that the user retries join the others.
     """
 
     def __init__(
@@ -35,18 +38,50 @@ class Pack:
     def __call__(
         self, source: StageInput[list[FileToSend | Staged | Registered]]
     ) -> Iterator[Packed]:
-        batch = _Batch(self._settings, self._clock)
-        while not source.finished:
-            items = source.poll(LINGER if batch.members else CHECK_INTERVAL)
-            passing = [item for item in items or () if not isinstance(item, FileToSend)]
-            if passing:
-                yield passing
-            for item in (*(items or ()), *self._choices.take_again()):
-                if isinstance(item, FileToSend):
-                    yield from map(self._payload, self._sort_in(item, batch))
-            if batch.is_old or (items is None and source.starving):
-                yield from map(self._payload, batch.take())
-        yield from map(self._payload, batch.take())
+        order, batch = self._choices.order, _Batch(self._settings, self._clock)
+        while order or order.is_reordered or not source.finished:
+            if order.is_reordered:
+                order.put_back()
+                batch = _Batch(self._settings, self._clock)
+            first = None if order else source.poll(LINGER if batch.members else CHECK_INTERVAL)
+            is_idle = first is None and not order
+            ready = () if is_idle else _take_ready(source, order)
+            yield from _take_in(chain([] if first is None else [first], ready), order)
+            order.add(self._choices.take_again())
+            yield from self._place(self._take(order, batch), source)
+            if not order.is_reordered and (batch.is_old or (is_idle and source.starving)):
+                yield from self._place(batch.take(), source)
+        yield from self._place(batch.take(), source)
+
+    def _place(
+        self,
+        ready: Iterable[list[FileToSend]],
+        source: StageInput[list[FileToSend | Staged | Registered]],
+    ) -> Iterator[Packed]:
+        """Yield payloads, each once there is room for it; more files are taken in until then."""
+        order = self._choices.order
+        for members in ready:
+            payload = self._payload(members)
+            passing: list[list[Staged | Registered]] = []
+            while not source.wait_for_room(payload):
+                passing += _take_in(_take_ready(source, order), order)
+            order.note_packed(members)
+            yield payload
+            yield from passing
+
+    def _take(self, order: SendOrder, batch: "_Batch") -> Iterator[list[FileToSend]]:
+        """Yield what can be sent next; sending it takes time, in which the order may change."""
+        while order:
+            preferred = order.prefers_any
+            ready = list(self._sort_in(order.take(), batch))
+            if preferred and not order.prefers_any:
+                ready += batch.take()
+            for members in ready:
+                yield members
+                if order.is_reordered:  # the others are put back
+                    return
+            if ready:
+                return
 
     def _sort_in(self, item: FileToSend, batch: "_Batch") -> Iterator[list[FileToSend]]:
         """Yield what can be sent now: a large file, or the batch that this file would overfill."""
@@ -70,6 +105,22 @@ class Pack:
 
     def _payload(self, members: list[FileToSend]) -> Payload:
         return Payload(next(self._ids), tuple(members), batched=len(members) > 1)
+
+
+def _take_in(
+    groups: Iterable[list[FileToSend | Staged | Registered]], order: SendOrder
+) -> Iterator[list[Staged | Registered]]:
+    """Add what is to be sent to the order, and yield what needs no transfer."""
+    for each in groups:
+        if passing := [item for item in each if not isinstance(item, FileToSend)]:
+            yield passing
+        order.add(item for item in each if isinstance(item, FileToSend))
+
+
+def _take_ready(source: StageInput[T], order: SendOrder) -> Iterator[T]:
+    """Yield what is available of a source as long as more files should wait in the order."""
+    while order.has_room and (ready := source.take_ready(1)):
+        yield from ready
 
 
 class _Batch:

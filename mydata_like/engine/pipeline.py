@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from time import monotonic
 from types import TracebackType
-from typing import Final, Generic, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, Final, Generic, NamedTuple, Protocol, Self, TypeVar
 from weakref import WeakSet
 
 from mydata_like.core.errors import Cancelled, UploaderError
@@ -47,6 +47,9 @@ class StageInput(Protocol[T_co]):
     def starving(self) -> bool:
         """Whether a worker of the next stage waits for items that this stage may hold back."""
 
+    def wait_for_room(self, item: object) -> bool:
+        """Wait briefly until the next stage has room for an item; return whether it has."""
+
 
 def count_one(_: object) -> int:
     """Return 1, whatever the item contains."""
@@ -68,14 +71,16 @@ class WorkQueue(Generic[T]):
         self._cancel = cancel
         self._limit = max(1, limit)
         self._weigh = weigh
-        self._items: deque[tuple[T, int]] = deque()
+        self._items: deque[tuple[T, int, int]] = deque()  # with its weight and rank
+        self._rank: Callable[[T], int] | None = None
+        self._exceeds = False  # whether the next item needs no room
         self._weight = 0
         self._closed = False
         self._lock = threading.Lock()
         self._filled = threading.Condition(self._lock)
         self._drained = threading.Condition(self._lock)
         self._takers = 0
-        self._putters = 0
+        self._offered: list[T] = []  # that wait for room
         self.starved = 0.0
         self.blocked = 0.0
 
@@ -91,18 +96,40 @@ class WorkQueue(Generic[T]):
         weight = max(1, self._weigh(item))
         with self._lock:
             self._check()
-            while self._weight >= self._limit:
-                self._putters += 1
-                waited = _wait(self._drained, TICK)
-                self.blocked += waited
-                self._putters -= 1
-                self._check()
-            self._items.append((item, weight))
+            while self._is_full(item):
+                self._await_room(item)
+            self._insert(item, weight)
             self._weight += weight
             if self._takers:
                 self._filled.notify()
-            if self._putters and self._weight < self._limit:
+            if self._offered and self._weight < self._limit:
                 self._drained.notify()  # the items that were taken may have made room for several
+
+    def wait_for_room(self, item: T) -> bool:
+        """Wait briefly until there is room for an item; return whether there is."""
+        with self._lock:
+            self._check()
+            if self._is_full(item):
+                self._await_room(item)
+            return not self._is_full(item)
+
+    def order_by(self, rank: Callable[[T], int]) -> None:
+        """Sort the items by rank, the highest first, now and when others are added.
+
+        An item with a rank above 0 needs only as much room as those of its rank or above have left.
+        A producer that waits for room adds its item at once, since a higher one may come next.
+        """
+        with self._lock:
+            self._rank = rank
+            ranked = [(item, weight, rank(item)) for item, weight, _ in self._items]
+            self._items = deque(sorted(ranked, key=lambda it: -it[2]))
+            self._exceeds = True
+            self._drained.notify_all()
+
+    def peek(self) -> list[T]:
+        """Return the items in their order, and those that wait for room; they stay."""
+        with self._lock:
+            return [*(item for item, _, _ in self._items), *self._offered]
 
     def poll(self, timeout: float | None) -> T | None:
         """Return the next item, or None at the end or after the timeout."""
@@ -143,10 +170,33 @@ class WorkQueue(Generic[T]):
         if self._cancel.is_set():
             raise Cancelled
 
+    def _await_room(self, item: T) -> None:
+        self._offered.append(item)
+        self.blocked += _wait(self._drained, TICK)
+        self._offered.remove(item)
+        self._check()
+
+    def _is_full(self, item: T) -> bool:
+        if self._weight < self._limit:
+            return False
+        if self._rank is None or self._exceeds:
+            return not self._exceeds
+        rank = self._rank(item)
+        return not rank or sum(it[1] for it in self._items if it[2] >= rank) >= self._limit
+
+    def _insert(self, item: T, weight: int) -> None:
+        rank = self._rank(item) if self._rank is not None else 0
+        self._exceeds = False
+        if not rank:
+            self._items.append((item, weight, rank))
+            return
+        place = sum(other >= rank for _, _, other in self._items)
+        self._items.insert(place, (item, weight, rank))
+
     def _take(self) -> T:
-        item, weight = self._items.popleft()
+        item, weight, _ = self._items.popleft()
         self._weight -= weight
-        if self._putters:
+        if self._offered:
             self._drained.notify()
         return item
 
@@ -239,11 +289,12 @@ class StageWaits(NamedTuple):
 class _Inlet(Generic[T]):
     """A stage's view of its input queue and of the state of the next stage."""
 
-    def __init__(self, queue: WorkQueue[T], next_queue: WorkQueue[Out]) -> None:
+    def __init__(self, queue: WorkQueue[T], next_queue: WorkQueue[Any]) -> None:
         self._queue = queue
         self._next = next_queue
         self.poll = queue.poll
         self.take_ready = queue.take_ready
+        self.wait_for_room = next_queue.wait_for_room
 
     def __iter__(self) -> Iterator[T]:
         return iter(self._queue)

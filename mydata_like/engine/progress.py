@@ -30,6 +30,7 @@ from mydata_like.core.events import (
     FolderFound,
     FolderSkipped,
     LimitsChanged,
+    NextListed,
     Notice,
     RunFinished,
     RunPaused,
@@ -37,6 +38,7 @@ from mydata_like.core.events import (
     RunResumed,
     RunScheduled,
     RunStarted,
+    ServerSilent,
     StagesMeasured,
     TransferFinished,
     TransferProgressed,
@@ -56,8 +58,8 @@ RATE_STEP: Final = 0.25
 class ActiveTransfer(NamedTuple):
     """An active transfer; `name` is the path of its first file, or that of its archive.
 
-    `problem` is why its last attempt failed, if it did. `rate` is in bytes a second, if it is
-    measured.
+    `omitted` of the `done` bytes did not have to be sent. `problem` is why its last attempt failed,
+    if it did. `rate` is in bytes a second, if it is measured.
     """
 
     number: int
@@ -69,11 +71,23 @@ class ActiveTransfer(NamedTuple):
     attempt: int = 1
     problem: Problem | None = None
     rate: float = 0.0
+    omitted: int = 0
+
+    @property
+    def carried(self) -> int:
+        """The bytes that this attempt has sent."""
+        return self.done - self.omitted
 
     @property
     def share(self) -> float:
         """The share of the transfer that is done."""
         return min(1.0, self.done / self.size) if self.size else 0.0
+
+    @property
+    def sent_share(self) -> float:
+        """The share of the bytes to send that was sent."""
+        to_send = self.size - self.omitted
+        return min(1.0, self.carried / to_send) if to_send else 0.0
 
 
 @dataclass(slots=True, kw_only=True)
@@ -97,8 +111,11 @@ class Totals:
     wanted_bytes: int = 0
     sent: int = 0
     sent_bytes: int = 0
+    omitted: int = 0  # of the `sent_bytes`, which were not sent in this run
     transferred_bytes: int = 0  # also those of transfers under way,
     transferred: float = 0.0  # and their files in proportion
+    carried_bytes: int = 0  # that channels have sent, also in attempts that failed,
+    carried: float = 0.0  # and files in proportion to what was sent of them
     registered: int = 0
     byte_rate: float = 0.0
     file_rate: float = 0.0
@@ -116,7 +133,7 @@ class Totals:
     @property
     def done(self) -> Work:
         """The work that was done in this run."""
-        return Work(self.transferred_bytes, self.transferred, self.verified - self.known)
+        return Work(self.carried_bytes, self.carried, self.verified - self.known)
 
     @property
     def left(self) -> Work:
@@ -160,6 +177,7 @@ class Totals:
             file_rate=self.file_rate,
             remaining=self.remaining,
             seconds=self.seconds,
+            omitted=self.omitted,
         )
 
 
@@ -188,6 +206,7 @@ class RunProgress:
         self._paused = False
         self.time_left = TimeLeft()
         self._transfers: dict[int, ActiveTransfer] = {}
+        self._sent_before: dict[int, int] = {}  # bytes of earlier attempts, by transfer
         self._bytes_by_channel: dict[int, int] = {}
         self.reported = NO_PROGRESS
         self.measured: StagesMeasured | None = None
@@ -209,6 +228,7 @@ class RunProgress:
             FolderFound: _ignore,
             FolderSkipped: self._count_folder,
             LimitsChanged: _ignore,
+            NextListed: _ignore,
             Notice: _ignore,
             RunFinished: _ignore,
             RunPaused: self._pause,
@@ -216,6 +236,7 @@ class RunProgress:
             RunResumed: self._resume,
             RunScheduled: _ignore,
             RunStarted: self._start,
+            ServerSilent: _ignore,
             StagesMeasured: self._set_measured,
             TransferFinished: self._finish_transfer,
             TransferProgressed: self._advance_transfer,
@@ -238,6 +259,8 @@ class RunProgress:
                 sums,
                 transferred_bytes=sums.sent_bytes + sum(each.done for each in active),
                 transferred=sums.sent + sum(each.files * each.share for each in active),
+                carried_bytes=sum(self._bytes_by_channel.values()),
+                carried=sums.sent + sum(each.files * each.sent_share for each in active),
                 byte_rate=self._bytes.per_second(),
                 file_rate=self._files.per_second(),
                 seconds=now - self._begun,
@@ -281,6 +304,7 @@ class RunProgress:
             left_behind=sums.left_behind,
             problem=problem,
             shard=self._shard,
+            omitted=sums.omitted,
         )
 
     def _count_seen(self, event: FilesSeen) -> None:
@@ -330,6 +354,7 @@ class RunProgress:
             self._sums.waiting -= 1
 
     def _start_transfer(self, event: TransferStarted) -> None:
+        self._keep_carried(event.transfer, 0)
         self._transfers[event.transfer] = ActiveTransfer(
             event.transfer,
             event.channel,
@@ -339,26 +364,41 @@ class RunProgress:
             attempt=event.attempt,
         )
 
-    def _advance_transfer(self, event: TransferProgressed | TransferFinished) -> None:
-        transfer = self._transfers.get(event.transfer)
-        if transfer is None or event.bytes <= transfer.done:
+    def _advance_transfer(self, event: TransferProgressed) -> None:
+        self._advance(event.transfer, event.bytes, event.omitted)
+
+    def _advance(self, number: int, done: int, omitted: int) -> None:
+        transfer = self._transfers.get(number)
+        if transfer is None or done <= transfer.done:
             return
-        more = event.bytes - transfer.done
+        more = done - transfer.done - (omitted - transfer.omitted)
         self._bytes.add(more)
         sent = self._bytes_by_channel.get(transfer.channel, 0)
         self._bytes_by_channel[transfer.channel] = sent + more
-        self._transfers[event.transfer] = transfer._replace(done=event.bytes)
+        self._transfers[number] = transfer._replace(done=done, omitted=omitted)
 
     def _note_retry(self, event: TransferRetried) -> None:
         if transfer := self._transfers.get(event.transfer):
             self._transfers[event.transfer] = transfer._replace(problem=event.problem)
 
     def _finish_transfer(self, event: TransferFinished) -> None:
-        self._advance_transfer(event)
-        self._transfers.pop(event.transfer, None)
+        if transfer := self._transfers.get(event.transfer):
+            self._advance(event.transfer, event.bytes, transfer.omitted)
+            self._sums.omitted += self._keep_carried(event.transfer, event.bytes)
         self._files.add(event.files)
         self._sums.sent += event.files
         self._sums.sent_bytes += event.bytes
+
+    def _keep_carried(self, number: int, arrived: int) -> int:
+        """Close an attempt of which `arrived` bytes are whole files; return how many were not sent.
+
+        What this run has sent in earlier attempts counts as sent, since the next one may resume it.
+        """
+        attempt = self._transfers.pop(number, None)
+        carried = self._sent_before.pop(number, 0) + (attempt.carried if attempt else 0)
+        if carried > arrived:
+            self._sent_before[number] = carried - arrived
+        return max(0, arrived - carried)
 
     def _start(self, event: RunStarted) -> None:
         self._begun, self._shard = self._clock.monotonic(), event.shard

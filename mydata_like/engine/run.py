@@ -274,6 +274,7 @@ class Run:
         stages, transport = self._stages, self._context.transport
         try:
             packed = stage(group, stages.pack, checked, limit=PAYLOADS)
+            self._context.choices.order.follow(packed)
             staged = stage(
                 group,
                 stages.send,

@@ -60,8 +60,12 @@ class RunLimits:
                 self._change_bandwidth(planned.rate, planned.reason)
             if reason := self.channels.search():
                 self._report(reason)
-        self.channels.bandwidth.hold(held=self.channels.held)
+        self.follow_holds()
         self.channels.bandwidth.divide_anew()
+
+    def follow_holds(self) -> None:
+        """Stop what is being sent if nothing may be sent now; let it continue otherwise."""
+        self.channels.bandwidth.hold(held=self.channels.held)
 
     def set_bandwidth(self, rate: float) -> None:
         """Limit all channels together to so many bytes a second; 0 removes the limit."""

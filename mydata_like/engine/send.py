@@ -225,7 +225,8 @@ class Send:
     ) -> tuple[list[Staged], list[tuple[FileToSend, Problem]]]:
         """Send once; return what is in the staging area now, and what may be sent again.
 
-        If the user cancels a member in the meantime, the others are sent again without it.
+        If the user cancels a member in the meantime, the others are sent again without it, and with
+        it if the user has changed that decision.
         """
         payload = self._drop_unwanted(payload)
         if not payload.members:
@@ -244,7 +245,8 @@ class Send:
                 attempts.reported = False
             if not isinstance(error, CutOffError):
                 self._choices.finish(error)
-            return self._attempt(channel, payload, attempts)
+            begun_members = tuple(it._replace(interrupted=True) for it in payload.members)
+            return self._attempt(channel, payload._replace(members=begun_members), attempts)
         except TransientError as error:
             results = [
                 UnsentFile(i, error.problem, again=True) for i in range(len(payload.members))
@@ -265,7 +267,7 @@ class Send:
             if objection is None:
                 kept.append(wanted)
             else:
-                self._give_up(wanted, objection)
+                self._give_up(wanted, objection, payload.id)
         return payload._replace(members=tuple(kept))
 
     def _drop_unfit(self, payload: Payload) -> Payload:
@@ -309,10 +311,18 @@ class Send:
     def _send(
         self, channel: Channel, payload: Payload, attempts: Attempts
     ) -> list[SentFile | UnsentFile]:
-        def follow(size: int) -> None:
+        left_out = 0
+
+        def follow(size: int, omitted: int = 0, /) -> None:
+            nonlocal left_out
+            left_out = omitted
             attempts.reach(size)
-            reach(size)
-            self._emit(TransferProgressed(transfer=payload.id, channel=channel.number, bytes=size))
+            reach(size, omitted)
+            self._emit(
+                TransferProgressed(
+                    transfer=payload.id, channel=channel.number, bytes=size, omitted=omitted
+                )
+            )
 
         self._gate.wait_released()
         with (
@@ -324,7 +334,7 @@ class Send:
             with self._space.turn() as alone:
                 results = channel.send(payload, follow)
                 self._judge_space(payload, results, attempts.made, alone=alone)
-            reach(payload.size)
+            reach(payload.size, left_out)
             return results
 
     def _judge_space(
@@ -410,13 +420,14 @@ class Send:
         for wanted, problem in refused:
             self._give_up(wanted, problem)
 
-    def _give_up(self, wanted: FileToSend, problem: Problem) -> None:
+    def _give_up(self, wanted: FileToSend, problem: Problem, transfer: int = 0) -> None:
         if problem.code == FULL:
             self._choices.note(describe_short_space())
         for file in wanted.files:
             self._leave(file, problem)
         if problem == CANCELLED or problem.code not in WAITING:
-            self._choices.keep(wanted, "waiting" if problem == CANCELLED else "failed")
+            outcome = "waiting" if problem == CANCELLED else "failed"
+            self._choices.keep(wanted, outcome, transfer)
 
     def _leave(self, file: LocalFile, problem: Problem) -> None:
         kind = FileWaiting if problem.code in WAITING else FileFailed

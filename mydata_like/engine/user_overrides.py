@@ -1,16 +1,16 @@
 """Decisions on what a run still sends: the user's on single files, and to send nothing more."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
 from mydata_like.core.errors import Problem, TransientError, UploaderError
 from mydata_like.core.events import FileRetried
 from mydata_like.core.formatting import format_path
-from mydata_like.core.local_files import LocalFile
 from mydata_like.core.model import FileToSend, Payload
 from mydata_like.core.ports import Channel, Emit
 from mydata_like.engine.pipeline import Lock
+from mydata_like.engine.send_order import SendOrder, WaitingFile
 
 CANCELLED = Problem(
     "file.cancelled", "The user cancelled this file.", "It is left for the next run."
@@ -41,6 +41,7 @@ class CutOffError(TransientError):
 class _SkippedFile(NamedTuple):
     wanted: FileToSend
     outcome: str  # "failed" or "waiting"
+    transfer: int  # by which it was not sent
 
 
 class UserOverrides:
@@ -48,7 +49,8 @@ class UserOverrides:
 
     A path is a text as in events, below the data directory. The path of a folder stands for all of
     its files, including those found later. Of several decisions, the one for the nearest folder
-    counts. The files of an archive are cancelled and sent together.
+    counts. The files of an archive are cancelled and sent together. What is lifted before its
+    cancellation has taken effect is sent as well.
     """
 
     def __init__(self, emit: Emit) -> None:
@@ -58,9 +60,11 @@ class UserOverrides:
         self._transfers: set[int] = set()  # that have not ended
         self._given_up: set[int] = set()  # active and ended ones
         self._under_way: dict[int, tuple[Payload, Channel]] = {}
+        self._cut: set[int] = set()  # the numbers of interrupted channels
         self._left: dict[bytes, _SkippedFile] = {}
         self._again: list[FileToSend] = []
         self._over = False  # nothing more is sent again
+        self.order = SendOrder()
         self.finishing = False
         self.failure: UploaderError | None = None  # why the run is incomplete, if not by the user
 
@@ -82,9 +86,7 @@ class UserOverrides:
         """
         with self._lock:
             self._decide(path, cancelled=True)
-            for payload, channel in self._under_way.values():
-                if any(map(self._is_cancelled, payload.members)):
-                    channel.cut()
+            self._interrupt(lambda payload: any(map(self._is_cancelled, payload.members)))
 
     def cancel_transfer(self, number: int) -> Problem | None:
         """Cancel the rest of a transfer; return a problem if that is not possible."""
@@ -92,10 +94,14 @@ class UserOverrides:
             if number not in self._transfers:
                 return NO_TRANSFER
             self._given_up.add(number)
-            for payload, channel in self._under_way.values():
-                if payload.id == number:
-                    channel.cut()
+            self._interrupt(lambda payload: payload.id == number)
             return None
+
+    def _interrupt(self, applies: Callable[[Payload], bool]) -> None:
+        for number, (payload, channel) in self._under_way.items():
+            if applies(payload):
+                self._cut.add(number)
+                channel.cut()
 
     def retry(self, path: str) -> Problem | None:
         """Send unsuccessful files at or below this path again, and lift its cancellation.
@@ -106,13 +112,55 @@ class UserOverrides:
             if self._over:
                 return NOTHING_LEFT
             lifted = self._lift(path)
-            found = [key for key, left in self._left.items() if _has_part_in(left.wanted, path)]
-            for key in found:
-                wanted, outcome = self._left.pop(key)
-                for file in wanted.files:
-                    self._emit(FileRetried.of(file, outcome))
-                self._again.append(wanted)
+            found = self._take_back(lambda left: _has_part_in(left.wanted, path))
             return None if found or lifted else NOTHING_LEFT
+
+    def retry_transfer(self, number: int) -> Problem | None:
+        """Send the files of a cancelled transfer after all, except for those cancelled by path.
+
+        Return a problem if that is not possible.
+        """
+        with self._lock:
+            if self._over or number not in self._given_up:
+                return NOTHING_LEFT
+            self._given_up.remove(number)
+            found = self._take_back(
+                lambda left: left.transfer == number and not self._is_cancelled(left.wanted)
+            )
+            return None if found or number in self._transfers else NOTHING_LEFT
+
+    def send_next(self, paths: Sequence[str]) -> None:
+        """Send waiting files at or below these paths before all others, in the paths' order.
+
+        This lifts their cancellation.
+        """
+        with self._lock:
+            if not self._over:
+                for path in paths:
+                    self._lift(path)
+                self._take_back(
+                    lambda left: (
+                        left.outcome == "waiting"
+                        and any(_has_part_in(left.wanted, path) for path in paths)
+                    )
+                )
+        self.order.prefer(paths)
+
+    def list_next(self, most: int) -> list[WaitingFile]:
+        """Return up to so many of the files that are sent next, in their order."""
+        return self.order.list_next(most, self._is_cancelled)
+
+    def _take_back(self, applies: Callable[[_SkippedFile], bool]) -> bool:
+        """Send unsuccessful files again; return whether there were any to which this applies."""
+        found = [key for key, left in self._left.items() if applies(left)]
+        for key in found:
+            self._send_again(self._left.pop(key))
+        return bool(found)
+
+    def _send_again(self, left: _SkippedFile) -> None:
+        for file in left.wanted.files:
+            self._emit(FileRetried.of(file, left.outcome))
+        self._again.append(left.wanted)
 
     @property
     def made(self) -> bool:
@@ -147,19 +195,26 @@ class UserOverrides:
         try:
             yield
         except TransientError as error:
-            cut = payload.id in self._given_up
-            if cut or (self._cancelled and any(map(self._is_cancelled, payload.members))):
+            if channel.number in self._cut:
                 raise CutOffError from error
             raise
         finally:
             with self._lock:
                 del self._under_way[channel.number]
+                self._cut.discard(channel.number)
 
-    def keep(self, wanted: FileToSend, outcome: str) -> None:
-        """Store a file that the user may retry; `outcome` is the one that was reported."""
+    def keep(self, wanted: FileToSend, outcome: str, transfer: int = 0) -> None:
+        """Store a file that the user may retry; `outcome` is the one that was reported.
+
+        A cancelled file that the user has released in the meantime is sent again.
+        """
         with self._lock:
-            if len(self._left) < KEPT:
-                self._left[wanted.files[0].key] = _SkippedFile(wanted, outcome)
+            left = _SkippedFile(wanted._replace(interrupted=True), outcome, transfer)
+            released = outcome == "waiting" and self.find_objection(wanted, transfer) is None
+            if released and not self._over:
+                self._send_again(left)
+            elif len(self._left) < KEPT:
+                self._left[wanted.files[0].key] = left
 
     def take_again(self) -> list[FileToSend]:
         """Return the files that are to be sent again now."""
@@ -190,17 +245,17 @@ class UserOverrides:
         return True
 
     def _is_cancelled(self, wanted: FileToSend) -> bool:
-        return any(map(self._is_left_out, wanted.files))
+        return any(map(self._is_left_out, wanted.keys))
 
-    def _is_left_out(self, file: LocalFile) -> bool:
-        path = format_path(file.key)
+    def _is_left_out(self, key: bytes) -> bool:
+        path = format_path(key)
         while path not in self._cancelled and "/" in path:
             path = path.rpartition("/")[0]
         return self._cancelled.get(path, False)
 
 
 def _has_part_in(wanted: FileToSend, path: str) -> bool:
-    return any(_lies_in(format_path(file.key), path) for file in wanted.files)
+    return any(_lies_in(format_path(key), path) for key in wanted.keys)
 
 
 def _lies_in(path: str, folder: str) -> bool:

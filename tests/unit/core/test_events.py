@@ -23,10 +23,11 @@ from mydata_like.core.parsing import moment_of, parse_json
 PROGRAM = Path(__file__).parents[3] / "mydata_like"
 EVENTS = pytest.mark.parametrize("kind", get_args(Event), ids=event_name)
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
+PATH = st.text(st.characters(exclude_categories=["C", "Z"])).map(str.encode)
 WHOLE = st.integers(-(10**18), 10**18)
 NUMBER = st.floats(allow_nan=False, allow_infinity=False)
 VALUES = {
-    bytes: st.text(st.characters(exclude_categories=["C", "Z"])).map(str.encode),
+    bytes: PATH,
     str: TEXT,
     int: WHOLE,
     float: NUMBER,
@@ -34,8 +35,11 @@ VALUES = {
     datetime: st.integers(0, 2 * 10**17).map(lambda number: moment_of(number / 1e6)),
     Problem: st.builds(Problem, TEXT, TEXT, TEXT),
     Mapping[str, float]: st.dictionaries(TEXT, NUMBER),
+    tuple[bytes, ...]: st.lists(PATH).map(tuple),
+    tuple[int, ...]: st.lists(WHOLE).map(tuple),
     NoneType: st.none(),
 }
+EMPTY = {Mapping[str, float]: {}, tuple[bytes, ...]: [], tuple[int, ...]: []}
 WRONG = [[], {}, {"code": 1, "message": ""}, {"a": "b"}, object(), float("nan"), float("inf")]
 
 
@@ -86,7 +90,7 @@ def test_fields_of_another_version_do_no_harm(kind, data):
 def test_values_of_another_type_are_refused(kind, data):
     record = event_record(data.draw(events_of(kind)))
     for field in fields(kind):
-        wrong = [each for each in WRONG if each != {} or field.type != Mapping[str, float]]
+        wrong = [each for each in WRONG if each != EMPTY.get(field.type)]
         with pytest.raises(ValueError, match="instead of"):
             parse_event(record | {field.name: data.draw(st.sampled_from(wrong))})
         if field.default is MISSING:

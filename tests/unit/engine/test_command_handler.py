@@ -9,7 +9,15 @@ from random import Random
 import pytest
 
 from mydata_like.core.errors import ServerUnavailableError
-from mydata_like.core.events import CommandDone, CommandRefused, Notice, RunPaused, RunResumed
+from mydata_like.core.events import (
+    CommandDone,
+    CommandRefused,
+    NextListed,
+    Notice,
+    RunPaused,
+    RunResumed,
+)
+from mydata_like.engine.channels import HELD
 from mydata_like.engine.command_handler import CommandHandler
 from mydata_like.engine.gate import Gate
 from mydata_like.engine.pipeline import CancelFlag
@@ -19,6 +27,7 @@ from mydata_like.settings.schema import Settings
 from tests.fakes.clock import FakeClock
 from tests.fakes.context import make_context
 from tests.fakes.roll import MemoryRoll
+from tests.unit.engine.files import a_wanted
 
 
 class Bench:
@@ -67,6 +76,34 @@ def test_commands_act_and_are_answered(bench):
         RunPaused,
         RunResumed,
     ]
+
+
+def test_a_pause_has_stopped_the_channels_when_it_is_answered(bench):
+    rates = []
+
+    class Line:
+        number = 1
+        limit = rates.append
+
+    bandwidth = bench.context.limits.channels.bandwidth
+    with bench.controller.over(bench.context), bandwidth.used_by(Line()):
+        bench.ask('"pause"')
+        assert rates == [0, HELD]
+        bench.ask('"resume"')
+        assert rates == [0, HELD, 0]
+
+
+def test_the_files_that_are_sent_next_are_listed(bench):
+    bench.ask('"list_next"')
+    with bench.controller.over(bench.context):
+        bench.context.choices.order.add(a_wanted(name, size=5) for name in "abc")
+        bench.ask('"send_next", "paths": ["alice/Set 1/c", "alice/Set 1/b"]')
+        bench.ask('"list_next", "most": 2')
+
+    listed = [event for event in bench.events if isinstance(event, NextListed)]
+    paths = b"alice/Set 1/c", b"alice/Set 1/b"
+    assert listed == [NextListed(paths=(), sizes=()), NextListed(paths=paths, sizes=(5, 5))]
+    assert bench.answers == [("list_next", "done"), ("send_next", "done"), ("list_next", "done")]
 
 
 def test_resuming_releases_only_the_users_pause(bench):

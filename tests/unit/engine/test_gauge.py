@@ -40,6 +40,27 @@ def test_files_of_a_batch_go_with_its_bytes(clock):
     assert gauge.read()[1:3] == (40, 2)
 
 
+def test_bytes_that_need_not_be_sent_are_not_counted(clock):
+    gauge = ThroughputMeter(clock)
+    progress = TransferProgress(gauge, payload(30, 10))
+
+    progress.reach(20, 20)
+    assert gauge.read()[1:3] == (0, 0)
+    progress.reach(30, 20)
+    assert gauge.read()[1:3] == (10, 1)
+    progress.reach(40, 20)
+    assert gauge.read()[1:3] == (20, 2)
+
+
+def test_a_payload_of_which_nothing_is_sent_counts_by_its_files(clock):
+    gauge = ThroughputMeter(clock)
+    progress = TransferProgress(gauge, payload(30, 10))
+
+    progress.reach(40, 40)
+
+    assert gauge.read()[1:3] == (0, 2)
+
+
 def test_files_without_a_byte_count_once(clock):
     gauge = ThroughputMeter(clock)
     progress = TransferProgress(gauge, payload(0, 0, 0))

@@ -3,8 +3,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mydata_like.core.local_files import ArchiveMember
 from mydata_like.core.model import Payload, Registered
 from mydata_like.engine.pack import Pack
+from mydata_like.engine.pipeline import CancelFlag, WorkQueue
 from mydata_like.engine.user_overrides import UserOverrides
 from mydata_like.settings.schema import Transfer
 from mydata_like.transfer.archive_reader import TarArchives
@@ -33,6 +35,158 @@ def test_what_is_wanted_again_joins_the_others():
     packed = Pack(SETTINGS, clock, choices, TarArchives())(ListSource([[a_wanted("a")]], clock))
 
     assert names(packed) == [["a", "again"]]
+
+
+def pack_with(order_by, items):
+    """Return the names of the payloads; `order_by` acts when the first one is sent."""
+    choices, clock = UserOverrides(id), FakeClock()
+    packed = Pack(SETTINGS, clock, choices, TarArchives())(ListSource(items, clock))
+    first = next(packed)
+    order_by(choices)
+    return names([first, *packed])
+
+
+LARGE = [a_wanted(f"{n}", size=100) for n in range(6)]
+
+
+def test_a_file_that_the_user_prefers_is_sent_next():
+    sent = pack_with(lambda choices: choices.send_next(["alice/Set 1/4"]), [LARGE])
+
+    assert sent == [["0"], ["4"], ["1"], ["2"], ["3"], ["5"]]
+
+
+def test_a_preferred_file_overtakes_those_found_before_it():
+    sent = pack_with(lambda choices: choices.send_next(["alice/Set 1/4"]), [[it] for it in LARGE])
+
+    assert sent == [["0"], ["4"], ["1"], ["2"], ["3"], ["5"]]
+
+
+def test_the_latest_preference_comes_first():
+    def prefer(choices):
+        choices.send_next(["alice/Set 1/3"])
+        choices.send_next(["alice/Set 1/5"])
+
+    assert pack_with(prefer, [LARGE]) == [["0"], ["5"], ["3"], ["1"], ["2"], ["4"]]
+
+
+def test_an_archive_is_preferred_by_its_own_name():
+    members = tuple(ArchiveMember(file.file, file.file.name) for file in LARGE[:2])
+    archive = a_wanted("x.tar", size=200)._replace(members=members)
+
+    sent = pack_with(lambda choices: choices.send_next(["alice/Set 1/x.tar"]), [[*LARGE, archive]])
+
+    assert sent[1] == ["x.tar"]
+
+
+def test_preferred_tiny_files_wait_for_no_others():
+    items = [[LARGE[0], *(a_wanted(f"tiny {n}") for n in range(4))]]
+
+    def prefer(choices):
+        choices.send_next(["alice/Set 1/tiny 3", "alice/Set 1/tiny 2"])
+
+    assert pack_with(prefer, items) == [["0"], ["tiny 3", "tiny 2"], ["tiny 0", "tiny 1"]]
+
+
+def test_a_preferred_tiny_file_leaves_an_open_batch():
+    items = [[*(a_wanted(f"tiny {n}") for n in range(3)), *LARGE[:3]]]
+
+    sent = pack_with(lambda choices: choices.send_next(["alice/Set 1/tiny 1"]), items)
+
+    assert sent == [["0"], ["tiny 1"], ["1"], ["2"], ["tiny 0", "tiny 2"]]
+
+
+def test_a_preferred_file_is_sent_before_an_old_batch():
+    choices, clock = UserOverrides(id), FakeClock()
+    items = [[a_wanted("tiny"), *LARGE[:3]]]
+    packed = Pack(SETTINGS, clock, choices, TarArchives())(ListSource(items, clock))
+    first = next(packed)
+
+    clock.move(SETTINGS.batch_age)
+    choices.send_next(["alice/Set 1/2"])
+
+    assert names([first, *packed]) == [["0"], ["2"], ["1"], ["tiny"]]
+
+
+def test_nothing_is_lost_when_the_order_changes_between_a_file_and_the_last_batch():
+    choices, clock = UserOverrides(id), FakeClock()
+    choices.send_next(["alice/Set 1/tiny", "alice/Set 1/0"])
+    items = [[a_wanted("tiny"), LARGE[0]]]
+    packed = Pack(SETTINGS, clock, choices, TarArchives())(ListSource(items, clock))
+    first = next(packed)
+
+    choices.send_next(["alice/Set 1/tiny"])
+
+    assert names([first, *packed]) == [["0"], ["tiny"]]
+
+
+def test_files_that_wait_are_listed_until_they_are_sent():
+    choices, clock, queue = UserOverrides(id), FakeClock(), WorkQueue(CancelFlag(), limit=9)
+    choices.order.follow(queue)
+    items = [[*LARGE[:2], *(a_wanted(f"tiny {n}") for n in range(2)), *LARGE[2:]]]
+    packed = Pack(SETTINGS, clock, choices, TarArchives())(ListSource(items, clock))
+    for _ in range(3):
+        queue.put(next(packed))
+
+    def listed():
+        return [it.path.decode().removeprefix("alice/Set 1/") for it in choices.list_next(9)]
+
+    assert listed() == ["0", "1", "2", "tiny 0", "tiny 1", "3", "4", "5"]
+    choices.send_next([f"alice/Set 1/{name}" for name in ("5", "tiny 1", "1")])
+    assert listed() == ["5", "tiny 1", "1", "0", "2", "tiny 0", "3", "4"]
+    for payload in packed:
+        queue.put(payload)
+    sent = [name for members in names(queue.take_ready(9)) for name in members]
+    assert sent == ["5", "tiny 1", "1", "0", "2", "3", "4", "tiny 0"]
+    assert listed() == []
+
+
+class CrowdedSource(ListSource):
+    """A source whose next stage has no room until all items have been taken."""
+
+    def wait_for_room(self, item):
+        if self._items and self._items[0] is None:
+            self._items.pop(0)
+        return self.finished
+
+
+def test_files_are_taken_in_while_there_is_no_room():
+    choices, clock = UserOverrides(id), FakeClock()
+    items = [[LARGE[0]], None, [LARGE[1]], None, [LARGE[2]]]
+    packed = Pack(SETTINGS, clock, choices, TarArchives())(CrowdedSource(items, clock))
+
+    assert names([next(packed)]) == [["0"]]
+    assert [file.path.rpartition(b"/")[2] for file in choices.list_next(9)] == [b"1", b"2"]
+
+
+def test_a_preferred_file_is_listed_before_packed_ones_that_it_overtakes():
+    choices, clock = UserOverrides(id), FakeClock()
+    queue = WorkQueue(CancelFlag())
+    choices.order.follow(queue)
+    packed = Pack(SETTINGS, clock, choices, TarArchives())(ListSource([LARGE], clock))
+    choices.send_next(["alice/Set 1"])
+    queue.put(next(packed))
+    queue.put(next(packed))
+
+    choices.send_next(["alice/Set 1/4"])
+    listed = [file.path.rpartition(b"/")[2] for file in choices.list_next(4)]
+    for payload in packed:
+        queue.put(payload)
+
+    assert listed == [b"4", b"0", b"1", b"2"]
+    assert names(queue.peek()) == [["4"], ["0"], ["1"], ["2"], ["3"], ["5"]]
+
+
+def test_a_cancelled_file_that_is_preferred_is_sent():
+    choices, clock = UserOverrides(id), FakeClock()
+    choices.cancel("alice")
+    choices.keep(LARGE[0], "waiting")
+    choices.keep(LARGE[1], "failed")
+    choices.send_next(["alice/Set 1"])
+
+    packed = Pack(SETTINGS, clock, choices, TarArchives())(ListSource([[LARGE[2]]], clock))
+
+    assert names(packed) == [["2"], ["0"]]
+    assert choices.find_objection(LARGE[0]) is None
 
 
 def names(packed):

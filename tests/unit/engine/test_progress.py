@@ -56,8 +56,8 @@ def started(transfer: int = 1, *, files: int = 1, size: int = 100, attempt: int 
     )
 
 
-def progressed(size: int, transfer: int = 1) -> Event:
-    return TransferProgressed(transfer=transfer, channel=1, bytes=size)
+def progressed(size: int, transfer: int = 1, *, omitted: int = 0) -> Event:
+    return TransferProgressed(transfer=transfer, channel=1, bytes=size, omitted=omitted)
 
 
 def finished(transfer: int = 1, *, files: int = 1, size: int = 100) -> Event:
@@ -202,6 +202,51 @@ def test_bytes_are_counted_by_channel_once_only(progress: RunProgress) -> None:
     add(progress, finished(1), progressed(5, 2))
 
     assert progress.bytes_by_channel == {1: 110}
+
+
+def test_bytes_that_an_earlier_attempt_left_are_progress_but_no_speed(
+    progress: RunProgress, clock: FakeClock
+) -> None:
+    add(progress, seen(1, 1000), wanted(1000), started(size=1000), progressed(500, omitted=500))
+    assert progress.totals.transferred_bytes == 500
+    assert progress.totals.byte_rate == 0
+    assert progress.totals.done == Work(0, 0.0, 0)
+
+    clock.move(1)
+    add(progress, progressed(600, omitted=500))
+    assert progress.bytes_by_channel == {1: 100}
+    assert progress.totals.byte_rate == 100
+    assert progress.totals.done == Work(100, 0.2, 0)
+
+    add(progress, finished(size=1000))
+    assert progress.bytes_by_channel == {1: 500}
+    assert progress.totals.left == Work(0, 0.0, 1)
+    ended = progress.summary("1", NOW)
+    assert (ended.bytes, ended.omitted, progress.progress().omitted) == (1000, 500, 500)
+
+
+def test_what_a_failed_attempt_has_sent_is_work_that_was_done(progress: RunProgress) -> None:
+    add(progress, seen(1, 1000), wanted(1000), started(size=1000), progressed(500))
+    add(
+        progress,
+        finished(files=0, size=0),
+        started(size=1000, attempt=2),
+        progressed(500, omitted=500),
+    )
+
+    assert progress.totals.done == Work(500, 0.0, 0)
+    assert progress.totals.left == Work(500, 0.5, 1)
+
+
+@pytest.mark.parametrize("end", [[finished(files=0, size=0)], []], ids=["ended", "repeated"])
+def test_what_an_attempt_of_this_run_has_left_was_sent_in_it(
+    progress: RunProgress, end: list[Event]
+) -> None:
+    add(progress, seen(1, 1000), wanted(1000), started(size=1000))
+    add(progress, progressed(500, omitted=200), *end, started(size=1000, attempt=2))
+    add(progress, progressed(600, omitted=500), finished(size=1000))
+
+    assert progress.summary("1", NOW).omitted == 200
 
 
 def test_what_the_engine_measured_holds_until_a_pause(progress: RunProgress) -> None:

@@ -472,6 +472,43 @@ def test_what_a_cancelled_transfer_left_can_be_wanted_again():
     assert names(bench(Payload(2, tuple(again), batched=False))) == ["a"]
 
 
+@pytest.mark.parametrize(
+    ("cancel", "release"),
+    [
+        (lambda it: it.cancel("alice"), lambda it: it.retry("alice")),
+        (lambda it: it.cancel_transfer(1), lambda it: it.retry_transfer(1)),
+    ],
+    ids=["path", "transfer"],
+)
+def test_what_is_released_before_it_was_left_is_sent_again_at_once(cancel, release):
+    bench = Bench()
+    refused = []
+
+    def change_mind(_):
+        cancel(bench.choices)
+        refused.append(release(bench.choices))
+
+    bench.transport.script = [change_mind]
+    staged = bench(batch("a", "b"))
+
+    assert (names(staged), refused) == (["a", "b"], [None])
+    assert bench.transport.sent == [["a", "b"]] * 2
+    assert all(item.wanted.interrupted for item in staged)
+    assert bench.of_kind(FileWaiting) == bench.of_kind(TransferRetried) == []
+    assert bench.clock.monotonic() == 0
+
+
+def test_what_a_cancelled_transfer_left_can_be_released_by_its_number():
+    bench = Bench()
+    bench.transport.script = [lambda _: bench.choices.cancel_transfer(1)]
+    bench(batch("a", "b"))
+
+    assert bench.choices.retry_transfer(1) is None
+
+    again = bench.choices.take_again()
+    assert names(bench(Payload(2, tuple(again), batched=True))) == ["a", "b"]
+
+
 def test_what_was_cancelled_before_its_turn_opens_no_channel():
     bench = Bench()
     bench.choices.cancel("alice")

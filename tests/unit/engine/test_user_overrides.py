@@ -102,6 +102,7 @@ def test_what_was_cancelled_just_now_is_not_begun(bench):
 
 
 def test_what_was_left_is_sent_again_once(bench):
+    bench.choices.cancel("a/2")
     bench.choices.keep(file(b"a/1"), "failed")
     bench.choices.keep(file(b"a/2"), "waiting")
     bench.choices.keep(file(b"b/1"), "failed")
@@ -130,6 +131,46 @@ def test_once_a_run_has_nothing_left_to_send_nothing_is_sent_again(bench):
     assert bench.choices.retry("a") is not None
 
 
+def test_a_cancellation_that_is_lifted_before_the_file_is_left_has_no_effect(bench):
+    bench.choices.cancel("a")
+    assert bench.objections(b"a/1") == [CANCELLED]
+    assert bench.choices.retry("a") is None
+
+    bench.choices.keep(file(b"a/1"), "waiting")
+
+    assert [wanted.file.key for wanted in bench.choices.take_again()] == [b"a/1"]
+    assert [(it.path, it.outcome) for it in bench.events] == [(b"a/1", "waiting")]
+
+
+def test_a_cut_stays_the_users_when_it_is_lifted_at_once(bench):
+    def send() -> None:
+        with bench.choices.sending(Payload(1, (file(b"a"),), False), Line()):
+            bench.choices.cancel("a")
+            assert bench.choices.retry("a") is None
+            raise TransientError("the line was cut")
+
+    with pytest.raises(CutOffError):
+        send()
+    with bench.choices.sending(Payload(1, (file(b"a"),), False), Line()):
+        pass
+
+
+def test_only_the_files_of_that_transfer_are_sent_after_all(bench):
+    payload = Payload(1, (file(b"a/1"), file(b"a/2")), True)
+    with bench.choices.carrying(payload):
+        bench.choices.cancel("a/2")
+        bench.choices.cancel_transfer(1)
+        bench.choices.keep(file(b"a/1"), "waiting", 1)
+        bench.choices.keep(file(b"a/2"), "waiting", 1)
+    bench.choices.keep(file(b"a/3"), "failed", 2)
+
+    assert bench.choices.retry_transfer(1) is None
+
+    assert [wanted.file.key for wanted in bench.choices.take_again()] == [b"a/1"]
+    assert bench.choices.retry_transfer(1).code == "command.nothing-to-retry"
+    assert bench.choices.retry_transfer(2).code == "command.nothing-to-retry"
+
+
 def test_a_run_that_is_finishing_begins_nothing(bench):
     bench.choices.keep(file(b"a"), "failed")
     bench.choices.finish()
@@ -147,5 +188,17 @@ def test_the_files_of_an_archive_are_left_and_sent_together(bench):
     bench.choices.keep(archive, "waiting")
     assert bench.choices.retry("a/2") is None
 
-    assert bench.choices.take_again() == [archive]
+    assert bench.choices.take_again() == [archive._replace(interrupted=True)]
     assert [event.path for event in bench.events] == [b"a/1", b"a/2"]
+
+
+def test_an_archive_is_left_and_sent_by_its_own_name_too(bench):
+    archive = file(b"a/b.tar")._replace(members=(ArchiveMember(file(b"a/b/1").file, b"1"),))
+    bench.choices.cancel("a/b.tar")
+    assert bench.choices.find_objection(archive) == CANCELLED
+    bench.choices.keep(archive, "waiting")
+
+    assert bench.choices.retry("a/b.tar") is None
+
+    assert bench.choices.find_objection(archive) is None
+    assert bench.choices.take_again() == [archive._replace(interrupted=True)]
