@@ -1,16 +1,18 @@
-"""Uploads through the real command to every kind of staging host that this computer can start.
+"""Uploads through the real command to every kind of staging area that this computer can start.
 
 `python -m tests.hosts --all` or `python -m tests.hosts KIND...`
 
 For each kind, runs upload tiny files, files with odd names, and large files, each timed as a whole
 with start-up and verification. Another large file is interrupted by SIGKILL and completed by the
 next run. At the end, all bytes on the server are compared. The result is a table in Markdown. Some
-kinds need root, since dropbear and ProFTPD log in only to accounts of the system. SFTPGo and Apache
-MINA are in `build/hosts`, where `make staging-hosts` puts them.
+kinds need root, since dropbear and ProFTPD log in only to accounts of the system. `make
+staging-hosts` puts SFTPGo and Apache MINA into `build/hosts`, `make s3-hosts` the S3 services into
+`.venv/bin`.
 """
 
 import argparse
 import getpass
+import logging
 import os
 import re
 import shutil
@@ -20,7 +22,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -28,13 +30,17 @@ import asyncssh
 
 from mydata_like.demo.ssh_servers import AsyncSshd, PrivateSshd
 from mydata_like.ssh.keys import PublicKey, create_key
+from tests.mounts import SAMBA, SmbMount, SshfsMount
+from tests.object_site import add_storage
 from tests.openssh import open_ssh
+from tests.s3_service import FOLDERS, open_service
 from tests.site import Ended, Site, finish, kill_group, open_site, wait_for
 from tests.sshd_fixture import scp_only, script, sftp_only
 
 PATIENCE = 600.0  # seconds for one run
 LONG_AGO = 1_600_000_000
 BUILT = Path(__file__).parents[1] / "build" / "hosts"
+ELSEWHERE = "/usr/sbin:/usr/local/sbin"
 INSIDE = "/mnt"  # where only the chrooted server sees another file system
 NO_ATTRIBUTES = "list,download,upload,overwrite,delete,rename,create_dirs"
 MINA = ("java", "-cp", f"{BUILT}/mina/*", str(Path(__file__).parent / "mina" / "MinaSshd.java"))
@@ -42,6 +48,8 @@ ODD_NAMES = (
     *("-rf", ".hidden", "a b", "100% done", "it's $(x) `y` *", 'a "quote"', "r\u00e9sum\u00e9"),
     *("re\u0301sume\u0301", "\u6f22\u5b57", "semi;colon&amp", "back\\slash", "~tilde", "[x]?"),
 )
+# smbnetfs 0.6.3 decodes names as in a URL, and the server has them encoded.
+SMB_NAMES = ("-rf", ".hidden", "~tilde")
 PROFTPD = """
 LoadModule mod_sftp.c
 ServerType standalone
@@ -253,7 +261,7 @@ def _find(program: str) -> str:
     """Return the path of a program, or of a folder in `build/hosts`; empty if it is missing."""
     if (BUILT / program).exists():
         return str(BUILT / program)
-    return shutil.which(program) or shutil.which(program, path="/usr/sbin:/usr/local/sbin") or ""
+    return shutil.which(program) or shutil.which(program, path=f"{ELSEWHERE}:{FOLDERS}") or ""
 
 
 def _with_shell(program: str, *words: str) -> Callable[[Path], Any]:
@@ -286,12 +294,66 @@ def _with_scp(folder: Path) -> Any:
     return open_ssh(folder / "sshd", options=(*scp_only(folder), "Subsystem sftp /bin/false"))
 
 
+Settings = tuple[str, ...]  # of a run
+
+
+@contextmanager
+def _by_ssh(site: Site, folder: Path) -> Iterator[Settings]:
+    """Use the SSH server of the site."""
+    yield ()
+
+
+@contextmanager
+def _by_folder(site: Site, folder: Path) -> Iterator[Settings]:
+    """Use the location of the storage box as a folder."""
+    yield _confirm(site, site.server.box_location)
+
+
+@contextmanager
+def _by_sshfs(site: Site, folder: Path) -> Iterator[Settings]:
+    """Use the location, mounted by sshfs."""
+    target = folder / "mounted"
+    target.mkdir()
+    with SshfsMount(site.sshd, site.place.key_file, site.server.box_location, target) as mount:
+        yield _confirm(site, mount.target)
+
+
+@contextmanager
+def _by_samba(site: Site, folder: Path) -> Iterator[Settings]:
+    """Use the location, served by Samba and mounted over SMB."""
+    with SmbMount(folder, site.server.box_location) as mount:
+        yield _confirm(site, mount.target)
+
+
+def _confirm(site: Site, folder: Path) -> Settings:
+    settings = ("transfer.method=folder", f"transfer.folder={folder}")
+    ended = site.command("register", "--accept-folder", settings=settings)
+    assert ended.code == 0, ended.complaints
+    return settings
+
+
+def _by_s3(name: str) -> Callable[[Site, Path], AbstractContextManager[Settings]]:
+    """Return what starts a service whose objects are the site's storage."""
+
+    @contextmanager
+    def start(site: Site, folder: Path) -> Iterator[Settings]:
+        with open_service(name, folder / name) as service:
+            yield add_storage(site, service.url)
+
+    return start
+
+
 class Kind(NamedTuple):
-    """A kind of host: how it starts, and the command that prints its version."""
+    """A kind of staging area: how it starts, and the command that prints its version.
+
+    Where it is not the SSH server that `start` returns, `use` returns the settings that choose it.
+    """
 
     start: Callable[[Path], Any]
     version: Sequence[str] = ("sshd", "-V")
     needs: Sequence[str] = ()
+    use: Callable[[Site, Path], AbstractContextManager[Settings]] = _by_ssh
+    names: Sequence[str] = ODD_NAMES
 
 
 KINDS = {
@@ -328,6 +390,13 @@ KINDS = {
     ),
     "Apache MINA": Kind(lambda folder: Mina(folder / "mina"), MINA, ("java", "mina")),
     "asyncssh": Kind(lambda folder: AsyncSshd(folder / "asyncssh"), ()),
+    "Folder": Kind(_with_options(), ("uname", "-r"), use=_by_folder),
+    "Folder, sshfs": Kind(_with_options(), ("sshfs", "-V"), ("sshfs",), _by_sshfs),
+    "Folder, Samba": Kind(_with_options(), ("smbd", "-V"), SAMBA, _by_samba, SMB_NAMES),
+    "S3, versitygw": Kind(
+        _with_options(), ("versitygw", "--version"), ("versitygw",), _by_s3("versitygw")
+    ),
+    "S3, MinIO": Kind(_with_options(), ("minio", "--version"), ("minio",), _by_s3("minio")),
 }
 
 
@@ -336,15 +405,18 @@ def try_kind(name: str, folder: Path, amounts: Amounts) -> Result:
     kind = KINDS[name]
     version = find_version(kind)
     data = folder / "site" / "data" / "alice"
-    make_small(data, amounts.tiny)
-    with open_site(folder / "site", sshd=kind.start(folder)) as site:
-        tiny, tiny_seconds = timed(site)
+    make_small(data, amounts.tiny, kind.names)
+    with (
+        open_site(folder / "site", sshd=kind.start(folder)) as site,
+        kind.use(site, folder) as settings,
+    ):
+        tiny, tiny_seconds = timed(site, settings)
         for number, size in enumerate(amounts.large):
             make_file(data / "Large" / f"{number}.raw", size)
-        large, large_seconds = timed(site)
+        large, large_seconds = timed(site, settings)
         make_file(data / "Interrupted" / "one.raw", amounts.interrupted)
-        interrupt(site)
-        resumed, _ = timed(site)
+        interrupt(site, settings)
+        resumed, _ = timed(site, settings)
         runs = (tiny, large, resumed)
         wrong = [f"exit code {run.code}: {run.problem}" for run in runs if run.code]
         return Result(
@@ -352,32 +424,32 @@ def try_kind(name: str, folder: Path, amounts: Amounts) -> Result:
             version,
             find_way(tiny),
             "; ".join([*wrong, *site.find_wrongs()][:3]),
-            (amounts.tiny + len(ODD_NAMES)) / tiny_seconds,
+            (amounts.tiny + len(kind.names)) / tiny_seconds,
             sum(amounts.large) / large_seconds,
             find_message(runs),
         )
 
 
-def timed(site: Site) -> tuple[Ended, float]:
+def timed(site: Site, settings: Settings) -> tuple[Ended, float]:
     """Run to the end; return the result and the seconds."""
     began = time.perf_counter()
-    ended = finish(site.start("run", "--events"), PATIENCE)
+    ended = finish(site.start("run", "--events", settings=settings), PATIENCE)
     return ended, time.perf_counter() - began
 
 
-def interrupt(site: Site) -> None:
+def interrupt(site: Site, settings: Settings) -> None:
     """Kill a run while it sends."""
-    process = site.start("run", "--events", settings=("limits.bandwidth=8",))
+    process = site.start("run", "--events", settings=("limits.bandwidth=8", *settings))
     wait_for(process, "transfer_progressed")
     kill_group(process)
     process.communicate()
 
 
-def make_small(data: Path, tiny: int) -> None:
+def make_small(data: Path, tiny: int, names: Sequence[str]) -> None:
     for number in range(tiny):
         make_file(data / "Tiny" / f"{number % 10}" / f"{number}.dat", number % 3000)
-    for name in ODD_NAMES:
-        make_file(data / "Odd names" / name / name, 100)
+    for name in names:
+        make_file(data / "Odd" / name / name, 100)
 
 
 def make_file(path: Path, size: int) -> None:
@@ -447,6 +519,8 @@ def main() -> int:
     parser.add_argument("--all", action="store_true", help="all kinds that can be started here")
     chosen = parser.parse_args()
     names = [name for name, kind in KINDS.items() if is_available(kind)]
+    # asyncssh still answers the run that was killed, and asyncio warns of each answer.
+    logging.getLogger("asyncio").setLevel(logging.ERROR)
     failed = False
     _show(HEAD)
     for name in names if chosen.all else chosen.kinds:

@@ -1,8 +1,11 @@
 """A staging area behind a real SSH server, and payloads for it."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path, PurePath
 
+import pytest
 import tomlkit
 
 from mydata_like.core.events import Event
@@ -13,7 +16,7 @@ from mydata_like.ssh.capabilities import HostCapabilities
 from mydata_like.ssh.keys import create_key
 from mydata_like.transfer.pool import Preparations, StagingTransport
 from mydata_like.transfer.staging_folder import MARKER, StagingFolder
-from tests.openssh import from_host, open_ssh
+from tests.openssh import from_host, on_host, open_ssh, run_on_host
 from tests.site import Site
 from tests.sshd_fixture import script
 
@@ -126,3 +129,27 @@ def wanted(member) -> FileToSend:
 
 def single(member) -> Payload:
     return Payload(1, (wanted(member),), batched=False)
+
+
+@contextmanager
+def small_disk(site: Site, size: str = "1m") -> Iterator[None]:
+    """Put a small disk over the staging area."""
+    there = on_host(site.server.box_location)
+    if run_on_host("mount", "-t", "tmpfs", "-o", f"size={size}", "small", there).returncode:
+        pytest.skip("nothing can be mounted here")
+    try:
+        yield
+    finally:
+        run_on_host("umount", "-l", there).check_returncode()
+
+
+def fill(site: Site, leave: int = 0) -> None:
+    """Fill the disk of the staging area except for some bytes."""
+    filler = on_host(site.server.box_location) / "filler"
+    words = f"cat /dev/zero > {filler}; truncate -s -{leave} {filler}"
+    run_on_host("sh", "-c", words).check_returncode()
+
+
+def enlarge(site: Site) -> None:
+    there = on_host(site.server.box_location)
+    run_on_host("mount", "-o", "remount,size=100m", there).check_returncode()

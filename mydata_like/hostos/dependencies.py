@@ -20,6 +20,7 @@ PROGRAM: Final = "mydata-like"
 EXTRAS: Final = frozenset(
     {"demo", "s3"}
 )  # of the program itself; extras of its dependencies are ignored
+ICONS_VERSION: Final = "1.62.0"  # of Lucide, see resources/icons/LICENSE
 _NAME: Final = re.compile(r"[\w.-]+")
 _EXTRA: Final = re.compile(r"""extra\s*==\s*["']([\w-]+)["']""")
 _LONGEST: Final = 80  # characters; some packages have the whole text in the field of the name
@@ -57,10 +58,11 @@ def list_components() -> list[Component]:
 
 
 def _list_runtimes() -> Iterator[Component]:
-    """Yield the components that are not packages: those of Python itself."""
+    """Yield the components that are not packages: those of Python itself, and the icons."""
     yield Component("Python", platform.python_version(), "PSF-2.0")
     yield Component("OpenSSL", ssl.OPENSSL_VERSION.split()[1], "Apache-2.0")
     yield Component("SQLite", sqlite3.sqlite_version, "blessing")
+    yield Component("Lucide", ICONS_VERSION, "ISC")
 
 
 def _find(name: str) -> Distribution | None:

@@ -55,6 +55,7 @@ def _resources() -> str:
 
     icons = len(list((find_resources() / "icons").glob("*.svg")))
     texts = [find_resources() / "translations" / f"mydata_like_{name}.qm" for name in LANGUAGES]
+    texts.append(find_resources() / "translations" / "engine.json")
     missing = [str(file) for file in texts if not file.is_file()]
     if not icons or missing:
         raise FileNotFoundError(f"{icons} icons, {missing} missing: {find_resources()}")

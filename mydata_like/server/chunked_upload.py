@@ -63,11 +63,16 @@ class ChunkedUpload:
             self._make(wanted)
             found = find_records(self._client, wanted)
         slot = self._find_slot(wanted, found)
+        size = wanted.file.size
         if slot is None:
+            progress(size, size)
             return adopt(found[0][0] if found else None, wanted, read_checksum(source))
-        for start, chunk in self._cut(slot, source):
-            self._send(slot, start, _Body(chunk, bucket), wanted.file.size)
-            progress(start + len(chunk))
+        status = self._ask_status(slot)
+        omitted = min(status.offset, size)
+        progress(omitted, omitted)
+        for start, chunk in _cut(status, source):
+            self._send(slot, start, _Body(chunk, bucket), size)
+            progress(start + len(chunk), omitted)
         checksum = source.finish()
         self._finish(slot, wanted, checksum)
         return checksum
@@ -95,19 +100,6 @@ class ChunkedUpload:
             if fits and record.replicas and record.replicas[0].location == self._box:
                 return _Slot(record.id, expect(row["replicas"][0], "id", int))
         return None
-
-    def _cut(self, slot: _Slot, source: Body) -> Iterator[tuple[int, bytes]]:
-        """Yield the missing bytes, in chunks of the size that the server requests."""
-        status = self._ask_status(slot)
-        chunk, position = bytearray(), 0
-        for piece in source.chunks(bytearray(_BUFFER)):
-            chunk += piece[max(0, status.offset - position) :]
-            position += len(piece)
-            while len(chunk) >= status.size:
-                yield position - len(chunk), bytes(chunk[: status.size])
-                del chunk[: status.size]
-        if chunk:
-            yield position - len(chunk), bytes(chunk)
 
     def _ask_status(self, slot: _Slot) -> _Status:
         return self._client.fetch(f"mydata_upload/{slot.replica}/", _parse_status)
@@ -138,6 +130,19 @@ class ChunkedUpload:
         self._client.change("PATCH", f"mydata_dataset_file/{slot.datafile}/", told)
         service = f"mydata_upload/{slot.replica}/complete/"
         _check_success(self._client.fetch(service, _parse_success))
+
+
+def _cut(status: _Status, source: Body) -> Iterator[tuple[int, bytes]]:
+    """Yield the missing bytes, in chunks of the size that the server requests."""
+    chunk, position = bytearray(), 0
+    for piece in source.chunks(bytearray(_BUFFER)):
+        chunk += piece[max(0, status.offset - position) :]
+        position += len(piece)
+        while len(chunk) >= status.size:
+            yield position - len(chunk), bytes(chunk[: status.size])
+            del chunk[: status.size]
+    if chunk:
+        yield position - len(chunk), bytes(chunk)
 
 
 class _Body:

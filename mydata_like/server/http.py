@@ -8,9 +8,11 @@ import io
 import socket
 import ssl
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from http.client import HTTPResponse
+from threading import Lock
 from types import MappingProxyType
 from typing import Any, Final
 from urllib.parse import SplitResult, unquote, urlencode, urlsplit
@@ -45,14 +47,58 @@ _MOST_IDLE: Final = 64  # connections that are kept; more than there are threads
 _SLICE: Final = 0.25  # seconds within which a blocked read notices a request to stop
 
 
+class AnswerTimer:
+    """The time for which requests have waited without a sign of the server; thread-safe."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._lock = Lock()
+        self._waiting = 0  # requests
+        self._since: float | None = None  # the last sign, or the first request after it
+
+    @property
+    def seconds(self) -> float:
+        """How long nothing has come that was waited for, 0 if nothing is; also after time limits.
+
+        As long as any request is answered, the others are not counted.
+        """
+        since = self._since
+        return 0.0 if since is None else self._clock.monotonic() - since
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Wait for an answer in this context; it counts as answered if nothing is raised."""
+        with self._lock:
+            self._waiting += 1
+            if self._since is None:
+                self._since = self._clock.monotonic()
+        try:
+            yield
+        except BaseException:
+            with self._lock:
+                self._waiting -= 1
+            raise
+        with self._lock:
+            self._waiting -= 1
+            self._since = self._clock.monotonic() if self._waiting else None
+
+    def restart(self) -> None:
+        """Count from now on: bytes have arrived, or were accepted."""
+        self._since = self._clock.monotonic()
+
+
 @dataclass(slots=True, eq=False)
 class RequestDeadline:
-    """The time limit for a whole answer, counted from the first wait for it."""
+    """The time limit for a whole answer, counted from the first wait for it.
+
+    `heard` is called when bytes have arrived.
+    """
 
     clock: Clock
     cancel: CancelSignal
     silence: float
     total: float
+    heard: Callable[[], None]
     end: float | None = None
 
     def receive(self, sock: socket.socket, buffer: Any) -> int:
@@ -70,9 +116,11 @@ class RequestDeadline:
                     raise TimeoutError("the answer took too long")
                 sock.settimeout(min(left, _SLICE))
                 try:
-                    return sock.recv_into(buffer)
+                    received = sock.recv_into(buffer)
                 except TimeoutError:
                     continue
+                self.heard()
+                return received
         finally:
             sock.settimeout(self.silence)
 
@@ -254,7 +302,11 @@ class HttpResponse:
 
 
 class HttpClient:
-    """Sends requests to one server and reads the replies; thread-safe."""
+    """Sends requests to one server and reads the replies; thread-safe.
+
+    `answers` measures how long the server has been silent; it may be replaced before the first
+    request.
+    """
 
     def __init__(self, settings: Server, api_key: str, clock: Clock, cancel: CancelSignal) -> None:
         address = _check_address(settings)
@@ -270,6 +322,7 @@ class HttpClient:
         }
         self._clock = clock
         self._cancel = cancel
+        self.answers = AnswerTimer(clock)
         try:
             self._session = HttpSession(build_trust(settings), self._origin, settings.proxy)
         except HTTPError as error:  # the proxy's address is invalid
@@ -294,10 +347,12 @@ class HttpClient:
         )
         silence = max(settings.read_timeout, answer_timeout)
         total = max(settings.deadline, answer_timeout)
-        token = current_limit.set(RequestDeadline(self._clock, self._cancel, silence, total))
-        body = _Body(request.body)
+        heard = self.answers.restart
+        token = current_limit.set(RequestDeadline(self._clock, self._cancel, silence, total, heard))
+        body = _Body(request.body, heard)
         try:
-            return self._exchange(request, body.pieces, silence)
+            with self.answers.waiting():
+                return self._exchange(request, body.pieces, silence)
         except (HTTPError, OSError) as error:
             failure = _translate(error, self.host)
             raise _unanswered(failure) if request.writes and body.sent else failure from error
@@ -340,16 +395,22 @@ class HttpClient:
 
 
 class _Body:
-    """A request's body; for one that is generated, it records whether all of it was sent."""
+    """A request's body; for one that is generated, it records whether all of it was sent.
 
-    def __init__(self, body: bytes | Iterable[bytes] | None) -> None:
+    `accepted` is called after each piece of it.
+    """
+
+    def __init__(self, body: bytes | Iterable[bytes] | None, accepted: Callable[[], None]) -> None:
+        self._accepted = accepted
         self.pieces: bytes | Iterable[bytes] | None = body
         self.sent = body is None or isinstance(body, bytes)
         if not (body is None or isinstance(body, bytes)):
             self.pieces = self._follow(body)
 
     def _follow(self, body: Iterable[bytes]) -> Iterator[bytes]:
-        yield from body
+        for piece in body:
+            yield piece
+            self._accepted()
         self.sent = True
 
 

@@ -149,6 +149,24 @@ class UploadTarget(Body, Protocol):
 OpenSource = Callable[[FileToSend], AbstractContextManager[UploadTarget]]
 
 
+class PayloadProgress:
+    """Reports the progress of each member as that of the whole payload."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._before = self._omitted_before = 0  # of the members before this one
+        self._omitted = 0
+
+    def __call__(self, size: int, omitted: int = 0, /) -> None:
+        self._omitted = self._omitted_before + omitted
+        self._progress(self._before + size, self._omitted)
+
+    def end_member(self, size: int) -> None:
+        """Count further calls for the next member; `size` is that of this one."""
+        self._before += size
+        self._omitted_before = self._omitted
+
+
 class Uploader(Protocol):
     """Uploads one large file at the rate of the bucket; returns its checksum."""
 
@@ -251,12 +269,11 @@ class HttpChannel:
     def send(self, payload: Payload, progress: Progress) -> list[SentFile | UnsentFile]:
         """Send the members one after another; each has its own outcome."""
         fates: list[SentFile | UnsentFile] = []
-        gone = 0
+        whole = PayloadProgress(progress)
         try:
             for index, wanted in enumerate(payload.members):
-                start = gone
-                fates.append(self._fate(index, wanted, lambda size, at=start: progress(at + size)))  # type: ignore[misc]
-                gone += wanted.file.size
+                fates.append(self._fate(index, wanted, whole))
+                whole.end_member(wanted.file.size)
         finally:
             self._cut = False
         return fates
@@ -290,6 +307,7 @@ class HttpChannel:
             existing = self._outlast_earlier(wanted)
         if existing is None:
             return self._post(wanted, source, progress)
+        progress(wanted.file.size, wanted.file.size)
         return adopt(existing, wanted, read_checksum(source))
 
     def _post(self, wanted: FileToSend, source: Body, progress: Progress) -> str:

@@ -6,6 +6,7 @@ Nothing is read from or written to disk. Values are plain, as in TOML and JSON.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, time
+from enum import Enum, auto
 from typing import Final, Literal
 
 from mydata_like.settings.fields import SettingProblem, plain_value
@@ -16,16 +17,23 @@ NO_LAYERS: Final = Layers({}, {}, ())
 # These layers override the user's file: values in it have no effect while they are set.
 _STRONGER: Final = (Layer.ENVIRONMENT, Layer.OPTION)
 
-
 KeyStore = Literal["keyring", "file"]
 
 
+class SecretKind(Enum):
+    """The secrets of an installation: that of its account and that of its S3 access key."""
+
+    API_KEY = auto()
+    S3_SECRET = auto()
+
+
 @dataclass(frozen=True, slots=True)
-class ApiKeyChange:
-    """A new API key for the account and where to store it; an empty text deletes the key."""
+class SecretChange:
+    """A new secret and where to store it; None as text deletes the stored one."""
 
     text: str | None = field(repr=False)
     store: KeyStore = "keyring"
+    kind: SecretKind = SecretKind.API_KEY
 
 
 class PendingChanges:

@@ -410,8 +410,8 @@ class Window(Section):
         Literal["system", "en", "de"],
         FieldInfo(
             "Language",
-            "The language of the window, from its next start on. Messages of the engine and the "
-            "server remain in English.",
+            "The language of the window, from its next start on. Logs, commands and messages of "
+            "the server remain in English.",
         ),
     ] = "system"
     close_to_tray: Annotated[

@@ -185,7 +185,7 @@ def _send(
     def send_one_by_one(channel: Channel, payloads: list[Payload]) -> list[FloodProgress]:
         ticks: list[FloodProgress] = []
 
-        def note(moved: int) -> None:
+        def note(moved: int, _: int = 0, /) -> None:
             budget.check()
             ticks.append(FloodProgress(time.perf_counter() - began, moved))
             if moved and len(ticks) >= _ENOUGH and may_end():

@@ -36,8 +36,8 @@ class Secret:
         text = text.strip()
         if not text or len(text) > _LONGEST or not text.isprintable() or not text.isascii():
             raise SettingsError(
-                "This is not an API key: it is empty, too long or has invalid characters.",
-                hint="Copy the key from the account's page on the server again.",
+                "This is not a valid key: it is empty, too long or has invalid characters.",
+                hint="Copy the key again from where it is shown.",
             )
         self._text = text
 
@@ -170,12 +170,16 @@ class SecretSources(NamedTuple):
 
 
 class KeyKind(NamedTuple):
-    """What a key is called, its environment variable, its systemd credential, and advice."""
+    """What a key is called, its environment variable, its systemd credential, and advice.
+
+    `code` is the problem code if there is no key.
+    """
 
     name: str
     variable: str
     credential: str
     advice: str
+    code: str
 
 
 API_KEYS: Final = KeyKind(
@@ -184,6 +188,7 @@ API_KEYS: Final = KeyKind(
     CREDENTIAL,
     f"Store it with `mydata-like settings set-key`, or set the environment variable {API_KEY}. "
     "MyTardis shows it on the account's page 'Manage Account'.",
+    "settings.no-key",
 )
 S3_SECRETS: Final = KeyKind(
     "secret of the access key",
@@ -191,31 +196,38 @@ S3_SECRETS: Final = KeyKind(
     "mydata-like-s3-secret",
     "Store it with `mydata-like settings set-key --s3`, or set the environment variable "
     f"{S3_KEY}. The administrator of the object storage provides it with the access key.",
+    "s3.no-secret",
 )
 
 
 def load_key(sources: SecretSources, owner: Owner, kind: KeyKind = API_KEYS) -> tuple[Secret, str]:
     """Return a key and the name of its source; raises SettingsError."""
+    try:
+        found = find_key(sources, owner, kind)
+    except SettingsError as error:
+        if kind == API_KEYS or error.problem_code != "settings.no-keyring":
+            raise
+        hint = f"{kind.advice} Without a keyring, use `--store=file`."
+        raise SettingsError(error.message, hint=hint, code=kind.code) from error
+    if found is None:
+        raise SettingsError(
+            f"There is no {kind.name} for {owner.account} on {owner.origin}.",
+            hint=kind.advice,
+            code=kind.code,
+        )
+    return found
+
+
+def find_key(sources: SecretSources, owner: Owner, kind: KeyKind) -> tuple[Secret, str] | None:
+    """Return a key and the name of its source; raises SettingsError if a source cannot be used."""
     if text := sources.environment.get(kind.variable):
         return Secret(text), f"the environment variable {kind.variable}"
     if secret := _load_credential(sources.environment, kind.credential):
         return secret, "the service manager's credentials"
     if secret := sources.file.find(owner):
         return secret, "the secrets file"
-    try:
-        secret = sources.keyring.find(owner)
-    except SettingsError as error:
-        if kind == API_KEYS:
-            raise
-        hint = f"{kind.advice} Without a keyring, use `--store=file`."
-        raise SettingsError(error.message, hint=hint, code=error.problem_code) from error
-    if secret:
-        return secret, "the keyring"
-    raise SettingsError(
-        f"There is no {kind.name} for {owner.account} on {owner.origin}.",
-        hint=kind.advice,
-        code="settings.no-key",
-    )
+    secret = sources.keyring.find(owner)
+    return (secret, "the keyring") if secret else None
 
 
 def _load_credential(environment: Mapping[str, str], name: str) -> Secret | None:

@@ -49,7 +49,7 @@ def path_of(member) -> Path:
 
 
 def send(channel, wanted) -> SentFile:
-    (sent,) = channel.send(Payload(1, (wanted,), batched=False), lambda _: None)
+    (sent,) = channel.send(Payload(1, (wanted,), batched=False), lambda *_: None)
     assert isinstance(sent, SentFile), sent
     return sent
 
@@ -84,7 +84,7 @@ def test_an_archive_of_nothing_good_never_gets_its_name(tmp_path, staging, chann
     for member in wanted.members:
         path_of(member).unlink()
 
-    (unsent,) = channel.send(Payload(1, (wanted,), batched=False), lambda _: None)
+    (unsent,) = channel.send(Payload(1, (wanted,), batched=False), lambda *_: None)
 
     assert (unsent.problem.code, unsent.again) == ("file.vanished", False)
     if staging.kind != "scp":  # where files grow in their place

@@ -34,7 +34,7 @@ def channel(staging, place):
     transport.close()
 
 
-def ignore(_: int) -> None: ...
+def ignore(*_: int) -> None: ...
 
 
 @pytest.mark.parametrize("batched", [False, True])
@@ -59,7 +59,7 @@ def test_lifting_the_limit_frees_a_payload_that_would_take_an_hour(place, channe
     lift = threading.Thread(target=lambda: begun.wait(60) and channel.limit(0))
     lift.start()
 
-    fates = channel.send(single(member), lambda _: begun.set())
+    fates = channel.send(single(member), lambda *_: begun.set())
 
     lift.join()
     assert fates == [SentFile(0, checksum(member))]
@@ -88,7 +88,7 @@ def test_a_limited_channel_is_cut_at_once_and_keeps_its_session(place, staging, 
     cut = threading.Thread(target=lambda: begun.wait(60) and channel.cut())
     cut.start()
     with pytest.raises(TransientError) as caught:
-        channel.send(single(member), lambda _: begun.set())
+        channel.send(single(member), lambda *_: begun.set())
     cut.join()
     assert caught.value.problem_code == "file.cancelled"
 

@@ -17,7 +17,7 @@ MB = 1_000_000
 TEXT = b"".join(b"%d;%d\n" % (n, n * n % 1013) for n in range(100_000))
 
 
-def ignore(_: int) -> None: ...
+def ignore(*_: int) -> None: ...
 
 
 class Host(Staging):

@@ -54,7 +54,7 @@ def transport(client, bucket):
     return S3Transport(client, bucket, channels=4, mark=MARK)
 
 
-def ignore(_: int) -> None: ...
+def ignore(*_: int) -> None: ...
 
 
 def read(client, path: str) -> bytes | None:
@@ -85,7 +85,7 @@ def test_files_of_any_size_arrive(place, client, transport, size):
     place.settle(member)
     seen = []
 
-    sent = transport.open_channel().send(single(member), seen.append)
+    sent = transport.open_channel().send(single(member), lambda size, *_: seen.append(size))
 
     assert sent == [SentFile(0, checksum(member))]
     assert arrived(client, member)
@@ -116,7 +116,7 @@ def test_a_file_that_changes_while_it_is_read_leaves_no_object(place, client, tr
     path = Path(os.fsdecode(member.path))
     os.utime(path, ns=(member.modified_ns, member.modified_ns))  # changes its change time now
 
-    def change(_: int) -> None:
+    def change(*_: int) -> None:
         with path.open("r+b") as file:
             file.write(b"other")
 
@@ -153,7 +153,7 @@ def test_a_cut_transfer_ends_without_an_object_or_parts(place, client, transport
     channel = transport.open_channel()
 
     with pytest.raises(TransientError) as caught:
-        channel.send(single(member), lambda size: channel.cut() if size > PART else None)
+        channel.send(single(member), lambda size, *_: channel.cut() if size > PART else None)
 
     assert caught.value.problem_code == "file.cancelled"
     assert read(client, "set-1/cut") is None
@@ -168,7 +168,7 @@ def test_the_bandwidth_is_limited_for_all_parts_together(place, transport):
     channel.limit(1.0)
     steps = []
 
-    def follow(size: int) -> None:
+    def follow(size: int, *_: int) -> None:
         steps.append(size)
         channel.limit(0 if len(steps) > 4 else 40_000)
 

@@ -60,7 +60,7 @@ def test_files_arrive_by_scp(endpoint, place):
     place.settle(*members)
     with open_session(endpoint) as session:
         sender = ScpSender(session, os.fsencode(place.location))
-        done = sender.send(SendTask(tuple(members), batched=False), lambda _: None)
+        done = sender.send(SendTask(tuple(members), batched=False), lambda *_: None)
     assert done.results == tuple(
         MemberResult(at, checksum(member)) for at, member in enumerate(members)
     )

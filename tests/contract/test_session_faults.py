@@ -13,6 +13,7 @@ from mydata_like.core.errors import AccessDeniedError, HostKeyError, TransientEr
 from mydata_like.core.token_bucket import TokenBucket
 from mydata_like.ssh.connect import connect
 from mydata_like.transfer.interleaved_sender import InterleavedSender
+from mydata_like.transfer.shared_reader import SharedReader
 from mydata_like.transfer.throttled_session import ChannelTimer, ThrottledSession
 from tests.faults.tcpproxy import SilentServer, TcpProxy, seconds_for
 from tests.privileges import count_descriptors
@@ -256,7 +257,7 @@ def test_where_commands_are_known_to_run_a_refusal_is_for_now(stack, tmp_path):
         open_session(endpoint_of(sshd, tmp_path / "keys", stack=stack)) as session,
     ):
         sender = InterleavedSender(session, lambda size, seconds: None)
-        metered = ThrottledSession(session, TokenBucket(), ChannelTimer(), sender)
+        metered = ThrottledSession(session, TokenBucket(), ChannelTimer(), sender, SharedReader())
         stream = metered.start(b"cat")
         stream.write(b"x")
         assert stream.read(1) == b"x"

@@ -70,14 +70,14 @@ def test_a_host_that_is_killed_in_the_middle_is_replaced_by_the_other(
     place.settle(member, small)
     channels = [transport.open_channel() for _ in range(2)]
 
-    def kill(moved: int) -> None:
+    def kill(moved: int, _: int = 0) -> None:
         if moved:
             twins[0].stop()
 
     with pytest.raises(TransientError):
         channels[0].send(single(member), kill)
-    assert channels[0].send(single(member), lambda _: None) == [SentFile(0, checksum(member))]
-    assert channels[1].send(single(small), lambda _: None) == [SentFile(0, checksum(small))]
+    assert channels[0].send(single(member), lambda *_: None) == [SentFile(0, checksum(member))]
+    assert channels[1].send(single(small), lambda *_: None) == [SentFile(0, checksum(small))]
 
     assert place.arrived(member)
     assert place.arrived(small)
@@ -92,7 +92,7 @@ def test_a_host_that_does_not_know_our_key_is_passed_over(place, twins, events, 
 
     channel = transport.open_channel()
 
-    assert channel.send(single(member), lambda _: None) == [SentFile(0, checksum(member))]
+    assert channel.send(single(member), lambda *_: None) == [SentFile(0, checksum(member))]
     assert changes(events) == [("open", HOSTS[1])]
     (notice,) = [event for event in events if isinstance(event, Notice)]
     assert notice.problem.code == "ssh.key-refused"

@@ -60,7 +60,7 @@ def upload(staging, place, *, stack="libssh", memory=None, size=70_000):
     return staging.events
 
 
-def ignore(_: int) -> None: ...
+def ignore(*_: int) -> None: ...
 
 
 def opened(events):

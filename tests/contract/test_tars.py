@@ -13,7 +13,7 @@ pytestmark = needs_sshd
 TARS = {"gnu": "tar", "bsd": "bsdtar", "busybox": "busybox"}
 
 
-def ignore(_: int) -> None: ...
+def ignore(*_: int) -> None: ...
 
 
 def batch(members) -> Payload:

@@ -43,7 +43,7 @@ def transport(request, staging, place):
     transport.close()
 
 
-def ignore(_: int) -> None: ...
+def ignore(*_: int) -> None: ...
 
 
 def batch(members, number=1) -> Payload:
@@ -148,7 +148,7 @@ def test_a_large_file_arrives(place, transport):
     member = place.write("a/large", 40 << 20)
     place.settle(member)
     told = []
-    sent = transport.open_channel().send(single(member), told.append)
+    sent = transport.open_channel().send(single(member), lambda size, *_: told.append(size))
     assert sent == [SentFile(0, checksum(member))]
     assert place.arrived(member)
     assert [path.name for path in place.there(member).parent.iterdir()] == ["large"]

@@ -52,7 +52,7 @@ def send(member, url, *, secret=SECRET, account=ACCOUNT, name=BUCKET, delays=())
         transport = S3Transport(client, bucket, channels=1)
         transport.delays = delays
         channel = transport.open_channel()
-        (fate,) = channel.send(single(member), lambda _: None)
+        (fate,) = channel.send(single(member), lambda *_: None)
         return fate
 
 

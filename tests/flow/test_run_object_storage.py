@@ -142,7 +142,7 @@ def test_without_its_secret_a_run_says_how_to_store_it(site, service):
     with pytest.raises(SettingsError) as caught:
         site.carry(*settings)
 
-    assert caught.value.problem_code == "settings.no-keyring"
+    assert caught.value.problem_code == "s3.no-secret"
     assert "set-key --s3" in caught.value.hint
 
 

@@ -12,8 +12,9 @@ from mydata_like.core.events import (
     FolderFailed,
     RunPaused,
     RunStarted,
+    ServerSilent,
 )
-from mydata_like.demo.middleware import EMPTY_LIST, Fault, Hang, Reply, Reset, Truncate
+from mydata_like.demo.middleware import EMPTY_LIST, Delay, Fault, Hang, Reply, Reset, Truncate
 from tests.invariants import check_carried, check_law
 from tests.site import make_data, open_site
 from tests.sshd_fixture import needs_sshd
@@ -62,6 +63,22 @@ def test_a_run_comes_through_a_burst_of_faults(site, faults):
     carried = site.carry("server.read_timeout=1")
 
     check_carried(site, carried)
+
+
+def test_a_server_that_does_not_answer_for_long_is_reported_meanwhile(site):
+    late = Fault(action=Delay(11.5), method="PATCH", path="dataset_file", count=1)
+    slow = Fault(action=Delay(3), method="PATCH", path="dataset_file", skip=1, count=1)
+    site.server.faults.add(late, slow)
+    one_by_one = ("advanced.register_requests=1", "advanced.register_batch=1")
+
+    carried = site.carry("server.write_timeout=60", *one_by_one)
+
+    check_carried(site, carried)
+    *silent, answered = [event.seconds for event in carried.of_kind(ServerSilent)]
+    assert answered == 0
+    assert 10 in silent
+    assert all(10 <= seconds < 13 for seconds in silent)
+    assert carried.of_kind(RunPaused) == []
 
 
 def test_a_record_that_makes_no_sense_holds_up_its_own_dataset_only(site):

@@ -1,7 +1,6 @@
 """Whole runs over a staging host that fails, fills up, or allows less than a shell."""
 
 import os
-from contextlib import contextmanager
 
 import pytest
 
@@ -19,9 +18,9 @@ from mydata_like.core.events import (
     TransferStarted,
 )
 from tests.invariants import check_carried, check_law
-from tests.openssh import on_host, run_on_host
 from tests.site import make_data, open_site
 from tests.sshd_fixture import needs_sshd, scp_only, script, sftp_only
+from tests.staging import enlarge, fill, small_disk
 
 MANY = ("transfer.channels=4", "transfer.batch_below=0")
 
@@ -257,27 +256,3 @@ def test_a_file_that_grows_is_left_for_a_later_run(site):
     assert fate.problem.code == "file.changed"
     assert site.find_wrongs(left_out=[path]) == []
     check_carried(site, site.carry())
-
-
-@contextmanager
-def small_disk(site, size="1m"):
-    """Put a small disk over the staging area."""
-    there = on_host(site.server.box_location)
-    if run_on_host("mount", "-t", "tmpfs", "-o", f"size={size}", "small", there).returncode:
-        pytest.skip("nothing can be mounted here")
-    try:
-        yield
-    finally:
-        run_on_host("umount", "-l", there).check_returncode()
-
-
-def fill(site, leave=0):
-    """Fill the disk of the staging area except for some bytes."""
-    filler = on_host(site.server.box_location) / "filler"
-    script = f"cat /dev/zero > {filler}; truncate -s -{leave} {filler}"
-    run_on_host("sh", "-c", script).check_returncode()
-
-
-def enlarge(site):
-    there = on_host(site.server.box_location)
-    run_on_host("mount", "-o", "remount,size=100m", there).check_returncode()

@@ -45,7 +45,7 @@ def transport(request, staging, proxy, place):
     transport.close()
 
 
-def ignore(_: int) -> None: ...
+def ignore(*_: int) -> None: ...
 
 
 def batch(members) -> Payload:
@@ -56,7 +56,7 @@ def once(action):
     """Return a progress callback that acts when the first bytes have gone."""
     done = []
 
-    def progress(count: int) -> None:
+    def progress(count: int, _: int = 0) -> None:
         if count and not done:
             done.append(count)
             action()
@@ -207,7 +207,7 @@ def test_closing_leaves_no_process_descriptor_or_thread(place, staging):
     def send(channel) -> None:
         try:
             while True:
-                channel.send(single(member), lambda _: moved.set())
+                channel.send(single(member), lambda *_: moved.set())
         except TransientError as error:
             failures.append(error)
 

@@ -106,7 +106,7 @@ def make(tmp_path):
     return make
 
 
-def send(transport, *members, progress=lambda size: None):
+def send(transport, *members, progress=lambda *_: None):
     return transport.open_channel().send(Payload(1, members, False), progress)
 
 
@@ -117,7 +117,7 @@ def md5(content):
 def test_a_file_travels_with_its_record(web, shelf, transport, make):
     seen = []
 
-    fates = send(transport, make(), progress=seen.append)
+    fates = send(transport, make(), progress=lambda size, *_: seen.append(size))
 
     assert fates == [SentFile(0, md5(b"hello"), registered=True)]
     assert shelf.contents == [b"hello"]
@@ -142,7 +142,12 @@ def test_files_of_any_size_arrive_whole(shelf, transport, make, size):
 def test_progress_is_a_running_total_over_the_payload(shelf, transport, make):
     seen = []
 
-    send(transport, make(b"a", b"12"), make(b"b", b"345"), progress=seen.append)
+    send(
+        transport,
+        make(b"a", b"12"),
+        make(b"b", b"345"),
+        progress=lambda size, *_: seen.append(size),
+    )
 
     assert seen == [2, 5]
 
@@ -162,7 +167,7 @@ def test_a_file_that_grows_while_it_is_sent_leaves_nothing_behind(
 ):
     wanted = make(content=b"x" * 1_000_000)
 
-    def grow(_):
+    def grow(*_):
         with (tmp_path / "a b.txt").open("ab") as file:
             file.write(b"y")
 
@@ -250,7 +255,7 @@ def test_a_closed_transport_breaks_off_what_is_under_way(web, shelf, transport, 
     wanted = make(content=b"x" * 1_000_000)
 
     with pytest.raises(TransientError):
-        send(transport, wanted, progress=lambda size: transport.close())
+        send(transport, wanted, progress=lambda *_: transport.close())
 
     assert shelf.rows == []
 
@@ -267,7 +272,7 @@ def test_a_limited_channel_is_not_faster(web, shelf, transport, make):
     channel.limit(1_000_000)
     begun = time.monotonic()
 
-    fates = channel.send(Payload(1, (make(content=bytes(400_000)),), False), lambda size: None)
+    fates = channel.send(Payload(1, (make(content=bytes(400_000)),), False), lambda *_: None)
 
     assert time.monotonic() - begun >= 0.4 - 0.16
     assert isinstance(fates[0], SentFile)
@@ -280,10 +285,10 @@ def test_a_cut_payload_ends_at_once_and_the_channel_goes_on(web, shelf, transpor
     members = (make(content=bytes(400_000)), make(name=b"other"))
 
     with pytest.raises(TransientError, match="cancelled"):
-        channel.send(Payload(1, members, False), lambda size: channel.cut())
+        channel.send(Payload(1, members, False), lambda *_: channel.cut())
 
     channel.limit(0)
-    assert channel.send(Payload(1, members, False), lambda size: None)[1].registered
+    assert channel.send(Payload(1, members, False), lambda *_: None)[1].registered
 
 
 def test_a_file_whose_answer_was_lost_may_be_sent_again_only_when_that_must_be_over(

@@ -8,8 +8,13 @@ from typing import NamedTuple
 import pytest
 
 from mydata_like.app.run_request import RunObserver
-from mydata_like.app.settings_service import find_places, ledger_file, load_settings
-from mydata_like.app.speedtest_service import SpeedTestRequest, load_speed_tests, open_speed_test
+from mydata_like.app.settings_service import (
+    find_places,
+    ledger_file,
+    load_settings,
+    load_speed_tests,
+)
+from mydata_like.app.speedtest_service import SpeedTestRequest, open_speed_test
 from mydata_like.core.errors import AlreadyRunningError, Cancelled, RejectedError, RunError
 from mydata_like.demo.uploaders import ScpAddress
 from mydata_like.engine.pipeline import CancelFlag

@@ -60,7 +60,7 @@ def test_a_secret_is_not_pickled_by_accident():
 
 @pytest.mark.parametrize("text", ["", " ", "a\nb", "k\u00e9y", "x" * 2000, "a\0"])
 def test_an_invalid_key_is_refused_without_being_shown(text):
-    with pytest.raises(SettingsError, match="not an API key") as raised:
+    with pytest.raises(SettingsError, match="not a valid key") as raised:
         Secret(text)
 
     assert not text.strip() or text not in str(raised.value)
@@ -190,3 +190,18 @@ def test_without_any_key_the_advice_says_what_to_do():
         load_key(SecretSources({}, MemorySecrets(), MemorySecrets()), OWNER)
 
     assert "set-key" in raised.value.hint
+    assert raised.value.problem_code == "settings.no-key"
+
+
+class NoKeyring(MemorySecrets):
+    def find(self, owner):
+        raise SettingsError("No keyring.", hint="Unlock it.", code="settings.no-keyring")
+
+
+@pytest.mark.parametrize("keyring", [MemorySecrets(), NoKeyring()], ids=["empty", "none"])
+def test_a_missing_s3_secret_has_its_own_code_and_advice(keyring):
+    with pytest.raises(SettingsError) as raised:
+        load_key(SecretSources({}, MemorySecrets(), keyring), OWNER, S3_SECRETS)
+
+    assert raised.value.problem_code == "s3.no-secret"
+    assert "set-key --s3" in raised.value.hint
