@@ -264,7 +264,7 @@ def _send(transport: Transport, file: LocalFile, name: str) -> str:
     """Send a file as a run does; return its checksum."""
     wanted = FileToSend(file, Dataset(DatasetId(0), ""), name)
     payload = Payload(0, (wanted,), batched=False)
-    (fate,) = transport.open_channel().send(payload, lambda _: None)
+    (fate,) = transport.open_channel().send(payload, lambda *_: None)
     if not isinstance(fate, SentFile):
         raise UploaderError(fate.problem.message, hint=fate.problem.hint, code=fate.problem.code)
     return fate.checksum

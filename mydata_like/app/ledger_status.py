@@ -11,11 +11,14 @@ from mydata_like.app.run_control import ActiveRun, find_active_run
 from mydata_like.app.settings_service import (
     approval_file,
     find_places,
+    find_sources,
     find_state,
     heartbeat_file,
     ledger_file,
     load_settings,
+    server_settings_file,
 )
+from mydata_like.core.data_directory import WHOLE, Shard
 from mydata_like.core.deletion import PARTIAL_REASONS, RunSums, Safety, SafetyEvidence, judge_safety
 from mydata_like.core.errors import Problem, SettingsError, UploaderError
 from mydata_like.core.extra_sources import KnownSource
@@ -130,7 +133,7 @@ class LedgerState:
     the newest one over everything that has ended. `interrupted` is the newest run that was
     interrupted, unless one with the same scope has ended since. `at_risk` is the data that exists
     only here, `sources` are the unfinished extra sources. `data_problem` is why the data directory
-    cannot be read.
+    cannot be read, `mounts` are the mount points in it on which files were found.
     """
 
     current: CurrentRun | None = None
@@ -140,6 +143,7 @@ class LedgerState:
     at_risk: AtRisk = NO_RISK
     sources: tuple[KnownSource, ...] = ()
     data_problem: Problem | None = None
+    mounts: frozenset[bytes] = frozenset()
     shards: tuple[ShardState, ...] = ()
 
     @property
@@ -194,6 +198,7 @@ def read_ledger_state(settings: Settings, places: StatePaths, clock: Clock) -> L
             at_risk=_add_risks([ledger.measure_risk(), *_risks_since(whole, shards)]),
             sources=tuple(_find_unfinished(ledger)),
             data_problem=find_data_problem(root, state, ledger),
+            mounts=frozenset(_compare_with(ledger, state).load_mounts()),
             shards=shards,
         )
 
@@ -210,12 +215,15 @@ def find_data_problem(root: bytes, state: Path, ledger: SqliteLedger | None) -> 
         return folder.unavailable(reason(error)).problem
     if ledger is None or ledger.outdated:
         return None
-    availability = Availability(ledger, lambda: load_deletions(find_file(state, DELETIONS)))
-    missing = availability.find_missing(root, empty=empty)
+    missing = _compare_with(ledger, state).find_missing(root, empty=empty)
     if missing is None:
         return None
     why = f"{format_path(missing)} is empty, although files were found there before"
     return folder.unavailable(why).problem
+
+
+def _compare_with(ledger: SqliteLedger, state: Path) -> Availability:
+    return Availability(ledger, lambda: load_deletions(find_file(state, DELETIONS)))
 
 
 def _find_runs(
@@ -354,6 +362,84 @@ def _find_server_decisions(
         return tuple(loaded.find_server_decisions())
     except SettingsError:  # reported where the settings were read
         return ()
+
+
+class KnownStatus(NamedTuple):
+    """A status that was read, and the signature of what it depends on, if there is one.
+
+    `settled` means that the signature did not change between two readings.
+    """
+
+    report: StatusReport
+    signature: tuple[object, ...] | None = None
+    settled: bool = False
+
+
+def renew_status(settings: Settings, config: Path | None, known: KnownStatus | None) -> KnownStatus:
+    """Return the status of this installation; `known` itself if nothing has changed it since.
+
+    The heartbeat of a watch alone is no change. File systems round the time of a change, by 2 s at
+    most: after each change, the status is also read by the next call, so one of two calls that are
+    further apart sees every change.
+    """
+    signature = _sign(settings, config, known.report) if known else None
+    same = known is not None and signature is not None and signature == known.signature
+    if known is not None and same and known.settled:
+        return known
+    return KnownStatus(look_at_state(settings, config), signature, same)
+
+
+def _sign(
+    settings: Settings, config: Path | None, report: StatusReport
+) -> tuple[object, ...] | None:
+    """Return a value that differs whenever `look_at_state` would return another status.
+
+    None if that cannot be known without it: during a run, after a lock was taken or released, and
+    while the data directory or a drive in it is missing.
+    """
+    places, root = find_places(config), os.fsencode(settings.data.directory or "")
+    state = find_state(settings, places)
+    parts = (WHOLE, *find_shards(state))
+    if report.data_problem or report.running or report.watched is not is_watched(state):
+        return None
+    if any(is_locked(state, root, part) for part in parts):
+        return None
+    if not all(os.path.ismount(Path(os.fsdecode(root), os.fsdecode(it))) for it in report.mounts):
+        return None
+    try:
+        with os.scandir(root) as entries:
+            empty = next(entries, None) is None
+    except OSError:
+        return None
+    files = [*_list_files(settings, config), *_list_ledgers(settings, places, parts)]
+    return (settings, parts, empty, *map(_sign_file, files))
+
+
+def _list_files(settings: Settings, config: Path | None) -> Iterator[Path]:
+    """Yield the files besides the ledgers on which a status depends."""
+    sources, places = find_sources(config), find_places(config)
+    yield sources.user
+    if sources.managed:
+        yield sources.managed
+    yield server_settings_file(settings, places)
+    yield approval_file(settings, places)
+    yield find_file(find_state(settings, places), DELETIONS)
+
+
+def _list_ledgers(settings: Settings, places: StatePaths, parts: Sequence[Shard]) -> Iterator[Path]:
+    root = os.fsencode(settings.data.directory or "")
+    for part in parts:
+        file = ledger_file(settings, places, root, part)
+        yield file
+        yield file.with_name(f"{file.name}-wal")
+
+
+def _sign_file(file: Path) -> tuple[int, int, int] | None:
+    try:
+        status = file.stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 def _source_record(source: KnownSource) -> dict[str, object]:

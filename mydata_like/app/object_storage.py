@@ -40,6 +40,7 @@ class ObjectStorage:
         self._settings = request.settings
         self._places = find_places(request.config)
         self._secrets = open_secrets(request.config)
+        self._entered = request.s3_secret
         self._observer = observer
         self._connection = connection
 
@@ -79,8 +80,8 @@ class ObjectStorage:
         return bucket, name
 
     def open_transport(self, bucket: Bucket) -> S3Transport:
-        """Return a transport to a bucket, with the secret that is stored for it."""
-        secret, _ = find_s3_secret(self._settings, self._secrets)
+        """Return a transport to a bucket, with the secret of the request or the stored one."""
+        secret = self._entered or find_s3_secret(self._settings, self._secrets)[0]
         self._observer.hide(secret.reveal())
         transfer, server = self._settings.transfer, self._settings.server
         channels = max(transfer.channels, CHANNELS)

@@ -1,15 +1,17 @@
 """Control of a run by other processes of the same account, through files in the state folder.
 
 A run writes its id, and why it is paused, next to the note of its lock. Another process writes a
-command to this id there. The run looks for it every second, and removes it once it is executed. A
-later run has another id, so it ignores and removes the command.
+command to this id there, each in a file of its own. The run looks for commands every second, and
+removes each once it is executed. A later run has another id, so it ignores and removes them.
 """
 
 import json
 import os
 import secrets
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from glob import escape
 from pathlib import Path
 from typing import Final, NamedTuple, Self
 
@@ -34,15 +36,29 @@ class ControlFiles(NamedTuple):
     """The files through which one run is controlled."""
 
     status: Path
-    command: Path
+    commands: Path  # the beginning of the commands' paths
 
     @classmethod
     def of(cls, state: Path, data_directory: bytes, shard: Shard = WHOLE) -> Self:
         """Return the files for the runs over a data directory, or over a shard of it."""
         note = find_note(state, data_directory, shard)
         return cls(
-            note.with_name(f"{note.stem}-status.json"), note.with_name(f"{note.stem}-command.json")
+            note.with_name(f"{note.stem}-status.json"), note.with_name(f"{note.stem}-command")
         )
+
+    def new_command(self) -> Path:
+        """Return the path of a command that is executed after those that were given before."""
+        return self.commands.with_name(
+            f"{self.commands.name}-{time.time_ns():020}-{secrets.token_hex(4)}.json"
+        )
+
+    def find_commands(self) -> list[Path]:
+        """Return the paths of the commands, the oldest first."""
+        return sorted(self.commands.parent.glob(f"{escape(self.commands.name)}-*.json"))
+
+    def remove_all(self) -> None:
+        for file in (self.status, *self.find_commands()):
+            _remove(file)
 
 
 class RunControl:
@@ -55,20 +71,19 @@ class RunControl:
         self._run = run
         self._gate = gate
         self._handle = handle
-        self._executed = ""  # the id of the last command
+        self._executed: set[str] = set()  # ids of commands, whose files may not be removable yet
         self._written: RunStatus | None = None
 
     def look(self) -> None:
-        """Look for a command once, and write the status if it has changed."""
-        if not self._files.command.exists():
-            self._write_status()
-            return
-        asked = load_record(self._files.command, RunCommand)
-        if asked is not None and asked.id != self._executed:
-            self._executed = asked.id
-            self._execute(asked)
-        self._write_status()  # before the removal, which is the answer
-        _remove(self._files.command)
+        """Execute the commands that were given, and write the status if it has changed."""
+        self._write_status()
+        for file in self._files.find_commands():
+            asked = load_record(file, RunCommand)
+            if asked is not None and asked.id not in self._executed:
+                self._executed.add(asked.id)
+                self._execute(asked)
+            self._write_status()  # before the removal, which is the answer
+            _remove(file)
 
     def _execute(self, asked: RunCommand) -> None:
         if asked.run == self._run and asked.command in COMMANDS:
@@ -86,14 +101,12 @@ def controlled(
     files: ControlFiles, run: str, gate: Gate, handle: Callable[[bytes], None]
 ) -> Iterator[None]:
     """Let other processes control a run in this context; `handle` executes a command's line."""
-    for left in files:  # by a run that was killed
-        _remove(left)
+    files.remove_all()  # what a run that was killed has left
     try:
         with repeated(RunControl(files, run, gate, handle).look, LOOK_INTERVAL):
             yield
     finally:
-        for file in files:
-            _remove(file)
+        files.remove_all()
 
 
 def _remove(file: Path) -> None:
@@ -137,11 +150,11 @@ def give_command(
     patience, in seconds, if the run has ended or cannot be paused any more, or if the state folder
     cannot be written.
     """
-    _wait_gone(active, cancel, patience)  # another process may just have given one
     order = RunCommand(active.run, command, secrets.token_hex(8))
-    if not save_record(active.files.command, order):
+    file = active.files.new_command()
+    if not save_record(file, order):
         raise _no_answer("The command cannot be written into the state folder.")
-    _wait_gone(active, cancel, patience, order.id)
+    _wait_gone(file, active, cancel, patience)
     if command == "stop_run":
         return None
     status = load_record(active.files.status, RunStatus)
@@ -153,23 +166,17 @@ def give_command(
     return paused
 
 
-def _wait_gone(active: ActiveRun, cancel: CancelSignal, patience: float, number: str = "") -> None:
-    """Wait until the run has removed the command with this id, or any; it does so when it ends.
-
-    Another process may write the next command at once.
-    """
-    command = active.files.command
+def _wait_gone(file: Path, active: ActiveRun, cancel: CancelSignal, patience: float) -> None:
+    """Wait until the run has removed the command; it does so when it ends."""
     for _ in range(round(patience / _WAIT_INTERVAL)):
-        if not command.exists():
-            return
-        if number and (found := load_record(command, RunCommand)) and found.id != number:
+        if not file.exists():
             return
         if not active.files.status.exists():  # the run ended just before the command was written
             break
         if cancel.wait(_WAIT_INTERVAL):
             raise Cancelled
     ended = not active.files.status.exists()
-    _remove(command)
+    _remove(file)
     if not ended:
         raise _no_answer("The run does not answer.")
 

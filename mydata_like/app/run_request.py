@@ -24,21 +24,25 @@ from mydata_like.core.errors import (
     RunError,
     ServerUnavailableError,
 )
+from mydata_like.core.events import ServerSilent
 from mydata_like.core.extra_sources import SourceRequest
 from mydata_like.core.ports import Clock, Emit
 from mydata_like.engine.command_handler import CommandHandler
 from mydata_like.engine.gate import Gate
 from mydata_like.engine.layout_walk import ALL, ScanScope
-from mydata_like.engine.pipeline import CancelFlag
+from mydata_like.engine.pipeline import CancelFlag, repeated
 from mydata_like.engine.progress import RunProgress
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.server.client import ApiClient
+from mydata_like.server.http import AnswerTimer
 from mydata_like.settings.layers import Loaded
 from mydata_like.settings.schema import Settings
 from mydata_like.state.secrets import Secret
 
 # Conditions of the staging area that may end without user action while a run waits.
 PASSING = frozenset({"staging.full", "ssh.no-channel"})
+SILENT_AFTER = 10.0  # seconds without an answer after which a server counts as silent
+SILENCE_INTERVAL = 1.0  # seconds
 
 
 def choose_patience(settings: Settings, unattended: float | None) -> Callable[[RunError], float]:
@@ -75,6 +79,7 @@ class RunRequest:
     reason: str = "person"  # why it starts, as in `RunStarted`; "source" scans extra sources only
     sources: tuple[SourceRequest, ...] = ()  # outside the data directory
     api_key: Secret | None = None  # used instead of the stored one
+    s3_secret: Secret | None = None  # used instead of the stored one
     part: ScanScope = ALL  # the part of the data directory to scan
     accept_empty: bool = False  # missing files were deleted on purpose
 
@@ -111,17 +116,36 @@ def connected(request: RunRequest, observer: RunObserver, gate: Gate) -> Iterato
     observer.hide(key.reveal())
 
     uploader = find_uuid(settings, find_places(request.config))
+    answers = AnswerTimer(gate.clock)
 
     def open_it() -> Connection:
         client = ApiClient(settings.server, key.reveal(), gate.clock, observer.cancel)
+        client.wire.answers = answers
         return open_connection(client, settings.instrument, uploader, dry_run=request.dry_run)
 
-    connection = open_it() if request.patience is None else gate.call(open_it)
-    connection.client.emit = observer.emit
-    try:
-        yield connection
-    finally:
-        connection.close()
+    with repeated(SilenceReport(answers, observer.emit), SILENCE_INTERVAL):
+        connection = open_it() if request.patience is None else gate.call(open_it)
+        connection.client.emit = observer.emit
+        try:
+            yield connection
+        finally:
+            connection.close()
+
+
+class SilenceReport:
+    """Reports each time it is called if the server is silent, and once when it is no longer."""
+
+    def __init__(self, answers: AnswerTimer, emit: Emit) -> None:
+        self._answers = answers
+        self._emit = emit
+        self._reported = 0
+
+    def __call__(self) -> None:
+        seconds = self._answers.seconds
+        silent = int(seconds) if seconds >= SILENT_AFTER else 0
+        if silent != self._reported:
+            self._reported = silent
+            self._emit(ServerSilent(seconds=silent))
 
 
 def connect(

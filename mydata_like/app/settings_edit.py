@@ -9,22 +9,23 @@ from typing import Final, NamedTuple
 from mydata_like.app.mydata_import import MyDataImport, plan_takeover
 from mydata_like.app.service_setup import open_autostart
 from mydata_like.app.settings_service import (
-    find_api_key,
+    find_owner,
     find_sources,
     load_settings,
     open_secrets,
     save_settings,
     store_api_key,
+    store_s3_secret,
 )
 from mydata_like.core.errors import SettingsError
 from mydata_like.settings.atomic_write import write_private
 from mydata_like.settings.fields import format_value
 from mydata_like.settings.layers import read_layers
 from mydata_like.settings.mydata_cfg import Conversion
-from mydata_like.settings.pending_changes import ApiKeyChange, PendingChanges
+from mydata_like.settings.pending_changes import PendingChanges, SecretChange, SecretKind
 from mydata_like.settings.schema import Settings, settings_by_key
 from mydata_like.settings.settings_file import edit_text, read_settings_file
-from mydata_like.state.secrets import Owner, Secret
+from mydata_like.state.secrets import Secret
 
 AUTOSTART: Final = "window.start_at_login"  # takes effect when it is saved
 CHANGED_ELSEWHERE: Final = "settings.changed-elsewhere"
@@ -37,16 +38,16 @@ _HEADER: Final = "# Settings of mydata-like, without secrets and those of this c
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettingsEdit:
-    """The changes to save: those of a draft, and the change of the API key.
+    """The changes to save: those of a draft, and those of secrets.
 
-    `seen` is the file's content that the changes are based on; `settings` contain the server and
-    account of the key.
+    `seen` is the file's content that the changes are based on; `settings` contain the owners of
+    the secrets.
     """
 
     changes: Mapping[str, object]
     seen: bytes
     settings: Settings | None = None
-    key: ApiKeyChange | None = None
+    secrets: tuple[SecretChange, ...] = ()
 
 
 class SettingsProposal(NamedTuple):
@@ -68,10 +69,10 @@ def open_draft(config: Path | None) -> PendingChanges:
 
 
 def save_edit(config: Path | None, edit: SettingsEdit) -> None:
-    """Store the API key, write the changes, and update the start at login, in this order.
+    """Store the secrets, write the changes, and update the start at login, in this order.
 
-    Raises `SettingsError`, with nothing written to the file, if the file has changed in the
-    meantime, if the key cannot be stored, and like `save_settings`.
+    Raises `SettingsError`, with nothing written to the settings file, if it has changed in the
+    meantime, if a secret cannot be stored, and like `save_settings`.
     """
     file = find_sources(config).user
     if _read(file) != edit.seen:
@@ -80,22 +81,13 @@ def save_edit(config: Path | None, edit: SettingsEdit) -> None:
             hint="Check the current values, and save again.",
             code=CHANGED_ELSEWHERE,
         )
-    if edit.key:
-        apply_key_change(edit.settings or Settings(), edit.key, config)
+    # A keyring is likelier to refuse than the file, so it comes first: then nothing is in the file.
+    for change in sorted(edit.secrets, key=lambda change: change.store == "file"):
+        apply_secret_change(edit.settings or Settings(), change, config)
     if edit.changes:
         save_settings(config, edit.changes)
     if AUTOSTART in edit.changes:
         open_autostart().turn(on=bool(open_draft(config).value(AUTOSTART)))
-
-
-def locate_api_key(settings: Settings, config: Path | None) -> str:
-    """Return a description of where the account's API key is stored; empty if it is not."""
-    try:
-        return find_api_key(settings, open_secrets(config))[1]
-    except SettingsError as error:
-        if error.problem_code == "settings.no-key":
-            return ""
-        raise
 
 
 def read_proposal(source: Path, config: Path | None) -> SettingsProposal:
@@ -124,13 +116,14 @@ def _read(file: Path) -> bytes:
         return b""
 
 
-def apply_key_change(settings: Settings, change: ApiKeyChange, config: Path | None) -> None:
-    """Store or delete the API key of the settings' account; raises `SettingsError`."""
+def apply_secret_change(settings: Settings, change: SecretChange, config: Path | None) -> None:
+    """Store or delete a secret of the settings' account or access key; raises `SettingsError`."""
     secrets = open_secrets(config)
     if change.text is not None:
-        store_api_key(settings, secrets, change.text, change.store)
+        store = store_api_key if change.kind is SecretKind.API_KEY else store_s3_secret
+        store(settings, secrets, change.text, change.store)
         return
-    owner = Owner.of(settings.server.url, settings.server.username)
+    owner = find_owner(settings, change.kind)
     was_in_file = secrets.file.find(owner) is not None
     secrets.file.forget(owner)
     try:

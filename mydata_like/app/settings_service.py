@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from mydata_like.core.data_directory import WHOLE, Shard
@@ -15,7 +16,7 @@ from mydata_like.settings.fields import InvalidSettingsError, SettingProblem
 from mydata_like.settings.layers import LayerSources, Loaded, preview_settings
 from mydata_like.settings.layers import load_settings as load_layers
 from mydata_like.settings.mydata_cfg import usual_places
-from mydata_like.settings.pending_changes import KeyStore
+from mydata_like.settings.pending_changes import KeyStore, SecretKind
 from mydata_like.settings.schema import Settings, find_missing, iter_settings
 from mydata_like.settings.server_layer import ServerLayer, read_server_layer
 from mydata_like.settings.settings_file import edit_settings_file
@@ -24,12 +25,14 @@ from mydata_like.state.paths import HOME as HOME
 from mydata_like.state.paths import StatePaths, environment, is_protected
 from mydata_like.state.paths import hand_over as hand_over
 from mydata_like.state.secrets import (
+    API_KEYS,
     S3_SECRETS,
     FileSecrets,
     KeyringSecrets,
     Owner,
     SecretSources,
     correct_modes,
+    find_key,
     load_key,
 )
 from mydata_like.state.secrets import Secret as Secret
@@ -37,9 +40,11 @@ from mydata_like.state.state_files import (
     APPROVAL,
     HEARTBEAT,
     SERVER_SETTINGS,
+    SPEED_TESTS,
     ServerSettings,
     find_file,
     load_record,
+    read_speed_tests,
 )
 
 
@@ -127,6 +132,19 @@ def server_settings_file(settings: Settings, places: StatePaths) -> Path:
     return find_file(find_state(settings, places), SERVER_SETTINGS, settings.server.url)
 
 
+def speed_tests_file(settings: Settings, places: StatePaths) -> Path:
+    """Return the file that stores the speed tests of this installation."""
+    return find_file(find_state(settings, places), SPEED_TESTS)
+
+
+def load_speed_tests(settings: Settings, config: Path | None) -> list[Mapping[str, Any]]:
+    """Return the speed tests, latest last, in the format of `doctor --json`.
+
+    It is not in `speedtest_service`, whose imports take 20 MiB of the window's memory.
+    """
+    return read_speed_tests(speed_tests_file(settings, find_places(config)))
+
+
 def _read_layer(kept: ServerSettings, here: Settings) -> ServerLayer:
     origin = urlsplit(here.server.url).netloc
     if kept.changed_at:
@@ -184,33 +202,45 @@ def open_secrets(config: Path | None = None) -> SecretSources:
 
 def find_api_key(settings: Settings, secrets: SecretSources) -> tuple[Secret, str]:
     """Return the API key and a description of its source; raises `SettingsError`."""
-    return load_key(secrets, Owner.of(settings.server.url, settings.server.username))
+    return load_key(secrets, find_owner(settings, SecretKind.API_KEY))
 
 
 def find_s3_secret(settings: Settings, secrets: SecretSources) -> tuple[Secret, str]:
     """Return the secret of the access key for object storage, and a description of its source."""
-    return load_key(secrets, _owner_of_access_key(settings), S3_SECRETS)
+    return load_key(secrets, find_owner(settings, SecretKind.S3_SECRET), S3_SECRETS)
+
+
+def locate_secret(settings: Settings, secrets: SecretSources, kind: SecretKind) -> str:
+    """Return a description of where a secret is stored, empty if it is not stored.
+
+    Raises `SettingsError` if the secret has no owner yet, or if a store cannot be used.
+    """
+    kinds = {SecretKind.API_KEY: API_KEYS, SecretKind.S3_SECRET: S3_SECRETS}
+    found = find_key(secrets, find_owner(settings, kind), kinds[kind])
+    return found[1] if found else ""
 
 
 def store_api_key(settings: Settings, secrets: SecretSources, text: str, store: KeyStore) -> Owner:
     """Store the API key of the settings' account; a key in the keyring is removed from the file."""
-    owner = Owner.of(settings.server.url, settings.server.username)
-    return _store_key(owner, secrets, text, store)
+    return _store_key(find_owner(settings, SecretKind.API_KEY), secrets, text, store)
 
 
 def store_s3_secret(
     settings: Settings, secrets: SecretSources, text: str, store: KeyStore
 ) -> Owner:
     """Store the secret of the settings' access key, as `store_api_key` does."""
-    return _store_key(_owner_of_access_key(settings), secrets, text, store)
+    return _store_key(find_owner(settings, SecretKind.S3_SECRET), secrets, text, store)
 
 
-def _owner_of_access_key(settings: Settings) -> Owner:
+def find_owner(settings: Settings, kind: SecretKind) -> Owner:
+    """Return the owner of a secret; raises `SettingsError` if the settings do not name it."""
+    if kind is SecretKind.API_KEY:
+        return Owner.of(settings.server.url, settings.server.username)
     transfer = settings.transfer
     if not transfer.s3_access_key:
         raise SettingsError(
             "The access key for object storage is not set.",
-            hint="Set its id with: mydata-like settings set transfer.s3_access_key ID",
+            hint="Set transfer.s3_access_key to its id first.",
             code="s3.incomplete",
         )
     origin = server_origin(transfer.s3_endpoint) if transfer.s3_endpoint else "s3"

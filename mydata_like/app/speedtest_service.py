@@ -18,8 +18,10 @@ from mydata_like.app.settings_service import (
     find_state,
     ledger_file,
     load_settings,
+    load_speed_tests,
     prepare_places,
     save_settings,
+    speed_tests_file,
 )
 from mydata_like.app.staging_service import list_endpoints, open_approval_request, open_transport
 from mydata_like.core.errors import NotApprovedError, Problem, RunError
@@ -47,7 +49,7 @@ from mydata_like.speedtest.results import (
 )
 from mydata_like.speedtest.runner import ProbeFiles, Questions, SpeedTestRunner, SpeedTestTarget
 from mydata_like.state.paths import StatePaths
-from mydata_like.state.state_files import SPEED_TESTS, add_speed_test, find_file, read_speed_tests
+from mydata_like.state.state_files import add_speed_test
 
 
 def require_quiet(limits: Limits, clock: Clock) -> None:
@@ -199,17 +201,12 @@ class SpeedTest:
 
     def keep(self, record: Mapping[str, object]) -> None:
         """Store a test, or the result of its recommendations, for comparison with later tests."""
-        add_speed_test(_file(self._settings, self._order.config), record)
+        add_speed_test(speed_tests_file(self._settings, find_places(self._order.config)), record)
 
 
 def _is_set(settings: Settings, key: str, value: object) -> bool:
     now = settings.value(key)
     return (list(now) if isinstance(now, tuple) else now) == value
-
-
-def load_speed_tests(settings: Settings, config: Path | None) -> list[Mapping[str, Any]]:
-    """Return this installation's speed tests, latest last, in the format of `doctor --json`."""
-    return read_speed_tests(_file(settings, config))
 
 
 @contextmanager
@@ -245,10 +242,6 @@ def open_speed_test(
             records=tuple(_recall_records(settings, places)),
         )
         yield SpeedTest(settings, order, target, observer.cancel)
-
-
-def _file(settings: Settings, config: Path | None) -> Path:
-    return find_file(find_state(settings, find_places(config)), SPEED_TESTS)
 
 
 def _find_staging(

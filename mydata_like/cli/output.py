@@ -206,10 +206,13 @@ def summarise(finished: RunFinished, *, partial: bool = False) -> list[str]:
         f" + {finished.skipped:,} skipped + {finished.failed:,} failed"
     )
     if finished.sent:
-        rate = finished.bytes / finished.seconds if finished.seconds else 0.0
+        size = finished.bytes - finished.omitted
+        rate = size / finished.seconds if finished.seconds else 0.0
+        more = f"; a further {format_size(finished.omitted)} were holes, or left by earlier runs"
         lines.append(
-            f"{finished.sent:,} files, {format_size(finished.bytes)} sent in "
+            f"{finished.sent:,} files, {format_size(size)} sent in "
             f"{format_duration(finished.seconds)} ({format_size(rate)}/s)"
+            f"{more if finished.omitted else ''}"
         )
     else:
         lines.append(f"Nothing was sent; the run took {format_duration(finished.seconds)}.")

@@ -107,10 +107,12 @@ def _describe_run(past: PastRunRow) -> str:
     counts = " + ".join(
         f"{sums.get(name, 0)} {name}" for name in ("verified", "waiting", "skipped", "failed")
     )
-    size = sums.get("bytes", 0)
-    sent = format_size(size if isinstance(size, int) else 0)
+    size, omitted = sums.get("bytes", 0), sums.get("omitted", 0)
+    carried = size - omitted if isinstance(size, int) and isinstance(omitted, int) else 0
     reason = sums.get("reason", "person")
     why = "" if reason == "person" else f" ({reason})"
     limit = LIMITS.get(str(sums.get("limit")))
-    held = f", limited by {limit}" if size and limit else ""
-    return f"{began}  {sums.get('found', 0)} found = {counts}; {sent} sent{held}{why}"
+    held = f", limited by {limit}" if carried and limit else ""
+    return (
+        f"{began}  {sums.get('found', 0)} found = {counts}; {format_size(carried)} sent{held}{why}"
+    )

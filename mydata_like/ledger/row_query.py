@@ -41,7 +41,8 @@ _ORDERS: Final = {
         "at": "started",
         "reason": "json_extract(summary, '$.reason')",
         "files": "json_extract(summary, '$.sent')",
-        "size": "json_extract(summary, '$.bytes')",
+        "size": "coalesce(json_extract(summary, '$.bytes'), json_extract(summary, '$.sent_bytes'))"
+        " - coalesce(json_extract(summary, '$.omitted'), 0)",
         "span": "json_extract(summary, '$.seconds')",
         "failed": "json_extract(summary, '$.failed')",
     },

@@ -1,5 +1,6 @@
 """A command to another process counts as executed only if the run shows its effect."""
 
+import json
 from threading import Event, Thread
 from types import SimpleNamespace
 
@@ -38,3 +39,24 @@ def test_a_pause_that_the_ending_run_refuses_is_an_error(tmp_path):
 
     assert caught.value.problem_code == "command.too-late"
     assert b"pause" in refused[0]
+
+
+def test_commands_that_are_given_at_once_are_all_executed(tmp_path):
+    files = ControlFiles.of(tmp_path, b"/data")
+    files.status.parent.mkdir(parents=True, exist_ok=True)
+    executed = []
+    control = RunControl(files, "a run", SimpleNamespace(problem=None), executed.append)
+    control.look()
+    active = find_active_run(tmp_path, b"/data")
+    commands = ["stop_run", "resume"] * 4
+    threads = [Thread(target=give_command, args=(active, it, CancelFlag())) for it in commands]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        control.look()
+    for thread in threads:
+        thread.join()
+
+    given = sorted(json.loads(line)["command"] for line in executed)
+    assert given == sorted(commands)
+    assert not files.find_commands()

@@ -8,15 +8,14 @@ from mydata_like.app.settings_edit import (
     CHANGED_ELSEWHERE,
     SettingsEdit,
     export_settings,
-    locate_api_key,
     open_draft,
     read_proposal,
     save_edit,
 )
-from mydata_like.app.settings_service import Secret, load_settings
+from mydata_like.app.settings_service import Secret, find_api_key, load_settings, open_secrets
 from mydata_like.core.errors import SettingsError
 from mydata_like.settings.fields import InvalidSettingsError
-from mydata_like.settings.pending_changes import ApiKeyChange
+from mydata_like.settings.pending_changes import SecretChange
 from tests.umasks import has_mode
 
 FILE = """\
@@ -37,10 +36,12 @@ def config(tmp_path):
     return file
 
 
-def edition(config, changes, key=None):
+def edition(config, changes, *secrets):
     draft = open_draft(config)
     draft.take(changes)
-    return SettingsEdit(changes=draft.changes, seen=draft.seen, settings=draft.settings, key=key)
+    return SettingsEdit(
+        changes=draft.changes, seen=draft.seen, settings=draft.settings, secrets=secrets
+    )
 
 
 def test_only_what_was_changed_is_written_and_comments_stay(config):
@@ -78,19 +79,19 @@ def test_what_would_be_wrong_is_not_written(config):
 
 @pytest.mark.process
 def test_the_api_key_goes_to_its_store_and_not_into_the_file(config):
-    change = ApiKeyChange("a" * 40, "file")
+    change = SecretChange("a" * 40, "file")
     save_edit(config, edition(config, {}, change))
 
     settings = load_settings(config).settings
-    assert locate_api_key(settings, config) == "the secrets file"
+    assert find_api_key(settings, open_secrets(config))[1] == "the secrets file"
     assert config.read_text() == FILE
 
-    save_edit(config, edition(config, {}, ApiKeyChange(None)))
+    save_edit(config, edition(config, {}, SecretChange(None)))
     assert "a" * 40 not in config.with_name("secrets.toml").read_text()
 
 
 def test_a_key_of_a_new_account_is_kept_for_that_account(config):
-    change = ApiKeyChange("b" * 40, "file")
+    change = SecretChange("b" * 40, "file")
     save_edit(config, edition(config, {"server.username": "other"}, change))
 
     assert 'other = "bbb' in config.with_name("secrets.toml").read_text()
@@ -98,24 +99,24 @@ def test_a_key_of_a_new_account_is_kept_for_that_account(config):
 
 def test_a_key_without_a_server_and_an_account_is_not_kept(tmp_path):
     config = tmp_path / "settings.toml"
-    change = ApiKeyChange("b" * 40, "file")
+    change = SecretChange("b" * 40, "file")
 
     with pytest.raises(SettingsError, match="belongs to a server and an account"):
-        save_edit(config, SettingsEdit(changes={}, seen=b"", key=change))
+        save_edit(config, SettingsEdit(changes={}, seen=b"", secrets=(change,)))
 
 
 def test_an_empty_key_is_refused_and_deletes_nothing(config):
-    save_edit(config, edition(config, {}, ApiKeyChange("a" * 40, "file")))
+    save_edit(config, edition(config, {}, SecretChange("a" * 40, "file")))
 
-    with pytest.raises(SettingsError, match="not an API key"):
-        save_edit(config, edition(config, {}, ApiKeyChange("", "file")))
+    with pytest.raises(SettingsError, match="not a valid key"):
+        save_edit(config, edition(config, {}, SecretChange("", "file")))
 
     settings = load_settings(config).settings
-    assert locate_api_key(settings, config) == "the secrets file"
+    assert find_api_key(settings, open_secrets(config))[1] == "the secrets file"
 
 
 def test_a_key_to_be_stored_does_not_show_itself():
-    assert "secret" not in repr(ApiKeyChange("secret", "file"))
+    assert "secret" not in repr(SecretChange("secret", "file"))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="where the entry lies differs")

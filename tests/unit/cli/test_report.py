@@ -137,6 +137,13 @@ def test_the_sums_of_a_run_add_up_before_the_readers_eyes():
     assert lines[-1] == "3 files, 3.0 MB sent in 2.0 s (1.5 MB/s)"
 
 
+def test_what_did_not_have_to_be_sent_is_no_speed_of_a_run():
+    lines = summarise(finished(omitted=2_000_000))
+
+    rate = "3 files, 1.0 MB sent in 2.0 s (500.0 kB/s)"
+    assert lines[-1] == f"{rate}; a further 2.0 MB were holes, or left by earlier runs"
+
+
 @pytest.mark.parametrize(("limit", "said"), [("API", "requests."), ("", "MB/s)")])
 def test_the_sums_end_with_the_limit_where_it_is_known(limit, said):
     assert summarise(finished(limit=limit))[-1].endswith(said)

@@ -158,6 +158,20 @@ def test_runs_come_with_their_sums(ledger: SqliteLedger, clock: FakeClock, file:
     assert keys(file, View(table=Table.RUNS, order="files"))[0] == "y"
 
 
+def test_runs_are_ordered_by_what_they_sent(
+    ledger: SqliteLedger, clock: FakeClock, file: Path
+) -> None:
+    sums = {
+        "resumed": {"bytes": 100, "omitted": 90},
+        "old": {"bytes": 20},
+        "interrupted": {"sent_bytes": 80, "omitted": 65},
+    }
+    for name, summary in sums.items():
+        ledger.record_run(PastRunRow(name, clock.now(), None, summary))
+
+    assert keys(file, View(table=Table.RUNS, order="size")) == ["old", "interrupted", "resumed"]
+
+
 def test_without_a_ledger_there_is_no_listing(tmp_path: Path) -> None:
     assert RowQuery.open(tmp_path / "none.db", ROOT, View()) is None
     assert LedgerSummary(tmp_path / "none.db", ROOT).group_problems() == []
