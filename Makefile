@@ -2,7 +2,7 @@
 # make quick   what to run after each change: format, lint, types, import contracts, pure tests
 # make test    the whole gate: all of that, the documentation, all tests, and Windows where it is prepared
 # make coverage   which lines and branches of core, settings and engine no unit or flow test runs
-# make translations   collect the window's texts, and compile their translations
+# make translations   collect the texts of window and engine, and compile their translations
 # make screenshots    pictures of the window for the documentation, from the real program
 # make docs    the documentation's site, in build/docs
 # make pages   the pages and files that are made from the settings and the events
@@ -104,6 +104,7 @@ TRANSLATIONS := resources/translations/mydata_like
 LUPDATE := $(BIN)/pyside6-lupdate -silent -locations none -no-obsolete -source-language en
 
 translations: setup
+	$(BIN)/python -m tests.engine_sentences > resources/translations/engine.json
 	$(BIN)/python -m tests.gui.texts > $(TEXTS)
 	$(LUPDATE) -target-language de $(TEXTS) -ts $(TRANSLATIONS)_de.ts
 	$(LUPDATE) -target-language en -pluralonly $(TEXTS) -ts $(TRANSLATIONS)_en.ts

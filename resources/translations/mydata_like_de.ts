@@ -100,77 +100,6 @@
     </message>
 </context>
 <context>
-    <name>ApiKeyRow</name>
-    <message>
-        <source>API key</source>
-        <translation>API-Schlüssel</translation>
-    </message>
-    <message>
-        <source>The key of the account, from its page on the server. It is stored in the system&apos;s keyring, or in a file that only you can read, and never in the settings.</source>
-        <translation>Der Schlüssel des Kontos, von dessen Seite auf dem Server. Er wird im Schlüsselbund des Systems oder in einer Datei gespeichert, die nur Sie lesen können, und nie in den Einstellungen.</translation>
-    </message>
-    <message>
-        <source>Forget</source>
-        <translation>Vergessen</translation>
-    </message>
-    <message>
-        <source>In the system&apos;s keyring</source>
-        <translation>Im Schlüsselbund des Systems</translation>
-    </message>
-    <message>
-        <source>In a file, not encrypted</source>
-        <translation>In einer Datei, unverschlüsselt</translation>
-    </message>
-    <message>
-        <source>Storage of the API key</source>
-        <translation>Speicherort des API-Schlüssels</translation>
-    </message>
-    <message>
-        <source>Remove the API key</source>
-        <translation>API-Schlüssel entfernen</translation>
-    </message>
-    <message>
-        <source>Looking up where it is stored</source>
-        <translation>Der Speicherort wird ermittelt</translation>
-    </message>
-    <message>
-        <source>Reset</source>
-        <translation>Zurücksetzen</translation>
-    </message>
-    <message>
-        <source>Reset: %1</source>
-        <translation>Zurücksetzen: %1</translation>
-    </message>
-    <message>
-        <source>Stored; type a new one to replace it</source>
-        <translation>Abgelegt; geben Sie einen neuen ein, um ihn zu ersetzen</translation>
-    </message>
-    <message>
-        <source>New: stored with OK</source>
-        <translation>Neu: wird mit OK abgelegt</translation>
-    </message>
-    <message>
-        <source>Removed with OK</source>
-        <translation>Wird mit OK entfernt</translation>
-    </message>
-    <message>
-        <source>Stored in %1</source>
-        <translation>Abgelegt in: %1</translation>
-    </message>
-    <message>
-        <source>Needed before a run can start</source>
-        <translation>Nötig, bevor ein Lauf beginnen kann</translation>
-    </message>
-    <message>
-        <source>the keyring</source>
-        <translation>dem Schlüsselbund</translation>
-    </message>
-    <message>
-        <source>the secrets file</source>
-        <translation>der Datei der Geheimnisse</translation>
-    </message>
-</context>
-<context>
     <name>AppShell</name>
     <message>
         <source>mydata-like is still running</source>
@@ -583,20 +512,12 @@
         <translation>Jetzt nur diesen</translation>
     </message>
     <message>
-        <source>Leave for next run</source>
-        <translation>Dem nächsten Lauf überlassen</translation>
-    </message>
-    <message>
         <source>Send after all</source>
         <translation>Doch senden</translation>
     </message>
     <message>
         <source>Folders</source>
         <translation>Ordner</translation>
-    </message>
-    <message>
-        <source>Send no more files of this folder in this run</source>
-        <translation>In diesem Lauf keine weiteren Dateien aus diesem Ordner senden</translation>
     </message>
     <message>
         <source>Send files of this folder that were left out or failed in this run</source>
@@ -1016,6 +937,20 @@
     <message>
         <source>Written to %1</source>
         <translation>Geschrieben nach %1</translation>
+    </message>
+</context>
+<context>
+    <name>HoldBackToast</name>
+    <message numerus="yes">
+        <source>%Ln file(s) are held back.</source>
+        <translation>
+            <numerusform>%Ln Datei ist zurückgestellt.</numerusform>
+            <numerusform>%Ln Dateien sind zurückgestellt.</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>%1 is held back.</source>
+        <translation>%1 ist zurückgestellt.</translation>
     </message>
 </context>
 <context>
@@ -1677,6 +1612,25 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     </message>
 </context>
 <context>
+    <name>QueueActions</name>
+    <message>
+        <source>Send next</source>
+        <translation>Als Nächstes senden</translation>
+    </message>
+    <message>
+        <source>Hold back</source>
+        <translation>Zurückstellen</translation>
+    </message>
+    <message>
+        <source>Send this before everything else that waits</source>
+        <translation>Dies vor allem anderen senden, was wartet</translation>
+    </message>
+    <message>
+        <source>Send the others first. What has arrived of this is kept: the next run continues it, or this one if you choose Send next.</source>
+        <translation>Die anderen zuerst senden. Was davon angekommen ist, bleibt: Der nächste Lauf setzt es fort, oder dieser, wenn Sie Als Nächstes senden wählen.</translation>
+    </message>
+</context>
+<context>
     <name>QuitPrompt</name>
     <message>
         <source>Quit</source>
@@ -1883,6 +1837,100 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     </message>
 </context>
 <context>
+    <name>SecretRow</name>
+    <message>
+        <source>It is stored in the system&apos;s keyring, or in a file that only you can read, and never in the settings.</source>
+        <translation>Er wird im Schlüsselbund des Systems oder in einer Datei gespeichert, die nur Sie lesen können, und nie in den Einstellungen.</translation>
+    </message>
+    <message>
+        <source>API key</source>
+        <translation>API-Schlüssel</translation>
+    </message>
+    <message>
+        <source>The key of the account, from its page on the server.</source>
+        <translation>Der Schlüssel des Kontos, von dessen Seite auf dem Server.</translation>
+    </message>
+    <message>
+        <source>S3 secret access key</source>
+        <translation>Geheimer S3-Zugriffsschlüssel</translation>
+    </message>
+    <message>
+        <source>The secret of the S3 access key, from the administrator of the object storage. Each access key and S3 address has its own.</source>
+        <translation>Der geheime Teil des S3-Zugriffsschlüssels, vom Administrator des Objektspeichers. Zu jedem Zugriffsschlüssel und jeder S3-Adresse gehört ein eigener.</translation>
+    </message>
+    <message>
+        <source>Forget</source>
+        <translation>Vergessen</translation>
+    </message>
+    <message>
+        <source>In the system&apos;s keyring</source>
+        <translation>Im Schlüsselbund des Systems</translation>
+    </message>
+    <message>
+        <source>In a file, not encrypted</source>
+        <translation>In einer Datei, unverschlüsselt</translation>
+    </message>
+    <message>
+        <source>Storage: %1</source>
+        <translation>Speicherort: %1</translation>
+    </message>
+    <message>
+        <source>Forget: %1</source>
+        <translation>Vergessen: %1</translation>
+    </message>
+    <message>
+        <source>Reset</source>
+        <translation>Zurücksetzen</translation>
+    </message>
+    <message>
+        <source>Reset: %1</source>
+        <translation>Zurücksetzen: %1</translation>
+    </message>
+    <message>
+        <source>Stored; type a new one to replace it</source>
+        <translation>Abgelegt; geben Sie einen neuen ein, um ihn zu ersetzen</translation>
+    </message>
+    <message>
+        <source>New: stored with OK</source>
+        <translation>Neu: wird mit OK abgelegt</translation>
+    </message>
+    <message>
+        <source>Removed with OK</source>
+        <translation>Wird mit OK entfernt</translation>
+    </message>
+    <message>
+        <source>Stored in %1</source>
+        <translation>Abgelegt in: %1</translation>
+    </message>
+    <message>
+        <source>Looking up where it is stored</source>
+        <translation>Der Speicherort wird ermittelt</translation>
+    </message>
+    <message>
+        <source>Needed before a run can start</source>
+        <translation>Nötig, bevor ein Lauf beginnen kann</translation>
+    </message>
+    <message>
+        <source>Without a keyring, it can be stored in a file.</source>
+        <translation>Ohne Schlüsselbund kann er in einer Datei abgelegt werden.</translation>
+    </message>
+    <message>
+        <source>the keyring</source>
+        <translation>dem Schlüsselbund</translation>
+    </message>
+    <message>
+        <source>the secrets file</source>
+        <translation>der Datei der Geheimnisse</translation>
+    </message>
+</context>
+<context>
+    <name>SentBar</name>
+    <message>
+        <source>Sent</source>
+        <translation>Gesendet</translation>
+    </message>
+</context>
+<context>
     <name>ServerIndicatorLabel</name>
     <message>
         <source>Server</source>
@@ -1971,6 +2019,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
             <numerusform>%Ln Änderungen vom letzten Mal wurden nicht gespeichert</numerusform>
         </translation>
     </message>
+    <message>
+        <source>The keyring cannot be used, and nothing was saved. Unlock it, or choose to keep the key in a file.</source>
+        <translation>Der Schlüsselbund ist nicht verwendbar, und nichts wurde gespeichert. Entsperren Sie ihn, oder lassen Sie den Schlüssel in einer Datei ablegen.</translation>
+    </message>
     <message numerus="yes">
         <source>%Ln setting(s) were taken from the file; OK saves them.</source>
         <translation>
@@ -2004,10 +2056,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>The settings file was changed by another program. Your changes are applied on top of it: review them and press OK again.</source>
         <translation>Die Einstellungsdatei wurde inzwischen anderswo geändert. Ihre Änderungen stehen darüber: Sehen Sie sie durch und drücken Sie noch einmal OK.</translation>
-    </message>
-    <message>
-        <source>The API key cannot be stored, and nothing was saved. Unlock the keyring, or choose to keep the key in a file.</source>
-        <translation>Der API-Schlüssel kann nicht abgelegt werden, und nichts wurde gespeichert. Entsperren Sie den Schlüsselbund, oder lassen Sie den Schlüssel in einer Datei ablegen.</translation>
     </message>
     <message>
         <source>Import settings</source>
@@ -2672,6 +2720,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <source>Message</source>
         <translation>Meldung</translation>
     </message>
+    <message>
+        <source>Waits for its turn</source>
+        <translation>Wartet, bis es an der Reihe ist</translation>
+    </message>
     <message numerus="yes">
         <source>%1 and %Ln more</source>
         <comment>files in a batch</comment>
@@ -2704,10 +2756,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Fortsetzen</translation>
     </message>
     <message>
-        <source>Cancel</source>
-        <translation>Abbrechen</translation>
-    </message>
-    <message>
         <source>Files</source>
         <translation>Dateien</translation>
     </message>
@@ -2716,16 +2764,20 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Noch wurde keine Datei gesendet.</translation>
     </message>
     <message>
-        <source>Skip the selected files until the next run</source>
-        <translation>Das Ausgewählte dem nächsten Lauf überlassen</translation>
-    </message>
-    <message>
         <source>All files</source>
         <translation>Alle Dateien</translation>
     </message>
     <message>
         <source>Active transfers</source>
         <translation>Aktive Übertragungen</translation>
+    </message>
+    <message>
+        <source>Move up</source>
+        <translation>Nach oben</translation>
+    </message>
+    <message>
+        <source>Move down</source>
+        <translation>Nach unten</translation>
     </message>
     <message>
         <source>Not sent yet</source>
@@ -2808,6 +2860,17 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>&amp;Quit</source>
         <translation>&amp;Beenden</translation>
+    </message>
+</context>
+<context>
+    <name>TrayPopup</name>
+    <message>
+        <source>&amp;Open the window</source>
+        <translation>Fenster ö&amp;ffnen</translation>
+    </message>
+    <message>
+        <source>Upload status</source>
+        <translation>Stand des Uploads</translation>
     </message>
 </context>
 <context>
@@ -2923,13 +2986,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     </message>
 </context>
 <context>
-    <name>_OverviewContent</name>
-    <message>
-        <source>Sent</source>
-        <translation>Gesendet</translation>
-    </message>
-</context>
-<context>
     <name>contact</name>
     <message>
         <source>Server reachable</source>
@@ -2938,6 +2994,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Server not reachable</source>
         <translation>Server nicht erreichbar</translation>
+    </message>
+    <message>
+        <source>No answer from the server for %1</source>
+        <translation>Seit %1 keine Antwort vom Server</translation>
     </message>
     <message>
         <source>Waiting for approval</source>
@@ -3048,6 +3108,3805 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>%1 that cannot be read</source>
         <translation>%1 nicht lesbar</translation>
+    </message>
+</context>
+<context>
+    <name>engine</name>
+    <message>
+        <source>%1 = &quot;%2&quot; in %3 is no longer supported; &quot;%4&quot; is used instead.</source>
+        <translation>%1 = &quot;%2&quot; in %3 wird nicht mehr unterstützt; stattdessen gilt &quot;%4&quot;.</translation>
+    </message>
+    <message>
+        <source>%1 = %2; MyData has %3</source>
+        <translation>%1 = %2; MyData hat %3</translation>
+    </message>
+    <message>
+        <source>%1 According to the server, the key %2 is approved.</source>
+        <translation>%1 Laut dem Server ist der Schlüssel %2 freigegeben.</translation>
+    </message>
+    <message>
+        <source>%1 The run tries again automatically, %2 seconds later at most.</source>
+        <translation>%1 Der Lauf versucht es automatisch wieder, spätestens nach %2 Sekunden.</translation>
+    </message>
+    <message>
+        <source>%1 Until then, files are sent over HTTP, which is slower.</source>
+        <translation>%1 Bis dahin werden Dateien über HTTP gesendet, was langsamer ist.</translation>
+    </message>
+    <message>
+        <source>%1 Until then, the previous settings apply.</source>
+        <translation>%1 Bis dahin gelten die bisherigen Einstellungen.</translation>
+    </message>
+    <message>
+        <source>%1 Without a keyring, use `--store=file`.</source>
+        <translation>%1 Ohne Schlüsselbund verwenden Sie `--store=file`.</translation>
+    </message>
+    <message>
+        <source>%1 accepts the uploader&apos;s key for %2, but wants %3 as well.</source>
+        <translation>%1 nimmt den Schlüssel des Uploaders für %2 an, verlangt aber auch %3.</translation>
+    </message>
+    <message>
+        <source>%1 accepts the uploader&apos;s key for %2, but wants another proof as well.</source>
+        <translation>%1 nimmt den Schlüssel des Uploaders für %2 an, verlangt aber noch einen anderen Nachweis.</translation>
+    </message>
+    <message>
+        <source>%1 and %2 overlap.</source>
+        <translation>%1 und %2 überschneiden sich.</translation>
+    </message>
+    <message>
+        <source>%1 and libssh have no %2 in common. The host offers %3; mydata-like offers %4.</source>
+        <translation>%1 und libssh haben nichts gemeinsam bei: %2. Der Rechner bietet %3; mydata-like bietet %4.</translation>
+    </message>
+    <message>
+        <source>%1 and libssh have no %2 in common. The host offers none; mydata-like offers %3.</source>
+        <translation>%1 und libssh haben nichts gemeinsam bei: %2. Der Rechner bietet nichts; mydata-like bietet %3.</translation>
+    </message>
+    <message>
+        <source>%1 and paramiko have no %2 in common. The host offers %3; mydata-like offers %4.</source>
+        <translation>%1 und paramiko haben nichts gemeinsam bei: %2. Der Rechner bietet %3; mydata-like bietet %4.</translation>
+    </message>
+    <message>
+        <source>%1 and paramiko have no %2 in common. The host offers none; mydata-like offers %3.</source>
+        <translation>%1 und paramiko haben nichts gemeinsam bei: %2. Der Rechner bietet nichts; mydata-like bietet %3.</translation>
+    </message>
+    <message>
+        <source>%1 and this program have no common encryption method.</source>
+        <translation>%1 und dieses Programm haben kein gemeinsames Verschlüsselungsverfahren.</translation>
+    </message>
+    <message>
+        <source>%1 belongs to another account, so the system does not say whether a program is writing to it.</source>
+        <translation>%1 gehört einem anderen Konto, daher meldet das System nicht, ob ein Programm darin schreibt.</translation>
+    </message>
+    <message>
+        <source>%1 can log in and manages the facility %2.</source>
+        <translation>%1 kann sich anmelden und verwaltet die Einrichtung %2.</translation>
+    </message>
+    <message>
+        <source>%1 cannot be edited here because of its syntax.</source>
+        <translation>%1 kann hier wegen der Syntax nicht bearbeitet werden.</translation>
+    </message>
+    <message>
+        <source>%1 cannot be reached on port %2: %3.</source>
+        <translation>%1 ist auf Port %2 nicht erreichbar: %3.</translation>
+    </message>
+    <message>
+        <source>%1 cannot be reached on port %2: it closed the connection.</source>
+        <translation>%1 ist auf Port %2 nicht erreichbar: Die Verbindung wurde von dort geschlossen.</translation>
+    </message>
+    <message>
+        <source>%1 cannot be reached on port %2: its name cannot be resolved.</source>
+        <translation>%1 ist auf Port %2 nicht erreichbar: Der Name kann nicht aufgelöst werden.</translation>
+    </message>
+    <message>
+        <source>%1 cannot be reached: %2</source>
+        <translation>%1 ist nicht erreichbar: %2</translation>
+    </message>
+    <message>
+        <source>%1 cannot be reached: %2.</source>
+        <translation>%1 ist nicht erreichbar: %2.</translation>
+    </message>
+    <message>
+        <source>%1 cannot be read or deleted: %2.</source>
+        <translation>%1 kann nicht gelesen oder gelöscht werden: %2.</translation>
+    </message>
+    <message>
+        <source>%1 cannot be read: %2.</source>
+        <translation>%1 kann nicht gelesen werden: %2.</translation>
+    </message>
+    <message>
+        <source>%1 cannot be removed: %2.</source>
+        <translation>%1 kann nicht entfernt werden: %2.</translation>
+    </message>
+    <message>
+        <source>%1 cannot be uploaded: %2.</source>
+        <translation>%1 kann nicht hochgeladen werden: %2.</translation>
+    </message>
+    <message>
+        <source>%1 cannot be used. %2</source>
+        <translation>%1 kann nicht verwendet werden. %2</translation>
+    </message>
+    <message>
+        <source>%1 cannot be written: %2.</source>
+        <translation>%1 kann nicht geschrieben werden: %2.</translation>
+    </message>
+    <message>
+        <source>%1 cannot be written: the folder is mounted read-only.</source>
+        <translation>%1 kann nicht geschrieben werden: Der Ordner ist nur zum Lesen eingehängt.</translation>
+    </message>
+    <message>
+        <source>%1 changed a moment ago.</source>
+        <translation>%1 hat sich eben erst geändert.</translation>
+    </message>
+    <message>
+        <source>%1 changed while it was added to the archive.</source>
+        <translation>%1 hat sich geändert, während die Datei ins Archiv geschrieben wurde.</translation>
+    </message>
+    <message>
+        <source>%1 changed while it was being read.</source>
+        <translation>%1 hat sich während des Lesens geändert.</translation>
+    </message>
+    <message>
+        <source>%1 contains a null character.</source>
+        <translation>%1 enthält ein Nullzeichen.</translation>
+    </message>
+    <message>
+        <source>%1 contains a symbolic link, which is not followed.</source>
+        <translation>%1 enthält eine symbolische Verknüpfung, der nicht gefolgt wird.</translation>
+    </message>
+    <message>
+        <source>%1 contains bytes that are not text.</source>
+        <translation>%1 enthält Bytes, die kein Text sind.</translation>
+    </message>
+    <message>
+        <source>%1 contains the data directory.</source>
+        <translation>%1 enthält den Datenordner.</translation>
+    </message>
+    <message>
+        <source>%1 could not answer (status %2).</source>
+        <translation>%1 konnte nicht antworten (Status %2).</translation>
+    </message>
+    <message>
+        <source>%1 does not accept the access key %2: %3.</source>
+        <translation>%1 nimmt den Zugriffsschlüssel %2 nicht an: %3.</translation>
+    </message>
+    <message>
+        <source>%1 does not accept the account %2 with its API key.</source>
+        <translation>%1 nimmt das Konto %2 mit seinem API-Schlüssel nicht an.</translation>
+    </message>
+    <message>
+        <source>%1 does not accept the uploader&apos;s key for %2.</source>
+        <translation>%1 nimmt den Schlüssel des Uploaders für %2 nicht an.</translation>
+    </message>
+    <message>
+        <source>%1 does not allow another channel.</source>
+        <translation>%1 lässt keinen weiteren Kanal zu.</translation>
+    </message>
+    <message>
+        <source>%1 does not contain a usable private key.</source>
+        <translation>%1 enthält keinen verwendbaren privaten Schlüssel.</translation>
+    </message>
+    <message>
+        <source>%1 does not name an experiment and a dataset.</source>
+        <translation>%1 nennt nicht Experiment und Datensatz.</translation>
+    </message>
+    <message>
+        <source>%1 does not offer SFTP.</source>
+        <translation>%1 bietet kein SFTP.</translation>
+    </message>
+    <message>
+        <source>%1 does not run commands.</source>
+        <translation>%1 führt keine Befehle aus.</translation>
+    </message>
+    <message>
+        <source>%1 does not seem to be a MyTardis server.</source>
+        <translation>%1 scheint kein MyTardis-Server zu sein.</translation>
+    </message>
+    <message>
+        <source>%1 does not set times: files there get the time of their transfer.</source>
+        <translation>%1 setzt keine Zeiten: Dateien bekommen dort die Zeit ihrer Übertragung.</translation>
+    </message>
+    <message>
+        <source>%1 does not switch it on</source>
+        <translation>%1 schaltet es nicht ein</translation>
+    </message>
+    <message>
+        <source>%1 files (%2) of interrupted transfers were removed from the staging area because they had not changed for %3 days.</source>
+        <translation>%1 Dateien (%2) unterbrochener Übertragungen wurden aus dem Annahmebereich entfernt, weil sie sich seit %3 Tagen nicht geändert hatten.</translation>
+    </message>
+    <message>
+        <source>%1 files were sent in the last week, but no run over the whole data directory has finished: it is unknown whether all files are safe.</source>
+        <translation>%1 Dateien wurden in der letzten Woche gesendet, aber kein Lauf über den ganzen Datenordner wurde fertig: Ob alle Dateien sicher sind, ist unbekannt.</translation>
+    </message>
+    <message>
+        <source>%1 from the server is ignored: %2.</source>
+        <translation>%1 vom Server wird ignoriert: %2.</translation>
+    </message>
+    <message>
+        <source>%1 from the server is ignored: only this computer may set it to %2.</source>
+        <translation>%1 vom Server wird ignoriert: Auf %2 darf nur dieser Computer das setzen.</translation>
+    </message>
+    <message>
+        <source>%1 from the server is ignored: only this computer may set it.</source>
+        <translation>%1 vom Server wird ignoriert: Nur dieser Computer darf das setzen.</translation>
+    </message>
+    <message>
+        <source>%1 has been changed or replaced.</source>
+        <translation>%1 wurde geändert oder ersetzt.</translation>
+    </message>
+    <message>
+        <source>%1 has no bucket %2.</source>
+        <translation>%1 hat keinen Bucket %2.</translation>
+    </message>
+    <message>
+        <source>%1 has no supported tar: small files are sent one by one.</source>
+        <translation>%1 hat kein unterstütztes tar: Kleine Dateien werden einzeln gesendet.</translation>
+    </message>
+    <message>
+        <source>%1 has no valid checksum or size.</source>
+        <translation>%1 hat keine gültige Prüfsumme oder Größe.</translation>
+    </message>
+    <message>
+        <source>%1 in %2 is ignored: it is locked by %3.</source>
+        <translation>%1 in %2 wird ignoriert: gesperrt durch %3.</translation>
+    </message>
+    <message>
+        <source>%1 is a %2, but the program needs a regular file.</source>
+        <translation>%1 ist keine gewöhnliche Datei (%2), wie das Programm sie braucht.</translation>
+    </message>
+    <message>
+        <source>%1 is a MyTardis server, but the MyData app, which approves uploaders, is not installed.</source>
+        <translation>%1 ist ein MyTardis-Server, aber die MyData-App, die Uploader freigibt, ist nicht installiert.</translation>
+    </message>
+    <message>
+        <source>%1 is a MyTardis server.</source>
+        <translation>%1 ist ein MyTardis-Server.</translation>
+    </message>
+    <message>
+        <source>%1 is a link to something else.</source>
+        <translation>%1 ist eine Verknüpfung zu etwas anderem.</translation>
+    </message>
+    <message>
+        <source>%1 is in the data directory. It is part of the dataset &quot;%2&quot; of the experiment &quot;%3&quot;.</source>
+        <translation>%1 liegt im Datenordner. Es gehört zum Datensatz „%2“ des Experiments „%3“.</translation>
+    </message>
+    <message>
+        <source>%1 is in the data directory. It is part of the dataset &quot;%2&quot;.</source>
+        <translation>%1 liegt im Datenordner. Es gehört zum Datensatz „%2“.</translation>
+    </message>
+    <message>
+        <source>%1 is in the data directory. It is the dataset &quot;%2&quot; of the experiment &quot;%3&quot;.</source>
+        <translation>%1 liegt im Datenordner. Es ist der Datensatz „%2“ des Experiments „%3“.</translation>
+    </message>
+    <message>
+        <source>%1 is in the data directory. It is the dataset &quot;%2&quot;.</source>
+        <translation>%1 liegt im Datenordner. Es ist der Datensatz „%2“.</translation>
+    </message>
+    <message>
+        <source>%1 is in the data directory. The layout maps its folders to datasets.</source>
+        <translation>%1 liegt im Datenordner. Der Aufbau macht Ordner darin zu Datensätzen.</translation>
+    </message>
+    <message>
+        <source>%1 is in use by another program, which lets no other read it.</source>
+        <translation>%1 wird von einem anderen Programm verwendet, das niemanden sonst lesen lässt.</translation>
+    </message>
+    <message>
+        <source>%1 is left out: %2.</source>
+        <translation>%1 wird weggelassen: %2.</translation>
+    </message>
+    <message>
+        <source>%1 is locked by %2.</source>
+        <translation>%1 ist gesperrt durch %2.</translation>
+    </message>
+    <message>
+        <source>%1 is locked by a program that may write to it.</source>
+        <translation>%1 ist von einem Programm gesperrt, das darin schreiben könnte.</translation>
+    </message>
+    <message>
+        <source>%1 is neither True nor False: %2</source>
+        <translation>%1 ist weder True noch False: %2</translation>
+    </message>
+    <message>
+        <source>%1 is neither a folder nor a regular file.</source>
+        <translation>%1 ist weder ein Ordner noch eine gewöhnliche Datei.</translation>
+    </message>
+    <message>
+        <source>%1 is no longer the file that was sent.</source>
+        <translation>%1 ist nicht mehr die Datei, die gesendet wurde.</translation>
+    </message>
+    <message>
+        <source>%1 is none of: %2</source>
+        <translation>%1 ist nichts davon: %2</translation>
+    </message>
+    <message>
+        <source>%1 is not a MyData.cfg: it has no section [MyData].</source>
+        <translation>%1 ist keine MyData.cfg: Der Abschnitt [MyData] fehlt.</translation>
+    </message>
+    <message>
+        <source>%1 is not a day of the week</source>
+        <translation>%1 ist kein Wochentag</translation>
+    </message>
+    <message>
+        <source>%1 is not a host; write user@host:port, with an IPv6 address in brackets</source>
+        <translation>%1 ist kein Rechner; schreiben Sie user@host:port, eine IPv6-Adresse in Klammern</translation>
+    </message>
+    <message>
+        <source>%1 is not a number of minutes</source>
+        <translation>%1 ist keine Anzahl von Minuten</translation>
+    </message>
+    <message>
+        <source>%1 is not a number of retries</source>
+        <translation>%1 ist keine Anzahl von Versuchen</translation>
+    </message>
+    <message>
+        <source>%1 is not a regular file.</source>
+        <translation>%1 ist keine gewöhnliche Datei.</translation>
+    </message>
+    <message>
+        <source>%1 is not a setting; did you mean %2?</source>
+        <translation>%1 ist keine Einstellung; meinten Sie %2?</translation>
+    </message>
+    <message>
+        <source>%1 is not a valid file name on this system.</source>
+        <translation>%1 ist auf diesem System kein gültiger Dateiname.</translation>
+    </message>
+    <message>
+        <source>%1 is not a valid path in the staging area.</source>
+        <translation>%1 ist kein gültiger Pfad im Annahmebereich.</translation>
+    </message>
+    <message>
+        <source>%1 is not allowed; choose from %2</source>
+        <translation>%1 ist nicht erlaubt; möglich sind %2</translation>
+    </message>
+    <message>
+        <source>%1 is not an unfinished extra source.</source>
+        <translation>%1 ist keine unfertige zusätzliche Quelle.</translation>
+    </message>
+    <message>
+        <source>%1 is not known as the folder of the storage box %2: it has no file %3.</source>
+        <translation>%1 ist nicht als Ordner der Ablage %2 bekannt: Die Datei %3 fehlt darin.</translation>
+    </message>
+    <message>
+        <source>%1 is not text in UTF-8 or in the code page %2.</source>
+        <translation>%1 ist weder Text in UTF-8 noch in der Zeichentabelle %2.</translation>
+    </message>
+    <message>
+        <source>%1 is not the file that was found there.</source>
+        <translation>%1 ist nicht die Datei, die dort gefunden wurde.</translation>
+    </message>
+    <message>
+        <source>%1 is open in a program that may write to it.</source>
+        <translation>%1 ist in einem Programm geöffnet, das darin schreiben könnte.</translation>
+    </message>
+    <message>
+        <source>%1 is open in another program.</source>
+        <translation>%1 ist in einem anderen Programm geöffnet.</translation>
+    </message>
+    <message>
+        <source>%1 is running: nothing is sent.</source>
+        <translation>%1 läuft: Es wird nichts gesendet.</translation>
+    </message>
+    <message>
+        <source>%1 is the folder of another storage box, not of %2 with the location %3.</source>
+        <translation>%1 ist der Ordner einer anderen Ablage, nicht der von %2 mit dem Ort %3.</translation>
+    </message>
+    <message>
+        <source>%1 is the least here</source>
+        <translation>%1 ist hier der kleinste Wert</translation>
+    </message>
+    <message>
+        <source>%1 is the most here</source>
+        <translation>%1 ist hier der größte Wert</translation>
+    </message>
+    <message>
+        <source>%1 is to be the folder of the storage box %2, whose location on the server is %3. It is on the file system that is mounted at %4.</source>
+        <translation>%1 soll der Ordner der Ablage %2 sein, deren Ort auf dem Server %3 ist. Er liegt auf dem Dateisystem, das unter %4 eingehängt ist.</translation>
+    </message>
+    <message>
+        <source>%1 is to be the folder of the storage box %2, whose location on the server is %3. It is on the same file system as %4, so it is probably not mounted now.</source>
+        <translation>%1 soll der Ordner der Ablage %2 sein, deren Ort auf dem Server %3 ist. Er liegt auf demselben Dateisystem wie %4, ist also jetzt wahrscheinlich nicht eingehängt.</translation>
+    </message>
+    <message>
+        <source>%1 is too busy: %2.</source>
+        <translation>%1 ist überlastet: %2.</translation>
+    </message>
+    <message>
+        <source>%1 is too large for a MyData.cfg (1 MiB at most).</source>
+        <translation>%1 ist zu groß für eine MyData.cfg (höchstens 1 MiB).</translation>
+    </message>
+    <message>
+        <source>%1 locks settings, but users without administrator rights can change it.</source>
+        <translation>%1 sperrt Einstellungen, kann aber ohne Administratorrechte geändert werden.</translation>
+    </message>
+    <message>
+        <source>%1 names no file</source>
+        <translation>%1 nennt keine Datei</translation>
+    </message>
+    <message>
+        <source>%1 no longer exists.</source>
+        <translation>%1 gibt es nicht mehr.</translation>
+    </message>
+    <message>
+        <source>%1 occurs several times; the last value is used.</source>
+        <translation>%1 kommt mehrmals vor; der letzte Wert gilt.</translation>
+    </message>
+    <message>
+        <source>%1 of %2 runs of the last week did not succeed; %3 files are not safe on the server yet.</source>
+        <translation>%1 von %2 Läufen der letzten Woche waren nicht erfolgreich; %3 Dateien sind noch nicht sicher auf dem Server.</translation>
+    </message>
+    <message>
+        <source>%1 of %2 runs of the last week did not succeed; %3 files are not safe on the server yet. %4</source>
+        <translation>%1 von %2 Läufen der letzten Woche waren nicht erfolgreich; %3 Dateien sind noch nicht sicher auf dem Server. %4</translation>
+    </message>
+    <message>
+        <source>%1 prints more output than expected.</source>
+        <translation>%1 gibt mehr aus als erwartet.</translation>
+    </message>
+    <message>
+        <source>%1 redirects to another address or region, which is not followed: %2.</source>
+        <translation>%1 verweist auf eine andere Adresse oder Region, der nicht gefolgt wird: %2.</translation>
+    </message>
+    <message>
+        <source>%1 redirects to another address: %2.</source>
+        <translation>%1 verweist auf eine andere Adresse: %2.</translation>
+    </message>
+    <message>
+        <source>%1 redirects to another address: none given.</source>
+        <translation>%1 verweist auf eine andere Adresse, nennt aber keine.</translation>
+    </message>
+    <message>
+        <source>%1 refused this (status %2)%3.</source>
+        <translation>%1 hat dies abgelehnt (Status %2)%3.</translation>
+    </message>
+    <message>
+        <source>%1 refused this (status %2).</source>
+        <translation>%1 hat dies abgelehnt (Status %2).</translation>
+    </message>
+    <message>
+        <source>%1 refused this (status %2): %3.</source>
+        <translation>%1 hat dies abgelehnt (Status %2): %3.</translation>
+    </message>
+    <message>
+        <source>%1 refused to connect to %2, port %3.</source>
+        <translation>%1 lehnt eine Verbindung zu %2, Port %3, ab.</translation>
+    </message>
+    <message>
+        <source>%1 refuses the account %2: %3.</source>
+        <translation>%1 lehnt das Konto %2 ab: %3.</translation>
+    </message>
+    <message>
+        <source>%1 remains %2; MyData has %3.</source>
+        <translation>%1 bleibt %2; MyData hat %3.</translation>
+    </message>
+    <message>
+        <source>%1 remains %2; MyData has (empty).</source>
+        <translation>%1 bleibt %2; MyData hat keinen Wert.</translation>
+    </message>
+    <message>
+        <source>%1 remains (empty); MyData has %2.</source>
+        <translation>%1 bleibt leer; MyData hat %2.</translation>
+    </message>
+    <message>
+        <source>%1 remains (empty); MyData has (empty).</source>
+        <translation>%1 bleibt leer; MyData hat keinen Wert.</translation>
+    </message>
+    <message>
+        <source>%1 requires a login for its API; a MyTardis server does not.</source>
+        <translation>%1 verlangt für die API eine Anmeldung; ein MyTardis-Server tut das nicht.</translation>
+    </message>
+    <message>
+        <source>%1 returned an empty file.</source>
+        <translation>%1 hat eine leere Datei zurückgegeben.</translation>
+    </message>
+    <message>
+        <source>%1 returned an invalid answer: %2</source>
+        <translation>%1 hat eine ungültige Antwort gegeben: %2</translation>
+    </message>
+    <message>
+        <source>%1 sent no valid answer of an object storage: %2</source>
+        <translation>%1 hat nicht wie ein Objektspeicher geantwortet: %2</translation>
+    </message>
+    <message>
+        <source>%1 took too long to answer.</source>
+        <translation>%1 hat zu lange nicht geantwortet.</translation>
+    </message>
+    <message>
+        <source>%1 was changed by another program or user in the meantime.</source>
+        <translation>%1 wurde inzwischen von einem anderen Programm oder einer anderen Person geändert.</translation>
+    </message>
+    <message>
+        <source>%1 was changed by another program.</source>
+        <translation>%1 wurde von einem anderen Programm geändert.</translation>
+    </message>
+    <message>
+        <source>%1 was not created by this program and is left unchanged.</source>
+        <translation>%1 wurde nicht von diesem Programm angelegt und bleibt unverändert.</translation>
+    </message>
+    <message>
+        <source>%1 was not written completely by the server.</source>
+        <translation>%1 wurde vom Server nicht vollständig geschrieben.</translation>
+    </message>
+    <message>
+        <source>%1 was not written completely.</source>
+        <translation>%1 wurde nicht vollständig geschrieben.</translation>
+    </message>
+    <message>
+        <source>%1 was refused by the server, which gives no reason.</source>
+        <translation>%1 wurde vom Server ohne Angabe eines Grundes abgelehnt.</translation>
+    </message>
+    <message>
+        <source>%1 was refused by the server: %2.</source>
+        <translation>%1 wurde vom Server abgelehnt: %2.</translation>
+    </message>
+    <message>
+        <source>%1 was refused by the server: refused.</source>
+        <translation>%1 wurde vom Server abgelehnt.</translation>
+    </message>
+    <message>
+        <source>%1 was replaced or changed by another program.</source>
+        <translation>%1 wurde von einem anderen Programm ersetzt oder geändert.</translation>
+    </message>
+    <message>
+        <source>%1 was replaced twice by another program; the first file is now named %2.</source>
+        <translation>%1 wurde zweimal von einem anderen Programm ersetzt; die erste Datei heißt jetzt %2.</translation>
+    </message>
+    <message>
+        <source>%1, port %2, has a different key than the known one: %3 (%4) instead of %5.</source>
+        <translation>%1, Port %2, hat einen anderen Schlüssel als den bekannten: %3 (%4) statt %5.</translation>
+    </message>
+    <message>
+        <source>%1, the newer key, is used</source>
+        <translation>%1, der neuere Schlüssel, gilt</translation>
+    </message>
+    <message>
+        <source>%1: No space left on device</source>
+        <translation>%1: Kein Speicherplatz mehr verfügbar</translation>
+    </message>
+    <message>
+        <source>%1:%2 is not a time of day</source>
+        <translation>%1:%2 ist keine Uhrzeit</translation>
+    </message>
+    <message>
+        <source>1 file (%1) of interrupted transfers were removed from the staging area because they had not changed for %2 days.</source>
+        <translation>1 Datei (%1) unterbrochener Übertragungen wurde aus dem Annahmebereich entfernt, weil sie sich seit %2 Tagen nicht geändert hatte.</translation>
+    </message>
+    <message>
+        <source>A channel did not respond for %1 seconds.</source>
+        <translation>Ein Kanal hat %1 Sekunden lang nicht geantwortet.</translation>
+    </message>
+    <message>
+        <source>A channel ended with %1: %2</source>
+        <translation>Ein Kanal endete mit %1: %2</translation>
+    </message>
+    <message>
+        <source>A file of %1 was sent and has the correct size; this host computes no checksums.</source>
+        <translation>Eine Datei mit %1 wurde gesendet und hat die richtige Größe; dieser Rechner berechnet keine Prüfsummen.</translation>
+    </message>
+    <message>
+        <source>A file of %1 was sent and read back: size and checksum are correct.</source>
+        <translation>Eine Datei mit %1 wurde gesendet und zurückgelesen: Größe und Prüfsumme stimmen.</translation>
+    </message>
+    <message>
+        <source>A file of %1 was sent and read back: the checksum is correct.</source>
+        <translation>Eine Datei mit %1 wurde gesendet und zurückgelesen: Die Prüfsumme stimmt.</translation>
+    </message>
+    <message>
+        <source>A file of %1 was sent, but the file on the staging host differs.</source>
+        <translation>Eine Datei mit %1 wurde gesendet, aber die Datei auf dem Annahmerechner weicht ab.</translation>
+    </message>
+    <message>
+        <source>A file of %1 was sent, but the object in the bucket differs.</source>
+        <translation>Eine Datei mit %1 wurde gesendet, aber das Objekt im Bucket weicht ab.</translation>
+    </message>
+    <message>
+        <source>A file of %1 was sent; this host cannot report whether it arrived.</source>
+        <translation>Eine Datei mit %1 wurde gesendet; dieser Rechner kann nicht melden, ob sie angekommen ist.</translation>
+    </message>
+    <message>
+        <source>A folder runs no commands: %1</source>
+        <translation>Ein Ordner führt keine Befehle aus: %1</translation>
+    </message>
+    <message>
+        <source>A folder&apos;s name must have text, and an experiment&apos;s title at most %1 characters.</source>
+        <translation>Der Name eines Ordners muss Text enthalten, und der Titel eines Experiments darf höchstens %1 Zeichen haben.</translation>
+    </message>
+    <message>
+        <source>A later archive or datafile of the same dataset contains it.</source>
+        <translation>Ein späteres Archiv oder eine spätere Datei desselben Datensatzes enthält sie.</translation>
+    </message>
+    <message>
+        <source>A later run uploads it; filters.settle_seconds sets how long it must stay unchanged.</source>
+        <translation>Ein späterer Lauf lädt sie hoch; filters.settle_seconds legt fest, wie lange sie unverändert bleiben muss.</translation>
+    </message>
+    <message>
+        <source>A listing of %1 changed repeatedly while it was read.</source>
+        <translation>Eine Liste von %1 hat sich beim Lesen immer wieder geändert.</translation>
+    </message>
+    <message>
+        <source>A login script of the staging account may print endlessly.</source>
+        <translation>Vielleicht gibt ein Anmeldeskript des Kontos auf dem Annahmerechner endlos Text aus.</translation>
+    </message>
+    <message>
+        <source>A pattern in filters.excludes is invalid: %1</source>
+        <translation>Ein Muster in filters.excludes ist ungültig: %1</translation>
+    </message>
+    <message>
+        <source>A pattern in filters.includes is invalid: %1</source>
+        <translation>Ein Muster in filters.includes ist ungültig: %1</translation>
+    </message>
+    <message>
+        <source>A process of the speed test ended or stopped responding.</source>
+        <translation>Ein Prozess des Geschwindigkeitstests ist beendet oder antwortet nicht mehr.</translation>
+    </message>
+    <message>
+        <source>A quota that is used up is a common one. The server&apos;s administrator can find it.</source>
+        <translation>Oft ist ein Kontingent ausgeschöpft. Die Administration des Servers kann den Grund finden.</translation>
+    </message>
+    <message>
+        <source>A record of %1 is invalid: %2.</source>
+        <translation>Ein Eintrag von %1 ist ungültig: %2.</translation>
+    </message>
+    <message>
+        <source>A record with this name may already exist, or the server cannot store the name.</source>
+        <translation>Vielleicht gibt es schon einen Eintrag mit diesem Namen, oder der Server kann den Namen nicht speichern.</translation>
+    </message>
+    <message>
+        <source>A run is already in progress.</source>
+        <translation>Es läuft schon ein Lauf.</translation>
+    </message>
+    <message>
+        <source>A run over the data directory uploads it.</source>
+        <translation>Ein Lauf über den Datenordner lädt sie hoch.</translation>
+    </message>
+    <message>
+        <source>A run reads it once and compares the checksum. It is sent only if it differs.</source>
+        <translation>Ein Lauf liest sie einmal und vergleicht die Prüfsumme. Gesendet wird sie nur, wenn sie abweicht.</translation>
+    </message>
+    <message>
+        <source>A run uploads each file only once: leave out one of the two.</source>
+        <translation>Ein Lauf lädt jede Datei nur einmal hoch: Lassen Sie eines von beiden weg.</translation>
+    </message>
+    <message>
+        <source>A speed test would disturb the instrument or its network now. %1</source>
+        <translation>Ein Geschwindigkeitstest würde das Instrument oder sein Netz jetzt stören. %1</translation>
+    </message>
+    <message>
+        <source>A stream has ended.</source>
+        <translation>Ein Datenstrom ist beendet.</translation>
+    </message>
+    <message>
+        <source>A user cancelled the transfer.</source>
+        <translation>Jemand hat die Übertragung abgebrochen.</translation>
+    </message>
+    <message>
+        <source>About the file:</source>
+        <translation>Zur Datei:</translation>
+    </message>
+    <message>
+        <source>Add the key to an SSH agent (ssh-add), and switch transfer.ssh_agent on. On Windows, use a key file without a passphrase.</source>
+        <translation>Fügen Sie den Schlüssel einem SSH-Agenten hinzu (ssh-add), und schalten Sie transfer.ssh_agent ein. Unter Windows verwenden Sie eine Schlüsseldatei ohne Passphrase.</translation>
+    </message>
+    <message>
+        <source>All is well: %1 files of the last week are safe on the server (%2 runs).</source>
+        <translation>Alles in Ordnung: %1 Dateien der letzten Woche sind sicher auf dem Server (%2 Läufe).</translation>
+    </message>
+    <message>
+        <source>Allow one of the AES ciphers, or use the other SSH implementation.</source>
+        <translation>Erlauben Sie eine der AES-Chiffren, oder verwenden Sie die andere SSH-Implementierung.</translation>
+    </message>
+    <message>
+        <source>An API key belongs to a server and an account, but one of them is not set.</source>
+        <translation>Ein API-Schlüssel gehört zu einem Server und einem Konto, aber eines von beiden ist nicht eingestellt.</translation>
+    </message>
+    <message>
+        <source>An archive that the server has not verified yet may contain this file.</source>
+        <translation>Ein Archiv, das der Server noch nicht geprüft hat, könnte diese Datei enthalten.</translation>
+    </message>
+    <message>
+        <source>Another computer may be impersonating the staging host. Nothing was sent. Ask your facility. If it has replaced the key, trust the new one with: mydata-like register --accept-host-key %1</source>
+        <translation>Vielleicht gibt sich ein anderer Computer als der Annahmerechner aus. Es wurde nichts gesendet. Fragen Sie Ihre Einrichtung. Wenn sie den Schlüssel ersetzt hat, vertrauen Sie dem neuen mit: mydata-like register --accept-host-key %1</translation>
+    </message>
+    <message>
+        <source>Another computer may be impersonating the staging host. Nothing was sent. Ask your facility. Only the keys in transfer.host_keys count; keys from the server are ignored.</source>
+        <translation>Vielleicht gibt sich ein anderer Computer als der Annahmerechner aus. Es wurde nichts gesendet. Fragen Sie Ihre Einrichtung. Nur die Schlüssel in transfer.host_keys gelten; Schlüssel vom Server werden ignoriert.</translation>
+    </message>
+    <message>
+        <source>Another file of the session failed.</source>
+        <translation>Eine andere Datei der Sitzung ist fehlgeschlagen.</translation>
+    </message>
+    <message>
+        <source>Another folder of this run maps to the same dataset, %1.</source>
+        <translation>Ein anderer Ordner dieses Laufs wird zum selben Datensatz, %1.</translation>
+    </message>
+    <message>
+        <source>Another program registered different content under this name during the upload.</source>
+        <translation>Ein anderes Programm hat während des Uploads unter diesem Namen einen anderen Inhalt eingetragen.</translation>
+    </message>
+    <message>
+        <source>Another run is in progress on %1.</source>
+        <translation>Ein anderer Lauf arbeitet an %1.</translation>
+    </message>
+    <message>
+        <source>Another run is in progress on shard %1 of %2.</source>
+        <translation>Ein anderer Lauf arbeitet an Teil %1 von %2.</translation>
+    </message>
+    <message>
+        <source>Another stream of the file has failed.</source>
+        <translation>Ein anderer Datenstrom der Datei ist fehlgeschlagen.</translation>
+    </message>
+    <message>
+        <source>Another upload is in progress.</source>
+        <translation>Ein anderer Upload läuft.</translation>
+    </message>
+    <message>
+        <source>Another uploader created the dataset %1 at the same time. Both use the older one (id %2); the one with the id %3 stays empty.</source>
+        <translation>Ein anderer Uploader hat gleichzeitig den Datensatz %1 angelegt. Beide verwenden den älteren (Id %2); der mit der Id %3 bleibt leer.</translation>
+    </message>
+    <message>
+        <source>Another uploader created the experiment %1 at the same time. Both use the older one (id %2); the one with the id %3 stays empty.</source>
+        <translation>Ein anderer Uploader hat gleichzeitig das Experiment %1 angelegt. Beide verwenden das ältere (Id %2); das mit der Id %3 bleibt leer.</translation>
+    </message>
+    <message>
+        <source>Another watch is already running%1.</source>
+        <translation>Eine andere Beobachtung läuft schon%1.</translation>
+    </message>
+    <message>
+        <source>Ask the administrator of the object storage for the rights to put, get and delete objects below the prefix.</source>
+        <translation>Bitten Sie die Administration des Objektspeichers um die Rechte, Objekte unter dem Präfix abzulegen, zu lesen und zu löschen.</translation>
+    </message>
+    <message>
+        <source>Ask the administrator of the object storage to check it.</source>
+        <translation>Bitten Sie die Administration des Objektspeichers, ihn zu prüfen.</translation>
+    </message>
+    <message>
+        <source>Ask the administrator of this computer to change it there.</source>
+        <translation>Bitten Sie die Administration dieses Computers, es dort zu ändern.</translation>
+    </message>
+    <message>
+        <source>Ask the facility&apos;s administrator to add it to its group again.</source>
+        <translation>Bitten Sie die Administration der Einrichtung, es wieder in seine Gruppe aufzunehmen.</translation>
+    </message>
+    <message>
+        <source>Ask the facility&apos;s administrator to approve the key with this fingerprint again.</source>
+        <translation>Bitten Sie die Administration der Einrichtung, den Schlüssel mit diesem Fingerabdruck wieder freizugeben.</translation>
+    </message>
+    <message>
+        <source>Ask the facility&apos;s administrator to approve the key with this fingerprint and to choose a storage box for it.</source>
+        <translation>Bitten Sie die Administration der Einrichtung, den Schlüssel mit diesem Fingerabdruck freizugeben und eine Ablage für ihn zu wählen.</translation>
+    </message>
+    <message>
+        <source>Ask the facility&apos;s administrator to approve this uploader&apos;s key.</source>
+        <translation>Bitten Sie die Administration der Einrichtung, den Schlüssel dieses Uploaders freizugeben.</translation>
+    </message>
+    <message>
+        <source>Ask the facility&apos;s administrator to check the server&apos;s storage; then run again.</source>
+        <translation>Bitten Sie die Administration der Einrichtung, den Speicher des Servers zu prüfen; starten Sie dann einen Lauf.</translation>
+    </message>
+    <message>
+        <source>Ask the facility&apos;s administrator to extend it before the staging host refuses the uploader&apos;s key.</source>
+        <translation>Bitten Sie die Administration der Einrichtung um Verlängerung, bevor der Annahmerechner den Schlüssel des Uploaders ablehnt.</translation>
+    </message>
+    <message>
+        <source>Ask the facility&apos;s administrator to extend it.</source>
+        <translation>Bitten Sie die Administration der Einrichtung um Verlängerung.</translation>
+    </message>
+    <message>
+        <source>Ask the facility&apos;s administrator to replace the datafile, or rename the local file.</source>
+        <translation>Bitten Sie die Administration der Einrichtung, die Datei auf dem Server zu ersetzen, oder benennen Sie die lokale Datei um.</translation>
+    </message>
+    <message>
+        <source>Ask the facility&apos;s administrator whether this is intended, or set it here.</source>
+        <translation>Fragen Sie die Administration der Einrichtung, ob das beabsichtigt ist, oder stellen Sie es hier ein.</translation>
+    </message>
+    <message>
+        <source>Ask the facility&apos;s administrator. The dataset may also be locked.</source>
+        <translation>Fragen Sie die Administration der Einrichtung. Vielleicht ist auch der Datensatz gesperrt.</translation>
+    </message>
+    <message>
+        <source>Ask the server&apos;s administrator to approve the bucket&apos;s storage box, or set transfer.s3_bucket and transfer.s3_box.</source>
+        <translation>Bitten Sie die Administration des Servers, die Ablage des Buckets freizugeben, oder setzen Sie transfer.s3_bucket und transfer.s3_box.</translation>
+    </message>
+    <message>
+        <source>Ask the server&apos;s administrator to check the storage of the staging area.</source>
+        <translation>Bitten Sie die Administration des Servers, den Speicher des Annahmebereichs zu prüfen.</translation>
+    </message>
+    <message>
+        <source>Ask the server&apos;s administrator to correct it, or set transfer.s3_endpoint.</source>
+        <translation>Bitten Sie die Administration des Servers, sie zu berichtigen, oder setzen Sie transfer.s3_endpoint.</translation>
+    </message>
+    <message>
+        <source>Ask the server&apos;s administrator to install it, or set transfer.method to http.</source>
+        <translation>Bitten Sie die Administration des Servers, sie zu installieren, oder setzen Sie transfer.method auf http.</translation>
+    </message>
+    <message>
+        <source>Ask the server&apos;s administrator to install it.</source>
+        <translation>Bitten Sie die Administration des Servers, sie zu installieren.</translation>
+    </message>
+    <message>
+        <source>Ask the server&apos;s administrator to make it a manager of your facility.</source>
+        <translation>Bitten Sie die Administration des Servers, ihm die Verwaltung Ihrer Einrichtung zu geben.</translation>
+    </message>
+    <message>
+        <source>Ask the server&apos;s administrator to make the account a manager of the facility.</source>
+        <translation>Bitten Sie die Administration des Servers, dem Konto die Verwaltung der Einrichtung zu geben.</translation>
+    </message>
+    <message>
+        <source>Ask the server&apos;s administrator to set this in the storage box&apos;s attributes (location: in its options).</source>
+        <translation>Bitten Sie die Administration des Servers, dies in den Attributen der Ablage zu setzen (location: in ihren Optionen).</translation>
+    </message>
+    <message>
+        <source>Ask the server&apos;s administrator whether a gateway or a proxy in front of the server answers in its place.</source>
+        <translation>Fragen Sie die Administration des Servers, ob ein Gateway oder ein Proxy vor dem Server an seiner Stelle antwortet.</translation>
+    </message>
+    <message>
+        <source>Ask your facility whether this is its key; if so, trust it with --accept-host-key %1</source>
+        <translation>Fragen Sie Ihre Einrichtung, ob das ihr Schlüssel ist; wenn ja, vertrauen Sie ihm mit --accept-host-key %1</translation>
+    </message>
+    <message>
+        <source>Before the first shard starts, run once: mydata-like register. Or set instrument.uuid to the same value on all computers.</source>
+        <translation>Bevor der erste Teil startet, rufen Sie einmal auf: mydata-like register. Oder setzen Sie instrument.uuid auf allen Computern auf denselben Wert.</translation>
+    </message>
+    <message>
+        <source>Broken pipe</source>
+        <translation>Unterbrochene Verbindung (broken pipe)</translation>
+    </message>
+    <message>
+        <source>Cannot allocate memory</source>
+        <translation>Nicht genügend Arbeitsspeicher</translation>
+    </message>
+    <message>
+        <source>Change filters.symlinks to follow more links.</source>
+        <translation>Ändern Sie filters.symlinks, um weiteren Verknüpfungen zu folgen.</translation>
+    </message>
+    <message>
+        <source>Change or clear the filter to upload it.</source>
+        <translation>Ändern oder leeren Sie den Filter, um ihn hochzuladen.</translation>
+    </message>
+    <message>
+        <source>Change the patterns under filters to upload it.</source>
+        <translation>Ändern Sie die Muster unter filters, um sie hochzuladen.</translation>
+    </message>
+    <message>
+        <source>Change the setting in the file with a text editor.</source>
+        <translation>Ändern Sie die Einstellung mit einem Texteditor in der Datei.</translation>
+    </message>
+    <message>
+        <source>Check LoadCredential= in the service&apos;s unit.</source>
+        <translation>Prüfen Sie LoadCredential= in der Unit des Dienstes.</translation>
+    </message>
+    <message>
+        <source>Check data.directory, and that its drive is connected.</source>
+        <translation>Prüfen Sie data.directory, und ob das Laufwerk verbunden ist.</translation>
+    </message>
+    <message>
+        <source>Check data.layout and instrument.name.</source>
+        <translation>Prüfen Sie data.layout und instrument.name.</translation>
+    </message>
+    <message>
+        <source>Check filters.includes_file and filters.excludes_file.</source>
+        <translation>Prüfen Sie filters.includes_file und filters.excludes_file.</translation>
+    </message>
+    <message>
+        <source>Check how it is mounted, and that the account that runs this program may write to it.</source>
+        <translation>Prüfen Sie, wie er eingehängt ist und ob das Konto, unter dem dieses Programm läuft, darin schreiben darf.</translation>
+    </message>
+    <message>
+        <source>Check instrument.name: it must match the folder&apos;s name.</source>
+        <translation>Prüfen Sie instrument.name: Er muss dem Namen des Ordners entsprechen.</translation>
+    </message>
+    <message>
+        <source>Check its permissions and its drive; the next run tries again.</source>
+        <translation>Prüfen Sie die Zugriffsrechte und das Laufwerk; der nächste Lauf versucht es wieder.</translation>
+    </message>
+    <message>
+        <source>Check its permissions, and that its disk works and no other program locks it.</source>
+        <translation>Prüfen Sie die Zugriffsrechte, und ob der Datenträger funktioniert und kein anderes Programm die Datei sperrt.</translation>
+    </message>
+    <message>
+        <source>Check its permissions, and those of its folder.</source>
+        <translation>Prüfen Sie die Zugriffsrechte der Datei und ihres Ordners.</translation>
+    </message>
+    <message>
+        <source>Check its permissions.</source>
+        <translation>Prüfen Sie die Zugriffsrechte.</translation>
+    </message>
+    <message>
+        <source>Check its permissions. It holds one uuid, which is in the log of every run.</source>
+        <translation>Prüfen Sie die Zugriffsrechte. Sie enthält eine uuid, die im Protokoll jedes Laufs steht.</translation>
+    </message>
+    <message>
+        <source>Check its server and the network; sending resumes automatically.</source>
+        <translation>Prüfen Sie den Server des Ordners und das Netz; das Senden geht automatisch weiter.</translation>
+    </message>
+    <message>
+        <source>Check that its drive is connected.</source>
+        <translation>Prüfen Sie, ob das Laufwerk verbunden ist.</translation>
+    </message>
+    <message>
+        <source>Check that its drive is connected. If the files were deleted on purpose, confirm it once: mydata-like run --accept-empty</source>
+        <translation>Prüfen Sie, ob das Laufwerk verbunden ist. Wenn die Dateien absichtlich gelöscht wurden, bestätigen Sie es einmal: mydata-like run --accept-empty</translation>
+    </message>
+    <message>
+        <source>Check that the disk is not full, that the folder is writable, and that no other program uses the file; then run again.</source>
+        <translation>Prüfen Sie, ob der Datenträger nicht voll ist, der Ordner beschreibbar ist und kein anderes Programm die Datei verwendet; starten Sie dann einen Lauf.</translation>
+    </message>
+    <message>
+        <source>Check that this is the address of a MyTardis server.</source>
+        <translation>Prüfen Sie, ob dies die Adresse eines MyTardis-Servers ist.</translation>
+    </message>
+    <message>
+        <source>Check the account name and the API key in the settings.</source>
+        <translation>Prüfen Sie Kontonamen und API-Schlüssel in den Einstellungen.</translation>
+    </message>
+    <message>
+        <source>Check the address and the clock of this computer. To use your own certificate authorities, set server.ca_file.</source>
+        <translation>Prüfen Sie die Adresse und die Uhr dieses Computers. Für eigene Zertifizierungsstellen setzen Sie server.ca_file.</translation>
+    </message>
+    <message>
+        <source>Check the clocks of this computer and of the one that wrote the file.</source>
+        <translation>Prüfen Sie die Uhren dieses Computers und dessen, der die Datei geschrieben hat.</translation>
+    </message>
+    <message>
+        <source>Check the current values, and save again.</source>
+        <translation>Prüfen Sie die jetzigen Werte, und speichern Sie noch einmal.</translation>
+    </message>
+    <message>
+        <source>Check the free space of the disk for temporary files; SQLITE_TMPDIR names another folder for them.</source>
+        <translation>Prüfen Sie den freien Platz auf dem Datenträger für temporäre Dateien; SQLITE_TMPDIR nennt einen anderen Ordner für sie.</translation>
+    </message>
+    <message>
+        <source>Check the network and the server address.</source>
+        <translation>Prüfen Sie das Netz und die Serveradresse.</translation>
+    </message>
+    <message>
+        <source>Check the network and transfer.s3_endpoint. Sending resumes automatically.</source>
+        <translation>Prüfen Sie das Netz und transfer.s3_endpoint. Das Senden geht automatisch weiter.</translation>
+    </message>
+    <message>
+        <source>Check the network; the staging host may be down.</source>
+        <translation>Prüfen Sie das Netz; vielleicht ist der Annahmerechner ausgefallen.</translation>
+    </message>
+    <message>
+        <source>Check the path after --config.</source>
+        <translation>Prüfen Sie den Pfad nach --config.</translation>
+    </message>
+    <message>
+        <source>Check the path of MyData.cfg.</source>
+        <translation>Prüfen Sie den Pfad von MyData.cfg.</translation>
+    </message>
+    <message>
+        <source>Check the path, and that its drive is connected.</source>
+        <translation>Prüfen Sie den Pfad, und ob das Laufwerk verbunden ist.</translation>
+    </message>
+    <message>
+        <source>Check the path, its permissions and its disk.</source>
+        <translation>Prüfen Sie den Pfad, die Zugriffsrechte und den Datenträger.</translation>
+    </message>
+    <message>
+        <source>Check the path, the layout and the filters.</source>
+        <translation>Prüfen Sie den Pfad, den Aufbau und die Filter.</translation>
+    </message>
+    <message>
+        <source>Check the permissions of the folder and the free space of the disk.</source>
+        <translation>Prüfen Sie die Zugriffsrechte des Ordners und den freien Platz auf dem Datenträger.</translation>
+    </message>
+    <message>
+        <source>Check the permissions of the parent folder.</source>
+        <translation>Prüfen Sie die Zugriffsrechte des übergeordneten Ordners.</translation>
+    </message>
+    <message>
+        <source>Check the private key in the transfer settings.</source>
+        <translation>Prüfen Sie den privaten Schlüssel in den Einstellungen zur Übertragung.</translation>
+    </message>
+    <message>
+        <source>Check the proxy in the setting server.proxy, or else in the environment variable HTTPS_PROXY. To connect directly, set server.proxy to none.</source>
+        <translation>Prüfen Sie den Proxy in der Einstellung server.proxy oder sonst in der Umgebungsvariablen HTTPS_PROXY. Für eine direkte Verbindung setzen Sie server.proxy auf none.</translation>
+    </message>
+    <message>
+        <source>Check the proxy in the setting server.proxy.</source>
+        <translation>Prüfen Sie den Proxy in der Einstellung server.proxy.</translation>
+    </message>
+    <message>
+        <source>Check the schedule: mydata-like status</source>
+        <translation>Prüfen Sie den Zeitplan: mydata-like status</translation>
+    </message>
+    <message>
+        <source>Check the server address in the settings.</source>
+        <translation>Prüfen Sie die Serveradresse in den Einstellungen.</translation>
+    </message>
+    <message>
+        <source>Check the server address.</source>
+        <translation>Prüfen Sie die Serveradresse.</translation>
+    </message>
+    <message>
+        <source>Check transfer.s3_access_key, and store its secret again with: mydata-like settings set-key --s3</source>
+        <translation>Prüfen Sie transfer.s3_access_key, und legen Sie das Geheimnis des Schlüssels noch einmal ab: mydata-like settings set-key --s3</translation>
+    </message>
+    <message>
+        <source>Check transfer.s3_bucket and transfer.s3_endpoint.</source>
+        <translation>Prüfen Sie transfer.s3_bucket und transfer.s3_endpoint.</translation>
+    </message>
+    <message>
+        <source>Check transfer.s3_bucket.</source>
+        <translation>Prüfen Sie transfer.s3_bucket.</translation>
+    </message>
+    <message>
+        <source>Check transfer.s3_endpoint and transfer.s3_region.</source>
+        <translation>Prüfen Sie transfer.s3_endpoint und transfer.s3_region.</translation>
+    </message>
+    <message>
+        <source>Check transfer.s3_endpoint.</source>
+        <translation>Prüfen Sie transfer.s3_endpoint.</translation>
+    </message>
+    <message>
+        <source>Choose a folder on a local disk in advanced.state_directory.</source>
+        <translation>Wählen Sie in advanced.state_directory einen Ordner auf einem lokalen Datenträger.</translation>
+    </message>
+    <message>
+        <source>Choose a settings file of mydata-like (.toml) or of MyData (.cfg).</source>
+        <translation>Wählen Sie eine Einstellungsdatei von mydata-like (.toml) oder von MyData (.cfg).</translation>
+    </message>
+    <message>
+        <source>Choose an empty folder on a disk with free space.</source>
+        <translation>Wählen Sie einen leeren Ordner auf einem Datenträger mit freiem Platz.</translation>
+    </message>
+    <message>
+        <source>Choose another folder, and check that the disk is not full.</source>
+        <translation>Wählen Sie einen anderen Ordner, und prüfen Sie, ob der Datenträger nicht voll ist.</translation>
+    </message>
+    <message>
+        <source>Choose another folder.</source>
+        <translation>Wählen Sie einen anderen Ordner.</translation>
+    </message>
+    <message>
+        <source>Choose another name.</source>
+        <translation>Wählen Sie einen anderen Namen.</translation>
+    </message>
+    <message>
+        <source>Compare it with the server&apos;s copy: a disk fault or a program has changed it.</source>
+        <translation>Vergleichen Sie sie mit der Kopie auf dem Server: Ein Fehler des Datenträgers oder ein Programm hat sie geändert.</translation>
+    </message>
+    <message>
+        <source>Compare it with what the facility&apos;s administrator tells you, then run again with --accept-host-key %1</source>
+        <translation>Vergleichen Sie ihn mit der Angabe der Administration der Einrichtung, und rufen Sie den Befehl dann noch einmal auf mit --accept-host-key %1</translation>
+    </message>
+    <message>
+        <source>Connect its drive; the next run continues. Or remove it from the list of sources.</source>
+        <translation>Verbinden Sie das Laufwerk; der nächste Lauf macht weiter. Oder nehmen Sie die Quelle aus der Liste.</translation>
+    </message>
+    <message>
+        <source>Connection refused</source>
+        <translation>Verbindung abgelehnt</translation>
+    </message>
+    <message>
+        <source>Connection reset by peer</source>
+        <translation>Verbindung von der Gegenseite zurückgesetzt</translation>
+    </message>
+    <message>
+        <source>Connection timed out</source>
+        <translation>Zeitüberschreitung der Verbindung</translation>
+    </message>
+    <message>
+        <source>Contact the administrator of the object storage.</source>
+        <translation>Wenden Sie sich an die Administration des Objektspeichers.</translation>
+    </message>
+    <message>
+        <source>Correct the settings; `mydata-like settings check` checks them again.</source>
+        <translation>Berichtigen Sie die Einstellungen; `mydata-like settings check` prüft sie noch einmal.</translation>
+    </message>
+    <message>
+        <source>Correct transfer.folder or data.directory: what is written to the folder would be uploaded again.</source>
+        <translation>Berichtigen Sie transfer.folder oder data.directory: Was in den Ordner geschrieben wird, würde wieder hochgeladen.</translation>
+    </message>
+    <message>
+        <source>Correct transfer.folder, or the file %1 in the folder if the storage box was renamed or moved.</source>
+        <translation>Berichtigen Sie transfer.folder, oder die Datei %1 im Ordner, wenn die Ablage umbenannt oder verschoben wurde.</translation>
+    </message>
+    <message>
+        <source>Correct transfer.folder: it is another folder, or not the top of the location.</source>
+        <translation>Berichtigen Sie transfer.folder: Es ist ein anderer Ordner oder nicht der oberste des Ortes.</translation>
+    </message>
+    <message>
+        <source>Create one and put the experiments there, or choose another layout.</source>
+        <translation>Legen Sie einen an und die Experimente hinein, oder wählen Sie einen anderen Aufbau.</translation>
+    </message>
+    <message>
+        <source>Create them, owned by this account, and install the service again.</source>
+        <translation>Legen Sie sie als Eigentum dieses Kontos an, und installieren Sie den Dienst noch einmal.</translation>
+    </message>
+    <message>
+        <source>Data about very many files cannot be stored in a temporary file: %1.</source>
+        <translation>Angaben zu sehr vielen Dateien können nicht in einer temporären Datei abgelegt werden: %1.</translation>
+    </message>
+    <message>
+        <source>Device or resource busy</source>
+        <translation>Gerät oder Ressource belegt</translation>
+    </message>
+    <message>
+        <source>Disk quota exceeded</source>
+        <translation>Kontingent des Datenträgers überschritten</translation>
+    </message>
+    <message>
+        <source>Divide the file.</source>
+        <translation>Teilen Sie die Datei.</translation>
+    </message>
+    <message>
+        <source>Download it again from the server. Read other tar files with tar.</source>
+        <translation>Laden Sie es noch einmal vom Server herunter. Andere tar-Dateien lesen Sie mit tar.</translation>
+    </message>
+    <message>
+        <source>Download the archive again from the server.</source>
+        <translation>Laden Sie das Archiv noch einmal vom Server herunter.</translation>
+    </message>
+    <message>
+        <source>Every session has all its channels.</source>
+        <translation>Jede Sitzung hat alle ihre Kanäle.</translation>
+    </message>
+    <message>
+        <source>Example: https://mytardis.example.org</source>
+        <translation>Beispiel: https://mytardis.example.org</translation>
+    </message>
+    <message>
+        <source>Extract the archive on another system.</source>
+        <translation>Entpacken Sie das Archiv auf einem anderen System.</translation>
+    </message>
+    <message>
+        <source>Facilities of this account: %1. Set instrument.facility to one of them.</source>
+        <translation>Einrichtungen dieses Kontos: %1. Setzen Sie instrument.facility auf eine davon.</translation>
+    </message>
+    <message>
+        <source>File exists</source>
+        <translation>Datei vorhanden</translation>
+    </message>
+    <message>
+        <source>File name too long</source>
+        <translation>Dateiname zu lang</translation>
+    </message>
+    <message>
+        <source>File too large</source>
+        <translation>Datei zu groß</translation>
+    </message>
+    <message>
+        <source>Files are sent over HTTP only, because no storage box has been approved.</source>
+        <translation>Dateien werden nur über HTTP gesendet, weil keine Ablage freigegeben ist.</translation>
+    </message>
+    <message>
+        <source>Files are sent over HTTP, as set in transfer.method; SSH was not tested.</source>
+        <translation>Dateien werden über HTTP gesendet, wie in transfer.method eingestellt; SSH wurde nicht getestet.</translation>
+    </message>
+    <message>
+        <source>Files are sent over HTTP, until its key %1 is approved; SSH was not tested.</source>
+        <translation>Dateien werden über HTTP gesendet, bis der Schlüssel %1 freigegeben ist; SSH wurde nicht getestet.</translation>
+    </message>
+    <message>
+        <source>Files cannot be sent to object storage without %1.</source>
+        <translation>Ohne %1 können keine Dateien an den Objektspeicher gesendet werden.</translation>
+    </message>
+    <message>
+        <source>Files cannot be sent to object storage: the package botocore is not installed.</source>
+        <translation>Dateien können nicht an den Objektspeicher gesendet werden: Das Paket botocore ist nicht installiert.</translation>
+    </message>
+    <message>
+        <source>Files go to the bucket %1 at %2, the storage box %3.</source>
+        <translation>Dateien gehen an den Bucket %1 bei %2, die Ablage %3.</translation>
+    </message>
+    <message>
+        <source>Files still on this computer are sent or verified again now. Notify the server&apos;s administrator: other copies may be lost as well.</source>
+        <translation>Dateien, die noch auf diesem Computer sind, werden jetzt wieder gesendet oder geprüft. Melden Sie es der Administration des Servers: Vielleicht sind weitere Kopien verloren.</translation>
+    </message>
+    <message>
+        <source>Fix or delete the link.</source>
+        <translation>Berichtigen oder löschen Sie die Verknüpfung.</translation>
+    </message>
+    <message>
+        <source>Folders whose names begin with a dot are not uploaded.</source>
+        <translation>Ordner, deren Namen mit einem Punkt beginnen, werden nicht hochgeladen.</translation>
+    </message>
+    <message>
+        <source>For %1 hours no run has succeeded.</source>
+        <translation>Seit %1 Stunden war kein Lauf erfolgreich.</translation>
+    </message>
+    <message>
+        <source>For a service of the whole computer run this as an administrator.</source>
+        <translation>Für einen Dienst des ganzen Computers führen Sie dies mit Administratorrechten aus.</translation>
+    </message>
+    <message>
+        <source>Give a folder or a file.</source>
+        <translation>Geben Sie einen Ordner oder eine Datei an.</translation>
+    </message>
+    <message>
+        <source>Give a folder outside the data directory.</source>
+        <translation>Geben Sie einen Ordner außerhalb des Datenordners an.</translation>
+    </message>
+    <message>
+        <source>Give it a shorter name.</source>
+        <translation>Geben Sie ihr einen kürzeren Namen.</translation>
+    </message>
+    <message>
+        <source>Give the account that runs this program write access to the folder.</source>
+        <translation>Geben Sie dem Konto, unter dem dieses Programm läuft, Schreibzugriff auf den Ordner.</translation>
+    </message>
+    <message>
+        <source>Give the folder that it points to.</source>
+        <translation>Geben Sie den Ordner an, auf den sie zeigt.</translation>
+    </message>
+    <message>
+        <source>Have the system keep the file on this computer (in OneDrive: Always keep on this device); the next run uploads it.</source>
+        <translation>Lassen Sie das System die Datei auf diesem Computer behalten (in OneDrive: Immer auf diesem Gerät behalten); der nächste Lauf lädt sie hoch.</translation>
+    </message>
+    <message>
+        <source>Host is down</source>
+        <translation>Rechner nicht in Betrieb</translation>
+    </message>
+    <message>
+        <source>If it was moved, the next run finds it at its new path.</source>
+        <translation>Wenn sie verschoben wurde, findet der nächste Lauf sie unter ihrem neuen Pfad.</translation>
+    </message>
+    <message>
+        <source>If its certificate was issued by a private authority, set server.ca_file.</source>
+        <translation>Wenn eine private Stelle das Zertifikat ausgestellt hat, setzen Sie server.ca_file.</translation>
+    </message>
+    <message>
+        <source>If that is right, run again with --accept-folder</source>
+        <translation>Wenn das stimmt, rufen Sie den Befehl noch einmal auf mit --accept-folder</translation>
+    </message>
+    <message>
+        <source>If the first run is refused, ask the server&apos;s administrator to add the account.</source>
+        <translation>Wenn der erste Lauf abgelehnt wird, bitten Sie die Administration des Servers, das Konto aufzunehmen.</translation>
+    </message>
+    <message>
+        <source>If the folder is not mounted, mount it; sending resumes automatically. Before the first run, confirm it with: mydata-like register</source>
+        <translation>Wenn der Ordner nicht eingehängt ist, hängen Sie ihn ein; das Senden geht automatisch weiter. Vor dem ersten Lauf bestätigen Sie ihn mit: mydata-like register</translation>
+    </message>
+    <message>
+        <source>If the instrument produced data, check that it writes to data.directory.</source>
+        <translation>Wenn das Instrument Daten erzeugt hat, prüfen Sie, ob es in data.directory schreibt.</translation>
+    </message>
+    <message>
+        <source>If this access was not intended, find out who had it: the ledger and the logs contain file names.</source>
+        <translation>Wenn dieser Zugriff nicht beabsichtigt war, finden Sie heraus, wer ihn hatte: Hauptbuch und Protokolle enthalten Dateinamen.</translation>
+    </message>
+    <message>
+        <source>If this is a copy, give it its own identity: mydata-like register --new-identity. If it replaces the one on %1: mydata-like register --keep-identity</source>
+        <translation>Wenn dies eine Kopie ist, geben Sie ihr eine eigene Identität: mydata-like register --new-identity. Wenn sie die auf %1 ersetzt: mydata-like register --keep-identity</translation>
+    </message>
+    <message>
+        <source>If this network requires a login, open any page in a browser and log in. Otherwise, check the server address.</source>
+        <translation>Wenn dieses Netz eine Anmeldung verlangt, öffnen Sie irgendeine Seite in einem Browser, und melden Sie sich an. Prüfen Sie sonst die Serveradresse.</translation>
+    </message>
+    <message>
+        <source>If this persists, ask the facility&apos;s administrator to check the storage.</source>
+        <translation>Wenn das so bleibt, bitten Sie die Administration der Einrichtung, den Speicher zu prüfen.</translation>
+    </message>
+    <message>
+        <source>If your server has moved there, run: mydata-like settings set server.url %1</source>
+        <translation>Wenn Ihr Server dorthin umgezogen ist, rufen Sie auf: mydata-like settings set server.url %1</translation>
+    </message>
+    <message>
+        <source>If your server has moved, change server.url in the settings.</source>
+        <translation>Wenn Ihr Server umgezogen ist, ändern Sie server.url in den Einstellungen.</translation>
+    </message>
+    <message>
+        <source>Imported with a difference:</source>
+        <translation>Mit einem Unterschied übernommen:</translation>
+    </message>
+    <message>
+        <source>Input/output error</source>
+        <translation>Ein-/Ausgabefehler</translation>
+    </message>
+    <message>
+        <source>Install it with: pip install mydata-like[s3]</source>
+        <translation>Installieren Sie es mit: pip install mydata-like[s3]</translation>
+    </message>
+    <message>
+        <source>Install that version, or choose another folder in advanced.state_directory.</source>
+        <translation>Installieren Sie jene Version, oder wählen Sie einen anderen Ordner in advanced.state_directory.</translation>
+    </message>
+    <message>
+        <source>Install the package ssh-python, or set transfer.ssh to &quot;auto&quot;.</source>
+        <translation>Installieren Sie das Paket ssh-python, oder setzen Sie transfer.ssh auf &quot;auto&quot;.</translation>
+    </message>
+    <message>
+        <source>Internal error: %1.</source>
+        <translation>Interner Fehler: %1.</translation>
+    </message>
+    <message>
+        <source>Invalid argument</source>
+        <translation>Ungültiges Argument</translation>
+    </message>
+    <message>
+        <source>Is a directory</source>
+        <translation>Ist ein Ordner</translation>
+    </message>
+    <message>
+        <source>It can take a while until the staging host accepts a newly approved key. If the problem persists, contact the server&apos;s administrator.</source>
+        <translation>Es kann dauern, bis der Annahmerechner einen neu freigegebenen Schlüssel annimmt. Wenn das Problem bleibt, wenden Sie sich an die Administration des Servers.</translation>
+    </message>
+    <message>
+        <source>It cannot be asked whether it sees the file: %1 This is not needed to send files.</source>
+        <translation>Er kann nicht gefragt werden, ob er die Datei sieht: %1 Zum Senden wird das nicht gebraucht.</translation>
+    </message>
+    <message>
+        <source>It contains no settings.</source>
+        <translation>Sie enthält keine Einstellungen.</translation>
+    </message>
+    <message>
+        <source>It continues.</source>
+        <translation>Er läuft weiter.</translation>
+    </message>
+    <message>
+        <source>It does not see the file in %1, the location of the storage box.</source>
+        <translation>Er sieht die Datei nicht in %1, dem Ort der Ablage.</translation>
+    </message>
+    <message>
+        <source>It has ended or never started.</source>
+        <translation>Sie ist beendet oder hat nie begonnen.</translation>
+    </message>
+    <message>
+        <source>It is left for the next run.</source>
+        <translation>Sie bleibt für den nächsten Lauf.</translation>
+    </message>
+    <message>
+        <source>It is moved aside. Nothing is lost: the next run queries the server for its files, which takes a little longer.</source>
+        <translation>Es wird beiseitegelegt. Nichts ist verloren: Der nächste Lauf fragt den Server nach dessen Dateien, was etwas länger dauert.</translation>
+    </message>
+    <message>
+        <source>It is no longer a regular file</source>
+        <translation>Es ist keine gewöhnliche Datei mehr</translation>
+    </message>
+    <message>
+        <source>It is not in UTF-8: check that letters with accents are correct above.</source>
+        <translation>Sie ist nicht in UTF-8: Prüfen Sie oben, ob Umlaute und Akzente stimmen.</translation>
+    </message>
+    <message>
+        <source>It is not known whether the server stored the records. %1</source>
+        <translation>Ob der Server die Einträge gespeichert hat, ist unbekannt. %1</translation>
+    </message>
+    <message>
+        <source>It is on the file system that is mounted at %1.</source>
+        <translation>Er liegt auf dem Dateisystem, das unter %1 eingehängt ist.</translation>
+    </message>
+    <message>
+        <source>It is on the same file system as %1, so it is probably not mounted now.</source>
+        <translation>Er liegt auf demselben Dateisystem wie %1, ist also jetzt wahrscheinlich nicht eingehängt.</translation>
+    </message>
+    <message>
+        <source>It is sent again when that has ended, in %1 seconds at the latest; everything else continues.</source>
+        <translation>Sie wird noch einmal gesendet, wenn das beendet ist, spätestens in %1 Sekunden; alles andere geht weiter.</translation>
+    </message>
+    <message>
+        <source>It is sent once that program has closed it.</source>
+        <translation>Sie wird gesendet, sobald jenes Programm sie geschlossen hat.</translation>
+    </message>
+    <message>
+        <source>It is sent when no program writes to it any more.</source>
+        <translation>Sie wird gesendet, wenn kein Programm mehr in sie schreibt.</translation>
+    </message>
+    <message>
+        <source>It is uploaded once it is old enough.</source>
+        <translation>Er wird hochgeladen, sobald er alt genug ist.</translation>
+    </message>
+    <message>
+        <source>It may be of an earlier version or of another account. Control it where it was started.</source>
+        <translation>Vielleicht ist er von einer früheren Version oder von einem anderen Konto. Steuern Sie ihn dort, wo er gestartet wurde.</translation>
+    </message>
+    <message>
+        <source>It must be a regular file that you own.</source>
+        <translation>Es muss eine gewöhnliche Datei sein, die Ihnen gehört.</translation>
+    </message>
+    <message>
+        <source>It sees the file in %1.</source>
+        <translation>Er sieht die Datei in %1.</translation>
+    </message>
+    <message>
+        <source>Its administrator can allow an algorithm that docs/ssh.md names.</source>
+        <translation>Seine Administration kann ein Verfahren erlauben, das in docs/ssh.md steht.</translation>
+    </message>
+    <message>
+        <source>Its administrator can raise MaxSessions in sshd_config (10 is the default, 0 allows nothing), or the limits of processes for this account.</source>
+        <translation>Seine Administration kann MaxSessions in sshd_config erhöhen (10 ist üblich, 0 lässt nichts zu) oder die Begrenzung der Prozesse für dieses Konto.</translation>
+    </message>
+    <message>
+        <source>Its contents are unknown, so its files are sent again.</source>
+        <translation>Der Inhalt ist unbekannt, daher werden die Dateien darin noch einmal gesendet.</translation>
+    </message>
+    <message>
+        <source>Its files that are still on this computer are sent or verified again now. Notify the server&apos;s administrator: other copies may be lost as well.</source>
+        <translation>Dateien daraus, die noch auf diesem Computer sind, werden jetzt wieder gesendet oder geprüft. Melden Sie es der Administration des Servers: Vielleicht sind weitere Kopien verloren.</translation>
+    </message>
+    <message>
+        <source>Keep the file and try again later. If this persists, notify the server&apos;s administrator: the server&apos;s verification may be stuck.</source>
+        <translation>Behalten Sie die Datei, und versuchen Sie es später wieder. Wenn das so bleibt, melden Sie es der Administration des Servers: Vielleicht hängt die Prüfung des Servers.</translation>
+    </message>
+    <message>
+        <source>Keep the file, and ask the server&apos;s administrator what happened to the record.</source>
+        <translation>Behalten Sie die Datei, und fragen Sie die Administration des Servers, was mit dem Eintrag geschehen ist.</translation>
+    </message>
+    <message>
+        <source>Keep the file, and notify the server&apos;s administrator.</source>
+        <translation>Behalten Sie die Datei, und melden Sie es der Administration des Servers.</translation>
+    </message>
+    <message>
+        <source>Keep the file. The next run sends it again if it is missing.</source>
+        <translation>Behalten Sie die Datei. Der nächste Lauf sendet sie wieder, wenn sie fehlt.</translation>
+    </message>
+    <message>
+        <source>Keep the file; the next run requests verification.</source>
+        <translation>Behalten Sie die Datei; der nächste Lauf fordert die Prüfung an.</translation>
+    </message>
+    <message>
+        <source>Keep the local file. The next run checks again. If this persists, contact the administrator.</source>
+        <translation>Behalten Sie die lokale Datei. Der nächste Lauf fragt wieder nach. Wenn das so bleibt, wenden Sie sich an die Administration.</translation>
+    </message>
+    <message>
+        <source>Keep the local file. The next run continues. If this persists, contact the administrator.</source>
+        <translation>Behalten Sie die lokale Datei. Der nächste Lauf macht weiter. Wenn das so bleibt, wenden Sie sich an die Administration.</translation>
+    </message>
+    <message>
+        <source>Kept as it is here:</source>
+        <translation>Bleibt, wie es hier ist:</translation>
+    </message>
+    <message>
+        <source>Keys of the types Ed25519, ECDSA and RSA are supported.</source>
+        <translation>Schlüssel der Arten Ed25519, ECDSA und RSA werden unterstützt.</translation>
+    </message>
+    <message>
+        <source>Leave some hours free in limits.quiet_hours.</source>
+        <translation>Lassen Sie in limits.quiet_hours einige Stunden frei.</translation>
+    </message>
+    <message>
+        <source>Line %1 is not a setting.</source>
+        <translation>Zeile %1 ist keine Einstellung.</translation>
+    </message>
+    <message>
+        <source>Links and their targets are never deleted.</source>
+        <translation>Verknüpfungen und ihre Ziele werden nie gelöscht.</translation>
+    </message>
+    <message>
+        <source>Login and upload work: %1.</source>
+        <translation>Anmeldung und Upload funktionieren: %1.</translation>
+    </message>
+    <message>
+        <source>Mount it again, or restart this computer; sending resumes automatically.</source>
+        <translation>Hängen Sie ihn neu ein, oder starten Sie diesen Computer neu; das Senden geht automatisch weiter.</translation>
+    </message>
+    <message>
+        <source>Mount it with write access; sending resumes automatically.</source>
+        <translation>Hängen Sie ihn mit Schreibzugriff ein; das Senden geht automatisch weiter.</translation>
+    </message>
+    <message>
+        <source>Mount it, or correct transfer.folder; sending resumes automatically.</source>
+        <translation>Hängen Sie ihn ein, oder berichtigen Sie transfer.folder; das Senden geht automatisch weiter.</translation>
+    </message>
+    <message>
+        <source>Move it away first, or add the line &quot;Made by mydata-like, which removes it as well&quot; to a comment in it.</source>
+        <translation>Verschieben Sie sie zuerst, oder fügen Sie in einem Kommentar darin diese Zeile ein: &quot;Made by mydata-like, which removes it as well&quot;</translation>
+    </message>
+    <message>
+        <source>Move it away, or choose another place in the settings; then try again.</source>
+        <translation>Verschieben Sie es, oder wählen Sie in den Einstellungen einen anderen Ort; versuchen Sie es dann wieder.</translation>
+    </message>
+    <message>
+        <source>Move it into a dataset folder, or choose another layout.</source>
+        <translation>Verschieben Sie sie in den Ordner eines Datensatzes, oder wählen Sie einen anderen Aufbau.</translation>
+    </message>
+    <message>
+        <source>MyData has no such key</source>
+        <translation>MyData hat keinen solchen Schlüssel</translation>
+    </message>
+    <message>
+        <source>MyData has no such key; did you mean %1?</source>
+        <translation>MyData hat keinen solchen Schlüssel; meinten Sie %1?</translation>
+    </message>
+    <message>
+        <source>MyData shows this time but ignores it; here it applies</source>
+        <translation>MyData zeigt diese Zeit, beachtet sie aber nicht; hier gilt sie</translation>
+    </message>
+    <message>
+        <source>MyData takes * ? [ as wildcards; here names must contain them literally</source>
+        <translation>MyData nimmt * ? [ als Platzhalter; hier müssen Namen sie wörtlich enthalten</translation>
+    </message>
+    <message>
+        <source>MyData&apos;s file contains no API key.</source>
+        <translation>Die Datei von MyData enthält keinen API-Schlüssel.</translation>
+    </message>
+    <message>
+        <source>MyData&apos;s settings are in %1. Import them: mydata-like settings import</source>
+        <translation>Die Einstellungen von MyData sind in %1. Übernehmen Sie sie: mydata-like settings import</translation>
+    </message>
+    <message>
+        <source>MyData&apos;s settings are in %1. Import them: mydata-like settings import --config &quot;%2&quot;</source>
+        <translation>Die Einstellungen von MyData sind in %1. Übernehmen Sie sie: mydata-like settings import --config &quot;%2&quot;</translation>
+    </message>
+    <message>
+        <source>MyData&apos;s settings are in %1. Import them: mydata-like settings import%2</source>
+        <translation>Die Einstellungen von MyData sind in %1. Übernehmen Sie sie: mydata-like settings import%2</translation>
+    </message>
+    <message>
+        <source>Name the file in which MyData stores its settings.</source>
+        <translation>Nennen Sie die Datei, in der MyData seine Einstellungen speichert.</translation>
+    </message>
+    <message>
+        <source>Name the file: mydata-like settings import FILE</source>
+        <translation>Nennen Sie die Datei: mydata-like settings import FILE</translation>
+    </message>
+    <message>
+        <source>Network is unreachable</source>
+        <translation>Netz nicht erreichbar</translation>
+    </message>
+    <message>
+        <source>New files are found by a scan every schedule.minutes.</source>
+        <translation>Neue Dateien werden gefunden, wenn alle schedule.minutes gesucht wird.</translation>
+    </message>
+    <message>
+        <source>No MyData.cfg was found in the usual folders of this system.</source>
+        <translation>In den üblichen Ordnern dieses Systems wurde keine MyData.cfg gefunden.</translation>
+    </message>
+    <message>
+        <source>No action is needed: files that were not complete are sent again.</source>
+        <translation>Es ist nichts zu tun: Unvollständige Dateien werden wieder gesendet.</translation>
+    </message>
+    <message>
+        <source>No action is needed: their local files have since been changed, deleted or sent again.</source>
+        <translation>Es ist nichts zu tun: Die lokalen Dateien wurden seitdem geändert, gelöscht oder wieder gesendet.</translation>
+    </message>
+    <message>
+        <source>No data directory is set.</source>
+        <translation>Es ist kein Datenordner eingestellt.</translation>
+    </message>
+    <message>
+        <source>No data was exchanged with %1 for %2 seconds.</source>
+        <translation>Mit %1 wurden %2 Sekunden lang keine Daten ausgetauscht.</translation>
+    </message>
+    <message>
+        <source>No directories can be created in the staging area.</source>
+        <translation>Im Annahmebereich können keine Ordner angelegt werden.</translation>
+    </message>
+    <message>
+        <source>No lock can be created in %1: %2.</source>
+        <translation>In %1 kann keine Sperre angelegt werden: %2.</translation>
+    </message>
+    <message>
+        <source>No longer needed:</source>
+        <translation>Nicht mehr nötig:</translation>
+    </message>
+    <message>
+        <source>No new data in the last week: %1 runs found no new file.</source>
+        <translation>Keine neuen Daten in der letzten Woche: %1 Läufe fanden keine neue Datei.</translation>
+    </message>
+    <message>
+        <source>No one is there to answer during an upload. The host&apos;s administrator can exempt this account from the second factor, or renew its password if that has expired.</source>
+        <translation>Während eines Uploads ist niemand da, um zu antworten. Die Administration des Rechners kann dieses Konto vom zweiten Faktor ausnehmen oder sein Passwort erneuern, wenn es abgelaufen ist.</translation>
+    </message>
+    <message>
+        <source>No route to host</source>
+        <translation>Kein Weg zum Rechner</translation>
+    </message>
+    <message>
+        <source>No run has sent this file or found it on the server.</source>
+        <translation>Kein Lauf hat diese Datei gesendet oder auf dem Server gefunden.</translation>
+    </message>
+    <message>
+        <source>No run is in progress.</source>
+        <translation>Es läuft kein Lauf.</translation>
+    </message>
+    <message>
+        <source>No run started in the last week.</source>
+        <translation>In der letzten Woche hat kein Lauf begonnen.</translation>
+    </message>
+    <message>
+        <source>No run starts automatically, because schedule.kind is manual.</source>
+        <translation>Kein Lauf beginnt automatisch, weil schedule.kind auf manual steht.</translation>
+    </message>
+    <message>
+        <source>No space left on device</source>
+        <translation>Kein Speicherplatz mehr verfügbar</translation>
+    </message>
+    <message>
+        <source>No staging host can be asked whether it sees the file.</source>
+        <translation>Kein Annahmerechner kann gefragt werden, ob er die Datei sieht.</translation>
+    </message>
+    <message>
+        <source>No such device</source>
+        <translation>Kein solches Gerät</translation>
+    </message>
+    <message>
+        <source>No such device or address</source>
+        <translation>Kein solches Gerät oder keine solche Adresse</translation>
+    </message>
+    <message>
+        <source>No such file or directory</source>
+        <translation>Datei oder Ordner nicht gefunden</translation>
+    </message>
+    <message>
+        <source>Not a directory</source>
+        <translation>Kein Ordner</translation>
+    </message>
+    <message>
+        <source>Not a setting of MyData either:</source>
+        <translation>Auch keine Einstellung von MyData:</translation>
+    </message>
+    <message>
+        <source>Not imported; check these:</source>
+        <translation>Nicht übernommen; bitte prüfen:</translation>
+    </message>
+    <message>
+        <source>Nothing can be replaced without SSH.</source>
+        <translation>Ohne SSH kann nichts ersetzt werden.</translation>
+    </message>
+    <message>
+        <source>Nothing is deleted over http://. Use the server&apos;s https:// address.</source>
+        <translation>Über http:// wird nichts gelöscht. Verwenden Sie die https://-Adresse des Servers.</translation>
+    </message>
+    <message>
+        <source>Nothing is deleted until then: set transfer.method to auto, and ask for approval with: mydata-like register</source>
+        <translation>Bis dahin wird nichts gelöscht: Setzen Sie transfer.method auf auto, und beantragen Sie die Freigabe mit: mydata-like register</translation>
+    </message>
+    <message>
+        <source>Nothing is lost. The engine restarts automatically and keeps the schedule. To continue at once, press Start. If this happens again, see the log.</source>
+        <translation>Nichts ist verloren. Das Übertragungsprogramm startet automatisch neu und behält den Zeitplan. Um sofort weiterzumachen, drücken Sie „Starten“. Wenn das wieder geschieht, sehen Sie im Protokoll nach.</translation>
+    </message>
+    <message>
+        <source>Nothing is lost: the next run continues.</source>
+        <translation>Nichts ist verloren: Der nächste Lauf macht weiter.</translation>
+    </message>
+    <message>
+        <source>Nothing is lost: this run queries the server for its files, which takes a little longer.</source>
+        <translation>Nichts ist verloren: Dieser Lauf fragt den Server nach dessen Dateien, was etwas länger dauert.</translation>
+    </message>
+    <message>
+        <source>Nothing needs to be done.</source>
+        <translation>Es ist nichts zu tun.</translation>
+    </message>
+    <message>
+        <source>Nothing needs to be done: the files are uploaded once.</source>
+        <translation>Es ist nichts zu tun: Die Dateien werden einmal hochgeladen.</translation>
+    </message>
+    <message>
+        <source>Nothing was changed. Unlock the keyring, or store the key unencrypted in a file that only you can read: add --key-store file.</source>
+        <translation>Nichts wurde geändert. Entsperren Sie den Schlüsselbund, oder legen Sie den Schlüssel unverschlüsselt in einer Datei ab, die nur Sie lesen können: mit --key-store file.</translation>
+    </message>
+    <message>
+        <source>Nothing was deleted. Check the free space of the disk and the permissions of the file.</source>
+        <translation>Nichts wurde gelöscht. Prüfen Sie den freien Platz auf dem Datenträger und die Zugriffsrechte der Datei.</translation>
+    </message>
+    <message>
+        <source>Object storage has no objects above %1.</source>
+        <translation>Im Objektspeicher gibt es keine Objekte über %1.</translation>
+    </message>
+    <message>
+        <source>Only a watch can start a run.</source>
+        <translation>Nur eine Beobachtung kann einen Lauf starten.</translation>
+    </message>
+    <message>
+        <source>Only files that the program has uploaded can be freed.</source>
+        <translation>Nur von Dateien, die das Programm hochgeladen hat, kann Platz geschaffen werden.</translation>
+    </message>
+    <message>
+        <source>Only regular files are uploaded and deleted.</source>
+        <translation>Nur gewöhnliche Dateien werden hochgeladen und gelöscht.</translation>
+    </message>
+    <message>
+        <source>Open it in a text editor and save it as UTF-8.</source>
+        <translation>Öffnen Sie sie in einem Texteditor, und speichern Sie sie als UTF-8.</translation>
+    </message>
+    <message>
+        <source>Operation not permitted</source>
+        <translation>Vorgang nicht erlaubt</translation>
+    </message>
+    <message>
+        <source>Other accounts of this computer could read or change %1 and %2 more; their access was removed.</source>
+        <translation>Andere Konten dieses Computers konnten %1 und %2 weitere lesen oder ändern; der Zugriff wurde ihnen entzogen.</translation>
+    </message>
+    <message>
+        <source>Other accounts of this computer could read or change %1; their access was removed.</source>
+        <translation>Andere Konten dieses Computers konnten %1 lesen oder ändern; der Zugriff wurde ihnen entzogen.</translation>
+    </message>
+    <message>
+        <source>Other programs wait for disk or memory more than %1 % of the time. Nothing new is sent.</source>
+        <translation>Andere Programme warten mehr als %1 % der Zeit auf Datenträger oder Arbeitsspeicher. Es wird nichts Neues gesendet.</translation>
+    </message>
+    <message>
+        <source>Permission denied</source>
+        <translation>Zugriff verweigert</translation>
+    </message>
+    <message>
+        <source>Please send the log to the maintainers.</source>
+        <translation>Bitte senden Sie das Protokoll an die Entwickler.</translation>
+    </message>
+    <message>
+        <source>Quiet hours fill the whole week: nothing is ever sent.</source>
+        <translation>Ruhige Stunden füllen die ganze Woche: Es wird nie etwas gesendet.</translation>
+    </message>
+    <message>
+        <source>Quiet hours: nothing is sent until %1.</source>
+        <translation>Ruhige Stunden: Bis %1 wird nichts gesendet.</translation>
+    </message>
+    <message>
+        <source>Raise that age to upload it.</source>
+        <translation>Erhöhen Sie jenes Alter, um ihn hochzuladen.</translation>
+    </message>
+    <message>
+        <source>Read-only file system</source>
+        <translation>Dateisystem nur zum Lesen</translation>
+    </message>
+    <message>
+        <source>Remote I/O error</source>
+        <translation>Ein-/Ausgabefehler der Gegenseite</translation>
+    </message>
+    <message>
+        <source>Rename it on the disk or in the settings.</source>
+        <translation>Benennen Sie es auf dem Datenträger oder in den Einstellungen um.</translation>
+    </message>
+    <message>
+        <source>Rename it on the disk.</source>
+        <translation>Benennen Sie sie auf dem Datenträger um.</translation>
+    </message>
+    <message>
+        <source>Rename one of the two folders, so that their files stay apart.</source>
+        <translation>Benennen Sie einen der beiden Ordner um, damit ihre Dateien getrennt bleiben.</translation>
+    </message>
+    <message>
+        <source>Rename the file, using only characters that display correctly.</source>
+        <translation>Benennen Sie die Datei um, und verwenden Sie nur Zeichen, die richtig angezeigt werden.</translation>
+    </message>
+    <message>
+        <source>Rename the folder to upload it.</source>
+        <translation>Benennen Sie den Ordner um, um ihn hochzuladen.</translation>
+    </message>
+    <message>
+        <source>Rename the folder, ask the facility to add the user or group, or set data.unknown_owners to upload such folders under the facility&apos;s account.</source>
+        <translation>Benennen Sie den Ordner um, bitten Sie die Einrichtung, die Person oder Gruppe hinzuzufügen, oder setzen Sie data.unknown_owners, um solche Ordner unter dem Konto der Einrichtung hochzuladen.</translation>
+    </message>
+    <message>
+        <source>Rename the folder.</source>
+        <translation>Benennen Sie den Ordner um.</translation>
+    </message>
+    <message>
+        <source>Rename the local file.</source>
+        <translation>Benennen Sie die lokale Datei um.</translation>
+    </message>
+    <message>
+        <source>Report this to the server&apos;s administrator. Other datasets are not affected.</source>
+        <translation>Melden Sie es der Administration des Servers. Andere Datensätze sind nicht betroffen.</translation>
+    </message>
+    <message>
+        <source>Request approval with: mydata-like register</source>
+        <translation>Beantragen Sie die Freigabe mit: mydata-like register</translation>
+    </message>
+    <message>
+        <source>Request it with: mydata-like register</source>
+        <translation>Beantragen Sie sie mit: mydata-like register</translation>
+    </message>
+    <message>
+        <source>Required key not available</source>
+        <translation>Nötiger Schlüssel nicht verfügbar</translation>
+    </message>
+    <message>
+        <source>Resource busy</source>
+        <translation>Ressource belegt</translation>
+    </message>
+    <message>
+        <source>Restore the file and run again, or ask the server&apos;s administrator to delete the record.</source>
+        <translation>Stellen Sie die Datei wieder her, und starten Sie einen Lauf, oder bitten Sie die Administration des Servers, den Eintrag zu löschen.</translation>
+    </message>
+    <message>
+        <source>Restrict its permissions: chmod 600 %1</source>
+        <translation>Schränken Sie die Zugriffsrechte ein: chmod 600 %1</translation>
+    </message>
+    <message>
+        <source>Resume it to continue.</source>
+        <translation>Setzen Sie ihn fort.</translation>
+    </message>
+    <message>
+        <source>Run a new one.</source>
+        <translation>Führen Sie einen neuen durch.</translation>
+    </message>
+    <message>
+        <source>Run again: the file is then compared with the server&apos;s new record.</source>
+        <translation>Starten Sie einen Lauf: Er vergleicht die Datei mit dem neuen Eintrag des Servers.</translation>
+    </message>
+    <message>
+        <source>Run it again: that also removes the files that this one left on the server.</source>
+        <translation>Führen Sie ihn noch einmal durch: Das entfernt auch die Dateien, die dieser auf dem Server gelassen hat.</translation>
+    </message>
+    <message>
+        <source>Run: chmod 600 &apos;%1&apos;</source>
+        <translation>Rufen Sie auf: chmod 600 &apos;%1&apos;</translation>
+    </message>
+    <message>
+        <source>SFTP takes files</source>
+        <translation>SFTP nimmt Dateien an</translation>
+    </message>
+    <message>
+        <source>SFTP takes files, but does not rename and remove them</source>
+        <translation>SFTP nimmt Dateien an, benennt sie aber nicht um und entfernt sie nicht</translation>
+    </message>
+    <message>
+        <source>SSH agents cannot be used on Windows.</source>
+        <translation>SSH-Agenten können unter Windows nicht verwendet werden.</translation>
+    </message>
+    <message>
+        <source>Sending resumes automatically then. The hours are set in limits.quiet_hours.</source>
+        <translation>Dann geht das Senden automatisch weiter. Die Stunden sind in limits.quiet_hours eingestellt.</translation>
+    </message>
+    <message>
+        <source>Sending resumes automatically when the program ends.</source>
+        <translation>Das Senden geht automatisch weiter, wenn das Programm endet.</translation>
+    </message>
+    <message>
+        <source>Sending resumes automatically when the server has space again.</source>
+        <translation>Das Senden geht automatisch weiter, wenn der Server wieder Platz hat.</translation>
+    </message>
+    <message>
+        <source>Sending resumes automatically when they wait less than half of that.</source>
+        <translation>Das Senden geht automatisch weiter, wenn sie weniger als die Hälfte davon warten.</translation>
+    </message>
+    <message>
+        <source>Sending resumes automatically.</source>
+        <translation>Das Senden geht automatisch weiter.</translation>
+    </message>
+    <message>
+        <source>Set each with: mydata-like settings set KEY VALUE</source>
+        <translation>Setzen Sie jede mit: mydata-like settings set KEY VALUE</translation>
+    </message>
+    <message>
+        <source>Set filters.default_ignores to false to upload them.</source>
+        <translation>Setzen Sie filters.default_ignores auf false, um sie hochzuladen.</translation>
+    </message>
+    <message>
+        <source>Set it with: mydata-like settings set data.directory FOLDER</source>
+        <translation>Stellen Sie ihn ein mit: mydata-like settings set data.directory FOLDER</translation>
+    </message>
+    <message>
+        <source>Copy the key again from where it is shown.</source>
+        <translation>Kopieren Sie den Schlüssel noch einmal von dort, wo er angezeigt wird.</translation>
+    </message>
+    <message>
+        <source>Set its owners on the server&apos;s web pages.</source>
+        <translation>Legen Sie die Eigentümer auf den Webseiten des Servers fest.</translation>
+    </message>
+    <message>
+        <source>Set server.url and server.username first.</source>
+        <translation>Setzen Sie zuerst server.url und server.username.</translation>
+    </message>
+    <message>
+        <source>Set them in the environment of this program, HTTPS_PROXY=http://NAME:PASSWORD@HOST:PORT, and leave the setting server.proxy empty. Or ask for access without a password.</source>
+        <translation>Setzen Sie sie in der Umgebung dieses Programms, HTTPS_PROXY=http://NAME:PASSWORD@HOST:PORT, und lassen Sie die Einstellung server.proxy leer. Oder bitten Sie um Zugang ohne Passwort.</translation>
+    </message>
+    <message>
+        <source>Set this computer&apos;s clock, best automatically by a time server.</source>
+        <translation>Stellen Sie die Uhr dieses Computers, am besten automatisch durch einen Zeitserver.</translation>
+    </message>
+    <message>
+        <source>Set transfer.s3_access_key to its id first.</source>
+        <translation>Setzen Sie zuerst transfer.s3_access_key auf seine Kennung.</translation>
+    </message>
+    <message>
+        <source>Set transfer.s3_endpoint and transfer.s3_region to those of the bucket.</source>
+        <translation>Setzen Sie transfer.s3_endpoint und transfer.s3_region auf die Werte des Buckets.</translation>
+    </message>
+    <message>
+        <source>Set transfer.ssh to &quot;auto&quot;: libssh does not use agents.</source>
+        <translation>Setzen Sie transfer.ssh auf &quot;auto&quot;: libssh verwendet keine Agenten.</translation>
+    </message>
+    <message>
+        <source>Set:</source>
+        <translation>Eingestellt:</translation>
+    </message>
+    <message>
+        <source>Shorten the names of the file and its folders.</source>
+        <translation>Kürzen Sie die Namen der Datei und ihrer Ordner.</translation>
+    </message>
+    <message>
+        <source>Some files were not sent; the staging host may have changed.</source>
+        <translation>Einige Dateien wurden nicht gesendet; vielleicht hat der Annahmerechner gewechselt.</translation>
+    </message>
+    <message>
+        <source>Stale file handle</source>
+        <translation>Veralteter Dateizugriff (stale file handle)</translation>
+    </message>
+    <message>
+        <source>Start a run over the data directory: mydata-like run</source>
+        <translation>Starten Sie einen Lauf über den Datenordner: mydata-like run</translation>
+    </message>
+    <message>
+        <source>Start a run. Files that the server has verified can then be freed.</source>
+        <translation>Starten Sie einen Lauf. Danach kann von Dateien, die der Server geprüft hat, Platz geschaffen werden.</translation>
+    </message>
+    <message>
+        <source>Start ssh-agent before mydata-like, or switch transfer.ssh_agent off.</source>
+        <translation>Starten Sie ssh-agent vor mydata-like, oder schalten Sie transfer.ssh_agent aus.</translation>
+    </message>
+    <message>
+        <source>Store it with `mydata-like settings set-key --s3`, or set the environment variable %1. The administrator of the object storage provides it with the access key.</source>
+        <translation>Legen Sie es mit `mydata-like settings set-key --s3` ab, oder setzen Sie die Umgebungsvariable %1. Die Administration des Objektspeichers gibt es mit dem Zugriffsschlüssel aus.</translation>
+    </message>
+    <message>
+        <source>Store it with `mydata-like settings set-key`, or set the environment variable %1. MyTardis shows it on the account&apos;s page &apos;Manage Account&apos;.</source>
+        <translation>Legen Sie ihn mit `mydata-like settings set-key` ab, oder setzen Sie die Umgebungsvariable %1. MyTardis zeigt ihn auf der Seite &apos;Manage Account&apos; des Kontos.</translation>
+    </message>
+    <message>
+        <source>Store the keys again in a new file.</source>
+        <translation>Legen Sie die Schlüssel noch einmal in einer neuen Datei ab.</translation>
+    </message>
+    <message>
+        <source>Switch transfer.ssh_agent off, and use a key without a passphrase.</source>
+        <translation>Schalten Sie transfer.ssh_agent aus, und verwenden Sie einen Schlüssel ohne Passphrase.</translation>
+    </message>
+    <message>
+        <source>Systems and programs create such files; they are not research data.</source>
+        <translation>Systeme und Programme legen solche Dateien an; es sind keine Forschungsdaten.</translation>
+    </message>
+    <message>
+        <source>That transfer is not in progress.</source>
+        <translation>Diese Übertragung läuft nicht.</translation>
+    </message>
+    <message>
+        <source>The API key belongs to another server or account than the one set here.</source>
+        <translation>Der API-Schlüssel gehört zu einem anderen Server oder Konto als dem hier eingestellten.</translation>
+    </message>
+    <message>
+        <source>The API key cannot be stored. %1</source>
+        <translation>Der API-Schlüssel kann nicht abgelegt werden. %1</translation>
+    </message>
+    <message>
+        <source>The MyData app, which approves uploaders, is not installed on the server.</source>
+        <translation>Die MyData-App, die Uploader freigibt, ist auf dem Server nicht installiert.</translation>
+    </message>
+    <message>
+        <source>The SSH agent at %1 does not answer: %2.</source>
+        <translation>Der SSH-Agent unter %1 antwortet nicht: %2.</translation>
+    </message>
+    <message>
+        <source>The SSH implementation libssh is not installed here.</source>
+        <translation>Die SSH-Implementierung libssh ist hier nicht installiert.</translation>
+    </message>
+    <message>
+        <source>The access key %1 may not do this in the bucket %2: %3.</source>
+        <translation>Der Zugriffsschlüssel %1 darf dies im Bucket %2 nicht: %3.</translation>
+    </message>
+    <message>
+        <source>The access key for object storage is not set.</source>
+        <translation>Der Zugriffsschlüssel für den Objektspeicher ist nicht eingestellt.</translation>
+    </message>
+    <message>
+        <source>The account %1 cannot create these folders: %2.</source>
+        <translation>Das Konto %1 kann diese Ordner nicht anlegen: %2.</translation>
+    </message>
+    <message>
+        <source>The account %1 does not manage any facility.</source>
+        <translation>Das Konto %1 verwaltet keine Einrichtung.</translation>
+    </message>
+    <message>
+        <source>The account %1 has lost permissions on %2.</source>
+        <translation>Das Konto %1 hat Rechte auf %2 verloren.</translation>
+    </message>
+    <message>
+        <source>The account %1 has no permission for this.</source>
+        <translation>Das Konto %1 hat hierzu kein Recht.</translation>
+    </message>
+    <message>
+        <source>The account belongs to the group mydata-default-permissions.</source>
+        <translation>Das Konto gehört zur Gruppe mydata-default-permissions.</translation>
+    </message>
+    <message>
+        <source>The account does not manage a facility named &quot;%1&quot;.</source>
+        <translation>Das Konto verwaltet keine Einrichtung namens „%1“.</translation>
+    </message>
+    <message>
+        <source>The account is not in the group mydata-default-permissions, but may have the same permissions.</source>
+        <translation>Das Konto ist nicht in der Gruppe mydata-default-permissions, kann aber dieselben Rechte haben.</translation>
+    </message>
+    <message>
+        <source>The added folders and files are uploaded after it has ended.</source>
+        <translation>Die hinzugefügten Ordner und Dateien werden hochgeladen, wenn er beendet ist.</translation>
+    </message>
+    <message>
+        <source>The address %1 answers with a web page%2.</source>
+        <translation>Die Adresse %1 antwortet mit einer Webseite%2.</translation>
+    </message>
+    <message>
+        <source>The address %1 answers with a web page.</source>
+        <translation>Die Adresse %1 antwortet mit einer Webseite.</translation>
+    </message>
+    <message>
+        <source>The address %1.</source>
+        <translation>Die Adresse %1.</translation>
+    </message>
+    <message>
+        <source>The address of the storage box&apos;s object storage, %1, %2.</source>
+        <translation>Die Adresse des Objektspeichers der Ablage, %1, ist nicht verwendbar: %2.</translation>
+    </message>
+    <message>
+        <source>The address of the storage box&apos;s object storage, %1, must begin with https://.</source>
+        <translation>Die Adresse des Objektspeichers der Ablage, %1, muss mit https:// beginnen.</translation>
+    </message>
+    <message>
+        <source>The agent or the device with the key did not sign.</source>
+        <translation>Der Agent oder das Gerät mit dem Schlüssel hat nicht signiert.</translation>
+    </message>
+    <message>
+        <source>The approval of this uploader expired on %1.</source>
+        <translation>Die Freigabe dieses Uploaders ist am %1 abgelaufen.</translation>
+    </message>
+    <message>
+        <source>The approval of this uploader expires on %1.</source>
+        <translation>Die Freigabe dieses Uploaders läuft am %1 ab.</translation>
+    </message>
+    <message>
+        <source>The approval of this uploader&apos;s key %1 expired on %2.</source>
+        <translation>Die Freigabe des Schlüssels %1 dieses Uploaders ist am %2 abgelaufen.</translation>
+    </message>
+    <message>
+        <source>The approval of this uploader&apos;s key %1 has been withdrawn.</source>
+        <translation>Die Freigabe des Schlüssels %1 dieses Uploaders wurde zurückgezogen.</translation>
+    </message>
+    <message>
+        <source>The approved storage box %1 has no usable %2.</source>
+        <translation>Bei der freigegebenen Ablage %1 fehlt eine verwendbare Angabe: %2.</translation>
+    </message>
+    <message>
+        <source>The approved storage box %1 is not that of a bucket.</source>
+        <translation>Die freigegebene Ablage %1 ist nicht die eines Buckets.</translation>
+    </message>
+    <message>
+        <source>The approved storage box %1 is not that of the bucket %2.</source>
+        <translation>Die freigegebene Ablage %1 ist nicht die des Buckets %2.</translation>
+    </message>
+    <message>
+        <source>The archive %1 on the server is ignored: %2</source>
+        <translation>Das Archiv %1 auf dem Server wird ignoriert: %2</translation>
+    </message>
+    <message>
+        <source>The archive on the server that should contain this file does not.</source>
+        <translation>Das Archiv auf dem Server, das diese Datei enthalten sollte, enthält sie nicht.</translation>
+    </message>
+    <message>
+        <source>The archive on the server that should contain this file is damaged or of another program.</source>
+        <translation>Das Archiv auf dem Server, das diese Datei enthalten sollte, ist beschädigt oder von einem anderen Programm.</translation>
+    </message>
+    <message>
+        <source>The bandwidth is limited to %1 now, but a test sends as fast as it can.</source>
+        <translation>Die Bandbreite ist jetzt auf %1 begrenzt, aber ein Test sendet so schnell wie möglich.</translation>
+    </message>
+    <message>
+        <source>The bucket %1 cannot exist: %2</source>
+        <translation>Den Bucket %1 kann es nicht geben: %2</translation>
+    </message>
+    <message>
+        <source>The certificate authorities in %1 cannot be read: %2.</source>
+        <translation>Die Zertifizierungsstellen in %1 können nicht gelesen werden: %2.</translation>
+    </message>
+    <message>
+        <source>The certificate of %1 is not trusted: %2.</source>
+        <translation>Dem Zertifikat von %1 wird nicht vertraut: %2.</translation>
+    </message>
+    <message>
+        <source>The channels are closed.</source>
+        <translation>Die Kanäle sind geschlossen.</translation>
+    </message>
+    <message>
+        <source>The checksum of %1 does not match.</source>
+        <translation>Die Prüfsumme von %1 stimmt nicht.</translation>
+    </message>
+    <message>
+        <source>The command cannot be written into the state folder.</source>
+        <translation>Der Befehl kann nicht in den Zustandsordner geschrieben werden.</translation>
+    </message>
+    <message>
+        <source>The connection broke.</source>
+        <translation>Die Verbindung ist abgebrochen.</translation>
+    </message>
+    <message>
+        <source>The connection to %1 broke.</source>
+        <translation>Die Verbindung zu %1 ist abgebrochen.</translation>
+    </message>
+    <message>
+        <source>The connection to %1 was lost%2.</source>
+        <translation>Die Verbindung zu %1 ging verloren%2.</translation>
+    </message>
+    <message>
+        <source>The connection to %1 was lost.</source>
+        <translation>Die Verbindung zu %1 ging verloren.</translation>
+    </message>
+    <message>
+        <source>The connection to %1 was lost: %2</source>
+        <translation>Die Verbindung zu %1 ging verloren: %2</translation>
+    </message>
+    <message>
+        <source>The connection to the server is not encrypted, so an attacker on the network could report files as safe.</source>
+        <translation>Die Verbindung zum Server ist nicht verschlüsselt, daher könnte ein Angreifer im Netz Dateien fälschlich als sicher melden.</translation>
+    </message>
+    <message>
+        <source>The content is not on this computer, but in cloud storage such as OneDrive, or on tape.</source>
+        <translation>Der Inhalt ist nicht auf diesem Computer, sondern in einem Cloud-Speicher wie OneDrive oder auf Band.</translation>
+    </message>
+    <message>
+        <source>The credential %1 of the service cannot be read.</source>
+        <translation>Das Credential %1 des Dienstes kann nicht gelesen werden.</translation>
+    </message>
+    <message>
+        <source>The data directory %1 is not available: %2.</source>
+        <translation>Der Datenordner %1 ist nicht verfügbar: %2.</translation>
+    </message>
+    <message>
+        <source>The data directory contains no folders.</source>
+        <translation>Der Datenordner enthält keine Ordner.</translation>
+    </message>
+    <message>
+        <source>The data directory is not available: %1 is empty, and the %2 files that earlier runs found there are missing.</source>
+        <translation>Der Datenordner ist nicht verfügbar: %1 ist leer, und die %2 Dateien, die frühere Läufe dort fanden, fehlen.</translation>
+    </message>
+    <message>
+        <source>The data directory is not available: %1 is empty, and the file that earlier runs found there is missing.</source>
+        <translation>Der Datenordner ist nicht verfügbar: %1 ist leer, und die Datei, die frühere Läufe dort fanden, fehlt.</translation>
+    </message>
+    <message>
+        <source>The dataset folder changed more recently than filters.ignore_newer_than ago.</source>
+        <translation>Der Ordner des Datensatzes hat sich innerhalb von filters.ignore_newer_than geändert.</translation>
+    </message>
+    <message>
+        <source>The dataset folder has not changed for longer than filters.ignore_older_than.</source>
+        <translation>Der Ordner des Datensatzes hat sich länger als filters.ignore_older_than nicht geändert.</translation>
+    </message>
+    <message>
+        <source>The dataset&apos;s name contains a null character.</source>
+        <translation>Der Name des Datensatzes enthält ein Nullzeichen.</translation>
+    </message>
+    <message>
+        <source>The dataset&apos;s name contains bytes that are not text.</source>
+        <translation>Der Name des Datensatzes enthält Bytes, die kein Text sind.</translation>
+    </message>
+    <message>
+        <source>The dataset&apos;s name has %1 characters; the server allows %2.</source>
+        <translation>Der Name des Datensatzes hat %1 Zeichen; der Server erlaubt %2.</translation>
+    </message>
+    <message>
+        <source>The dataset&apos;s name is empty.</source>
+        <translation>Der Name des Datensatzes ist leer.</translation>
+    </message>
+    <message>
+        <source>The deletion log %1 cannot be read: %2.</source>
+        <translation>Das Löschprotokoll %1 kann nicht gelesen werden: %2.</translation>
+    </message>
+    <message>
+        <source>The deletion log %1 cannot be written: %2.</source>
+        <translation>Das Löschprotokoll %1 kann nicht geschrieben werden: %2.</translation>
+    </message>
+    <message>
+        <source>The directory contains a null character.</source>
+        <translation>Der Ordnerpfad enthält ein Nullzeichen.</translation>
+    </message>
+    <message>
+        <source>The directory contains bytes that are not text.</source>
+        <translation>Der Ordnerpfad enthält Bytes, die kein Text sind.</translation>
+    </message>
+    <message>
+        <source>The directory of %1 has more than the 255 characters the server allows.</source>
+        <translation>Der Ordnerpfad von %1 hat mehr als die 255 Zeichen, die der Server erlaubt.</translation>
+    </message>
+    <message>
+        <source>The encrypted connection to %1 fails: %2</source>
+        <translation>Die verschlüsselte Verbindung zu %1 schlägt fehl: %2</translation>
+    </message>
+    <message>
+        <source>The engine ended unexpectedly (%1).</source>
+        <translation>Das Übertragungsprogramm wurde unerwartet beendet (%1).</translation>
+    </message>
+    <message>
+        <source>The experiment %1 could not be shared: %2</source>
+        <translation>Das Experiment %1 konnte nicht geteilt werden: %2</translation>
+    </message>
+    <message>
+        <source>The experiment&apos;s title contains a null character.</source>
+        <translation>Der Titel des Experiments enthält ein Nullzeichen.</translation>
+    </message>
+    <message>
+        <source>The experiment&apos;s title contains bytes that are not text.</source>
+        <translation>Der Titel des Experiments enthält Bytes, die kein Text sind.</translation>
+    </message>
+    <message>
+        <source>The experiment&apos;s title has %1 characters; the server allows %2.</source>
+        <translation>Der Titel des Experiments hat %1 Zeichen; der Server erlaubt %2.</translation>
+    </message>
+    <message>
+        <source>The experiment&apos;s title is empty.</source>
+        <translation>Der Titel des Experiments ist leer.</translation>
+    </message>
+    <message>
+        <source>The facility has no instrument %1 yet; registering creates it.</source>
+        <translation>Die Einrichtung hat noch kein Instrument %1; das Registrieren legt es an.</translation>
+    </message>
+    <message>
+        <source>The facility has the instrument %1.</source>
+        <translation>Die Einrichtung hat das Instrument %1.</translation>
+    </message>
+    <message>
+        <source>The file %1 cannot be written: %2.</source>
+        <translation>Die Datei %1 kann nicht geschrieben werden: %2.</translation>
+    </message>
+    <message>
+        <source>The file %1 stays in the staging area: this host does not allow us to remove files.</source>
+        <translation>Die Datei %1 bleibt im Annahmebereich: Dieser Rechner lässt das Entfernen von Dateien nicht zu.</translation>
+    </message>
+    <message>
+        <source>The file cannot be read: %1.</source>
+        <translation>Die Datei kann nicht gelesen werden: %1.</translation>
+    </message>
+    <message>
+        <source>The file changed recently and may still be written to.</source>
+        <translation>Die Datei hat sich vor Kurzem geändert, und vielleicht wird noch in sie geschrieben.</translation>
+    </message>
+    <message>
+        <source>The file changed while it was being sent.</source>
+        <translation>Die Datei hat sich während des Sendens geändert.</translation>
+    </message>
+    <message>
+        <source>The file is not in a dataset folder.</source>
+        <translation>Die Datei liegt nicht im Ordner eines Datensatzes.</translation>
+    </message>
+    <message>
+        <source>The file was found and has not been sent yet.</source>
+        <translation>Die Datei wurde gefunden und noch nicht gesendet.</translation>
+    </message>
+    <message>
+        <source>The file was kept. Close the program, and try again.</source>
+        <translation>Die Datei wurde behalten. Schließen Sie das Programm, und versuchen Sie es wieder.</translation>
+    </message>
+    <message>
+        <source>The file was kept. Free space as the account that owns it, or as administrator.</source>
+        <translation>Die Datei wurde behalten. Schaffen Sie Platz unter dem Konto, dem sie gehört, oder mit Administratorrechten.</translation>
+    </message>
+    <message>
+        <source>The file was kept. The next run checks it again.</source>
+        <translation>Die Datei wurde behalten. Der nächste Lauf sieht noch einmal nach.</translation>
+    </message>
+    <message>
+        <source>The file was not sent completely.</source>
+        <translation>Die Datei wurde nicht vollständig gesendet.</translation>
+    </message>
+    <message>
+        <source>The file was removed again.</source>
+        <translation>Die Datei wurde wieder entfernt.</translation>
+    </message>
+    <message>
+        <source>The file&apos;s content has changed since it was sent, although size and time have not.</source>
+        <translation>Der Inhalt der Datei hat sich seit dem Senden geändert, Größe und Zeit aber nicht.</translation>
+    </message>
+    <message>
+        <source>The file&apos;s modification time is in the future.</source>
+        <translation>Die Änderungszeit der Datei liegt in der Zukunft.</translation>
+    </message>
+    <message>
+        <source>The file&apos;s name contains a null character.</source>
+        <translation>Der Name der Datei enthält ein Nullzeichen.</translation>
+    </message>
+    <message>
+        <source>The file&apos;s name contains bytes that are not text.</source>
+        <translation>Der Name der Datei enthält Bytes, die kein Text sind.</translation>
+    </message>
+    <message>
+        <source>The file&apos;s name has %1 characters; the server allows %2.</source>
+        <translation>Der Name der Datei hat %1 Zeichen; der Server erlaubt %2.</translation>
+    </message>
+    <message>
+        <source>The file&apos;s name has more than %1 characters, more than the server can store.</source>
+        <translation>Der Name der Datei hat mehr als %1 Zeichen, mehr als der Server speichern kann.</translation>
+    </message>
+    <message>
+        <source>The file&apos;s name is empty.</source>
+        <translation>Der Name der Datei ist leer.</translation>
+    </message>
+    <message>
+        <source>The first file that the server verifies proves that the folder is the right one.</source>
+        <translation>Die erste Datei, die der Server prüft, beweist, dass es der richtige Ordner ist.</translation>
+    </message>
+    <message>
+        <source>The folder %1 cannot be created: %2.</source>
+        <translation>Der Ordner %1 kann nicht angelegt werden: %2.</translation>
+    </message>
+    <message>
+        <source>The folder %1 cannot be reached: %2.</source>
+        <translation>Der Ordner %1 ist nicht erreichbar: %2.</translation>
+    </message>
+    <message>
+        <source>The folder %1 does not accept files: %2</source>
+        <translation>Der Ordner %1 nimmt keine Dateien an: %2</translation>
+    </message>
+    <message>
+        <source>The folder %1 does not respond.</source>
+        <translation>Der Ordner %1 antwortet nicht.</translation>
+    </message>
+    <message>
+        <source>The folder %1 does not respond: %2 processes wait for it and cannot be ended.</source>
+        <translation>Der Ordner %1 antwortet nicht: %2 Prozesse warten auf ihn und können nicht beendet werden.</translation>
+    </message>
+    <message>
+        <source>The folder %1 was deleted.</source>
+        <translation>Der Ordner %1 wurde gelöscht.</translation>
+    </message>
+    <message>
+        <source>The folder cannot be read: %1.</source>
+        <translation>Der Ordner kann nicht gelesen werden: %1.</translation>
+    </message>
+    <message>
+        <source>The folder has no sub-folder MyTardis.</source>
+        <translation>Der Ordner hat keinen Unterordner MyTardis.</translation>
+    </message>
+    <message>
+        <source>The folder has no sub-folder with this instrument&apos;s name.</source>
+        <translation>Der Ordner hat keinen Unterordner mit dem Namen dieses Instruments.</translation>
+    </message>
+    <message>
+        <source>The folder is not confirmed yet: %1</source>
+        <translation>Der Ordner ist noch nicht bestätigt: %1</translation>
+    </message>
+    <message>
+        <source>The folder of the file does not exist.</source>
+        <translation>Den Ordner der Datei gibt es nicht.</translation>
+    </message>
+    <message>
+        <source>The folder was lost: %1: %2.</source>
+        <translation>Der Ordner ging verloren: %1: %2.</translation>
+    </message>
+    <message>
+        <source>The folder&apos;s name does not contain %1.</source>
+        <translation>Der Name des Ordners enthält nicht %1.</translation>
+    </message>
+    <message>
+        <source>The identity of this installation cannot be read from %1: %2.</source>
+        <translation>Die Identität dieser Installation kann nicht aus %1 gelesen werden: %2.</translation>
+    </message>
+    <message>
+        <source>The identity of this installation is not set in its own settings file.</source>
+        <translation>Die Identität dieser Installation steht nicht in ihrer eigenen Einstellungsdatei.</translation>
+    </message>
+    <message>
+        <source>The include and exclude patterns exclude this file.</source>
+        <translation>Die Muster zum Ein- und Ausschließen schließen diese Datei aus.</translation>
+    </message>
+    <message>
+        <source>The instrument&apos;s name contains a null character.</source>
+        <translation>Der Name des Instruments enthält ein Nullzeichen.</translation>
+    </message>
+    <message>
+        <source>The instrument&apos;s name contains bytes that are not text.</source>
+        <translation>Der Name des Instruments enthält Bytes, die kein Text sind.</translation>
+    </message>
+    <message>
+        <source>The instrument&apos;s name has %1 characters; the server allows %2.</source>
+        <translation>Der Name des Instruments hat %1 Zeichen; der Server erlaubt %2.</translation>
+    </message>
+    <message>
+        <source>The instrument&apos;s name is empty.</source>
+        <translation>Der Name des Instruments ist leer.</translation>
+    </message>
+    <message>
+        <source>The key %1 of this uploader awaits approval.</source>
+        <translation>Der Schlüssel %1 dieses Uploaders wartet auf seine Freigabe.</translation>
+    </message>
+    <message>
+        <source>The key %1 of this uploader awaits approval. The administrator wrote: %2</source>
+        <translation>Der Schlüssel %1 dieses Uploaders wartet auf seine Freigabe. Die Administration schrieb: %2</translation>
+    </message>
+    <message>
+        <source>The key is approved for the storage box %1.</source>
+        <translation>Der Schlüssel ist freigegeben für die Ablage %1.</translation>
+    </message>
+    <message>
+        <source>The key of %1 port %2 is not trusted yet: %3 instead of %4.</source>
+        <translation>Dem Schlüssel von %1, Port %2, wird noch nicht vertraut: %3 statt %4.</translation>
+    </message>
+    <message>
+        <source>The key of %1 port %2 is not trusted yet: %3.</source>
+        <translation>Dem Schlüssel von %1, Port %2, wird noch nicht vertraut: %3.</translation>
+    </message>
+    <message>
+        <source>The key of %1, port %2, is not known yet. Its fingerprint is %3 (%4).</source>
+        <translation>Der Schlüssel von %1, Port %2, ist noch nicht bekannt. Sein Fingerabdruck ist %3 (%4).</translation>
+    </message>
+    <message>
+        <source>The layout uses another folder of this level.</source>
+        <translation>Der Aufbau verwendet einen anderen Ordner dieser Ebene.</translation>
+    </message>
+    <message>
+        <source>The ledger %1 cannot be used: %2.</source>
+        <translation>Das Hauptbuch %1 kann nicht verwendet werden: %2.</translation>
+    </message>
+    <message>
+        <source>The ledger %1 is damaged: %2.</source>
+        <translation>Das Hauptbuch %1 ist beschädigt: %2.</translation>
+    </message>
+    <message>
+        <source>The ledger was damaged and has been moved aside as %1.</source>
+        <translation>Das Hauptbuch war beschädigt und wurde als %1 beiseitegelegt.</translation>
+    </message>
+    <message>
+        <source>The ledger was written by a newer version of this program.</source>
+        <translation>Das Hauptbuch wurde von einer neueren Version dieses Programms geschrieben.</translation>
+    </message>
+    <message>
+        <source>The ledger was written by an older version of this program.</source>
+        <translation>Das Hauptbuch wurde von einer älteren Version dieses Programms geschrieben.</translation>
+    </message>
+    <message>
+        <source>The local file differs from the server&apos;s copy, which is no longer in the staging area.</source>
+        <translation>Die lokale Datei weicht von der Kopie des Servers ab, die nicht mehr im Annahmebereich liegt.</translation>
+    </message>
+    <message>
+        <source>The local file has the same name as an archive of other files on the server.</source>
+        <translation>Die lokale Datei hat denselben Namen wie ein Archiv anderer Dateien auf dem Server.</translation>
+    </message>
+    <message>
+        <source>The log lists them with the reasons; mydata-like status shows the current state.</source>
+        <translation>Das Protokoll führt sie mit den Gründen auf; mydata-like status zeigt den jetzigen Stand.</translation>
+    </message>
+    <message>
+        <source>The log shows why; mydata-like status shows what the program is waiting for.</source>
+        <translation>Das Protokoll zeigt den Grund; mydata-like status zeigt, worauf das Programm wartet.</translation>
+    </message>
+    <message>
+        <source>The name %1 contains bytes that are not text.</source>
+        <translation>Der Name %1 enthält Bytes, die kein Text sind.</translation>
+    </message>
+    <message>
+        <source>The name is not valid text, so the server cannot store it.</source>
+        <translation>Der Name ist kein gültiger Text, daher kann der Server ihn nicht speichern.</translation>
+    </message>
+    <message>
+        <source>The new bytes of %1 are not in the staging area.</source>
+        <translation>Die neuen Bytes von %1 sind nicht im Annahmebereich.</translation>
+    </message>
+    <message>
+        <source>The new bytes of %1 are not there.</source>
+        <translation>Die neuen Bytes von %1 sind nicht dort.</translation>
+    </message>
+    <message>
+        <source>The next host may be down, or the one before it may not allow forwarding.</source>
+        <translation>Vielleicht ist der nächste Rechner ausgefallen, oder der davor lässt keine Weiterleitung zu.</translation>
+    </message>
+    <message>
+        <source>The next run brings it up to date.</source>
+        <translation>Der nächste Lauf bringt es auf den neuen Stand.</translation>
+    </message>
+    <message>
+        <source>The next run checks again. If this persists, contact the server&apos;s administrator.</source>
+        <translation>Der nächste Lauf fragt wieder nach. Wenn das so bleibt, wenden Sie sich an die Administration des Servers.</translation>
+    </message>
+    <message>
+        <source>The next run checks it again.</source>
+        <translation>Der nächste Lauf sieht noch einmal nach.</translation>
+    </message>
+    <message>
+        <source>The next run sends it.</source>
+        <translation>Der nächste Lauf sendet sie.</translation>
+    </message>
+    <message>
+        <source>The next run sends it. The server&apos;s administrator can free space or raise the quota.</source>
+        <translation>Der nächste Lauf sendet sie. Die Administration des Servers kann Platz schaffen oder das Kontingent erhöhen.</translation>
+    </message>
+    <message>
+        <source>The next run sends the rest again.</source>
+        <translation>Der nächste Lauf sendet den Rest wieder.</translation>
+    </message>
+    <message>
+        <source>The next run sends them. The server&apos;s administrator can free space or raise the quota.</source>
+        <translation>Der nächste Lauf sendet sie. Die Administration des Servers kann Platz schaffen oder das Kontingent erhöhen.</translation>
+    </message>
+    <message>
+        <source>The next run updates it.</source>
+        <translation>Der nächste Lauf bringt es auf den neuen Stand.</translation>
+    </message>
+    <message>
+        <source>The next run uploads it, unless the filters or the layout exclude it.</source>
+        <translation>Der nächste Lauf lädt sie hoch, wenn Filter oder Aufbau sie nicht ausschließen.</translation>
+    </message>
+    <message>
+        <source>The next run uploads it.</source>
+        <translation>Der nächste Lauf lädt sie hoch.</translation>
+    </message>
+    <message>
+        <source>The next run uploads the rest.</source>
+        <translation>Der nächste Lauf lädt den Rest hoch.</translation>
+    </message>
+    <message>
+        <source>The next run uses it.</source>
+        <translation>Der nächste Lauf verwendet ihn.</translation>
+    </message>
+    <message>
+        <source>The next test replaces it; the server&apos;s administrator may remove it.</source>
+        <translation>Der nächste Test ersetzt sie; die Administration des Servers darf sie entfernen.</translation>
+    </message>
+    <message>
+        <source>The object storage cannot store the name: %1.</source>
+        <translation>Der Objektspeicher kann den Namen nicht speichern: %1.</translation>
+    </message>
+    <message>
+        <source>The object storage could not do this now: %1.</source>
+        <translation>Der Objektspeicher konnte dies jetzt nicht tun: %1.</translation>
+    </message>
+    <message>
+        <source>The object storage is full, or its quota is used up: %1.</source>
+        <translation>Der Objektspeicher ist voll, oder sein Kontingent ist ausgeschöpft: %1.</translation>
+    </message>
+    <message>
+        <source>The object storage received other bytes than were sent.</source>
+        <translation>Der Objektspeicher hat andere Bytes empfangen, als gesendet wurden.</translation>
+    </message>
+    <message>
+        <source>The object storage received other bytes than were sent: %1.</source>
+        <translation>Der Objektspeicher hat andere Bytes empfangen, als gesendet wurden: %1.</translation>
+    </message>
+    <message>
+        <source>The object storage refuses requests because this computer&apos;s clock differs from its own by too much: %1.</source>
+        <translation>Der Objektspeicher lehnt Anfragen ab, weil die Uhr dieses Computers zu sehr von seiner eigenen abweicht: %1.</translation>
+    </message>
+    <message>
+        <source>The object storage refuses this: %1.</source>
+        <translation>Der Objektspeicher lehnt dies ab: %1.</translation>
+    </message>
+    <message>
+        <source>The object storage&apos;s address cannot be used: %1</source>
+        <translation>Die Adresse des Objektspeichers kann nicht verwendet werden: %1</translation>
+    </message>
+    <message>
+        <source>The parts of %1 uploads that were interrupted a week ago or earlier were removed from the bucket.</source>
+        <translation>Die Teile von %1 Uploads, die vor einer Woche oder länger unterbrochen wurden, wurden aus dem Bucket entfernt.</translation>
+    </message>
+    <message>
+        <source>The parts of 1 upload that were interrupted a week ago or earlier were removed from the bucket.</source>
+        <translation>Die Teile von 1 Upload, der vor einer Woche oder länger unterbrochen wurde, wurden aus dem Bucket entfernt.</translation>
+    </message>
+    <message>
+        <source>The path %1 points outside its dataset on the server.</source>
+        <translation>Der Pfad %1 führt auf dem Server aus seinem Datensatz heraus.</translation>
+    </message>
+    <message>
+        <source>The path below the dataset folder has more than %1 characters, more than the server can store.</source>
+        <translation>Der Pfad unter dem Ordner des Datensatzes hat mehr als %1 Zeichen, mehr als der Server speichern kann.</translation>
+    </message>
+    <message>
+        <source>The path contains a null character.</source>
+        <translation>Der Pfad enthält ein Nullzeichen.</translation>
+    </message>
+    <message>
+        <source>The path contains bytes that are not text.</source>
+        <translation>Der Pfad enthält Bytes, die kein Text sind.</translation>
+    </message>
+    <message>
+        <source>The pattern file %1 cannot be read: %2</source>
+        <translation>Die Musterdatei %1 kann nicht gelesen werden: %2</translation>
+    </message>
+    <message>
+        <source>The payload was cancelled.</source>
+        <translation>Die Übertragung wurde abgebrochen.</translation>
+    </message>
+    <message>
+        <source>The private key %1 can be read by other users of this computer.</source>
+        <translation>Der private Schlüssel %1 kann von anderen Konten dieses Computers gelesen werden.</translation>
+    </message>
+    <message>
+        <source>The private key %1 cannot be read: %2.</source>
+        <translation>Der private Schlüssel %1 kann nicht gelesen werden: %2.</translation>
+    </message>
+    <message>
+        <source>The private key %1 is protected by a passphrase.</source>
+        <translation>Der private Schlüssel %1 ist durch eine Passphrase geschützt.</translation>
+    </message>
+    <message>
+        <source>The private key of %1 is stored on a device or in an agent.</source>
+        <translation>Der private Schlüssel zu %1 liegt auf einem Gerät oder in einem Agenten.</translation>
+    </message>
+    <message>
+        <source>The process of a channel ended during its work.</source>
+        <translation>Der Prozess eines Kanals ist bei der Arbeit beendet worden.</translation>
+    </message>
+    <message>
+        <source>The program is already open, but does not respond.</source>
+        <translation>Das Programm ist schon geöffnet, antwortet aber nicht.</translation>
+    </message>
+    <message>
+        <source>The proxy for %1 fails: %2</source>
+        <translation>Der Proxy für %1 schlägt fehl: %2</translation>
+    </message>
+    <message>
+        <source>The proxy for %1 refuses the connection.</source>
+        <translation>Der Proxy für %1 lehnt die Verbindung ab.</translation>
+    </message>
+    <message>
+        <source>The proxy for %1 requires an account and a password.</source>
+        <translation>Der Proxy für %1 verlangt ein Konto und ein Passwort.</translation>
+    </message>
+    <message>
+        <source>The registration may have been withdrawn; ask the server&apos;s administrator.</source>
+        <translation>Vielleicht wurde die Registrierung zurückgezogen; fragen Sie die Administration des Servers.</translation>
+    </message>
+    <message>
+        <source>The response to a request was lost; the server may still be processing it.</source>
+        <translation>Die Antwort auf eine Anfrage ging verloren; vielleicht bearbeitet der Server sie noch.</translation>
+    </message>
+    <message>
+        <source>The run does not answer.</source>
+        <translation>Der Lauf antwortet nicht.</translation>
+    </message>
+    <message>
+        <source>The run ends before this file&apos;s turn.</source>
+        <translation>Der Lauf endet, bevor diese Datei an der Reihe ist.</translation>
+    </message>
+    <message>
+        <source>The run has just ended.</source>
+        <translation>Der Lauf wurde gerade beendet.</translation>
+    </message>
+    <message>
+        <source>The run in progress accepts no commands.</source>
+        <translation>Der jetzige Lauf nimmt keine Befehle an.</translation>
+    </message>
+    <message>
+        <source>The run is ending, so it cannot be paused.</source>
+        <translation>Der Lauf endet gerade und kann daher nicht pausiert werden.</translation>
+    </message>
+    <message>
+        <source>The run is ending.</source>
+        <translation>Der Lauf endet gerade.</translation>
+    </message>
+    <message>
+        <source>The run tries again automatically, %1 seconds later at most.</source>
+        <translation>Der Lauf versucht es automatisch wieder, spätestens nach %1 Sekunden.</translation>
+    </message>
+    <message>
+        <source>The run was stopped before it finished.</source>
+        <translation>Der Lauf wurde angehalten, bevor er fertig war.</translation>
+    </message>
+    <message>
+        <source>The secrets file %1 belongs to another account.</source>
+        <translation>Die Datei mit Geheimnissen %1 gehört einem anderen Konto.</translation>
+    </message>
+    <message>
+        <source>The secrets file %1 can be read by other accounts.</source>
+        <translation>Die Datei mit Geheimnissen %1 kann von anderen Konten gelesen werden.</translation>
+    </message>
+    <message>
+        <source>The secrets file %1 cannot be opened: %2.</source>
+        <translation>Die Datei mit Geheimnissen %1 kann nicht geöffnet werden: %2.</translation>
+    </message>
+    <message>
+        <source>The secrets file %1 has unexpected content.</source>
+        <translation>Die Datei mit Geheimnissen %1 hat einen unerwarteten Inhalt.</translation>
+    </message>
+    <message>
+        <source>The secrets file %1 is not TOML.</source>
+        <translation>Die Datei mit Geheimnissen %1 ist kein TOML.</translation>
+    </message>
+    <message>
+        <source>The server accepted the request for approval but does not list it.</source>
+        <translation>Der Server hat den Antrag auf Freigabe angenommen, führt ihn aber nicht auf.</translation>
+    </message>
+    <message>
+        <source>The server address %1 is not a web address.</source>
+        <translation>Die Serveradresse %1 ist keine Webadresse.</translation>
+    </message>
+    <message>
+        <source>The server address %1 is not encrypted.</source>
+        <translation>Die Serveradresse %1 ist nicht verschlüsselt.</translation>
+    </message>
+    <message>
+        <source>The server answered SFTP with: %1.</source>
+        <translation>Der Server hat auf SFTP geantwortet: %1.</translation>
+    </message>
+    <message>
+        <source>The server cannot store the name of the %1: %2 has characters that cannot be shown.</source>
+        <translation>Der Server kann diesen Namen nicht speichern (%1): %2 hat Zeichen, die nicht angezeigt werden können.</translation>
+    </message>
+    <message>
+        <source>The server cannot store the name of the %1: it has more than %2 characters.</source>
+        <translation>Der Server kann diesen Namen nicht speichern (%1): Er hat mehr als %2 Zeichen.</translation>
+    </message>
+    <message>
+        <source>The server cannot store the name of the %1: it is empty.</source>
+        <translation>Der Server kann diesen Namen nicht speichern (%1): Er ist leer.</translation>
+    </message>
+    <message>
+        <source>The server did not accept a chunk: %1</source>
+        <translation>Der Server hat ein Stück nicht angenommen: %1</translation>
+    </message>
+    <message>
+        <source>The server did not accept the records: %1</source>
+        <translation>Der Server hat die Einträge nicht angenommen: %1</translation>
+    </message>
+    <message>
+        <source>The server did not confirm %1.</source>
+        <translation>Der Server hat %1 nicht bestätigt.</translation>
+    </message>
+    <message>
+        <source>The server does not allow reading the archive %1: %2</source>
+        <translation>Der Server erlaubt nicht, das Archiv %1 zu lesen: %2</translation>
+    </message>
+    <message>
+        <source>The server does not support sharing the experiment %1.</source>
+        <translation>Der Server unterstützt das Teilen des Experiments %1 nicht.</translation>
+    </message>
+    <message>
+        <source>The server ended SFTP.</source>
+        <translation>Der Server hat SFTP beendet.</translation>
+    </message>
+    <message>
+        <source>The server has a file of this name and size. The local file must be read to compare them.</source>
+        <translation>Der Server hat eine Datei mit diesem Namen und dieser Größe. Zum Vergleich muss die lokale Datei gelesen werden.</translation>
+    </message>
+    <message>
+        <source>The server has assigned another staging area since this run started.</source>
+        <translation>Der Server hat seit dem Beginn dieses Laufs einen anderen Annahmebereich zugewiesen.</translation>
+    </message>
+    <message>
+        <source>The server has different content for %1, which cannot be replaced without SSH.</source>
+        <translation>Der Server hat einen anderen Inhalt für %1, der ohne SSH nicht ersetzt werden kann.</translation>
+    </message>
+    <message>
+        <source>The server has no user or group for the folder %1.</source>
+        <translation>Der Server kennt keine Person oder Gruppe zum Ordner %1.</translation>
+    </message>
+    <message>
+        <source>The server has no verified copy of this file at present.</source>
+        <translation>Der Server hat zurzeit keine geprüfte Kopie dieser Datei.</translation>
+    </message>
+    <message>
+        <source>The server has not verified this file yet.</source>
+        <translation>Der Server hat diese Datei noch nicht geprüft.</translation>
+    </message>
+    <message>
+        <source>The server has not yet verified its copy of this file again, as requested.</source>
+        <translation>Der Server hat seine Kopie dieser Datei noch nicht wieder geprüft, wie angefordert.</translation>
+    </message>
+    <message>
+        <source>The server has repeatedly confirmed the record of this file without storing it.</source>
+        <translation>Der Server hat den Eintrag dieser Datei wiederholt bestätigt, ohne ihn zu speichern.</translation>
+    </message>
+    <message>
+        <source>The server has the file, but has not verified it yet.</source>
+        <translation>Der Server hat die Datei, hat sie aber noch nicht geprüft.</translation>
+    </message>
+    <message>
+        <source>The server must offer TLS 1.2 or later on this port.</source>
+        <translation>Der Server muss auf diesem Port TLS 1.2 oder neuer anbieten.</translation>
+    </message>
+    <message>
+        <source>The server no longer has %1 files of the dataset %2 as verified: records or copies are missing or differ.</source>
+        <translation>Auf dem Server sind %1 Dateien des Datensatzes %2 nicht mehr so vorhanden, wie er sie geprüft hat: Einträge oder Kopien fehlen oder weichen ab.</translation>
+    </message>
+    <message>
+        <source>The server no longer has 1 file of the dataset %1 as verified: records or copies are missing or differ.</source>
+        <translation>Auf dem Server ist 1 Datei des Datensatzes %1 nicht mehr so vorhanden, wie er sie geprüft hat: Einträge oder Kopien fehlen oder weichen ab.</translation>
+    </message>
+    <message>
+        <source>The server no longer has a record of this file, or this account may not see it.</source>
+        <translation>Der Server hat keinen Eintrag dieser Datei mehr, oder dieses Konto darf ihn nicht sehen.</translation>
+    </message>
+    <message>
+        <source>The server no longer has the archive %1 as verified: its record or its copy is missing or differs.</source>
+        <translation>Auf dem Server ist das Archiv %1 nicht mehr so vorhanden, wie er es geprüft hat: Sein Eintrag oder seine Kopie fehlt oder weicht ab.</translation>
+    </message>
+    <message>
+        <source>The server requires a chunk checksum that is not supported.</source>
+        <translation>Der Server verlangt eine Prüfsumme für Stücke, die nicht unterstützt wird.</translation>
+    </message>
+    <message>
+        <source>The server returned other bytes for %1 than it has verified.</source>
+        <translation>Der Server hat für %1 andere Bytes zurückgegeben, als er geprüft hat.</translation>
+    </message>
+    <message>
+        <source>The server still reports the earlier content as verified, so the new content must wait.</source>
+        <translation>Der Server meldet noch den früheren Inhalt als geprüft, daher muss der neue warten.</translation>
+    </message>
+    <message>
+        <source>The server&apos;s administrator can allow a shell, scp or SFTP for this account.</source>
+        <translation>Die Administration des Servers kann diesem Konto eine Shell, scp oder SFTP erlauben.</translation>
+    </message>
+    <message>
+        <source>The server&apos;s administrator can fix its permissions or free space.</source>
+        <translation>Die Administration des Servers kann die Zugriffsrechte berichtigen oder Platz schaffen.</translation>
+    </message>
+    <message>
+        <source>The server&apos;s administrator can fix its permissions.</source>
+        <translation>Die Administration des Servers kann die Zugriffsrechte berichtigen.</translation>
+    </message>
+    <message>
+        <source>The server&apos;s administrator may delete the empty one.</source>
+        <translation>Die Administration des Servers darf das leere löschen.</translation>
+    </message>
+    <message>
+        <source>The server&apos;s answer is too large.</source>
+        <translation>Die Antwort des Servers ist zu groß.</translation>
+    </message>
+    <message>
+        <source>The server&apos;s copy does not match the checksum, even after the file was sent again.</source>
+        <translation>Die Kopie des Servers stimmt nicht mit der Prüfsumme überein, auch nachdem die Datei noch einmal gesendet wurde.</translation>
+    </message>
+    <message>
+        <source>The server&apos;s record describes a newer version of this file that never arrived, and the local file was missing when it should have been sent again.</source>
+        <translation>Der Eintrag des Servers beschreibt eine neuere Fassung dieser Datei, die nie angekommen ist, und die lokale Datei fehlte, als sie noch einmal gesendet werden sollte.</translation>
+    </message>
+    <message>
+        <source>The server&apos;s record does not match the local file.</source>
+        <translation>Der Eintrag des Servers passt nicht zur lokalen Datei.</translation>
+    </message>
+    <message>
+        <source>The server&apos;s settings conflict with those of this computer: %1</source>
+        <translation>Die Einstellungen des Servers widersprechen denen dieses Computers: %1</translation>
+    </message>
+    <message>
+        <source>The server&apos;s settings exclude this: %1.</source>
+        <translation>Die Einstellungen des Servers schließen dies aus: %1.</translation>
+    </message>
+    <message>
+        <source>The server&apos;s settings for this uploader have changed. It now sets: %1.</source>
+        <translation>Die Einstellungen des Servers für diesen Uploader haben sich geändert. Er setzt jetzt: %1.</translation>
+    </message>
+    <message>
+        <source>The server&apos;s settings for this uploader have changed. It now sets: none.</source>
+        <translation>Die Einstellungen des Servers für diesen Uploader haben sich geändert. Er setzt jetzt keine.</translation>
+    </message>
+    <message>
+        <source>The session of a channel was closed because another channel failed.</source>
+        <translation>Die Sitzung eines Kanals wurde geschlossen, weil ein anderer Kanal fehlgeschlagen ist.</translation>
+    </message>
+    <message>
+        <source>The setting server.ca_file requires a PEM file.</source>
+        <translation>Die Einstellung server.ca_file verlangt eine PEM-Datei.</translation>
+    </message>
+    <message>
+        <source>The settings exclude symbolic links of this kind.</source>
+        <translation>Die Einstellungen schließen symbolische Verknüpfungen dieser Art aus.</translation>
+    </message>
+    <message>
+        <source>The settings file %1 does not exist.</source>
+        <translation>Die Einstellungsdatei %1 gibt es nicht.</translation>
+    </message>
+    <message>
+        <source>The settings file cannot be edited here because of its syntax.</source>
+        <translation>Die Einstellungsdatei kann hier wegen ihrer Syntax nicht bearbeitet werden.</translation>
+    </message>
+    <message>
+        <source>The settings were changed and are now invalid. %1</source>
+        <translation>Die Einstellungen wurden geändert und sind jetzt ungültig. %1</translation>
+    </message>
+    <message>
+        <source>The shards have no common identity yet.</source>
+        <translation>Die Teile haben noch keine gemeinsame Identität.</translation>
+    </message>
+    <message>
+        <source>The shell of %1 is not used, since it has no %2.</source>
+        <translation>Die Shell von %1 wird nicht verwendet, denn ihr fehlt %2.</translation>
+    </message>
+    <message>
+        <source>The shell of the staging host did not answer.</source>
+        <translation>Die Shell des Annahmerechners hat nicht geantwortet.</translation>
+    </message>
+    <message>
+        <source>The signal address of monitor.signal_url could not be called: %1.</source>
+        <translation>Die Signaladresse von monitor.signal_url konnte nicht aufgerufen werden: %1.</translation>
+    </message>
+    <message>
+        <source>The signal address of monitor.signal_url could not be called: it answers with status %1.</source>
+        <translation>Die Signaladresse von monitor.signal_url konnte nicht aufgerufen werden: Sie antwortet mit Status %1.</translation>
+    </message>
+    <message>
+        <source>The signal file cannot be written: %1.</source>
+        <translation>Die Signaldatei kann nicht geschrieben werden: %1.</translation>
+    </message>
+    <message>
+        <source>The speed test ended unexpectedly (%1).</source>
+        <translation>Der Geschwindigkeitstest wurde unerwartet beendet (%1).</translation>
+    </message>
+    <message>
+        <source>The speed test has reached its limit of bytes.</source>
+        <translation>Der Geschwindigkeitstest hat seine Grenze an Bytes erreicht.</translation>
+    </message>
+    <message>
+        <source>The staging area has no host.</source>
+        <translation>Der Annahmebereich hat keinen Rechner.</translation>
+    </message>
+    <message>
+        <source>The staging area has no space for %1.</source>
+        <translation>Im Annahmebereich ist kein Platz für %1.</translation>
+    </message>
+    <message>
+        <source>The staging area has no space for some files, which wait.</source>
+        <translation>Im Annahmebereich ist kein Platz für einige Dateien; sie warten.</translation>
+    </message>
+    <message>
+        <source>The staging area is full.</source>
+        <translation>Der Annahmebereich ist voll.</translation>
+    </message>
+    <message>
+        <source>The staging area refused %1: %2.</source>
+        <translation>Der Annahmebereich hat %1 abgelehnt: %2.</translation>
+    </message>
+    <message>
+        <source>The staging area&apos;s folder %1 does not accept files: %2.</source>
+        <translation>Der Ordner des Annahmebereichs, %1, nimmt keine Dateien an: %2.</translation>
+    </message>
+    <message>
+        <source>The staging area&apos;s folder %1 does not accept files: no reason given.</source>
+        <translation>Der Ordner des Annahmebereichs, %1, nimmt keine Dateien an, ohne Angabe eines Grundes.</translation>
+    </message>
+    <message>
+        <source>The staging folder %1 and the data directory %2 contain each other.</source>
+        <translation>Der Ordner des Annahmebereichs, %1, und der Datenordner %2 enthalten einander.</translation>
+    </message>
+    <message>
+        <source>The staging host accepts the uploader&apos;s key, but allows neither commands nor transfers: %1</source>
+        <translation>Der Annahmerechner nimmt den Schlüssel des Uploaders an, lässt aber weder Befehle noch Übertragungen zu: %1</translation>
+    </message>
+    <message>
+        <source>The staging host did not execute a command.</source>
+        <translation>Der Annahmerechner hat einen Befehl nicht ausgeführt.</translation>
+    </message>
+    <message>
+        <source>The staging host did not remove the test files.</source>
+        <translation>Der Annahmerechner hat die Testdateien nicht entfernt.</translation>
+    </message>
+    <message>
+        <source>The staging host did not report how the file arrived.</source>
+        <translation>Der Annahmerechner hat nicht gemeldet, wie die Datei angekommen ist.</translation>
+    </message>
+    <message>
+        <source>The staging host did not report which files it renamed.</source>
+        <translation>Der Annahmerechner hat nicht gemeldet, welche Dateien er umbenannt hat.</translation>
+    </message>
+    <message>
+        <source>The staging host does not accept files: %1.</source>
+        <translation>Der Annahmerechner nimmt keine Dateien an: %1.</translation>
+    </message>
+    <message>
+        <source>The staging host does not follow the SFTP protocol.</source>
+        <translation>Der Annahmerechner hält sich nicht an das SFTP-Protokoll.</translation>
+    </message>
+    <message>
+        <source>The staging host does not follow the scp protocol.</source>
+        <translation>Der Annahmerechner hält sich nicht an das scp-Protokoll.</translation>
+    </message>
+    <message>
+        <source>The staging host ended scp.</source>
+        <translation>Der Annahmerechner hat scp beendet.</translation>
+    </message>
+    <message>
+        <source>The staging host printed too much output for a batch.</source>
+        <translation>Der Annahmerechner hat für ein Bündel zu viel Text ausgegeben.</translation>
+    </message>
+    <message>
+        <source>The staging host refused scp: %1.</source>
+        <translation>Der Annahmerechner hat scp abgelehnt: %1.</translation>
+    </message>
+    <message>
+        <source>The staging host&apos;s shell has ended.</source>
+        <translation>Die Shell des Annahmerechners wurde beendet.</translation>
+    </message>
+    <message>
+        <source>The support bundle %1 cannot be written: %2.</source>
+        <translation>Das Support-Paket %1 kann nicht geschrieben werden: %2.</translation>
+    </message>
+    <message>
+        <source>The symbolic link is broken.</source>
+        <translation>Die symbolische Verknüpfung ist defekt.</translation>
+    </message>
+    <message>
+        <source>The symbolic link points to a folder that this dataset folder already contains.</source>
+        <translation>Die symbolische Verknüpfung zeigt auf einen Ordner, den dieser Ordner des Datensatzes schon enthält.</translation>
+    </message>
+    <message>
+        <source>The system does not report changes in %1: %2</source>
+        <translation>Das System meldet keine Änderungen in %1: %2</translation>
+    </message>
+    <message>
+        <source>The system&apos;s keyring did not respond within %1 seconds.</source>
+        <translation>Der Schlüsselbund des Systems hat innerhalb von %1 Sekunden nicht geantwortet.</translation>
+    </message>
+    <message>
+        <source>The system&apos;s keyring did not store the key.</source>
+        <translation>Der Schlüsselbund des Systems hat den Schlüssel nicht gespeichert.</translation>
+    </message>
+    <message>
+        <source>The system&apos;s keyring does not respond.</source>
+        <translation>Der Schlüsselbund des Systems antwortet nicht.</translation>
+    </message>
+    <message>
+        <source>The system&apos;s keyring failed (%1).</source>
+        <translation>Der Schlüsselbund des Systems ist fehlgeschlagen (%1).</translation>
+    </message>
+    <message>
+        <source>The transfer was cancelled.</source>
+        <translation>Die Übertragung wurde abgebrochen.</translation>
+    </message>
+    <message>
+        <source>The uploader&apos;s key for %1 cannot be used: %2.</source>
+        <translation>Der Schlüssel des Uploaders für %1 kann nicht verwendet werden: %2.</translation>
+    </message>
+    <message>
+        <source>The uploader&apos;s key for %1 cannot be used: the agent does not have it.</source>
+        <translation>Der Schlüssel des Uploaders für %1 kann nicht verwendet werden: Der Agent hat ihn nicht.</translation>
+    </message>
+    <message>
+        <source>The uploader&apos;s key is not the problem. The host&apos;s administrator can renew the account or its password.</source>
+        <translation>Am Schlüssel des Uploaders liegt es nicht. Die Administration des Rechners kann das Konto oder sein Passwort erneuern.</translation>
+    </message>
+    <message>
+        <source>The user cancelled this file.</source>
+        <translation>Diese Datei wurde von Hand abgebrochen.</translation>
+    </message>
+    <message>
+        <source>The user paused the run.</source>
+        <translation>Der Lauf wurde von Hand pausiert.</translation>
+    </message>
+    <message>
+        <source>There are no failed or cancelled files there that can be sent again now.</source>
+        <translation>Dort gibt es keine fehlgeschlagenen oder abgebrochenen Dateien, die jetzt wieder gesendet werden können.</translation>
+    </message>
+    <message>
+        <source>There is less data than announced.</source>
+        <translation>Es sind weniger Daten als angekündigt.</translation>
+    </message>
+    <message>
+        <source>There is more data than announced.</source>
+        <translation>Es sind mehr Daten als angekündigt.</translation>
+    </message>
+    <message>
+        <source>There is no %1 for %2 on %3.</source>
+        <translation>Für %2 auf %3 fehlt: %1.</translation>
+    </message>
+    <message>
+        <source>There is no dataset folder at or below %1.</source>
+        <translation>Bei oder unter %1 gibt es keinen Ordner eines Datensatzes.</translation>
+    </message>
+    <message>
+        <source>There is no earlier speed test to continue from.</source>
+        <translation>Es gibt keinen früheren Geschwindigkeitstest, an den angeknüpft werden könnte.</translation>
+    </message>
+    <message>
+        <source>There is no file %1.</source>
+        <translation>Es gibt keine Datei %1.</translation>
+    </message>
+    <message>
+        <source>There is nothing to stop.</source>
+        <translation>Es gibt nichts anzuhalten.</translation>
+    </message>
+    <message>
+        <source>These settings are not set yet: %1.</source>
+        <translation>Diese Einstellungen fehlen noch: %1.</translation>
+    </message>
+    <message>
+        <source>This computer has no keyring that stores secrets safely (found: %1).</source>
+        <translation>Dieser Computer hat keinen Schlüsselbund, der Geheimnisse sicher speichert (gefunden: %1).</translation>
+    </message>
+    <message>
+        <source>This computer has no record of any upload from this data directory.</source>
+        <translation>Auf diesem Computer ist kein Upload aus diesem Datenordner bekannt.</translation>
+    </message>
+    <message>
+        <source>This installation on %1 has the same identity as the one on %2, which has used it since %3.</source>
+        <translation>Diese Installation auf %1 hat dieselbe Identität wie die auf %2, die sie seit %3 verwendet.</translation>
+    </message>
+    <message>
+        <source>This is a symbolic link, or is reached through one.</source>
+        <translation>Dies ist eine symbolische Verknüpfung oder wird über eine erreicht.</translation>
+    </message>
+    <message>
+        <source>This is not a regular file but a pipe, a socket or a device.</source>
+        <translation>Dies ist keine gewöhnliche Datei, sondern eine Pipe, ein Socket oder ein Gerät.</translation>
+    </message>
+    <message>
+        <source>This is not a regular file.</source>
+        <translation>Dies ist keine gewöhnliche Datei.</translation>
+    </message>
+    <message>
+        <source>This is not a valid key: it is empty, too long or has invalid characters.</source>
+        <translation>Das ist kein gültiger Schlüssel: Er ist leer, zu lang oder enthält ungültige Zeichen.</translation>
+    </message>
+    <message>
+        <source>This is not an archive of mydata-like, or it is damaged: %1 is not a regular file.</source>
+        <translation>Dies ist kein Archiv von mydata-like, oder es ist beschädigt: %1 ist keine gewöhnliche Datei.</translation>
+    </message>
+    <message>
+        <source>This is not an archive of mydata-like, or it is damaged: a long name and its header differ.</source>
+        <translation>Dies ist kein Archiv von mydata-like, oder es ist beschädigt: Ein langer Name und sein Kopf unterscheiden sich.</translation>
+    </message>
+    <message>
+        <source>This is not an archive of mydata-like, or it is damaged: it ends too early.</source>
+        <translation>Dies ist kein Archiv von mydata-like, oder es ist beschädigt: Es endet zu früh.</translation>
+    </message>
+    <message>
+        <source>This is not an archive of mydata-like, or it is damaged: it has a duplicate name.</source>
+        <translation>Dies ist kein Archiv von mydata-like, oder es ist beschädigt: Es hat einen Namen doppelt.</translation>
+    </message>
+    <message>
+        <source>This is not an archive of mydata-like, or it is damaged: it has a header that mydata-like does not write.</source>
+        <translation>Dies ist kein Archiv von mydata-like, oder es ist beschädigt: Es hat einen Kopf, den mydata-like nicht schreibt.</translation>
+    </message>
+    <message>
+        <source>This is not an archive of mydata-like, or it is damaged: it has a member with an unsafe path: %1.</source>
+        <translation>Dies ist kein Archiv von mydata-like, oder es ist beschädigt: Es hat eine Datei mit einem unsicheren Pfad: %1.</translation>
+    </message>
+    <message>
+        <source>This is not an archive of mydata-like, or it is damaged: it has a name that is too long.</source>
+        <translation>Dies ist kein Archiv von mydata-like, oder es ist beschädigt: Es hat einen zu langen Namen.</translation>
+    </message>
+    <message>
+        <source>This is not an archive of mydata-like, or it is damaged: it has no index.</source>
+        <translation>Dies ist kein Archiv von mydata-like, oder es ist beschädigt: Es hat kein Verzeichnis.</translation>
+    </message>
+    <message>
+        <source>This is not an archive of mydata-like, or it is damaged: it has too many members.</source>
+        <translation>Dies ist kein Archiv von mydata-like, oder es ist beschädigt: Es hat zu viele Dateien.</translation>
+    </message>
+    <message>
+        <source>This is not an archive of mydata-like, or it is damaged: its end is incomplete.</source>
+        <translation>Dies ist kein Archiv von mydata-like, oder es ist beschädigt: Sein Ende ist unvollständig.</translation>
+    </message>
+    <message>
+        <source>This is not an archive of mydata-like, or it is damaged: its index and its headers differ.</source>
+        <translation>Dies ist kein Archiv von mydata-like, oder es ist beschädigt: Sein Verzeichnis und seine Köpfe unterscheiden sich.</translation>
+    </message>
+    <message>
+        <source>This is not an archive of mydata-like, or it is damaged: its index has a line that is too long.</source>
+        <translation>Dies ist kein Archiv von mydata-like, oder es ist beschädigt: Sein Verzeichnis hat eine zu lange Zeile.</translation>
+    </message>
+    <message>
+        <source>This is not an archive of mydata-like, or it is damaged: its index is invalid.</source>
+        <translation>Dies ist kein Archiv von mydata-like, oder es ist beschädigt: Sein Verzeichnis ist ungültig.</translation>
+    </message>
+    <message>
+        <source>This is not an archive of mydata-like, or it is damaged: its index is not at its end.</source>
+        <translation>Dies ist kein Archiv von mydata-like, oder es ist beschädigt: Sein Verzeichnis steht nicht an seinem Ende.</translation>
+    </message>
+    <message>
+        <source>This is not an archive of mydata-like, or it is damaged: its index is of another version.</source>
+        <translation>Dies ist kein Archiv von mydata-like, oder es ist beschädigt: Sein Verzeichnis ist von einer anderen Version.</translation>
+    </message>
+    <message>
+        <source>This is not an archive of mydata-like, or it is damaged: the checksum of %1 differs from its index.</source>
+        <translation>Dies ist kein Archiv von mydata-like, oder es ist beschädigt: Die Prüfsumme von %1 weicht vom Verzeichnis ab.</translation>
+    </message>
+    <message>
+        <source>This is not an archive of mydata-like, or it is damaged: there is data after its end.</source>
+        <translation>Dies ist kein Archiv von mydata-like, oder es ist beschädigt: Nach seinem Ende kommen noch Daten.</translation>
+    </message>
+    <message>
+        <source>This is not in the data directory.</source>
+        <translation>Dies liegt nicht im Datenordner.</translation>
+    </message>
+    <message>
+        <source>This run has uploaded that folder already, or accepts no more.</source>
+        <translation>Dieser Lauf hat jenen Ordner schon hochgeladen oder nimmt keine weiteren an.</translation>
+    </message>
+    <message>
+        <source>This system does not report how long programs wait for its disks.</source>
+        <translation>Dieses System meldet nicht, wie lange Programme auf seine Datenträger warten.</translation>
+    </message>
+    <message>
+        <source>This uploader has not requested approval yet.</source>
+        <translation>Dieser Uploader hat noch keine Freigabe beantragt.</translation>
+    </message>
+    <message>
+        <source>To change it, run for example: mydata-like settings set schedule.kind watch</source>
+        <translation>Um das zu ändern, rufen Sie zum Beispiel auf: mydata-like settings set schedule.kind watch</translation>
+    </message>
+    <message>
+        <source>To find out where it is set, run: mydata-like settings explain instrument.uuid, and the same for transfer.key_file. Change it there.</source>
+        <translation>Um herauszufinden, wo sie gesetzt ist, rufen Sie auf: mydata-like settings explain instrument.uuid, und dasselbe für transfer.key_file. Ändern Sie sie dort.</translation>
+    </message>
+    <message>
+        <source>To list them, run: mydata-like sources</source>
+        <translation>Um sie aufzuführen, rufen Sie auf: mydata-like sources</translation>
+    </message>
+    <message>
+        <source>To remove this message, reset the setting or choose another value.</source>
+        <translation>Damit diese Meldung verschwindet, setzen Sie die Einstellung zurück, oder wählen Sie einen anderen Wert.</translation>
+    </message>
+    <message>
+        <source>To see which value is used, run: mydata-like settings explain KEY</source>
+        <translation>Um zu sehen, welcher Wert gilt, rufen Sie auf: mydata-like settings explain KEY</translation>
+    </message>
+    <message>
+        <source>Too many levels of symbolic links</source>
+        <translation>Zu viele Ebenen symbolischer Verknüpfungen</translation>
+    </message>
+    <message>
+        <source>Too many open files</source>
+        <translation>Zu viele offene Dateien</translation>
+    </message>
+    <message>
+        <source>Transport endpoint is not connected</source>
+        <translation>Verbindung zum Dateisystem getrennt</translation>
+    </message>
+    <message>
+        <source>Try again after a successful run.</source>
+        <translation>Versuchen Sie es nach einem erfolgreichen Lauf wieder.</translation>
+    </message>
+    <message>
+        <source>Try again later, or use --anyway to run the test regardless.</source>
+        <translation>Versuchen Sie es später wieder, oder führen Sie den Test mit --anyway trotzdem durch.</translation>
+    </message>
+    <message>
+        <source>Try again later; filters.settle_seconds sets how long it must stay unchanged.</source>
+        <translation>Versuchen Sie es später wieder; filters.settle_seconds legt fest, wie lange sie unverändert bleiben muss.</translation>
+    </message>
+    <message>
+        <source>Unexpected error in the window: %1: %2</source>
+        <translation>Unerwarteter Fehler im Fenster: %1: %2</translation>
+    </message>
+    <message>
+        <source>Unlock the keyring, or provide the key in the environment variable MYDATA_LIKE_API_KEY, or store it in an unencrypted file that only you can read: `mydata-like settings set-key --store=file`.</source>
+        <translation>Entsperren Sie den Schlüsselbund, oder geben Sie den Schlüssel in der Umgebungsvariablen MYDATA_LIKE_API_KEY an, oder legen Sie ihn in einer unverschlüsselten Datei ab, die nur Sie lesen können: `mydata-like settings set-key --store=file`.</translation>
+    </message>
+    <message>
+        <source>Until then, the previous settings apply.</source>
+        <translation>Bis dahin gelten die bisherigen Einstellungen.</translation>
+    </message>
+    <message>
+        <source>Uploads are not affected. If it happens again, send the log to your administrator.</source>
+        <translation>Uploads sind nicht betroffen. Wenn das wieder geschieht, senden Sie das Protokoll an Ihre Administration.</translation>
+    </message>
+    <message>
+        <source>Uploads continue. Check the address and the network.</source>
+        <translation>Uploads gehen weiter. Prüfen Sie die Adresse und das Netz.</translation>
+    </message>
+    <message>
+        <source>Uploads run unattended; use a key without a passphrase.</source>
+        <translation>Uploads laufen unbeaufsichtigt; verwenden Sie einen Schlüssel ohne Passphrase.</translation>
+    </message>
+    <message>
+        <source>Use `mydata-like watch --events`.</source>
+        <translation>Verwenden Sie `mydata-like watch --events`.</translation>
+    </message>
+    <message>
+        <source>Use a layout with owners or experiments, or run without --shard.</source>
+        <translation>Verwenden Sie einen Aufbau mit Eigentümern oder Experimenten, oder starten Sie ohne --shard.</translation>
+    </message>
+    <message>
+        <source>Use fewer or shorter folder names.</source>
+        <translation>Verwenden Sie weniger oder kürzere Ordnernamen.</translation>
+    </message>
+    <message>
+        <source>Use its https:// address; the setting server.allow_http permits http://.</source>
+        <translation>Verwenden Sie die https://-Adresse; die Einstellung server.allow_http erlaubt http://.</translation>
+    </message>
+    <message>
+        <source>Wait a minute and try again. If that does not help, end it in the task manager and start it again. Files that were sent are not lost.</source>
+        <translation>Warten Sie eine Minute, und versuchen Sie es wieder. Wenn das nicht hilft, beenden Sie es im Task-Manager, und starten Sie es neu. Gesendete Dateien gehen nicht verloren.</translation>
+    </message>
+    <message>
+        <source>Wait until it has ended, or stop it there.</source>
+        <translation>Warten Sie, bis es beendet ist, oder halten Sie es dort an.</translation>
+    </message>
+    <message>
+        <source>Wait until it has ended, or stop it there. The lock of a killed run expires after %1 minutes.</source>
+        <translation>Warten Sie, bis er beendet ist, oder halten Sie ihn dort an. Die Sperre eines abgebrochenen Laufs erlischt nach %1 Minuten.</translation>
+    </message>
+    <message>
+        <source>Wait until it has ended, or stop it there. The mark of a killed run expires after five minutes.</source>
+        <translation>Warten Sie, bis er beendet ist, oder halten Sie ihn dort an. Die Markierung eines abgebrochenen Laufs erlischt nach fünf Minuten.</translation>
+    </message>
+    <message>
+        <source>With the layout &quot;%1&quot; the whole data directory is one experiment, which cannot be split into shards.</source>
+        <translation>Beim Aufbau „%1“ ist der ganze Datenordner ein einziges Experiment, das nicht in Teile zerlegt werden kann.</translation>
+    </message>
+    <message>
+        <source>Write EXPERIMENT/DATASET, or OWNER/EXPERIMENT/DATASET.</source>
+        <translation>Schreiben Sie EXPERIMENT/DATASET oder OWNER/EXPERIMENT/DATASET.</translation>
+    </message>
+    <message>
+        <source>Write patterns as in a .gitignore file, such as *.tmp or /raw/**.</source>
+        <translation>Schreiben Sie Muster wie in einer .gitignore-Datei, zum Beispiel *.tmp oder /raw/**.</translation>
+    </message>
+    <message>
+        <source>Writing to it works: %1.</source>
+        <translation>Das Schreiben funktioniert: %1.</translation>
+    </message>
+    <message>
+        <source>a dataset must stay open for the files of later runs</source>
+        <translation>ein Datensatz muss für die Dateien späterer Läufe offen bleiben</translation>
+    </message>
+    <message>
+        <source>another folder or drive has taken its place</source>
+        <translation>ein anderer Ordner oder ein anderes Laufwerk ist an seiner Stelle</translation>
+    </message>
+    <message>
+        <source>another session was refused (%1)</source>
+        <translation>Eine weitere Sitzung wurde abgelehnt (%1)</translation>
+    </message>
+    <message>
+        <source>another session was refused (no output)</source>
+        <translation>Eine weitere Sitzung wurde abgelehnt (keine Ausgabe)</translation>
+    </message>
+    <message>
+        <source>begins with ~ but does not name a known home folder</source>
+        <translation>beginnt mit ~, nennt aber keinen bekannten persönlichen Ordner</translation>
+    </message>
+    <message>
+        <source>broken pipe</source>
+        <translation>unterbrochene Verbindung (broken pipe)</translation>
+    </message>
+    <message>
+        <source>cannot allocate memory</source>
+        <translation>nicht genügend Arbeitsspeicher</translation>
+    </message>
+    <message>
+        <source>cannot be read: %1</source>
+        <translation>kann nicht gelesen werden: %1</translation>
+    </message>
+    <message>
+        <source>case is ignored, as in MyData on Windows</source>
+        <translation>Groß- und Kleinschreibung ist gleich, wie in MyData unter Windows</translation>
+    </message>
+    <message>
+        <source>checksums are always needed for verification</source>
+        <translation>Prüfsummen werden zum Prüfen immer gebraucht</translation>
+    </message>
+    <message>
+        <source>connection refused</source>
+        <translation>Verbindung abgelehnt</translation>
+    </message>
+    <message>
+        <source>connection reset by peer</source>
+        <translation>Verbindung von der Gegenseite zurückgesetzt</translation>
+    </message>
+    <message>
+        <source>connection timed out</source>
+        <translation>Zeitüberschreitung der Verbindung</translation>
+    </message>
+    <message>
+        <source>device or resource busy</source>
+        <translation>Gerät oder Ressource belegt</translation>
+    </message>
+    <message>
+        <source>disk quota exceeded</source>
+        <translation>Kontingent des Datenträgers überschritten</translation>
+    </message>
+    <message>
+        <source>file exists</source>
+        <translation>Datei vorhanden</translation>
+    </message>
+    <message>
+        <source>file name too long</source>
+        <translation>Dateiname zu lang</translation>
+    </message>
+    <message>
+        <source>file too large</source>
+        <translation>Datei zu groß</translation>
+    </message>
+    <message>
+        <source>files known to be on the server are always remembered</source>
+        <translation>welche Dateien auf dem Server sind, wird immer vermerkt</translation>
+    </message>
+    <message>
+        <source>folders are always checked against the layout</source>
+        <translation>Ordner werden immer mit dem Aufbau verglichen</translation>
+    </message>
+    <message>
+        <source>has a pattern that matches nothing: %1</source>
+        <translation>hat ein Muster, das zu nichts passt: %1</translation>
+    </message>
+    <message>
+        <source>host is down</source>
+        <translation>Rechner nicht in Betrieb</translation>
+    </message>
+    <message>
+        <source>input/output error</source>
+        <translation>Ein-/Ausgabefehler</translation>
+    </message>
+    <message>
+        <source>invalid argument</source>
+        <translation>ungültiges Argument</translation>
+    </message>
+    <message>
+        <source>is a directory</source>
+        <translation>ist ein Ordner</translation>
+    </message>
+    <message>
+        <source>is a secret, not a setting: store it with `mydata-like settings set-key`</source>
+        <translation>ist ein Geheimnis und keine Einstellung: Legen Sie es ab mit `mydata-like settings set-key`</translation>
+    </message>
+    <message>
+        <source>is a section: write [%1] and its settings below</source>
+        <translation>ist ein Abschnitt: Schreiben Sie [%1] und die Einstellungen darunter</translation>
+    </message>
+    <message>
+        <source>is not TOML: %1</source>
+        <translation>ist kein TOML: %1</translation>
+    </message>
+    <message>
+        <source>is not TOML: nested too deeply</source>
+        <translation>ist kein TOML: zu tief verschachtelt</translation>
+    </message>
+    <message>
+        <source>is not UTF-8 text</source>
+        <translation>ist kein UTF-8-Text</translation>
+    </message>
+    <message>
+        <source>is not a setting</source>
+        <translation>ist keine Einstellung</translation>
+    </message>
+    <message>
+        <source>is not a setting; did you mean %1?</source>
+        <translation>ist keine Einstellung; meinten Sie %1?</translation>
+    </message>
+    <message>
+        <source>is not a web address</source>
+        <translation>ist keine Webadresse</translation>
+    </message>
+    <message>
+        <source>is too large for a settings file (1 MiB at most)</source>
+        <translation>ist zu groß für eine Einstellungsdatei (höchstens 1 MiB)</translation>
+    </message>
+    <message>
+        <source>is unknown: [locked] has keys and by</source>
+        <translation>ist unbekannt: [locked] hat keys und by</translation>
+    </message>
+    <message>
+        <source>it already exists</source>
+        <translation>schon vorhanden</translation>
+    </message>
+    <message>
+        <source>it does not answer</source>
+        <translation>keine Antwort</translation>
+    </message>
+    <message>
+        <source>it has no %1</source>
+        <translation>ihr fehlt %1</translation>
+    </message>
+    <message>
+        <source>it has no effect in MyData either</source>
+        <translation>es hat auch in MyData keine Wirkung</translation>
+    </message>
+    <message>
+        <source>it has no version</source>
+        <translation>es hat keine Version</translation>
+    </message>
+    <message>
+        <source>it is MyData&apos;s default, which every file has; the default here is better</source>
+        <translation>es ist die Voreinstellung von MyData, die in jeder Datei steht; die hiesige ist besser</translation>
+    </message>
+    <message>
+        <source>it is a secret, and secrets are not settings</source>
+        <translation>es ist ein Geheimnis, und Geheimnisse sind keine Einstellungen</translation>
+    </message>
+    <message>
+        <source>it is empty</source>
+        <translation>es ist leer</translation>
+    </message>
+    <message>
+        <source>it is larger than %1 bytes</source>
+        <translation>sie ist größer als %1 Bytes</translation>
+    </message>
+    <message>
+        <source>it is no longer a regular file</source>
+        <translation>es ist keine gewöhnliche Datei mehr</translation>
+    </message>
+    <message>
+        <source>it is not a folder</source>
+        <translation>kein Ordner</translation>
+    </message>
+    <message>
+        <source>it is not a ledger</source>
+        <translation>es ist kein Hauptbuch</translation>
+    </message>
+    <message>
+        <source>it is not a setting</source>
+        <translation>keine Einstellung</translation>
+    </message>
+    <message>
+        <source>it only describes the layout in words; MyData never reads it</source>
+        <translation>es beschreibt den Aufbau nur in Worten; MyData liest es nie</translation>
+    </message>
+    <message>
+        <source>its header is damaged</source>
+        <translation>sein Kopf ist beschädigt</translation>
+    </message>
+    <message>
+        <source>limits.pause_under_pressure has no effect here; limits.pause_while_running has.</source>
+        <translation>limits.pause_under_pressure wirkt hier nicht; limits.pause_while_running wirkt.</translation>
+    </message>
+    <message>
+        <source>locks %1, which is not a setting</source>
+        <translation>sperrt %1, was keine Einstellung ist</translation>
+    </message>
+    <message>
+        <source>must be a date, such as 2026-12-31</source>
+        <translation>muss ein Datum sein, zum Beispiel 2026-12-31</translation>
+    </message>
+    <message>
+        <source>must be a fingerprint as `ssh-keygen -lf` prints it: SHA256:...</source>
+        <translation>muss ein Fingerabdruck sein, wie `ssh-keygen -lf` ihn ausgibt: SHA256:...</translation>
+    </message>
+    <message>
+        <source>must be a finite number</source>
+        <translation>muss eine endliche Zahl sein</translation>
+    </message>
+    <message>
+        <source>must be a list of keys, as in [&apos;server.*&apos;]</source>
+        <translation>muss eine Liste von Schlüsseln sein, wie [&apos;server.*&apos;]</translation>
+    </message>
+    <message>
+        <source>must be a list, such as [&apos;a&apos;, &apos;b&apos;]</source>
+        <translation>muss eine Liste sein, zum Beispiel [&apos;a&apos;, &apos;b&apos;]</translation>
+    </message>
+    <message>
+        <source>must be a local time without a zone, such as 18:30:00</source>
+        <translation>muss eine Ortszeit ohne Zeitzone sein, zum Beispiel 18:30:00</translation>
+    </message>
+    <message>
+        <source>must be a number</source>
+        <translation>muss eine Zahl sein</translation>
+    </message>
+    <message>
+        <source>must be a number and a unit, such as &quot;30 days&quot;, &quot;2 weeks&quot;, &quot;6 months&quot;</source>
+        <translation>muss eine Zahl mit Einheit sein, zum Beispiel &quot;30 days&quot;, &quot;2 weeks&quot;, &quot;6 months&quot;</translation>
+    </message>
+    <message>
+        <source>must be a time, such as 18:30:00</source>
+        <translation>muss eine Uhrzeit sein, zum Beispiel 18:30:00</translation>
+    </message>
+    <message>
+        <source>must be a whole number</source>
+        <translation>muss eine ganze Zahl sein</translation>
+    </message>
+    <message>
+        <source>must be an absolute path, including the drive on Windows</source>
+        <translation>muss ein absoluter Pfad sein, unter Windows mit Laufwerk</translation>
+    </message>
+    <message>
+        <source>must be an e-mail address, such as name@example.org</source>
+        <translation>muss eine E-Mail-Adresse sein, zum Beispiel name@example.org</translation>
+    </message>
+    <message>
+        <source>must be at least %1</source>
+        <translation>muss mindestens %1 sein</translation>
+    </message>
+    <message>
+        <source>must be at most %1</source>
+        <translation>darf höchstens %1 sein</translation>
+    </message>
+    <message>
+        <source>must be at most 1000 years</source>
+        <translation>darf höchstens 1000 Jahre sein</translation>
+    </message>
+    <message>
+        <source>must be like &quot;* below 100 kB&quot;, &quot;*.dcm below 1 MB from 500 files by dataset&quot;</source>
+        <translation>muss aussehen wie &quot;* below 100 kB&quot;, &quot;*.dcm below 1 MB from 500 files by dataset&quot;</translation>
+    </message>
+    <message>
+        <source>must be like &quot;monday-friday 09:00-17:00&quot; or &quot;22:00-06:00&quot;</source>
+        <translation>muss aussehen wie &quot;monday-friday 09:00-17:00&quot; oder &quot;22:00-06:00&quot;</translation>
+    </message>
+    <message>
+        <source>must be like raw/microscopes</source>
+        <translation>muss aussehen wie raw/microscopes</translation>
+    </message>
+    <message>
+        <source>must be one line without control characters</source>
+        <translation>muss eine einzige Zeile ohne Steuerzeichen sein</translation>
+    </message>
+    <message>
+        <source>must be one of: %1 or %2</source>
+        <translation>muss eines davon sein: %1 oder %2</translation>
+    </message>
+    <message>
+        <source>must be text</source>
+        <translation>muss Text sein</translation>
+    </message>
+    <message>
+        <source>must be true or false</source>
+        <translation>muss true oder false sein</translation>
+    </message>
+    <message>
+        <source>must begin with https://</source>
+        <translation>muss mit https:// beginnen</translation>
+    </message>
+    <message>
+        <source>must end in a number of MB/s, as in &quot;monday-friday 09:00-17:00 5&quot;</source>
+        <translation>muss mit einer Zahl in MB/s enden, wie in &quot;monday-friday 09:00-17:00 5&quot;</translation>
+    </message>
+    <message>
+        <source>must end with the path: no ? and no #</source>
+        <translation>muss mit dem Pfad enden: kein ? und kein #</translation>
+    </message>
+    <message>
+        <source>must end with the port: a proxy has no path</source>
+        <translation>muss mit dem Port enden: Ein Proxy hat keinen Pfad</translation>
+    </message>
+    <message>
+        <source>must have at most %1 characters</source>
+        <translation>darf höchstens %1 Zeichen haben</translation>
+    </message>
+    <message>
+        <source>must name a size from 1 byte to 64 MB, because archives are for tiny files</source>
+        <translation>muss eine Größe von 1 Byte bis 64 MB nennen, denn Archive sind für winzige Dateien</translation>
+    </message>
+    <message>
+        <source>must name at least 1 file</source>
+        <translation>muss mindestens 1 Datei nennen</translation>
+    </message>
+    <message>
+        <source>must name at least one cipher</source>
+        <translation>muss mindestens eine Chiffre nennen</translation>
+    </message>
+    <message>
+        <source>must not contain a NUL character</source>
+        <translation>darf kein Nullzeichen enthalten</translation>
+    </message>
+    <message>
+        <source>must not contain a user name or a password</source>
+        <translation>darf weder Benutzernamen noch Passwort enthalten</translation>
+    </message>
+    <message>
+        <source>names a %1 twice</source>
+        <translation>nennt etwas doppelt: %1</translation>
+    </message>
+    <message>
+        <source>names no server</source>
+        <translation>nennt keinen Server</translation>
+    </message>
+    <message>
+        <source>needs a value: --set section.key=value</source>
+        <translation>braucht einen Wert: --set section.key=value</translation>
+    </message>
+    <message>
+        <source>network is unreachable</source>
+        <translation>Netz nicht erreichbar</translation>
+    </message>
+    <message>
+        <source>no day of the week is selected, so MyData never starts</source>
+        <translation>kein Wochentag ist gewählt, daher startet MyData nie</translation>
+    </message>
+    <message>
+        <source>no headers received</source>
+        <translation>keine Kopfzeilen empfangen</translation>
+    </message>
+    <message>
+        <source>no output</source>
+        <translation>keine Ausgabe</translation>
+    </message>
+    <message>
+        <source>no route to host</source>
+        <translation>kein Weg zum Rechner</translation>
+    </message>
+    <message>
+        <source>no space left on device</source>
+        <translation>kein Speicherplatz mehr verfügbar</translation>
+    </message>
+    <message>
+        <source>no such device</source>
+        <translation>kein solches Gerät</translation>
+    </message>
+    <message>
+        <source>no such device or address</source>
+        <translation>kein solches Gerät oder keine solche Adresse</translation>
+    </message>
+    <message>
+        <source>no such file or directory</source>
+        <translation>Datei oder Ordner nicht gefunden</translation>
+    </message>
+    <message>
+        <source>not a directory</source>
+        <translation>kein Ordner</translation>
+    </message>
+    <message>
+        <source>only a schedule of the type Once has a date</source>
+        <translation>nur ein Zeitplan der Art Once hat ein Datum</translation>
+    </message>
+    <message>
+        <source>operation not permitted</source>
+        <translation>Vorgang nicht erlaubt</translation>
+    </message>
+    <message>
+        <source>paramiko has none of the ciphers or algorithms that are allowed for %1.</source>
+        <translation>paramiko hat keine der Chiffren oder Verfahren, die für %1 erlaubt sind.</translation>
+    </message>
+    <message>
+        <source>permission denied</source>
+        <translation>Zugriff verweigert</translation>
+    </message>
+    <message>
+        <source>progress is measured here, without queries to the server</source>
+        <translation>der Fortschritt wird hier gemessen, ohne Anfragen an den Server</translation>
+    </message>
+    <message>
+        <source>read-only file system</source>
+        <translation>Dateisystem nur zum Lesen</translation>
+    </message>
+    <message>
+        <source>remote i/o error</source>
+        <translation>Ein-/Ausgabefehler der Gegenseite</translation>
+    </message>
+    <message>
+        <source>required key not available</source>
+        <translation>nötiger Schlüssel nicht verfügbar</translation>
+    </message>
+    <message>
+        <source>resource busy</source>
+        <translation>Ressource belegt</translation>
+    </message>
+    <message>
+        <source>scheduled_date has no value</source>
+        <translation>scheduled_date hat keinen Wert</translation>
+    </message>
+    <message>
+        <source>scp works</source>
+        <translation>scp funktioniert</translation>
+    </message>
+    <message>
+        <source>settings are locked by an administrator&apos;s managed file</source>
+        <translation>Einstellungen werden durch eine verwaltete Datei der Administration gesperrt</translation>
+    </message>
+    <message>
+        <source>stale file handle</source>
+        <translation>veralteter Dateizugriff (stale file handle)</translation>
+    </message>
+    <message>
+        <source>the age is that of a folder&apos;s last change; in MyData on Windows, of its creation</source>
+        <translation>das Alter ist das der letzten Änderung eines Ordners; in MyData unter Windows das seiner Entstehung</translation>
+    </message>
+    <message>
+        <source>the agent refused</source>
+        <translation>der Agent hat abgelehnt</translation>
+    </message>
+    <message>
+        <source>the answer took too long</source>
+        <translation>die Antwort hat zu lange gedauert</translation>
+    </message>
+    <message>
+        <source>the connection was refused</source>
+        <translation>die Verbindung wurde abgelehnt</translation>
+    </message>
+    <message>
+        <source>the first attempt counts as well</source>
+        <translation>der erste Versuch zählt mit</translation>
+    </message>
+    <message>
+        <source>the folder takes files</source>
+        <translation>der Ordner nimmt Dateien an</translation>
+    </message>
+    <message>
+        <source>the path is not possible below the folder</source>
+        <translation>der Pfad ist unter dem Ordner nicht möglich</translation>
+    </message>
+    <message>
+        <source>the shell works, %1 tar extracts</source>
+        <translation>die Shell funktioniert, %1 tar entpackt</translation>
+    </message>
+    <message>
+        <source>the shell works, but no tar extracts</source>
+        <translation>die Shell funktioniert, aber kein tar entpackt</translation>
+    </message>
+    <message>
+        <source>there is no route to it</source>
+        <translation>kein Weg dorthin</translation>
+    </message>
+    <message>
+        <source>too many levels of symbolic links</source>
+        <translation>zu viele Ebenen symbolischer Verknüpfungen</translation>
+    </message>
+    <message>
+        <source>too many open files</source>
+        <translation>zu viele offene Dateien</translation>
+    </message>
+    <message>
+        <source>transfer.ssh_agent is on, but there is no agent: SSH_AUTH_SOCK is not set.</source>
+        <translation>transfer.ssh_agent ist eingeschaltet, aber es gibt keinen Agenten: SSH_AUTH_SOCK ist nicht gesetzt.</translation>
+    </message>
+    <message>
+        <source>transport endpoint is not connected</source>
+        <translation>Verbindung zum Dateisystem getrennt</translation>
+    </message>
+    <message>
+        <source>weak or unknown, and not used: %1</source>
+        <translation>schwach oder unbekannt und nicht verwendet: %1</translation>
+    </message>
+    <message>
+        <source>weak or unknown: %1</source>
+        <translation>schwach oder unbekannt: %1</translation>
+    </message>
+    <message>
+        <source>what was written is not there</source>
+        <translation>was geschrieben wurde, ist nicht dort</translation>
     </message>
 </context>
 <context>
@@ -3472,6 +7331,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>No files found</source>
         <translation>Keine Dateien gefunden</translation>
+    </message>
+    <message>
+        <source>A further %1 did not have to be sent: holes, or left by earlier runs.</source>
+        <translation>Weitere %1 mussten nicht gesendet werden: Lücken, oder von früheren Läufen da.</translation>
     </message>
 </context>
 <context>
@@ -4011,8 +7874,8 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Wie das Fenster beim Start des Programms erscheint.</translation>
     </message>
     <message>
-        <source>The language of the window, from its next start on. Messages of the engine and the server remain in English.</source>
-        <translation>Die Sprache des Fensters ab seinem nächsten Start. Meldungen des Übertragungsprogramms und des Servers bleiben englisch.</translation>
+        <source>The language of the window, from its next start on. Logs, commands and messages of the server remain in English.</source>
+        <translation>Die Sprache des Fensters ab seinem nächsten Start. Protokolle, Befehle und Meldungen des Servers bleiben englisch.</translation>
     </message>
     <message>
         <source>Continue when the window is closed</source>
@@ -4101,6 +7964,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>days</source>
         <translation>Tage</translation>
+    </message>
+    <message>
+        <source>Not used: see “%1”</source>
+        <translation>Nicht verwendet: siehe „%1“</translation>
     </message>
     <message>
         <source>Window</source>
@@ -4755,18 +8622,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Für diese Messung blieb keine Zeit: %1</translation>
     </message>
     <message>
-        <source>A speed test would disturb the instrument or its network now. %1</source>
-        <translation>Ein Geschwindigkeitstest würde das Instrument oder sein Netz jetzt stören. %1</translation>
-    </message>
-    <message>
-        <source>Quiet hours fill the whole week: nothing is ever sent.</source>
-        <translation>Ruhige Stunden füllen die ganze Woche: Es wird nie etwas gesendet.</translation>
-    </message>
-    <message>
-        <source>The speed test ended unexpectedly (%1).</source>
-        <translation>Der Geschwindigkeitstest endete unerwartet (%1).</translation>
-    </message>
-    <message>
         <source>%1: %2</source>
         <translation>%1: %2</translation>
     </message>
@@ -4973,18 +8828,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Verbindung zum Server</translation>
     </message>
     <message>
-        <source>Quiet hours: nothing is sent until %1.</source>
-        <translation>Ruhige Stunden: Bis %1 wird nichts gesendet.</translation>
-    </message>
-    <message>
-        <source>%1 is running: nothing is sent.</source>
-        <translation>%1 läuft: Es wird nichts gesendet.</translation>
-    </message>
-    <message>
-        <source>Run it again: that also removes the files that this one left on the server.</source>
-        <translation>Starten Sie ihn noch einmal: Das entfernt auch die Dateien, die dieser auf dem Server hinterlassen hat.</translation>
-    </message>
-    <message>
         <source>Choose the number of channels automatically.</source>
         <translation>Die Zahl der Kanäle automatisch wählen.</translation>
     </message>
@@ -5067,18 +8910,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>%1 on the staging host could not be removed; the next test removes it.</source>
         <translation>%1 auf dem Annahmerechner konnte nicht entfernt werden; der nächste Test entfernt es.</translation>
-    </message>
-    <message>
-        <source>The bandwidth is limited to %1 now, but a test sends as fast as it can.</source>
-        <translation>Die Bandbreite ist jetzt auf %1 begrenzt, aber ein Test sendet so schnell wie möglich.</translation>
-    </message>
-    <message>
-        <source>There is no earlier speed test to continue from.</source>
-        <translation>Es gibt keinen früheren Geschwindigkeitstest, der fortgesetzt werden könnte.</translation>
-    </message>
-    <message>
-        <source>Run a new one.</source>
-        <translation>Starten Sie einen neuen.</translation>
     </message>
 </context>
 <context>

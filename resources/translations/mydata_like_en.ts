@@ -160,6 +160,16 @@
     </message>
 </context>
 <context>
+    <name>HoldBackToast</name>
+    <message numerus="yes">
+        <source>%Ln file(s) are held back.</source>
+        <translation>
+            <numerusform>%Ln file is held back.</numerusform>
+            <numerusform>%Ln files are held back.</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
     <name>ImportDialog</name>
     <message numerus="yes">
         <source>%Ln setting(s) would change. From %1:</source>

@@ -16,7 +16,9 @@ from pathlib import Path
 
 import mydata_like
 from mydata_like.core.formatting import LIMITS
+from mydata_like.gui.theme.engine_translator import CONTEXT as ENGINE_CONTEXT
 from mydata_like.gui.theme.texts import LIMITS_CONTEXT
+from mydata_like.gui.theme.widgets import find_resources
 from mydata_like.settings.schema import CONTEXT, list_phrases
 
 ROOT = Path(mydata_like.__file__).parent / "gui"
@@ -65,10 +67,17 @@ def find_modules() -> list[Module]:
 
 
 def find_texts() -> list[Text]:
-    """Return all texts passed to `tr` or `translate`, and those of settings and limits."""
+    """Return all texts passed to `tr` or `translate`, and those of settings, limits and engine."""
     phrases = [Text(CONTEXT, phrase) for phrase in list_phrases()]
     phrases += [Text(LIMITS_CONTEXT, limit) for limit in LIMITS.values()]
+    phrases += [Text(ENGINE_CONTEXT, sentence) for sentence in read_templates()]
     return phrases + [text for module in find_modules() for text in _walk(module, module.tree, "")]
+
+
+def read_templates() -> list[str]:
+    """Return the templates of the engine's sentences, as tests.engine_sentences has found them."""
+    file = find_resources() / "translations" / "engine.json"
+    return list(json.loads(file.read_text("utf-8")))
 
 
 def _walk(module: Module, node: ast.AST, context: str) -> Iterator[Text]:
