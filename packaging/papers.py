@@ -20,6 +20,7 @@ from mydata_like.hostos.dependencies import PROGRAM, Component, list_components
 
 LICENCE = re.compile(r"(licen[cs]e|copying|notice)[^/]*$|/licenses/", re.IGNORECASE)
 LICENCES = Path(__file__).parent / "licences"
+ICONS_LICENCE = Path(__file__).parents[1] / "resources" / "icons" / "LICENSE"
 QT = """\
 PySide6, Shiboken and Qt are used under the GNU Lesser General Public License 3. Qt's libraries are
 separate files in this bundle: to use a modified library, replace its file with your build. The
@@ -117,6 +118,7 @@ def write_notices(components: list[Component], libraries: list[Library]) -> Iter
     for component in components:
         for name, text in find_licences(component.name):
             yield from write_text(f"{component.name} {component.version}: {name}", text)
+    yield from write_text("Lucide: LICENSE", ICONS_LICENCE.read_text("utf-8"))
     for file in sorted(LICENCES.glob("*.txt")):
         yield from write_text(f"Qt: {file.name}", file.read_text("utf-8"))
     for terms in dict.fromkeys(library.terms for library in libraries):

@@ -144,11 +144,18 @@ def list_recordings() -> list[Path]:
     return sorted(FOLDER.glob("*.json"))
 
 
+def _read_totals(line: Sequence[float]) -> Totals:
+    """Return the sums of a recorded moment; the run sent all bytes itself, once."""
+    totals = Totals(**dict(zip(FIELDS, line, strict=True)))
+    totals.carried_bytes, totals.carried = totals.transferred_bytes, totals.transferred
+    return totals
+
+
 def replay(file: Path) -> Errors:
     """Estimate anew, at each moment of a recording."""
     recording = json.loads(file.read_text())
     assert tuple(recording["fields"]) == FIELDS
-    sums = [Totals(**dict(zip(FIELDS, line, strict=True))) for line in recording["sums"]]
+    sums = [_read_totals(line) for line in recording["sums"]]
     end, model = sums[-1].seconds, TimeLeft()
     model.history = Costs(*recording["costs"])
     errors, rise, before = [], 1.0, None

@@ -172,8 +172,8 @@ class Program(QObject):
 
     @Slot(object)
     def _show_refusal(self, problem: Problem) -> None:
-        said = texts.plain(problem.message).rstrip(".")
-        message = Notification(None, said, texts.plain(problem.hint), "", is_at_work)
+        said = texts.engine_text(problem.message).rstrip(".")
+        message = Notification(None, said, texts.engine_text(problem.hint), "", is_at_work)
         self.presence.banner.show_notification(message)
         self.presence.banner.follow(self.controller.state)
 

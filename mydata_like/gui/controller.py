@@ -2,6 +2,7 @@
 
 import logging
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -10,16 +11,19 @@ from time import monotonic
 from PySide6.QtCore import QObject, QTimer, QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices
 
+from mydata_like.core.commands import MOST_PATHS
 from mydata_like.core.errors import Problem, UploaderError
 from mydata_like.core.events import (
     CommandRefused,
     Event,
+    NextListed,
     Notice,
     RunFinished,
     RunPaused,
     RunResumed,
     RunScheduled,
     RunStarted,
+    ServerSilent,
 )
 from mydata_like.core.extra_sources import KnownSource
 from mydata_like.core.formatting import format_path
@@ -69,6 +73,7 @@ class WindowController(QObject):
     ledger_changed = Signal()
     problem_raised = Signal(object)  # a Problem to show to the user
     command_refused = Signal(object)  # a Problem: why a command was not carried out
+    next_listed = Signal(object)  # a NextListed, the answer to `list_next`
 
     def __init__(self, config: Path | None, tasks: Tasks, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -76,7 +81,7 @@ class WindowController(QObject):
         self.settings = Settings()
         self.loaded: Loaded | None = None
         self.state = RunState()
-        self._tasks = tasks
+        self._tasks, self._status = tasks, services.StatusReader()
         self._engine: Engine | None = None
         self._live = LiveRun(SystemClock())
         self._wanted: list[Order] = []  # to send once an engine has started
@@ -158,8 +163,7 @@ class WindowController(QObject):
     @property
     def can_retry(self) -> bool:
         """Whether failed files can be retried now, by the active run or a new one."""
-        active = self.state.ours and self.state.phase in (Phase.RUNNING, Phase.PAUSED)
-        return active or self.state.can_start
+        return self.state.is_steerable or self.state.can_start
 
     @Slot()
     def resume(self) -> None:
@@ -199,9 +203,25 @@ class WindowController(QObject):
         """Leave all files of a transfer for the next run."""
         self._order("cancel_transfer", transfer=number)
 
+    def retry_transfer(self, number: int) -> None:
+        """Send the files of a cancelled transfer after all."""
+        self._order("retry_transfer", transfer=number)
+
+    def send_next(self, paths: Sequence[bytes]) -> None:
+        """Send these files, or all files in these folders, in this order before all others."""
+        for first in reversed(range(0, len(paths), MOST_PATHS)):  # the last request comes first
+            part = [format_path(path) for path in paths[first : first + MOST_PATHS]]
+            self._order("send_next", paths=part)
+
+    @Slot()
+    def list_next(self) -> None:
+        """Ask for the files that the active run sends next; emits `next_listed`."""
+        if self.state.is_steerable:
+            self._order("list_next")
+
     def retry(self, path: bytes) -> None:
         """Retry failed files at or below a path, in a new run if none is active."""
-        if self.state.ours:
+        if self.state.is_steerable:
             self._order("retry", path=format_path(path))
         elif Path(
             os.fsdecode(path)
@@ -326,13 +346,11 @@ class WindowController(QObject):
 
     @Slot()
     def _look(self) -> None:
-        """Read the ledger, the locks and the state files in the background."""
+        """Look for changes of the settings, the ledger, the locks and the state files."""
         if not self._asking and self.loaded is not None:
             self._asking = True
-            sources = self.loaded.sources
-            self._tasks.run(partial(services.stamp_settings, sources), self._compare_stamp)
-            ask = partial(services.read_status, self.settings, self.config)
-            self._tasks.run(ask, self._take_standing, self._miss_standing)
+            look = partial(self._status.look, self.settings, self.config, self.loaded.sources)
+            self._tasks.run(look, self._take_look, self._miss_look)
 
     @Slot()
     def _look_at_run(self) -> None:
@@ -354,6 +372,18 @@ class WindowController(QObject):
         logger.warning("The run in progress cannot be read: %s", error.problem)
 
     @Slot(object)
+    def _take_look(self, found: services.Look) -> None:
+        self._asking = False
+        self._compare_stamp(found.stamp)
+        if found.status is None:
+            logger.warning("The status cannot be read: %s", found.problem)
+        else:
+            self._take_standing(found.status)
+
+    @Slot(object)
+    def _miss_look(self, _error: UploaderError) -> None:
+        self._asking = False
+
     def _compare_stamp(self, stamp: tuple[tuple[int, int], ...]) -> None:
         """Read the settings again after another program has written them."""
         known, self._stamp = self._stamp, stamp
@@ -361,14 +391,7 @@ class WindowController(QObject):
             load = partial(services.load_settings, self.config)
             self._tasks.run(load, self._take_changed_settings, self._refuse_settings)
 
-    @Slot(object)
-    def _miss_standing(self, error: UploaderError) -> None:
-        self._asking = False
-        logger.warning("The status cannot be read: %s", error.problem)
-
-    @Slot(object)
     def _take_standing(self, found: StatusSnapshot) -> None:
-        self._asking = False
         self._watched = found.watched if self._engine is None else self._single
         self._set(
             missing=found.missing,
@@ -435,7 +458,23 @@ class WindowController(QObject):
             self._show_timer.start()
 
     def _follow(self, event: Event) -> None:
-        """Handle an event that concerns the run as a whole."""
+        """Handle an event that concerns the run as a whole, or no run."""
+        match event:
+            case ServerSilent():
+                self._set(silence=event.seconds)
+            case RunScheduled():
+                self._set(next_start=event.at, schedule=event.kind)
+            case Notice():
+                self.problem_raised.emit(event.problem)
+            case CommandRefused():
+                self._take_refusal(event.problem)
+            case NextListed():
+                self.next_listed.emit(event)
+            case _:
+                self._follow_run(event)
+
+    def _follow_run(self, event: Event) -> None:
+        """Handle a change of the state of the run."""
         match event:
             case RunStarted():
                 self._live = LiveRun(SystemClock())
@@ -453,14 +492,8 @@ class WindowController(QObject):
                 self._set(phase=Phase.PAUSED, elsewhere=False, problem=event.problem)
             case RunResumed():
                 self._set(phase=Phase.RUNNING, problem=None)
-            case RunScheduled():
-                self._set(next_start=event.at, schedule=event.kind)
             case RunFinished():
                 self._finish(event)
-            case Notice():
-                self.problem_raised.emit(event.problem)
-            case CommandRefused():
-                self._take_refusal(event.problem)
             case _:
                 pass
 
@@ -544,6 +577,8 @@ class WindowController(QObject):
         elsewhere = state.phase is Phase.ELSEWHERE or (state.elsewhere and state.at_work)
         if state.elsewhere is not elsewhere:
             state = replace(state, elsewhere=elsewhere)
+        if state.silence and not state.at_work:
+            state = replace(state, silence=0)
         if "server" not in changes:
             state = replace(state, server=next_indicator(self.state, state))
         if state != self.state:

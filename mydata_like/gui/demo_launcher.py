@@ -4,12 +4,13 @@ from functools import partial
 from importlib.util import find_spec
 
 from PySide6.QtCore import QObject, QProcess, Qt, Slot
-from PySide6.QtWidgets import QApplication, QMessageBox
+from PySide6.QtWidgets import QApplication
 
 from mydata_like.core.errors import UploaderError
 from mydata_like.gui import services
 from mydata_like.gui.tasks import Tasks
 from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.widgets import Prompt
 
 _NEEDED = "flask"  # for the embedded server; installed by the extra `demo` only
 
@@ -44,9 +45,9 @@ class DemoLauncher(QObject):
 
     def _show_problem(self, why: str) -> None:
         """Show above the active window or dialog why the demonstration cannot start."""
-        box = QMessageBox(QApplication.activeWindow())
+        box = Prompt(QApplication.activeWindow())
         box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        box.setIcon(QMessageBox.Icon.Warning)
+        box.setIcon(Prompt.Icon.Warning)
         box.setTextFormat(Qt.TextFormat.PlainText)
         box.setText(f"{self.tr('The demo could not be started.')}\n\n{why}")
         box.open()

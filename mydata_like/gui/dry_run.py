@@ -1,18 +1,10 @@
 """The dialog of a dry run, with the files that would be uploaded from each folder."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from PySide6.QtCore import (
-    QAbstractTableModel,
-    QCoreApplication,
-    QModelIndex,
-    QObject,
-    QPersistentModelIndex,
-    Qt,
-    Signal,
-    Slot,
-)
+from PySide6.QtCore import QAbstractItemModel, QCoreApplication, QObject, Qt, Signal, Slot
 from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
@@ -41,14 +33,15 @@ from mydata_like.engine.progress import RunProgress
 from mydata_like.gui import services
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.engine_process import Engine
+from mydata_like.gui.table_model import Column, Index, RowsModel, column_width, style_table
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.widgets import PlainLabel, mark_of
+from mydata_like.gui.theme.widgets import PlainLabel, RowIcon, mark_of
 from mydata_like.hostos.clock import SystemClock
 
 translate = QCoreApplication.translate
-Index = QModelIndex | QPersistentModelIndex
-ROOT = QModelIndex()
 FOLDER, OWNER, EXPERIMENT, DATASET, FOUND, KNOWN, MISSING = range(7)
+# In characters; the folder gets the rest.
+WIDTHS = {OWNER: 12, EXPERIMENT: 25, DATASET: 24, FOUND: 10, KNOWN: 16, MISSING: 16}
 LeftFile = FileWaiting | FileSkipped | FileFailed
 Left = LeftFile | FolderSkipped | FolderFailed
 STATE_BY_EVENT = {
@@ -72,70 +65,34 @@ class PlannedFolder:
     known: int = 0
 
 
-class PlanModel(QAbstractTableModel):
+class PlanModel(RowsModel[PlannedFolder]):
     """The folders that a dry run finds, in order."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._folders: list[PlannedFolder] = []
-        self._rows: dict[bytes, int] = {}
-        self._titles = {
-            FOLDER: self.tr("Folder"),
-            OWNER: self.tr("Owner"),
-            EXPERIMENT: self.tr("Experiment"),
-            DATASET: self.tr("Dataset"),
-            FOUND: self.tr("Found"),
-            KNOWN: self.tr("On the server"),
-            MISSING: self.tr("Not there yet"),
-        }
+        self._places: dict[bytes, int] = {}
+        self.columns = (
+            Column("folder", self.tr("Folder"), lambda row: row.path),
+            Column("owner", self.tr("Owner"), lambda row: row.owner),
+            Column("experiment", self.tr("Experiment"), lambda row: row.experiment),
+            Column("dataset", self.tr("Dataset"), lambda row: row.dataset),
+            _count_column("found", self.tr("Found"), lambda row: row.found),
+            _count_column("known", self.tr("On the server"), lambda row: row.known),
+            _count_column("missing", self.tr("Not there yet"), lambda row: row.found - row.known),
+        )
 
     def add(self, events: list[Event]) -> None:
         """Add events of the dry run."""
         found = [event for event in events if isinstance(event, FolderFound)]
-        if found:
-            first = len(self._folders)
-            self.beginInsertRows(ROOT, first, first + len(found) - 1)
-            for event in found:
-                self._rows[event.path] = len(self._folders)
-                self._folders.append(self._plan(event))
-            self.endInsertRows()
+        for place, event in enumerate(found, len(self.rows)):
+            self._places[event.path] = place
+        self.append([self._plan(event) for event in found])
         counted = [event for event in events if isinstance(event, FilesSeen | FilesKnown)]
         for files in counted:
             self._count(files)
         if counted:
-            last = self.index(len(self._folders) - 1, MISSING)
+            last = self.index(len(self.rows) - 1, MISSING)
             self.dataChanged.emit(self.index(0, FOUND), last)
-
-    def rowCount(self, parent: Index = ROOT) -> int:
-        return 0 if parent.isValid() else len(self._folders)
-
-    def columnCount(self, parent: Index = ROOT) -> int:
-        return 0 if parent.isValid() else len(self._titles)
-
-    def headerData(
-        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
-    ) -> Any:
-        across = orientation is Qt.Orientation.Horizontal
-        return self._titles[section] if across and role == Qt.ItemDataRole.DisplayRole else None
-
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        if not index.isValid():
-            return None
-        if role == Qt.ItemDataRole.TextAlignmentRole and index.column() >= FOUND:
-            return Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
-        if role != Qt.ItemDataRole.DisplayRole:
-            return None
-        folder = self._folders[index.row()]
-        cells = (
-            folder.path,
-            folder.owner,
-            folder.experiment,
-            folder.dataset,
-            texts.count(folder.found),
-            texts.count(folder.known),
-            texts.count(folder.found - folder.known),
-        )
-        return cells[index.column()]
 
     def _plan(self, event: FolderFound) -> PlannedFolder:
         owner = event.owner or self.tr("(the account)")
@@ -148,66 +105,60 @@ class PlanModel(QAbstractTableModel):
         )
 
     def _count(self, event: FilesSeen | FilesKnown) -> None:
-        row = self._rows.get(event.folder)
-        if row is None:
+        place = self._places.get(event.folder)
+        if place is None:
             return
         if isinstance(event, FilesSeen):
-            self._folders[row].found += event.files
+            self.rows[place].found += event.files
         else:
-            self._folders[row].known += event.files
+            self.rows[place].known += event.files
 
 
-class LeftModel(QAbstractTableModel):
+def _count_column(name: str, title: str, count: Callable[[PlannedFolder], int]) -> Column:
+    return Column(name, title, lambda row: texts.count(count(row)), number=True)
+
+
+class LeftModel(RowsModel[Left]):
     """The files and folders that a run would not upload, with the reasons."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._left: list[Left] = []
-        self._titles = (self.tr("Not uploaded now"), self.tr("Why"))
+        self.columns = (
+            Column("path", self.tr("Not uploaded now"), _path_of, mark=_mark_left, tip=_tip_of),
+            Column("why", self.tr("Why"), _reason_of, tip=_tip_of),
+        )
 
     @property
     def files(self) -> int:
         """The number of rows that are files."""
-        return sum(isinstance(event, LeftFile) for event in self._left)
+        return sum(isinstance(event, LeftFile) for event in self.rows)
 
     def add(self, events: list[Event]) -> None:
         """Add events of the dry run."""
-        left = [event for event in events if isinstance(event, Left)]
-        if left:
-            first = len(self._left)
-            self.beginInsertRows(ROOT, first, first + len(left) - 1)
-            self._left += left
-            self.endInsertRows()
-
-    def rowCount(self, parent: Index = ROOT) -> int:
-        return 0 if parent.isValid() else len(self._left)
-
-    def columnCount(self, parent: Index = ROOT) -> int:
-        return 0 if parent.isValid() else len(self._titles)
-
-    def headerData(
-        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
-    ) -> Any:
-        across = orientation is Qt.Orientation.Horizontal
-        return self._titles[section] if across and role == Qt.ItemDataRole.DisplayRole else None
+        self.append([event for event in events if isinstance(event, Left)])
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        if not index.isValid():
-            return None
-        event = self._left[index.row()]
-        mark = mark_of(STATE_BY_EVENT[type(event)])
-        if role == Qt.ItemDataRole.DecorationRole and index.column() == 0:
-            return mark and mark.icon
-        path, problem = texts.plain(event.path), event.problem
-        why = texts.plain(" ".join(filter(None, (problem.message, problem.hint))))
-        if role == Qt.ItemDataRole.DisplayRole:
-            return why if index.column() else path
-        word = mark.word if mark else ""
-        told: dict[int, str] = {
-            Qt.ItemDataRole.ToolTipRole: texts.tip(f"{path}\n{why}"),
-            Qt.ItemDataRole.AccessibleTextRole: why if index.column() else f"{path}, {word}",
-        }
-        return told.get(role)
+        if role == Qt.ItemDataRole.AccessibleTextRole and index.isValid() and not index.column():
+            event = self.rows[index.row()]
+            mark = _mark_left(event)
+            return f"{_path_of(event)}, {mark.word if mark else ''}"
+        return super().data(index, role)
+
+
+def _path_of(event: Left) -> str:
+    return texts.plain(event.path)
+
+
+def _reason_of(event: Left) -> str:
+    return texts.problem_text(event.problem)
+
+
+def _tip_of(event: Left) -> str:
+    return f"{_path_of(event)}\n{_reason_of(event)}"
+
+
+def _mark_left(event: Left) -> RowIcon | None:
+    return mark_of(STATE_BY_EVENT[type(event)])
 
 
 class DryRunDialog(QDialog):
@@ -256,34 +207,24 @@ class DryRunDialog(QDialog):
         table = self._set_up_table(self._model, self.tr("Folders"))
         header = table.horizontalHeader()
         header.setSectionResizeMode(FOLDER, QHeaderView.ResizeMode.Stretch)
-        width = table.fontMetrics().averageCharWidth()
-        for column in (EXPERIMENT, DATASET):
-            header.resizeSection(column, width * 26)
+        for column, characters in WIDTHS.items():
+            header.resizeSection(column, column_width(table, characters))
         return table
 
     def _make_left_table(self) -> QTableView:
         table = self._set_up_table(self._left, self.tr("Not uploaded now"))
         header = table.horizontalHeader()
-        header.resizeSection(0, table.fontMetrics().averageCharWidth() * 50)
+        header.resizeSection(0, column_width(table, 48))
         header.setStretchLastSection(True)
         table.setTextElideMode(Qt.TextElideMode.ElideRight)  # the start of a reason matters most
         table.hide()
         return table
 
-    def _set_up_table(self, model: QAbstractTableModel, name: str) -> QTableView:
+    def _set_up_table(self, model: QAbstractItemModel, name: str) -> QTableView:
         table = QTableView(self)
+        style_table(table)
         table.setModel(model)
         table.setAccessibleName(name)
-        table.setAlternatingRowColors(True)
-        table.setSelectionBehavior(QTableView.SelectionBehavior.SelectRows)
-        table.setTabKeyNavigation(False)
-        table.setShowGrid(False)
-        table.setWordWrap(False)
-        table.setTextElideMode(Qt.TextElideMode.ElideMiddle)
-        table.verticalHeader().hide()
-        header = table.horizontalHeader()
-        header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
-        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         return table
 
     def _lay_out(self) -> None:
@@ -322,7 +263,7 @@ class DryRunDialog(QDialog):
     def _show_end(self, problem: Problem | None) -> None:
         self._summed = True
         if problem is not None:
-            self._summary.setText(texts.plain(f"{problem.message} {problem.hint}"))
+            self._summary.setText(texts.problem_text(problem))
             return
         sums = self._progress.reported
         self._summary.setText(f"{_describe_wanted(sums)}\n{_describe_rest(sums)}".strip())

@@ -43,7 +43,7 @@ class HelpDialog(QDialog):
             self._make_text(self.tr("Versions")),
             self._make_text(self.tr("Licences")),
         )
-        keys.setHtml(_tabulate(_list_keys(actions)))
+        keys.setHtml(_tabulate(dict.fromkeys(_list_keys(actions))))  # each once
         tabs.addTab(first, self.tr("&Getting started"))
         tabs.addTab(news, self.tr("What is &new"))
         tabs.addTab(keys, self.tr("&Keys"))

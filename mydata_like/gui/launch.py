@@ -67,9 +67,9 @@ def _show(error: UploaderError) -> None:
 
     explain_ends()
     application = QApplication([])
-    box = QMessageBox(QMessageBox.Icon.Warning, "mydata-like", texts.plain(error.message))
+    box = QMessageBox(QMessageBox.Icon.Warning, "mydata-like", texts.engine_text(error.message))
     box.setTextFormat(Qt.TextFormat.PlainText)
-    box.setInformativeText(texts.tip(texts.plain(error.hint)))
+    box.setInformativeText(texts.tip(texts.engine_text(error.hint)))
     box.finished.connect(application.quit)
     box.show()
     application.exec()

@@ -151,6 +151,7 @@ class ServerIndicator(Enum):
     UNKNOWN = "unknown"  # not contacted yet
     REACHABLE = "reachable"
     UNREACHABLE = "unreachable"
+    SILENT = "silent"  # requests wait for an answer
     NOT_APPROVED = "not approved"  # reachable, and the approval is pending
 
 
@@ -168,6 +169,7 @@ class PastRunState:
     failed: int = 0
     sent: int = 0
     bytes: int = 0
+    omitted: int = 0
     seconds: float = 0.0
     reason: str = "person"
     problem: Problem | None = None
@@ -186,6 +188,7 @@ class PastRunState:
             failed=event.failed,
             sent=event.sent,
             bytes=event.bytes,
+            omitted=event.omitted,
             seconds=event.seconds,
             reason=reason,
             problem=event.problem,
@@ -227,7 +230,8 @@ class RunState:
     `run`, `reason` and `sums` describe the active run. `elsewhere` means that another program
     executes it, which can be controlled except in the phase of that name. `measured` is its
     bottleneck, if known, and `rise` is why the estimated time left has just risen. `problem` is why
-    the run is paused, or why the engine is broken. `awaited` is why the server
+    the run is paused, or why the engine is broken. `silence` is for how many seconds the server has
+    not answered, if that is long. `awaited` is why the server
     does not admit this uploader yet. `last` is the newest run that has ended, `whole` the newest
     that covered everything, `interrupted` one that was interrupted since. `sources` are the added
     folders that are not finished. `set_by_server` are the settings that the server overrides.
@@ -247,6 +251,7 @@ class RunState:
     sources: tuple[KnownSource, ...] = ()
     data_problem: Problem | None = None
     problem: Problem | None = None
+    silence: int = 0
     awaited: Problem | None = None
     next_start: datetime | None = None
     schedule: str = "manual"
@@ -296,6 +301,11 @@ class RunState:
         return not (self.at_work or self.missing or self.phase is Phase.TESTING)
 
     @property
+    def is_steerable(self) -> bool:
+        """Whether files of the active run can be held back or preferred now."""
+        return self.ours and self.phase in (Phase.RUNNING, Phase.PAUSED)
+
+    @property
     def ours(self) -> bool:
         """Whether the engine of this window executes the active run."""
         return self.at_work and not self.elsewhere and self.phase is not Phase.ELSEWHERE
@@ -309,20 +319,25 @@ def next_indicator(was: RunState, now: RunState) -> ServerIndicator:
     problem = now.problem
     if was.ours and now.last is not None and now.last != was.last:  # a run has just ended
         problem = problem or now.last.problem
-    if problem is not None:
-        return _classify(problem, before)
+    if problem is not None and (implied := _classify(problem)) is not None:
+        return implied
+    if now.silence:
+        return ServerIndicator.SILENT
+    if before is ServerIndicator.SILENT:  # until it answered, or until the run ended
+        return ServerIndicator.REACHABLE if now.at_work else ServerIndicator.UNREACHABLE
     # A run starts after a response of the server; an approval no longer pending was granted.
-    reachable = now.phase is Phase.RUNNING or before is ServerIndicator.NOT_APPROVED
+    running = now.phase is Phase.RUNNING and problem is None
+    reachable = running or (before is ServerIndicator.NOT_APPROVED and problem is None)
     return ServerIndicator.REACHABLE if reachable else before
 
 
-def _classify(problem: Problem, before: ServerIndicator) -> ServerIndicator:
-    """Return the state that a problem implies; most problems leave it unchanged."""
+def _classify(problem: Problem) -> ServerIndicator | None:
+    """Return the state that a problem implies; None for most problems, which imply nothing."""
     if problem.code in _NOT_APPROVED:
         return ServerIndicator.NOT_APPROVED
     if problem.code in _UNREACHABLE:
         return ServerIndicator.UNREACHABLE
-    return ServerIndicator.REACHABLE if problem.code.startswith("server.") else before
+    return ServerIndicator.REACHABLE if problem.code.startswith("server.") else None
 
 
 class CurrentRunState(NamedTuple):

@@ -11,13 +11,17 @@ from mydata_like.gui.theme.widgets import IconLabel, PlainLabel, RowIcon, set_ti
 translate = QCoreApplication.translate
 
 
-def indicator_mark(indicator: ServerIndicator) -> RowIcon:
-    """Return the indicator's text, icon and colour."""
-    match indicator:
+def indicator_mark(state: RunState) -> RowIcon:
+    """Return the text, icon and colour of the server's state."""
+    match state.server:
         case ServerIndicator.REACHABLE:
             return RowIcon(translate("contact", "Server reachable"), "check", "good")
         case ServerIndicator.UNREACHABLE:
             return RowIcon(translate("contact", "Server not reachable"), "error", "problem")
+        case ServerIndicator.SILENT:
+            text = translate("contact", "No answer from the server for %1")
+            word = text.replace("%1", texts.span(state.silence))
+            return RowIcon(word, "waiting", "waiting")
         case ServerIndicator.NOT_APPROVED:
             return RowIcon(translate("contact", "Waiting for approval"), "waiting", "waiting")
         case ServerIndicator.UNKNOWN:
@@ -49,7 +53,7 @@ class ServerIndicatorLabel(QWidget):
 
     @Slot(object)
     def _on_run_changed(self, state: RunState) -> None:
-        mark = indicator_mark(state.server)
+        mark = indicator_mark(state)
         self._label.setText(mark.word)
         self._icon.show_icon(mark.icon)
 

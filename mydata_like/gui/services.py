@@ -9,14 +9,14 @@ background tasks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mydata_like.app import logging_setup, settings_service
-from mydata_like.core.errors import SettingsError
+from mydata_like.core.errors import Problem, SettingsError, UploaderError
 from mydata_like.core.events import Event, RunProgressed, parse_event, parse_problem
 from mydata_like.core.extra_sources import ExtraSource
 from mydata_like.core.file_status import PathStatus, Suggestion
@@ -28,13 +28,24 @@ from mydata_like.engine.progress import NO_PROGRESS
 from mydata_like.gui.run_state import CurrentRunState, PastRunState, StatusSnapshot
 from mydata_like.hostos.process import find_program
 from mydata_like.settings.layers import LayerSources, Loaded
-from mydata_like.settings.pending_changes import ApiKeyChange, KeyStore, PendingChanges
+from mydata_like.settings.pending_changes import (
+    KeyStore,
+    PendingChanges,
+    SecretChange,
+    SecretKind,
+)
 from mydata_like.settings.schema import Server, Settings
 
 if TYPE_CHECKING:
     from mydata_like.app.cleanup_service import CleanupService
     from mydata_like.app.connection_test import TestStep
-    from mydata_like.app.ledger_status import CurrentRun, LedgerSummary, RowQuery
+    from mydata_like.app.ledger_status import (
+        CurrentRun,
+        KnownStatus,
+        LedgerSummary,
+        RowQuery,
+        StatusReport,
+    )
     from mydata_like.app.logging_setup import LogFollower
     from mydata_like.app.mydata_import import MyDataImport, Paragraph, SettingsImport
     from mydata_like.app.onboarding import (
@@ -54,13 +65,20 @@ CHANGED_ELSEWHERE = "settings.changed-elsewhere"  # problem codes of `save_edit`
 NO_KEYRING = "settings.no-keyring"
 
 
-class KeyPlace(NamedTuple):
-    """Where the API key of an account is stored; `problem` is why that is unknown."""
+class SecretPlace(NamedTuple):
+    """Where a secret is stored, empty if it is not; `problem` is why that is unknown.
 
-    url: str
-    account: str
+    `owner` is what the secret belongs to; see `find_secret_owner`.
+    """
+
+    owner: tuple[str, str] = ("", "")
     place: str = ""
-    problem: str = ""
+    problem: SettingsError | None = None
+
+    @property
+    def removable(self) -> bool:
+        """Whether the program stored the secret there, so that it can remove it."""
+        return self.place in ("the keyring", "the secrets file")
 
 
 class InstrumentChoices(NamedTuple):
@@ -114,11 +132,47 @@ def save_settings(config: Path | None, changes: Mapping[str, object]) -> None:
 # Status
 
 
-def read_status(settings: Settings, config: Path | None) -> StatusSnapshot:
-    """Return the current status; raises `UploaderError` if the ledger cannot be read."""
-    from mydata_like.app import ledger_status
+class Look(NamedTuple):
+    """What a look at this installation has found; without a status, `problem` says why.
 
-    state = ledger_status.look_at_state(settings, config)
+    `stamp` changes whenever another program writes the settings files.
+    """
+
+    stamp: tuple[tuple[int, int], ...]
+    status: StatusSnapshot | None = None
+    problem: Problem | None = None
+
+
+class StatusReader:
+    """Reads the status of this installation, and only if something has changed it."""
+
+    def __init__(self) -> None:
+        self._known: KnownStatus | None = None
+        self._status: StatusSnapshot | None = None
+
+    def look(self, settings: Settings, config: Path | None, sources: LayerSources) -> Look:
+        """Return the current status; may be called by one thread at a time."""
+        from mydata_like.app import ledger_status
+
+        stamp = tuple(_stamp(file) for file in (sources.user, sources.managed) if file)
+        try:
+            known = ledger_status.renew_status(settings, config, self._known)
+        except UploaderError as error:
+            return Look(stamp, problem=error.problem)
+        if known is not self._known:
+            self._known, self._status = known, _describe_status(known.report)
+        return Look(stamp, self._status)
+
+
+def _stamp(file: Path) -> tuple[int, int]:
+    try:
+        status = file.stat()
+    except OSError:
+        return 0, 0
+    return status.st_mtime_ns, status.st_size
+
+
+def _describe_status(state: StatusReport) -> StatusSnapshot:
     ended = next((past for past in state.runs if past.finished is not None), None)
     return StatusSnapshot(
         missing=state.missing,
@@ -159,19 +213,6 @@ def control_run(settings: Settings, config: Path | None, command: str, cancel: C
     from mydata_like.app import run_control
 
     run_control.control_runs(settings, config, command, cancel)
-
-
-def stamp_settings(sources: LayerSources) -> tuple[tuple[int, int], ...]:
-    """Return what changes whenever another program writes the settings files."""
-    return tuple(_stamp(file) for file in (sources.user, sources.managed) if file)
-
-
-def _stamp(file: Path) -> tuple[int, int]:
-    try:
-        status = file.stat()
-    except OSError:
-        return 0, 0
-    return status.st_mtime_ns, status.st_size
 
 
 def _read_past(past: Any) -> PastRunState:
@@ -275,9 +316,7 @@ def write_bundle(file: Path, documents: Sequence[BundleDocument]) -> None:
 
 def load_speed_tests(settings: Settings, config: Path | None) -> list[Mapping[str, Any]]:
     """Return the speed tests of this installation, the latest last."""
-    from mydata_like.app import speedtest_service
-
-    return speedtest_service.load_speed_tests(settings, config)
+    return settings_service.load_speed_tests(settings, config)
 
 
 # Extra sources
@@ -332,25 +371,34 @@ def open_draft(config: Path | None) -> PendingChanges:
     return settings_edit.open_draft(config)
 
 
-def save_edit(config: Path | None, draft: PendingChanges, key: ApiKeyChange | None) -> None:
-    """Write the changes, and store or delete the API key; raises `SettingsError`."""
+def save_edit(
+    config: Path | None, draft: PendingChanges, secrets: tuple[SecretChange, ...]
+) -> None:
+    """Write the changes, and store or delete secrets; raises `SettingsError`."""
     from mydata_like.app import settings_edit
 
+    owners = draft.part("server", "transfer") or draft.part("server")
     edit = settings_edit.SettingsEdit(
-        changes=draft.changes, seen=draft.seen, settings=draft.part("server"), key=key
+        changes=draft.changes, seen=draft.seen, settings=owners, secrets=secrets
     )
     settings_edit.save_edit(config, edit)
 
 
-def locate_api_key(settings: Settings, config: Path | None) -> KeyPlace:
-    """Return where the account's API key is stored, or the problem of a failing keyring."""
-    from mydata_like.app import settings_edit
+def find_secret_owner(settings: Settings, kind: SecretKind) -> tuple[str, str]:
+    """Return the address and the account or access key that a secret belongs to; may be empty."""
+    if kind is SecretKind.API_KEY:
+        return settings.server.url, settings.server.username
+    return settings.transfer.s3_endpoint, settings.transfer.s3_access_key
 
-    owner = settings.server.url, settings.server.username
+
+def locate_secret(settings: Settings, kind: SecretKind, config: Path | None) -> SecretPlace:
+    """Return where a secret is stored, or why that is unknown."""
+    owner = find_secret_owner(settings, kind)
     try:
-        return KeyPlace(*owner, settings_edit.locate_api_key(settings, config))
+        secrets = settings_service.open_secrets(config)
+        return SecretPlace(owner, settings_service.locate_secret(settings, secrets, kind))
     except SettingsError as error:
-        return KeyPlace(*owner, problem=f"{error.message} {error.hint}".strip())
+        return SecretPlace(owner, problem=error)
 
 
 def read_proposal(source: Path, config: Path | None) -> SettingsProposal:
@@ -368,14 +416,22 @@ def export_settings(values: Mapping[str, object], target: Path) -> None:
 
 
 def run_connection_test(
-    config: Path | None, settings: Settings, api_key: str, cancel: CancelFlag
+    config: Path | None, settings: Settings, entered: Iterable[SecretChange], cancel: CancelFlag
 ) -> Iterator[TestStep]:
-    """Yield the steps of a connection test; an empty `api_key` means the stored one."""
+    """Yield the steps of a connection test with the entered secrets, or else the stored ones."""
     from mydata_like.app import connection_test
     from mydata_like.app.run_request import RunObserver, RunRequest
 
-    secret = settings_service.Secret(api_key) if api_key else None
-    request = RunRequest(settings=settings, config=config, dry_run=True, api_key=secret)
+    secrets = {
+        change.kind: settings_service.Secret(change.text) for change in entered if change.text
+    }
+    request = RunRequest(
+        settings=settings,
+        config=config,
+        dry_run=True,
+        api_key=secrets.get(SecretKind.API_KEY),
+        s3_secret=secrets.get(SecretKind.S3_SECRET),
+    )
     return connection_test.run_connection_test(request, RunObserver(cancel=cancel))
 
 
@@ -425,7 +481,7 @@ def find_setup_state(config: Path | None) -> SetupState:
 
 
 def save_setup(
-    config: Path | None, changes: Mapping[str, object], key: ApiKeyChange | None
+    config: Path | None, changes: Mapping[str, object], key: SecretChange | None
 ) -> SetupState:
     """Save the entries of a step, and store the API key; raises `SettingsError`."""
     from mydata_like.app import onboarding, service_setup, settings_edit
@@ -437,7 +493,7 @@ def save_setup(
         service_setup.apply_autostart(state.loaded.settings)
     if key is None:
         return state
-    settings_edit.apply_key_change(state.loaded.settings, key, config)
+    settings_edit.apply_secret_change(state.loaded.settings, key, config)
     return onboarding.find_setup_state(config)
 
 

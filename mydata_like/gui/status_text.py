@@ -42,7 +42,7 @@ def limit_sentence(measured: StagesMeasured | None) -> str:
 
 
 def _describe_problem(state: RunState, otherwise: str) -> str:
-    return texts.plain(state.problem.message).rstrip(".") if state.problem else otherwise
+    return texts.engine_text(state.problem.message).rstrip(".") if state.problem else otherwise
 
 
 def _describe_pause(state: RunState) -> str:
@@ -82,7 +82,7 @@ def amount_sentence(state: RunState) -> str:
 def _describe_rest(state: RunState) -> str:
     last = state.last
     if state.data_problem is not None:
-        return texts.plain(state.data_problem.message).rstrip(".")
+        return texts.engine_text(state.data_problem.message).rstrip(".")
     if state.awaited is not None and last is not None and last.sent:
         return translate(
             "sentences", "%Ln file(s) sent over HTTP; SSH awaits its approval", None, last.sent
@@ -100,7 +100,7 @@ def _describe_unsent(state: RunState) -> str:
     if state.interrupted is not None:
         why = translate("sentences", "The last run was interrupted")
     elif state.last is not None and state.last.problem is not None:
-        why = texts.plain(state.last.problem.message).rstrip(".")
+        why = texts.engine_text(state.last.problem.message).rstrip(".")
     if not state.at_risk.files:
         return why
     text = translate(

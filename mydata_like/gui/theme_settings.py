@@ -16,6 +16,7 @@ from mydata_like.core.errors import SettingsError
 from mydata_like.gui import services
 from mydata_like.gui.controller import WindowController
 from mydata_like.gui.theme.colours import Theme
+from mydata_like.gui.theme.engine_translator import EngineTranslator
 from mydata_like.gui.theme.style import apply
 from mydata_like.gui.theme.widgets import app_icon, find_resources
 from mydata_like.gui.window_state import WindowState
@@ -33,6 +34,9 @@ def set_language(app: QCoreApplication, language: Language) -> str:
     """
     chosen = _find_language(QLocale.system().uiLanguages()) if language == "system" else language
     QLocale.setDefault(_choose_locale(chosen))
+    sentences = find_resources() / "translations" / "engine.json"
+    if chosen != "en" and sentences.is_file():
+        app.installTranslator(EngineTranslator(sentences, app))
     for name, folder in (
         (f"qtbase_{chosen}", QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)),
         (f"mydata_like_{chosen}", str(find_resources() / "translations")),

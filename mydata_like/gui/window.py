@@ -61,7 +61,7 @@ class Navigation(QListWidget):
         self.setMouseTracking(True)
         for spec in specs:
             self.addItem(QListWidgetItem(icon(spec.icon), spec.title))
-        self.setFixedWidth(self.sizeHintForColumn(0) + self.iconSize().width())
+        self.setFixedWidth(self.sizeHintForColumn(0))
 
 
 class _Row(QStyledItemDelegate):
@@ -259,6 +259,8 @@ class MainWindow(QMainWindow):
         self._speed = PlainLabel("", self)
         self._next = PlainLabel("", self)
         self._server = ServerIndicatorLabel(self._desk.controller, self)
+        side = self.style().pixelMetric(QStyle.PixelMetric.PM_LayoutLeftMargin)
+        self.statusBar().setContentsMargins(side, 0, 0, 0)
         self.statusBar().addWidget(self._sentence, 1)
         for part in (self._speed, self._next, self._server):
             self.statusBar().addPermanentWidget(part)

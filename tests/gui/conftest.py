@@ -121,7 +121,7 @@ def spoken(qapp):
     yield lambda language: set_language(qapp, language)
     for translator in qapp.findChildren(QTranslator):
         qapp.removeTranslator(translator)
-        translator.deleteLater()
+        translator.setParent(None)
     QLocale.setDefault(before)
 
 

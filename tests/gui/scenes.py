@@ -12,7 +12,7 @@ from enum import Enum
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QCoreApplication, QDeadlineTimer, QEventLoop, QSize, Qt
+from PySide6.QtCore import QCoreApplication, QDeadlineTimer, QEventLoop, QRect, QSize, Qt
 from PySide6.QtWidgets import (
     QComboBox,
     QHBoxLayout,
@@ -37,10 +37,12 @@ from mydata_like.gui.pages.page_registry import list_pages
 from mydata_like.gui.run_state import Phase, RunState
 from mydata_like.gui.settings_editor.connection_test_view import ConnectionTestDialog
 from mydata_like.gui.settings_editor.settings_dialog import SettingsDialog
+from mydata_like.gui.tables.queue_actions import HoldBackToast
 from mydata_like.gui.theme.colours import DARK, LIGHT, Shades, build_palette
 from mydata_like.gui.tray.app_shell import QuitPrompt
 from mydata_like.gui.tray.notifications import Banner, Notification, NotificationKind
 from mydata_like.gui.tray.tray_icon import TrayIcon, TrayState, draw_icon
+from mydata_like.gui.tray.tray_popup import TrayPopup
 from mydata_like.gui.where.free_dialog import FreeDialog
 from mydata_like.gui.window import MainWindow
 from mydata_like.gui.wizard import SetupWizard
@@ -98,10 +100,13 @@ def list_scenes() -> list[Scene]:
         Scene("transfers-paused", partial(_open_page, "transfers"), Moment.PAUSED),
         Scene("problems-paused", partial(_open_page, "problems"), Moment.PAUSED),
         Scene("folders-running", partial(_open_page, "folders"), Moment.RUNNING),
+        Scene("transfers-held-back", partial(_hold_back, "transfers"), Moment.RUNNING),
+        Scene("folders-held-back", partial(_hold_back, "folders"), Moment.RUNNING),
         Scene("overview-broken", partial(_open_page, "overview"), Moment.BROKEN),
         Scene("problems-broken", partial(_open_page, "problems"), Moment.BROKEN),
         Scene("support-bundle", _show_bundle),
         Scene("tray", _show_tray),
+        Scene("tray-popup", _show_tray_popup, Moment.RUNNING),
         Scene("banner", _show_banner),
         Scene("quitting", _ask_about_quitting),
         Scene("unfinished", _show_unfinished),
@@ -114,6 +119,7 @@ def list_scenes() -> list[Scene]:
             Scene(f"settings-{key.partition('.')[0]}", partial(_open_settings, key))
             for key in SETTINGS
         ),
+        Scene("settings-s3", _open_s3_settings),
         *(
             Scene(f"wizard-{name}", partial(_open_wizard, number))
             for number, name in enumerate(
@@ -139,6 +145,23 @@ def _open_settings(key: str, stage: Stage) -> QWidget:
     return dialog
 
 
+def _open_s3_settings(stage: Stage) -> QWidget:
+    """Show the secret of an access key that is not saved yet."""
+    entered = {
+        "transfer.method": "s3",
+        "transfer.s3_endpoint": "https://s3.example.org",
+        "transfer.s3_access_key": "AKIA7CONFOCAL2",
+    }
+    dialog = SettingsDialog(stage.desk, stage.window)
+    dialog.show_key("transfer.s3_access_key", entered)
+    dialog.show()
+    _wait_until(lambda: dialog.ready)
+    dialog.notice.act()
+    dialog.s3_row.propose("not a real secret")
+    dialog.panes.reveal("transfer.s3_access_key")
+    return dialog
+
+
 def _open_page(name: str, stage: Stage) -> QWidget:
     stage.window.show_page(NavigationRequest(name))
     return stage.window
@@ -151,6 +174,15 @@ def _show_details(stage: Stage) -> QWidget:
     assert panel
     if not panel.is_open:
         panel.toggle()
+    return window
+
+
+def _hold_back(name: str, stage: Stage) -> QWidget:
+    """Hold a file back, which can be undone."""
+    window = _open_page(name, stage)
+    toast = stage.window.find_page(name).findChild(HoldBackToast)
+    assert toast
+    toast.hold_back([b"bob/Long run/part_7.csv"])
     return window
 
 
@@ -357,6 +389,12 @@ def _show_tray(stage: Stage) -> QWidget:
         rows.addWidget(_panel(shades))
     strip.show()
     return strip
+
+
+def _show_tray_popup(stage: Stage) -> QWidget:
+    popup = TrayPopup(stage.desk.controller)
+    popup.toggle(QRect())
+    return popup
 
 
 def _panel(shades: Shades) -> QWidget:

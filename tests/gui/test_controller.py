@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from mydata_like.app.settings_service import save_settings
+from mydata_like.app.settings_service import find_places, ledger_file, save_settings
 from mydata_like.gui.engine_process import Engine
 from mydata_like.gui.run_state import Phase, StatusSnapshot
 from mydata_like.gui.status_text import overview_sentence
@@ -262,6 +262,35 @@ def test_settings_that_another_program_changes_are_taken_up(desk, site, qtbot):
 
     qtbot.waitUntil(lambda: controller.state.schedule == "timer", timeout=DEADLINE)
     qtbot.waitUntil(lambda: controller.state.next_start is not None, timeout=DEADLINE)
+
+
+def look(qtbot, desk):
+    desk.controller._look()
+    started = len(desk.tasks._calls)
+    qtbot.waitUntil(lambda: not desk.tasks.busy, timeout=DEADLINE)
+    return started
+
+
+def test_at_rest_a_look_is_one_task_that_reads_nothing_again(desk, qtbot):
+    desk.controller._look_timer.stop()
+    qtbot.waitUntil(lambda: not desk.tasks.busy, timeout=DEADLINE)
+    for _ in range(3):
+        look(qtbot, desk)
+    known = desk.controller._status._known
+
+    assert look(qtbot, desk) == 1
+    assert desk.controller._status._known is known
+
+
+def test_changed_settings_are_taken_up_even_if_the_ledger_cannot_be_read(desk, site, qtbot):
+    controller = desk.controller
+    qtbot.waitUntil(lambda: not desk.tasks.busy, timeout=DEADLINE)
+    file = ledger_file(controller.settings, find_places(site.config), os.fsencode(site.data))
+    file.mkdir(parents=True)
+
+    save_settings(site.config, {"instrument.contact_name": "Ann"})
+
+    qtbot.waitUntil(lambda: controller.settings.instrument.contact_name == "Ann", timeout=DEADLINE)
 
 
 def test_settings_that_are_wrong_now_do_not_hide_the_run_at_work(desk, site, qtbot):

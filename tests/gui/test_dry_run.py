@@ -48,6 +48,8 @@ def test_what_stays_here_is_named_and_the_sentence_follows_from_the_numbers(
     assert dialog._left_table.isVisible()
     left = dialog._left
     assert left.index(0, 0).data() == "alice/Tomogram 7/growing.raw"
+    spoken = left.index(0, 0).data(Qt.ItemDataRole.AccessibleTextRole)
+    assert spoken == "alice/Tomogram 7/growing.raw, Waiting"
     assert "changed recently" in left.index(0, 1).data()
     qtmodeltester.check(left)
 

@@ -6,13 +6,15 @@ import sys
 
 import pytest
 from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import QWidget
 
-from mydata_like.gui.tray.crash_handler import CrashHandler
+from mydata_like.gui.tray.crash_handler import CrashHandler, UiHangDetector
 
 STALL = """
 import logging, sys, time
 from pathlib import Path
-from PySide6.QtCore import QCoreApplication, QTimer
+from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import QApplication, QWidget
 from mydata_like.gui.tray.crash_handler import UiHangDetector
 
 def stand_still():
@@ -22,7 +24,9 @@ def stand_still():
     QTimer.singleShot(200, app.quit)
 
 logging.basicConfig(level="ERROR")
-app = QCoreApplication([])
+app = QApplication([])
+window = QWidget()
+window.show()
 dog = UiHangDetector(Path(sys.argv[1]), 0.3)
 QTimer.singleShot(100, stand_still)
 app.exec()
@@ -65,6 +69,25 @@ def test_a_window_that_stands_still_leaves_its_stacks(tmp_path):
     assert ended.returncode == 0, ended.stderr
     assert "in stand_still" in written
     assert "The window did not respond for more than 0.3 s" in ended.stderr
+
+
+def test_the_watch_for_stalls_seldom_wakes_a_program_in_the_tray(qtbot, tmp_path):
+    watchdog = UiHangDetector(tmp_path)
+    timer = watchdog.findChild(QTimer)
+    windows = [QWidget(), QWidget(), QWidget()]  # offscreen, a window gets the focus only once
+    for window in windows:
+        qtbot.addWidget(window)
+
+    for window in windows[:2]:
+        window.show()
+        qtbot.waitUntil(lambda: timer.interval() == 2500)
+        window.hide()
+        qtbot.waitUntil(lambda: timer.interval() == 60_000)
+
+    watchdog.stop()
+    windows[2].show()
+    qtbot.waitUntil(windows[2].isActiveWindow)
+    assert not timer.isActive()
 
 
 def _fail():

@@ -5,7 +5,7 @@ from contextlib import closing
 from dataclasses import replace
 
 import pytest
-from PySide6.QtCore import QModelIndex
+from PySide6.QtCore import QModelIndex, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QAbstractItemModelTester
 
@@ -16,7 +16,15 @@ from mydata_like.gui.pages.folders_page import FoldersPage
 from mydata_like.gui.run_state import Phase
 from mydata_like.gui.status_text import overview_sentence
 from mydata_like.gui.tables.columns import FRACTION
-from mydata_like.gui.tables.folder_tree import TOP, FolderTree, Parents, RunPhase, mark_of_folder
+from mydata_like.gui.tables.folder_tree import (
+    FILES,
+    SIZE,
+    TOP,
+    FolderTree,
+    Parents,
+    RunPhase,
+    mark_of_folder,
+)
 from tests.gui.ledgers import an_entry, an_outcome
 
 ROOT = QModelIndex()
@@ -282,10 +290,16 @@ def test_only_one_folder_is_uploaded_when_the_user_wants_that(qtbot, desk, site)
 
 
 @pytest.mark.parametrize(
-    ("taken_up_again", "waiting"), [(False, 1), (True, 0)], ids=["left", "taken up again"]
+    ("take_up_again", "waiting"),
+    [
+        (lambda page: None, 1),
+        (lambda page: page._send_again.trigger(), 0),
+        (lambda page: page._queue.toast._button.click(), 0),
+    ],
+    ids=["left", "taken up again", "undone"],
 )
 def test_what_is_queued_of_a_folder_can_be_left_for_the_next_run(
-    qtbot, desk, site, taken_up_again, waiting
+    qtbot, desk, site, take_up_again, waiting
 ):
     site.run()
     left, kept = sorted(path for path in site.data.glob("*/*") if path.is_dir())[:2]
@@ -296,14 +310,15 @@ def test_what_is_queued_of_a_folder_can_be_left_for_the_next_run(
     page.show()
     page.show_page()
     page._tree.setCurrentIndex(open_path(qtbot, page, left.relative_to(site.data)))
-    assert not page._leave.isEnabled()
+    assert not page._queue.hold.isEnabled()
     desk.controller.start()
     desk.controller.pause()
     qtbot.waitUntil(lambda: desk.controller.state.phase == "paused")
 
-    page._leave.trigger()
-    if taken_up_again:
-        page._send_again.trigger()
+    page._queue.hold.trigger()
+    assert page._queue.toast._message.full_text == f"{left.name} is held back."
+    take_up_again(page)
+    assert page._queue.toast.isVisible() is bool(waiting)
     desk.controller.resume()
 
     qtbot.waitUntil(lambda: desk.controller.state.phase == "idle")
@@ -324,3 +339,11 @@ def open_path(qtbot, page, path):
                 if model.group(index).path == bytes(path):
                     return index
     raise AssertionError(f"{path} is not shown")
+
+
+def test_numbers_and_their_titles_are_aligned_to_the_right(page):
+    model, role = page._model, Qt.ItemDataRole.TextAlignmentRole
+    for number in (FILES, SIZE):
+        title = model.headerData(number, Qt.Orientation.Horizontal, role)
+        assert title == model.index(0, number).data(role)
+        assert title & Qt.AlignmentFlag.AlignRight

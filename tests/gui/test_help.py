@@ -58,7 +58,7 @@ def test_the_versions_that_security_depends_on_are_shown_and_copied(qtbot, tasks
 def test_keys_are_listed_with_what_they_do(qtbot, tasks):
     action = QAction("&Find <it>…")
     action.setShortcut(QKeySequence("Ctrl+F"))
-    dialog = open_help(qtbot, tasks, [action])
+    dialog = open_help(qtbot, tasks, [action, action])
 
     assert find_text(dialog, "Keys").split() == ["Find", "<it>", "Ctrl+F"]
 

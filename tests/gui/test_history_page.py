@@ -4,6 +4,7 @@ import csv
 import json
 
 import pytest
+from PySide6.QtCore import Qt
 
 from mydata_like.core.queries import RunRow, View
 from mydata_like.gui.pages.history_page import HistoryPage
@@ -77,6 +78,19 @@ def test_outcomes_are_shown_in_words(still_desk, written, open_page):
         "All 3 file(s) safe",
     ]
     assert column(page, 4)[0] == "100 bytes/s"
+
+
+def test_what_did_not_have_to_be_sent_is_no_size_and_no_speed_of_a_run(
+    still_desk, written, open_page
+):
+    record(written, "a", bytes=90_000, omitted=87_000)
+    record(written, "b", bytes=6_000)
+
+    page = open_page(still_desk)
+
+    assert column(page, 4) == ["200 bytes/s", "100 bytes/s"]
+    tip = page._runs.model.index(1, 3).data(Qt.ItemDataRole.ToolTipRole)
+    assert "A further 87.0 kB did not have to be sent: holes, or left by earlier runs." in tip
 
 
 def test_the_files_of_one_run_are_those_of_its_time(qtbot, still_desk, written, open_page):

@@ -21,6 +21,7 @@ from mydata_like.gui.theme.widgets import (
     icon,
     text_icon_size,
 )
+from mydata_like.hostos.dependencies import ICONS_VERSION
 
 FOLDER = find_resources() / "icons"
 LINES = sorted(path for path in FOLDER.glob("*.svg") if path.stem != "app")
@@ -49,6 +50,7 @@ def test_every_drawing_belongs_to_the_one_set(path: Path):
     assert root.get("stroke-linecap") == root.get("stroke-linejoin") == "round"
     colours = set(re.findall(r'(?:fill|stroke)="([^"]+)"', path.read_text()))
     assert colours <= {"none", "currentColor"}
+    assert f"<!-- Lucide {ICONS_VERSION}: " in path.read_text()
     assert drawing(path.stem, "#000000").isValid()
 
 

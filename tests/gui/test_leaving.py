@@ -6,14 +6,15 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt, QTimer
-from PySide6.QtWidgets import QPushButton
+from PySide6.QtWidgets import QApplication, QPushButton
 
-from mydata_like.gui.base import AppContext
+from mydata_like.gui.base import AppContext, NavigationRequest
 from mydata_like.gui.launch_options import LaunchOptions
 from mydata_like.gui.run_state import Phase
 from mydata_like.gui.tray.app_shell import STOP_TIMEOUT, AppShell, QuitPrompt
 from mydata_like.gui.tray.single_instance import LaunchRequest
 from mydata_like.gui.tray.tray_menu import Tray
+from mydata_like.gui.tray.tray_popup import TrayPopup
 from mydata_like.gui.window import MainWindow
 from mydata_like.gui.window_state import WindowState
 from tests.gui.scripted import FULL, NOT_APPROVED, ScriptedController, run_that
@@ -234,6 +235,45 @@ def test_settings_that_cannot_be_read_open_the_window(qtbot, tmp_path):
     stage.controller.turn(phase=Phase.BROKEN, problem=FULL)
 
     assert stage.window.isVisible()
+
+
+def popups():
+    return [one for one in QApplication.topLevelWidgets() if isinstance(one, TrayPopup)]
+
+
+def test_a_click_on_the_tray_shows_the_pop_up_while_the_window_is_hidden(stage):
+    stage.controller.turn(phase=Phase.IDLE, last=run_that(failed=1))
+    stage.window.hide()
+    stage.tray.clicked.emit()
+    (popup,) = (one for one in popups() if one.isVisible())
+    assert not stage.window.isVisible()
+
+    stage.tray.open_wanted.emit()
+    assert stage.window.isVisible()
+    assert not popup.isVisible()
+
+    stage.tray.clicked.emit()
+    assert not popup.isVisible()
+
+
+@pytest.mark.parametrize("phase", [Phase.UNSET, Phase.BROKEN])
+def test_a_click_on_the_tray_shows_the_window_if_the_user_has_to_do_something(stage, phase):
+    stage.controller.turn(phase=phase)
+    stage.window.hide()
+    stage.tray.clicked.emit()
+
+    assert stage.window.isVisible()
+
+
+def test_the_pop_up_opens_the_page_that_it_names(stage):
+    stage.controller.turn(phase=Phase.IDLE, last=run_that(failed=1))
+    stage.window.hide()
+    stage.tray.clicked.emit()
+    (popup,) = (one for one in popups() if one.isVisible())
+    popup.wanted.emit(NavigationRequest("problems"))
+
+    assert stage.window.isVisible()
+    assert stage.window.page is stage.window.find_page("problems")
 
 
 def test_a_second_start_shows_the_window_and_hands_over_its_paths(stage):

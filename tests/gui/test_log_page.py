@@ -54,9 +54,8 @@ def page(desk, log, qtbot):
     qtbot.addWidget(page)
     page.resize(900, 500)
     page.show()
-    page.show_page()
     yield page
-    page.hide_page()
+    page.hide()
 
 
 def texts(page):
@@ -149,9 +148,8 @@ def test_very_many_lines_are_joined_outside_the_gui_thread(desk, home, qtbot):
     page = LogPage(desk)
     qtbot.addWidget(page)
     page.show()
-    page.show_page()
     qtbot.waitUntil(lambda: page.findChild(QTableView).model().rowCount() == MAX_LINES)
-    page.hide_page()
+    page.hide()
     page.findChild(QTableView).selectAll()
     QGuiApplication.clipboard().clear()
 

@@ -38,6 +38,7 @@ from mydata_like.gui.status_text import overview_sentence, safe_sentence
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.texts import limit_name, limit_word
 from mydata_like.gui.theme.widgets import PlainLabel
+from mydata_like.gui.tray.tray_popup import LONGEST
 from tests.gui.conftest import DEADLINE
 from tests.gui.scripted import BEGAN, ENDED, ScriptedController, run_that
 
@@ -423,3 +424,16 @@ def test_the_way_from_instrument_to_server_has_their_names(desk, site, qtbot):
     said = [label.text() for label in route.findChildren(PlainLabel)]
     host = desk.controller.settings.server.url.partition("://")[2].strip("/")
     assert said == ["Confocal 2", host, "Server reachable"]
+
+
+@pytest.mark.parametrize(("name", "whole"), [("Confocal 2", True), ("Confocal " * 5, False)])
+def test_a_name_uses_the_room_that_the_other_leaves(desk, site, qtbot, name, whole):
+    route = RouteRow(desk.controller, None, LONGEST)
+    qtbot.addWidget(route)
+    save_settings(site.config, {"instrument.name": name})
+    with qtbot.waitSignal(desk.controller.settings_changed):
+        desk.controller.reload_settings()
+
+    _, server, _ = route.findChildren(PlainLabel)
+    host = desk.controller.settings.server.url.partition("://")[2].strip("/")
+    assert (server.text() == host) is whole

@@ -227,6 +227,16 @@ def test_a_kind_is_tried_again_only_where_a_run_can_do_it(written, open_page, ph
     assert page._card._button.isEnabled() is enabled
 
 
+def test_the_buttons_of_a_card_do_not_touch(qtbot):
+    card = ProblemCard()
+    qtbot.addWidget(card)
+    problem = Problem("window.engine-ended", "It ended.", "Try again.")
+    card.show_problem(problem, RowIcon("Failed", "error", "problem"))
+    card.show()
+    assert card._button.isVisible()
+    assert card._copy.x() > card._button.geometry().right() + 1
+
+
 def test_a_card_names_settings_as_the_dialog_does(qtbot):
     card = ProblemCard()
     qtbot.addWidget(card)

@@ -26,14 +26,19 @@ def is_at_work(site):
     return beat is not None and beat.state == "running"
 
 
+def know_the_tray():
+    """Make the program show no balloon when it moves to the tray."""
+    memory = WindowState()
+    memory.setValue(IN_TRAY, "yes")
+    memory.sync()
+
+
 @contextmanager
 def at_work(site, screen):
     """Open the window while a run of its engine waits for the server's verification."""
     save_settings(site.config, SLOW)
     site.server.hold_verification()  # so long the upload goes on, however long a user takes
-    memory = WindowState()
-    memory.setValue(IN_TRAY, "yes")  # no balloon that looks like a menu from here
-    memory.sync()
+    know_the_tray()  # a balloon looks like a menu from here
     with running(screen, "--config", str(site.config)) as process:
         screen.until(lambda: screen.windows(TITLE))
         screen.until(lambda: is_at_work(site))

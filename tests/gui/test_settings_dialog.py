@@ -1,6 +1,7 @@
 """The settings dialog with real files, from the key press to the saved file."""
 
 import datetime
+import tomllib
 
 import pytest
 from PySide6.QtCore import Qt
@@ -21,7 +22,10 @@ from mydata_like.gui.window import MainWindow
 from mydata_like.settings.layers import LayerSources, read_layers
 from mydata_like.settings.pending_changes import PendingChanges
 from mydata_like.settings.schema import Schedule, Settings
+from mydata_like.state.secrets import FileSecrets, Owner
+from tests.fakes.objects import ACCOUNT, SECRET, ObjectServer
 from tests.gui.conftest import DEADLINE
+from tests.object_site import use_storage
 
 FILE = """\
 # The file of the microscope.
@@ -235,10 +239,7 @@ def test_the_api_key_goes_to_its_store_and_never_into_the_file(qtbot, dialog, co
 
 
 def test_a_stored_api_key_is_reported_and_can_be_forgotten(qtbot, config, open_dialog):
-    config.with_name("secrets.toml").touch(mode=0o600)
-    config.with_name("secrets.toml").write_text(
-        f'["https://data.example.org"]\nfacility = "{KEY}"\n'
-    )
+    keep(config, "https://data.example.org", "facility", KEY)
     dialog = open_dialog()
     qtbot.waitUntil(lambda: dialog.key_row.state == "Stored in the secrets file", timeout=DEADLINE)
 
@@ -252,9 +253,168 @@ def test_a_stored_api_key_is_reported_and_can_be_forgotten(qtbot, config, open_d
 def test_an_invalid_api_key_is_refused_with_a_message(qtbot, dialog, config):
     qtbot.keyClicks(dialog.key_row.focusProxy(), "k" * 2000)
     dialog.accept()
-    qtbot.waitUntil(lambda: "This is not an API key" in dialog.notice.text, timeout=DEADLINE)
+    qtbot.waitUntil(lambda: "This is not a valid key" in dialog.notice.text, timeout=DEADLINE)
 
     assert dialog.isVisible()
+
+
+S3_FILE = f"""\
+{FILE}
+[transfer]
+method = "s3"
+s3_endpoint = "https://s3.example.org"
+s3_access_key = "AKIA7"
+"""
+
+
+def keep(config, owner, account, secret):
+    file = config.with_name("secrets.toml")
+    file.touch(mode=0o600)
+    file.write_text(f'["{owner}"]\n{account} = "{secret}"\n')
+    return file
+
+
+@pytest.fixture
+def s3_dialog(config, open_dialog):
+    config.write_text(S3_FILE)
+    return open_dialog()
+
+
+def test_the_s3_secret_goes_to_its_store_and_never_into_the_file(qtbot, s3_dialog, config):
+    s3_dialog.panes.reveal("transfer.s3_access_key")
+    field = s3_dialog.s3_row.focusProxy()
+    qtbot.keyClicks(field, "a+b/c=")
+    assert "a+b/c=" not in field.displayText()
+    s3_dialog.s3_row.choose_store("file")
+    save(qtbot, s3_dialog)
+
+    assert config.read_text() == S3_FILE
+    assert tomllib.loads(config.with_name("secrets.toml").read_text()) == {
+        "https://s3.example.org": {"AKIA7": "a+b/c="}
+    }
+
+
+def test_a_stored_s3_secret_is_reported_for_its_address_only(qtbot, config, open_dialog):
+    config.write_text(S3_FILE)
+    file = keep(config, "https://s3.example.org", "AKIA7", "a+b/c=")
+    dialog = open_dialog()
+    row = dialog.s3_row
+    qtbot.waitUntil(lambda: row.state == "Stored in the secrets file")
+    assert "a+b/c=" not in row.focusProxy().text()
+
+    type_into(qtbot, dialog, "transfer.s3_endpoint", "https://other.example.org")
+    qtbot.waitUntil(lambda: "no keyring that stores secrets safely" in row.state)
+    assert row.state.endswith("Without a keyring, it can be stored in a file.")
+    type_into(qtbot, dialog, "transfer.s3_endpoint", "https://s3.example.org")
+    qtbot.waitUntil(lambda: row.state == "Stored in the secrets file")
+    row.forget()
+    assert row.state == "● Removed with OK"
+    save(qtbot, dialog)
+
+    assert "a+b/c=" not in file.read_text()
+
+
+def test_the_s3_secret_is_shown_with_its_access_key(s3_dialog):
+    s3_dialog.panes.reveal("transfer.s3_access_key")
+
+    row = s3_dialog.s3_row
+    assert row.visibleRegion().boundingRect() == row.rect()
+
+
+def test_an_s3_secret_needs_an_access_key(qtbot, s3_dialog):
+    row = s3_dialog.panes.find_row("transfer.s3_access_key")
+    row.editor.field.selectAll()
+    qtbot.keyClick(row.editor.field, Qt.Key.Key_Delete)
+    said = "Set “S3 access key” to its id first."
+    qtbot.waitUntil(lambda: said in s3_dialog.s3_row.state)
+    qtbot.keyClicks(s3_dialog.s3_row.focusProxy(), "a+b/c=")
+
+    s3_dialog.accept()
+
+    qtbot.waitUntil(lambda: said in s3_dialog.notice.text)
+
+
+def test_without_a_keyring_each_new_secret_can_go_to_a_file(qtbot, s3_dialog, config):
+    qtbot.keyClicks(s3_dialog.key_row.focusProxy(), KEY)
+    s3_dialog.key_row.choose_store("file")
+    qtbot.keyClicks(s3_dialog.s3_row.focusProxy(), "a+b/c=")
+    s3_dialog.accept()
+    qtbot.waitUntil(lambda: "The keyring cannot be used" in s3_dialog.notice.text)
+
+    assert "no keyring that stores secrets safely" in s3_dialog.s3_row.problem
+    assert s3_dialog.key_row.problem == ""
+    assert s3_dialog.panes.title == "Transfer"
+    assert s3_dialog.focusWidget() is s3_dialog.s3_row.focusProxy()
+    assert not config.with_name("secrets.toml").exists()
+
+    s3_dialog.s3_row.choose_store("file")
+    save(qtbot, s3_dialog)
+    assert "a+b/c=" in config.with_name("secrets.toml").read_text()
+
+
+def test_a_secret_in_the_environment_cannot_be_forgotten(qtbot, config, open_dialog, monkeypatch):
+    monkeypatch.setenv("MYDATA_LIKE_API_KEY", KEY)
+    dialog = open_dialog()
+    row = dialog.key_row
+
+    qtbot.waitUntil(lambda: row.state == "Stored in the environment variable MYDATA_LIKE_API_KEY")
+
+    assert not row.removal.isEnabled()
+
+
+def choose_method(dialog, method):
+    field = dialog.panes.find_row("transfer.method").editor.field
+    field.setCurrentIndex(field.findData(method))
+    field.activated.emit(field.currentIndex())
+
+
+def test_settings_of_another_upload_method_are_disabled_with_the_reason(qtbot, dialog):
+    reason = "Not used: see “Upload method”"
+    bucket, jump = map(dialog.panes.find_row, ("transfer.s3_bucket", "transfer.ssh_jump"))
+    assert (bucket.source, bucket.isEnabled(), jump.isEnabled()) == (reason, False, True)
+    assert (dialog.s3_row.state, dialog.s3_row.isEnabled()) == (reason, False)
+
+    choose_method(dialog, "s3")
+
+    assert (jump.source, jump.isEnabled(), bucket.isEnabled()) == (reason, False, True)
+    assert dialog.s3_row.isEnabled()
+
+
+def test_a_request_to_forget_is_for_the_secret_that_was_shown(qtbot, config, open_dialog):
+    config.write_text(S3_FILE)
+    keep(config, "https://s3.example.org", "AKIA7", "a+b/c=")
+    dialog = open_dialog()
+    qtbot.waitUntil(lambda: dialog.s3_row.state == "Stored in the secrets file")
+    dialog.s3_row.forget()
+    assert dialog.s3_row.change
+    type_into(qtbot, dialog, "transfer.s3_access_key", "AKIA8")
+    assert dialog.s3_row.change is None
+
+
+def test_a_secret_that_is_no_longer_used_can_be_removed(qtbot, config, open_dialog):
+    config.write_text(S3_FILE.replace('"s3"', '"auto"'))
+    file = keep(config, "https://s3.example.org", "AKIA7", "a+b/c=")
+    dialog = open_dialog()
+    qtbot.waitUntil(lambda: dialog.s3_row.state == "Stored in the secrets file")
+    assert dialog.s3_row.isEnabled()
+
+    dialog.s3_row.forget()
+    save(qtbot, dialog)
+
+    assert "a+b/c=" not in file.read_text()
+
+
+def test_an_invalid_value_that_is_not_used_can_be_corrected(qtbot, dialog):
+    choose_method(dialog, "s3")
+    type_into(qtbot, dialog, "transfer.s3_endpoint", "ftp://x")
+    choose_method(dialog, "auto")
+
+    dialog.accept()
+
+    row = dialog.panes.find_row("transfer.s3_endpoint")
+    assert dialog.focusWidget() is row.editor.field
+    type_into(qtbot, dialog, "transfer.s3_endpoint", "https://s3.example.org")
+    assert not row.isEnabled()
 
 
 def test_a_file_changed_elsewhere_is_noticed_and_nothing_is_lost(qtbot, dialog, config):
@@ -425,3 +585,37 @@ def test_a_wrong_key_fails_the_trial_before_it_is_stored(qtbot, desk, site):
 
     assert tester.test.results == ("failed",)
     assert secrets.read_text() == before
+
+
+def test_the_entered_s3_secret_is_tried_before_it_is_stored(qtbot, desk, site):
+    with ObjectServer() as service:
+        use_storage(site, service.url)
+        secrets = site.config.with_name("secrets.toml")
+        FileSecrets(secrets).forget(Owner(service.url, ACCOUNT))
+        before = secrets.read_text()
+        register(
+            RunRequest(settings=load_settings(site.config).settings, config=site.config),
+            RunObserver(),
+        )
+        dialog = SettingsDialog(desk)
+        qtbot.addWidget(dialog)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, False)
+        dialog.show()
+        qtbot.waitUntil(lambda: dialog.ready)
+
+        assert try_connection(qtbot, dialog) == "The test failed"
+        qtbot.keyClicks(dialog.s3_row.focusProxy(), SECRET)
+        assert try_connection(qtbot, dialog) == "The connection works"
+
+        assert "PutObject" in service.kinds()
+        assert service.objects == {}
+        assert secrets.read_text() == before
+
+
+def try_connection(qtbot, dialog):
+    """Test the connection with the button of the dialog; return the conclusion."""
+    qtbot.mouseClick(dialog.trying, Qt.MouseButton.LeftButton)
+    tester = dialog.findChildren(ConnectionTestDialog)[-1]
+    qtbot.waitUntil(lambda: not tester.conclusion.startswith("Testing"))
+    tester.close()
+    return tester.conclusion

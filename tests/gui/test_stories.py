@@ -11,6 +11,8 @@ from mydata_like.demo.middleware import Fault, Reply, Reset
 from tests.gui.conftest import QUICK
 from tests.gui.person import open_person
 from tests.gui.setting_up import open_town
+from tests.gui.test_quitting import know_the_tray
+from tests.gui.test_screen import TITLE
 from tests.gui.xvfb import DEADLINE, needs_screen, patient
 from tests.sshd_fixture import needs_sshd
 
@@ -122,12 +124,13 @@ def test_a_paused_run_goes_on_and_a_stopped_one_is_carried_on(use, site):
 
 
 def test_a_day_with_the_program(use, site, tmp_path):  # noqa: PLR0915
-    """An upload, a folder from elsewhere, a pause, an outage, the end, and the start after it."""
+    """An upload, a folder from elsewhere, a pause, an outage, the tray, the end, the next start."""
     folder = tmp_path / "usb" / "day 1"
     folder.mkdir(parents=True)
     (folder / "a.tif").write_bytes(b"tiff" * 1000)
     save_settings(site.config, QUICK | {"limits.bandwidth": 0.4})  # MB/s: some seconds
     site.server.hold_verification()  # so long the upload goes on
+    know_the_tray()  # a balloon may cover it
     with use(site.config) as person:
         person.waits_for("Ready to start")
         person.clicks("Start now")
@@ -146,6 +149,17 @@ def test_a_day_with_the_program(use, site, tmp_path):  # noqa: PLR0915
         person.waits_for("Server not reachable")
         site.server.faults.clear()
         person.waits_for("Server reachable")
+
+        person.presses("alt+F4")
+        person.until(lambda: not person.screen.windows(TITLE))
+        person.screen.click_tray()
+        person.turns_to("Upload status")
+        person.clicks("Pause")
+        person.waits_for("Paused")
+        person.presses("alt+m")  # Resume
+        person.clicks("Open the window")
+        person.turns_to("mydata-like")
+        person.until(lambda: not person.sees("Paused"))
 
         person.presses("ctrl+q")
         person.turns_to("Quit")

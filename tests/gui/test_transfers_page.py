@@ -1,19 +1,31 @@
 """The page of transfers: what travels, and what became of every file."""
 
+import os
+import shutil
+
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QItemSelection, QItemSelectionModel, QMimeData, QModelIndex, Qt, QUrl
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QAbstractItemModelTester
+from PySide6.QtWidgets import QWidget
 
 from mydata_like.app.settings_service import save_settings
 from mydata_like.core.errors import Problem
+from mydata_like.core.events import NextListed, TransferStarted
 from mydata_like.core.model import EntryState
 from mydata_like.engine.progress import ActiveTransfer
+from mydata_like.engine.send_order import WaitingFile
+from mydata_like.engine.user_overrides import NO_TRANSFER
 from mydata_like.gui.base import NavigationRequest
 from mydata_like.gui.pages.transfers_page import TransfersModel, TransfersPage
 from mydata_like.gui.run_state import Phase
 from mydata_like.gui.tables.columns import FRACTION
 from tests.gui.ledgers import an_entry, an_outcome
+
+SELECT_ROWS = (
+    QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
+)
+MOVE = Qt.DropAction.MoveAction
 
 
 @pytest.fixture
@@ -270,11 +282,376 @@ def test_cancelling_a_batch_leaves_all_of_its_files(qtbot, desk, site, open_page
     batch = batches()[0]
     page._live.selectRow(page._transfers.transfers.index(batch))
 
-    page._cancel.trigger()
+    page._queue.hold.trigger()
     desk.controller._order("set_bandwidth", bandwidth=0)
 
     qtbot.waitUntil(lambda: bool(desk.controller.state.last) and not desk.controller.state.at_work)
     assert desk.controller.state.last.waiting == batch.files
+
+
+@pytest.fixture
+def numbered(site):
+    """Only two folders with ten files each."""
+    for owner in site.data.iterdir():
+        shutil.rmtree(owner) if owner.is_dir() else owner.unlink()
+    for number in range(20):
+        file = site.data / "alice" / f"Set {number // 10}" / f"{number:02}.raw"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(os.urandom(1_000_000))
+    return site
+
+
+def start_one_by_one(qtbot, desk, site, page):
+    """Start a run that takes long for each file, and wait until the page shows what comes next."""
+    save_settings(
+        site.config,
+        {"transfer.channels": 1, "transfer.batch_below": 0, "limits.bandwidth": 0.05},
+    )
+    desk.controller.start()
+    model = page._transfers
+    qtbot.waitUntil(lambda: bool(model.transfers) and len(model.queued) >= 17)
+
+
+def test_what_comes_next_is_shown_and_what_is_chosen_goes_first(qtbot, desk, numbered, open_page):
+    page = open_page(desk)
+    start_one_by_one(qtbot, desk, numbered, page)
+    model = page._transfers
+    row = len(model.transfers) + 4
+    path = model.queued[4].path
+    page._live.selectRow(row)
+    assert page._queue.send_next.isEnabled()
+
+    modifiers = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
+    press(qtbot, page, Qt.Key.Key_Up, modifiers)
+
+    qtbot.waitUntil(lambda: model.queued[0].path == path)
+    assert [index.row() for index in page._live.selectionModel().selectedRows()] == [
+        len(model.transfers)
+    ]
+    desk.controller._order("set_bandwidth", bandwidth=600_000)
+    qtbot.waitUntil(lambda: path in [it.name for it in model.transfers])
+    assert len(model.queued) >= 15
+    desk.controller._order("set_bandwidth", bandwidth=0)
+    qtbot.waitUntil(lambda: bool(desk.controller.state.last) and not desk.controller.state.at_work)
+
+
+@pytest.mark.parametrize("released", [False, True])
+def test_a_waiting_file_is_held_back_until_it_is_released(
+    qtbot, desk, numbered, open_page, released
+):
+    page = open_page(desk)
+    start_one_by_one(qtbot, desk, numbered, page)
+    model = page._transfers
+    path = model.queued[3].path
+    page._live.selectRow(len(model.transfers) + 3)
+    assert page._selected_waiting == [path]
+    assert page._queue.hold.isEnabled()
+
+    page._queue.hold.trigger()
+    qtbot.waitUntil(lambda: path not in [it.path for it in model.queued])
+    if released:
+        table = page._files.table
+        qtbot.waitUntil(lambda: path.decode().rpartition("/")[2] in names(page))
+        table.selectRow(names(page).index(path.decode().rpartition("/")[2]))
+        qtbot.waitUntil(lambda: [row.key for row in table.rows()] == [path])
+        page._actions._queue.send_next.trigger()
+    desk.controller._order("set_bandwidth", bandwidth=0)
+
+    qtbot.waitUntil(lambda: bool(desk.controller.state.last) and not desk.controller.state.at_work)
+    assert desk.controller.state.last.waiting == (not released)
+
+
+def press(qtbot, page, key, modifiers):
+    """Press a key in the upper table."""
+    page.activateWindow()
+    qtbot.waitUntil(page.isActiveWindow)
+    page._live.setFocus()
+    qtbot.keyClick(page._live, key, modifiers)
+    for modifier in (Qt.Key.Key_Shift, Qt.Key.Key_Alt):  # otherwise Qt regards them as still held
+        qtbot.keyClick(page._live, modifier)
+
+
+def shown(model, paths):
+    """Return those of these waiting files that are shown, in their order."""
+    return [file.path for file in model.queued if file.path in paths]
+
+
+def let_it_end(qtbot, desk):
+    """Let the run send the rest at once; return its last state."""
+    desk.controller._order("set_bandwidth", bandwidth=0)
+    qtbot.waitUntil(lambda: bool(desk.controller.state.last) and not desk.controller.state.at_work)
+    return desk.controller.state.last
+
+
+def test_files_that_are_held_back_are_sent_after_all_when_that_is_undone(
+    qtbot, desk, numbered, open_page
+):
+    page = open_page(desk)
+    start_one_by_one(qtbot, desk, numbered, page)
+    model = page._transfers
+    first, second, third, *_ = [file.path for file in model.queued]
+    refused = []
+    desk.controller.command_refused.connect(refused.append)
+    page._live.selectionModel().select(
+        QItemSelection(model.index(0, 0), model.index(2, 0)),
+        SELECT_ROWS,
+    )
+
+    page._queue.hold.trigger()
+    qtbot.waitUntil(lambda: model.queued[0].path == third)
+    assert page._toast.isVisible()
+    assert page._toast._message.full_text == "3 file(s) are held back."
+    page._toast._button.click()
+
+    assert not page._toast.isVisible()
+    qtbot.waitUntil(lambda: {first, second} <= {file.path for file in model.queued})
+    last = let_it_end(qtbot, desk)
+    assert (last.sent, last.waiting, refused) == (20, 0, [])
+
+
+def test_a_batch_that_is_held_back_is_sent_after_all_when_that_is_undone(
+    qtbot, desk, site, open_page
+):
+    folder = next(path for path in site.data.glob("*/*") if path.is_dir())
+    (folder / "large.raw").write_bytes(os.urandom(4_000_000))  # the run goes on without the batch
+    save_settings(site.config, {"limits.bandwidth": 0.1})
+    page = open_page(desk)
+    desk.controller.start()
+    batches = lambda: [it for it in page._transfers.transfers if it.files > 1]  # noqa: E731
+    qtbot.waitUntil(lambda: bool(batches()))
+    batch = batches()[0]
+    page._live.selectRow(page._transfers.transfers.index(batch))
+
+    page._queue.hold.trigger()
+    qtbot.waitUntil(lambda: batch.number not in [it.number for it in page._transfers.transfers])
+    assert page._toast._message.full_text == f"{batch.files} file(s) are held back."
+    press(qtbot, page, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
+
+    assert not page._toast.isVisible()
+    assert let_it_end(qtbot, desk).waiting == 0
+
+
+def test_what_a_run_lacks_when_all_is_held_back_is_sent_by_a_new_one(
+    qtbot, desk, numbered, open_page
+):
+    page = open_page(desk)
+    start_one_by_one(qtbot, desk, numbered, page)
+    refused = []
+    desk.controller.command_refused.connect(refused.append)
+
+    save_settings(numbered.config, {"limits.bandwidth": 0})
+    page._toast.hold_back([b"alice/Set 0", b"alice/Set 1"], page._transfers.transfers)
+    qtbot.waitUntil(lambda: desk.controller.state.phase == "idle")
+    first = desk.controller.state.last
+    page._toast._button.click()
+
+    assert not page._toast.isVisible()
+    qtbot.waitUntil(lambda: desk.controller.state.last not in (None, first))
+    assert first.waiting > 17
+    assert (desk.controller.state.last.verified, refused) == (20, [])
+
+
+@pytest.mark.parametrize(
+    ("changes", "offered"),
+    [
+        ({"phase": Phase.PAUSED}, True),
+        ({"phase": Phase.IDLE}, True),
+        ({"phase": Phase.STOPPING}, False),
+        ({"phase": Phase.ELSEWHERE}, False),
+        ({"run": "the next one"}, False),
+    ],
+)
+def test_undoing_is_offered_as_long_as_a_run_can_do_it(filled_page, changes, offered):
+    turn(filled_page._controller, Phase.RUNNING)
+    filled_page._toast.hold_back([b"a/b.tif"])
+    assert filled_page._toast._message.full_text == "b.tif is held back."
+    assert filled_page._toast.isVisible()
+
+    filled_page._controller._set(**changes)
+
+    assert filled_page._toast.isVisible() is offered
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda page: page._queue.send_next.trigger(),
+        lambda page: page._actions._queue.send_next.trigger(),
+        lambda page: page._actions._retry.trigger(),
+        lambda page: page._controller.command_refused.emit(NO_TRANSFER),
+    ],
+    ids=["send next", "send next of a row", "try again", "refusal"],
+)
+def test_undoing_is_not_offered_after_another_action(filled_page, act):
+    turn(filled_page._controller, Phase.RUNNING)
+    filled_page._transfers.show_queued([WaitingFile(b"a/b.tif", 1)])
+    filled_page._live.selectRow(0)
+    filled_page._files.table.selectRow(1)
+    filled_page._actions._retry.setEnabled(True)
+    filled_page._actions._queue.send_next.setEnabled(True)
+    filled_page._toast.hold_back([b"a/b.tif"])
+
+    act(filled_page)
+
+    assert not filled_page._toast.isVisible()
+
+
+def test_waiting_files_are_moved_with_keys(qtbot, desk, numbered, open_page):
+    page = open_page(desk)
+    start_one_by_one(qtbot, desk, numbered, page)
+    model = page._transfers
+    paths = [file.path for file in model.queued]
+    above = len(model.transfers)
+    page._live.selectionModel().select(
+        QItemSelection(model.index(above + 3, 0), model.index(above + 4, 0)), SELECT_ROWS
+    )
+
+    press(qtbot, page, Qt.Key.Key_Up, Qt.KeyboardModifier.AltModifier)
+    expected = [*paths[:2], *paths[3:5], paths[2], *paths[5:]]
+    qtbot.waitUntil(lambda: shown(model, paths) == expected)
+    assert page._selected_waiting == paths[3:5]  # they stay selected
+    press(qtbot, page, Qt.Key.Key_Down, Qt.KeyboardModifier.AltModifier)
+    qtbot.waitUntil(lambda: shown(model, paths) == paths)
+
+    assert let_it_end(qtbot, desk).sent == 20
+
+
+def test_files_that_are_dropped_at_another_place_are_sent_in_that_order(
+    qtbot, desk, numbered, open_page
+):
+    page = open_page(desk)
+    start_one_by_one(qtbot, desk, numbered, page)
+    model = page._transfers
+    paths = [file.path for file in model.queued]
+    above = len(model.transfers)
+    mime = model.mimeData([model.index(above + at, 0) for at in (4, 1)])
+
+    assert model.dropMimeData(mime, MOVE, above + 3, 0, QModelIndex())
+
+    assert [file.path for file in model.queued] == paths  # until the engine has answered
+    expected = [paths[0], paths[2], paths[1], paths[4], paths[3], *paths[5:]]
+    qtbot.waitUntil(lambda: shown(model, paths) == expected)
+    started = []
+    desk.controller.engine.events_received.connect(
+        lambda events: started.extend(it.name for it in events if isinstance(it, TransferStarted))
+    )
+    let_it_end(qtbot, desk)
+    assert started[:5] == expected[:5]
+
+
+@pytest.mark.parametrize(
+    ("places", "at", "first"),
+    [
+        ([2], 0, [b"c", b"a", b"b"]),
+        ([0], 2, [b"b", b"a"]),
+        ([0], 4, [b"b", b"c", b"d", b"a"]),
+        ([3], -1, []),
+        ([0], -1, [b"b", b"c", b"d", b"a"]),
+        ([1], 1, []),
+        ([1], 2, []),
+        ([0, 2], 1, [b"a", b"c", b"b"]),
+    ],
+)
+def test_a_drop_names_the_files_down_to_the_lowest_that_moves(qapp, places, at, first):
+    model = TransfersModel()
+    asked = []
+    model.order_wanted.connect(asked.append)
+    model.show_transfers((ActiveTransfer(1, 1, b"x", 1, 10),))
+    model.show_queued([WaitingFile(name, 1) for name in (b"a", b"b", b"c", b"d")])
+    mime = model.mimeData([model.index(1 + place, column) for place in places for column in (0, 1)])
+
+    assert model.dropMimeData(mime, MOVE, at if at < 0 else 1 + at, 0, QModelIndex())
+
+    assert asked == ([first] if first else [])
+
+
+def test_only_waiting_files_are_dragged_and_only_to_places_among_them(qapp):
+    model = TransfersModel()
+    model.show_transfers((ActiveTransfer(1, 1, b"x", 1, 10), ActiveTransfer(2, 1, b"y", 1, 10)))
+    model.show_queued([WaitingFile(name, 1) for name in (b"a", b"b")])
+    mime, none = model.mimeData([model.index(2, 0)]), QModelIndex()
+    flags = [model.flags(model.index(row, 0)) for row in range(4)]
+    files = QMimeData()
+    files.setUrls([QUrl("file:///a")])
+
+    assert [bool(it & Qt.ItemFlag.ItemIsDragEnabled) for it in flags] == [False, False, True, True]
+    assert not any(it & Qt.ItemFlag.ItemIsDropEnabled for it in flags)  # drops are between rows
+    assert model.flags(none) & Qt.ItemFlag.ItemIsDropEnabled
+    allowed = [model.canDropMimeData(mime, MOVE, row, 0, none) for row in range(-1, 5)]
+    assert allowed == [True, False, False, True, True, True]
+    assert not model.canDropMimeData(mime, MOVE, 3, 0, model.index(3, 0))
+    assert not model.dropMimeData(mime, MOVE, 0, 0, none)
+    assert not model.canDropMimeData(files, MOVE, 3, 0, none)
+
+
+def test_a_row_that_is_being_dragged_may_be_sent_meanwhile(qapp):
+    model = TransfersModel()
+    asked = []
+    model.order_wanted.connect(asked.append)
+    model.show_queued([WaitingFile(name, 1) for name in (b"a", b"b", b"c")])
+    mime = model.mimeData([model.index(0, 0)])
+    model.show_transfers((ActiveTransfer(1, 1, b"a", 1, 10),))
+
+    assert model.dropMimeData(mime, MOVE, 3, 0, QModelIndex())
+
+    assert asked == []
+
+
+def test_nothing_can_be_dragged_without_a_run_of_this_window(filled_page):
+    turn(filled_page._controller, Phase.RUNNING)
+    assert filled_page._live.dragEnabled()
+
+    turn(filled_page._controller, Phase.ELSEWHERE)
+
+    assert not filled_page._live.dragEnabled()
+
+
+def test_nothing_is_listed_next_while_no_run_is_under_way(still_desk, open_page):
+    page = open_page(still_desk)
+    page._show_next(NextListed(paths=(b"a",), sizes=(1,)))
+
+    assert page._transfers.rowCount() == 0
+    assert not page._queue.send_next.isEnabled()
+
+
+def test_what_comes_next_is_asked_for_only_while_it_is_seen(qtbot, still_desk):
+    window = QWidget()
+    page = TransfersPage(still_desk, window)
+    qtbot.addWidget(window)
+    window.show()
+    assert page._ask_timer.isActive()
+
+    window.hide()  # into the tray
+    assert not page._ask_timer.isActive()
+    window.show()
+    assert page._ask_timer.isActive()
+
+
+def test_what_comes_next_is_below_the_transfers_in_the_order_of_the_engine(qapp):
+    model = TransfersModel()
+    QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal, model)
+    a, b, c, d = (WaitingFile(name, 1_000_000) for name in (b"a", b"b", b"c", b"d"))
+
+    def rows():
+        return [model.index(row, 0).data() for row in range(model.rowCount())]
+
+    model.show_transfers((ActiveTransfer(1, 1, b"x", 1, 10),))
+    model.show_queued([a, b, c])
+    assert rows() == ["x", "a", "b", "c"]
+    assert [model.index(1, column).data() for column in (1, 2, 7)] == [
+        "",
+        "1.0 MB",
+        "Waits for its turn",
+    ]
+    assert model.index(1, 1).data(FRACTION) is None
+
+    model.show_queued([c, a, d])
+    assert rows() == ["x", "c", "a", "d"]
+
+    model.show_transfers((ActiveTransfer(2, 1, b"c", 1, 10),))
+    assert rows() == ["c", "a", "d"]
+    model.show_queued([])
+    assert rows() == ["c"]
 
 
 def test_transfers_keep_their_rows_until_they_end(qapp):
@@ -285,8 +662,8 @@ def test_transfers_keep_their_rows_until_they_end(qapp):
         2, 2, b"b.tif", 5, 100, done=50, attempt=2, problem=Problem("link.lost", "Gone.")
     )
 
-    model.show((one, two))
-    model.show((two._replace(done=75), ActiveTransfer(3, 1, b"c.tif", 1, 0)))
+    model.show_transfers((one, two))
+    model.show_transfers((two._replace(done=75), ActiveTransfer(3, 1, b"c.tif", 1, 0)))
 
     assert [model.index(row, 0).data() for row in range(2)] == ["b.tif and 4 more", "c.tif"]
     assert model.index(0, 1).data(FRACTION) == 0.75
@@ -296,7 +673,7 @@ def test_transfers_keep_their_rows_until_they_end(qapp):
 def test_a_transfer_shows_what_is_sent_and_about_how_long_the_rest_takes(qapp):
     model = TransfersModel()
 
-    model.show(
+    model.show_transfers(
         (
             ActiveTransfer(1, 1, b"a", 1, 40_000_000, done=10_000_000, rate=1e6),
             ActiveTransfer(2, 2, b"b", 1, 40_000_000),
@@ -305,3 +682,15 @@ def test_a_transfer_shows_what_is_sent_and_about_how_long_the_rest_takes(qapp):
 
     rows = [[model.index(row, column).data() for column in (2, 3)] for row in range(2)]
     assert rows == [["10.0 MB of 40.0 MB", "about 30 s"], ["0 bytes of 40.0 MB", ""]]
+
+
+def test_a_window_that_comes_back_from_the_tray_shows_what_happened_meanwhile(
+    qtbot, still_desk, written, filled_page
+):
+    filled_page.hide()
+    written.ledger.record([an_entry(b"a/newest.tif")])
+    still_desk.controller.ledger_changed.emit()
+
+    filled_page.show()
+
+    qtbot.waitUntil(lambda: "newest.tif" in names(filled_page))

@@ -166,10 +166,14 @@ def test_an_icon_that_shows_the_same_is_left_alone(controller, tray, qtbot):
     assert tray.icon.icon().cacheKey() == key
 
 
-@pytest.mark.parametrize("reason", ["Trigger", "DoubleClick"])
-def test_a_click_opens_the_window(tray, qtbot, reason):
-    with qtbot.waitSignal(tray.open_wanted):
-        tray.icon.activated.emit(QSystemTrayIcon.ActivationReason[reason])
+def test_a_double_click_opens_the_window(tray, qtbot):
+    with qtbot.assertNotEmitted(tray.clicked), qtbot.waitSignal(tray.open_wanted):
+        tray.icon.activated.emit(QSystemTrayIcon.ActivationReason.DoubleClick)
+
+
+def test_a_click_is_reported(tray, qtbot):
+    with qtbot.assertNotEmitted(tray.open_wanted), qtbot.waitSignal(tray.clicked):
+        tray.icon.activated.emit(QSystemTrayIcon.ActivationReason.Trigger)
 
 
 def test_a_tray_that_comes_late_is_taken(controller, qtbot):

@@ -298,7 +298,7 @@ def slow_page(site, qtbot, slow):
 def choose(page, path):
     """Choose a file from the list."""
     names = page.findChild(QTableView)
-    keys = [os.fsdecode(found.key) for found in names.model().suggestions]
+    keys = [os.fsdecode(found.key) for found in names.model().rows]
     (row,) = [row for row, key in enumerate(keys) if key.endswith(f"/{path.name}")]
     names.setCurrentIndex(names.model().index(row, 0))
 

@@ -204,5 +204,5 @@ def test_names_that_are_listed_say_how_the_files_stand_now(seen):
     seen.ask("Scan")
 
     assert seen.page.findChild(QLineEdit).text() == "Scan"
-    states = [one.state for one in seen.page._suggestions.suggestions]
+    states = [one.state for one in seen.page._suggestions.rows]
     assert states == ["changed", "verified"]

@@ -4,13 +4,16 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QPoint, Qt, QTimer
 from PySide6.QtGui import QContextMenuEvent
 from PySide6.QtWidgets import QApplication, QLineEdit, QMenu, QToolBar
 
 from mydata_like.app.settings_service import save_settings
 from mydata_like.core.errors import Problem
+from mydata_like.core.events import RunStarted, ServerSilent
 from mydata_like.engine.progress import NO_PROGRESS
+from mydata_like.gui.base import NavigationRequest
+from mydata_like.gui.pages.page_registry import list_pages
 from mydata_like.gui.run_state import (
     PastRunState,
     Phase,
@@ -28,6 +31,7 @@ UNAPPROVED = Problem("uploader.not-approved", "The key is not approved.", "Ask."
 BY_PERSON = Problem("run.paused", "Paused.", "")
 IDLE, RUNNING = RunState(phase=Phase.IDLE), RunState(phase=Phase.RUNNING)
 PAUSED = RunState(phase=Phase.PAUSED)
+SILENT = RunState(phase=Phase.RUNNING, silence=12)
 
 
 def ended(problem=None, minute=0):
@@ -60,6 +64,16 @@ def window(qtbot, still_desk):
         ([replace(IDLE, awaited=UNAPPROVED)], ServerIndicator.NOT_APPROVED),
         ([replace(IDLE, awaited=UNAPPROVED), IDLE], ServerIndicator.REACHABLE),
         ([ended(), RUNNING, ended(AWAY, 1)], ServerIndicator.UNREACHABLE),
+        ([RUNNING, SILENT], ServerIndicator.SILENT),
+        ([RUNNING, replace(SILENT, phase=Phase.STARTING)], ServerIndicator.SILENT),
+        ([RUNNING, SILENT, RUNNING], ServerIndicator.REACHABLE),
+        ([replace(PAUSED, problem=BY_PERSON, silence=12)], ServerIndicator.SILENT),
+        (
+            [replace(PAUSED, problem=BY_PERSON, silence=12), replace(PAUSED, problem=BY_PERSON)],
+            ServerIndicator.REACHABLE,
+        ),
+        ([SILENT, replace(PAUSED, problem=AWAY, silence=66)], ServerIndicator.UNREACHABLE),
+        ([SILENT, ended()], ServerIndicator.UNREACHABLE),
         ([RUNNING, ended(REFUSED)], ServerIndicator.REACHABLE),
         (
             [replace(RUNNING, phase=Phase.STARTING), replace(IDLE, problem=AWAY)],
@@ -78,6 +92,13 @@ def window(qtbot, still_desk):
         "approval awaited at rest",
         "approved",
         "away at the end",
+        "it does not answer",
+        "it does not answer at the start",
+        "it answers again",
+        "paused, and it does not answer",
+        "paused, and it answers again",
+        "the time limit is over",
+        "stopped before it answered",
         "a refusal is an answer",
         "away at the start",
     ],
@@ -100,6 +121,17 @@ def test_the_status_line_shows_state_speed_time_left_and_the_server(window, stil
     assert window._sentence.full_text == "Sending 12 file(s), about 4 min left"
     assert window._speed.text() == "2.5 MB/s"
     assert window.findChild(ServerIndicatorLabel).text == "Server reachable"
+
+
+def test_a_server_that_does_not_answer_is_shown_with_the_time(window, still_desk):
+    controller = still_desk.controller
+    started = RunStarted(run="r", at=datetime(2027, 1, 1, tzinfo=UTC), data_directory=b"/data")
+    controller._take_events([started, ServerSilent(seconds=12)])
+    label = window.findChild(ServerIndicatorLabel)
+    assert label.text == "No answer from the server for 12 s"
+
+    controller._take_events([ServerSilent(seconds=0)])
+    assert label.text == "Server reachable"
 
 
 def test_the_window_of_the_demo_says_that_it_is_one(window):
@@ -176,3 +208,18 @@ def test_no_menu_takes_the_tool_bar_away(window):
 
     assert QApplication.activePopupWidget() is None
     assert not window.findChildren(QMenu)
+
+
+@pytest.mark.parametrize("page", [spec.name for spec in list_pages()])
+def test_in_the_tray_no_page_does_anything_regularly(window, still_desk, qtbot, page):
+    window.show_page(NavigationRequest(page))
+    qtbot.waitUntil(lambda: not still_desk.tasks.busy)
+
+    window.hide()
+
+    timers = window.findChildren(QTimer)
+    assert not [timer for timer in timers if timer.isActive() and not timer.isSingleShot()]
+
+
+def test_the_status_line_begins_where_the_names_of_pages_have_their_icons(window):
+    assert window._sentence.mapTo(window, QPoint(0, 0)).x() >= 8

@@ -250,3 +250,13 @@ def test_a_file_that_is_none_of_mydata_is_refused(open_wizard, tmp_path):
     person.wait(lambda: "missing.cfg" in sheet.verdict.text)
 
     assert not sheet.take_over.isEnabled()
+
+
+def test_a_scroll_bar_keeps_away_from_the_fields(person, qtbot):
+    step = person.wizard.folders
+    bar = step.parentWidget().parentWidget().verticalScrollBar()
+    person.wizard.resize(person.wizard.width(), person.wizard.minimumSizeHint().height())
+    qtbot.waitUntil(bar.isVisible)
+    assert step.rect().right() - step.layout_box.geometry().right() > 0
+    person.wizard.resize(person.wizard.width(), 2 * step.sizeHint().height())
+    qtbot.waitUntil(lambda: step.layout_box.geometry().right() == step.rect().right())

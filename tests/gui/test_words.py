@@ -43,7 +43,7 @@ def test_tool_tips_of_models_show_names_as_they_are(qapp, text):
     )
     suggestions.show([Suggestion(key, 1, "verified")])
     fates.show([DeletedFile(key, 1, None, 1)])
-    samples.append(LayoutSample(key, "ada", "x", "y", 1, 1, False))
+    samples.append([LayoutSample(key, "ada", "x", "y", 1, 1, False)])
 
     assert seen(suggestions.index(0, 0).data(TIP)) == text
     assert seen(fates.index(0, 0).data(TIP)) == text

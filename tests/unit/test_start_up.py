@@ -64,8 +64,10 @@ def test_a_channel_worker_imports_no_library_before_its_plan():
     [
         "import mydata_like.gui.application",
         "import mydata_like.app.ledger_status",
+        "from mydata_like.gui import services; from mydata_like.settings.schema import Settings; "
+        "services.load_speed_tests(Settings(), None)",
     ],
-    ids=["what the window shows", "what it is filled with"],
+    ids=["what the window shows", "what it is filled with", "what its page of speed tests shows"],
 )
 def test_the_window_opens_without_engine_and_ssh(code):
     modules = imported(code)

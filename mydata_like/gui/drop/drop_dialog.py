@@ -36,6 +36,7 @@ from mydata_like.gui.drop.drop_model import (
     list_notes,
 )
 from mydata_like.gui.run_state import Phase
+from mydata_like.gui.table_model import column_width
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.widgets import LARGE, PlainLabel
 
@@ -50,10 +51,10 @@ if TYPE_CHECKING:
 
 SHOW_AFTER = 200  # milliseconds between two updates during the scan
 WIDTHS = {  # in characters; the name gets the rest
-    SourceColumn.OWNER: 16,
-    SourceColumn.EXPERIMENT: 24,
-    SourceColumn.DATASET: 24,
-    SourceColumn.FILES: 9,
+    SourceColumn.OWNER: 14,
+    SourceColumn.EXPERIMENT: 22,
+    SourceColumn.DATASET: 22,
+    SourceColumn.FILES: 8,
     SourceColumn.SIZE: 10,
 }
 
@@ -132,9 +133,8 @@ class DropDialog(QDialog):
         )
         header.setStretchLastSection(False)
         header.setSectionResizeMode(SourceColumn.NAME, QHeaderView.ResizeMode.Stretch)
-        width = self.fontMetrics().averageCharWidth()
         for column, characters in WIDTHS.items():
-            header.resizeSection(column, characters * width)
+            header.resizeSection(column, column_width(self, characters))
         first = self.model.index(0, SourceColumn.NAME)
         tree.selectionModel().setCurrentIndex(first, QItemSelectionModel.SelectionFlag.Current)
 
@@ -272,7 +272,7 @@ class DropDialog(QDialog):
 
 
 def _describe(error: UploaderError) -> DropWarning:
-    return DropWarning("problem", texts.plain(f"{error.message} {error.hint}"))
+    return DropWarning("problem", texts.problem_text(error))
 
 
 class _NameDelegate(QStyledItemDelegate):

@@ -340,7 +340,7 @@ def _judge_names(row: SourceRow) -> Iterator[DropWarning]:
     try:
         check_destination(row.destination)
     except SourceError as error:
-        yield DropWarning("problem", texts.plain(f"{error.message} {error.hint}"))
+        yield DropWarning("problem", texts.problem_text(error))
 
 
 def _describe_conflict(conflict: Conflict) -> DropWarning:
@@ -370,9 +370,7 @@ def _describe_contents(row: SourceRow) -> Iterator[DropWarning]:
     if preview is None:
         return
     if preview.refusal is not None:
-        yield DropWarning(
-            "problem", texts.plain(f"{preview.refusal.message} {preview.refusal.hint}")
-        )
+        yield DropWarning("problem", texts.problem_text(preview.refusal))
     elif preview.complete and not preview.found:
         yield DropWarning("waiting", translate("drop", "It holds no files."))
     if preview.safe:
@@ -391,5 +389,5 @@ def _describe_left(code: str, left: SkippedSource) -> DropWarning:
         text = translate("drop", "%Ln left out, such as %1: %2", None, left.number)
         status = "skipped" if code.startswith("skipped.") else "waiting"
     return DropWarning(
-        status, text.replace("%1", first).replace("%2", texts.plain(left.problem.message))
+        status, text.replace("%1", first).replace("%2", texts.engine_text(left.problem.message))
     )

@@ -117,6 +117,6 @@ class ImportDialog(QDialog):
 
     @Slot(object)
     def _show_failure(self, error: UploaderError) -> None:
-        self._summary.setText(texts.plain(error.message))
-        hint = [DropWarning("waiting", texts.plain(error.hint))] if error.hint else []
-        self.notes.show([DropWarning("problem", texts.plain(error.message)), *hint])
+        self._summary.setText(texts.engine_text(error.message))
+        hint = [DropWarning("waiting", texts.engine_text(error.hint))] if error.hint else []
+        self.notes.show([DropWarning("problem", texts.engine_text(error.message)), *hint])

@@ -13,7 +13,6 @@ from PySide6.QtWidgets import (
     QFileDialog,
     QHBoxLayout,
     QListWidget,
-    QPlainTextEdit,
     QPushButton,
     QSplitter,
     QVBoxLayout,
@@ -24,7 +23,7 @@ from mydata_like.core.errors import UploaderError
 from mydata_like.gui import services
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.widgets import PlainLabel, icon
+from mydata_like.gui.theme.widgets import PlainLabel, TextArea, icon
 
 if TYPE_CHECKING:
     from mydata_like.app.support_bundle import BundleDocument
@@ -41,7 +40,7 @@ class BundleDialog(QDialog):
         self._documents: Sequence[BundleDocument] = ()
         self._message = PlainLabel("", self)
         self._list = QListWidget(self)
-        self._text = QPlainTextEdit(self)
+        self._text = TextArea(self)
         self._include_names = QCheckBox(self.tr("Include names of files and folders"), self)
         self._save = QPushButton(icon("export"), self.tr("Save…"), self)
         self._cancel = QPushButton(self.tr("Cancel"), self)
@@ -62,7 +61,7 @@ class BundleDialog(QDialog):
         self._list.setAccessibleName(self.tr("Files of the bundle"))
         self._text.setAccessibleName(self.tr("Text of the file"))
         self._text.setReadOnly(True)
-        self._text.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self._text.setLineWrapMode(TextArea.LineWrapMode.NoWrap)
         self._text.setTabChangesFocus(True)
         self._text.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
 
@@ -142,5 +141,5 @@ class BundleDialog(QDialog):
 
     @Slot(object)
     def _fail(self, error: UploaderError) -> None:
-        self._message.setText(texts.plain(f"{error.message} {error.hint}".strip()))
+        self._message.setText(texts.problem_text(error))
         self._include_names.setEnabled(True)

@@ -14,7 +14,8 @@ from PySide6.QtWidgets import (
 )
 
 from mydata_like.core.events import RunProgressed
-from mydata_like.gui.run_state import PastRunState
+from mydata_like.gui.run_state import PastRunState, RunState
+from mydata_like.gui.status_text import amount_sentence
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.colours import Status, quiet, status_colour
 from mydata_like.gui.theme.widgets import icon
@@ -187,6 +188,20 @@ class ShareBar(QProgressBar):
             width = share * whole.width()
             painter.fillRect(QRectF(left, 0, width, whole.height()), status_colour(status))
             left += width
+
+
+class SentBar(ShareBar):
+    """The share of a run's bytes that were sent; hidden while nothing is to be sent."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(self.tr("Sent"), parent)
+
+    def show_state(self, state: RunState) -> None:
+        """Show the share of the active run."""
+        sent, wanted = state.sums.transferred_bytes, state.sums.wanted_bytes
+        self.setVisible(state.at_work and wanted > 0)
+        self.show_shares((min(1.0, sent / max(1, wanted)), "working"))
+        self.setAccessibleDescription(amount_sentence(state))
 
 
 def _clip_round(painter: QPainter, whole: QRectF, radius: float) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import QEvent, Qt, Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from mydata_like.core.deletion import Safety
@@ -24,17 +24,17 @@ PAGE_OF_PART = {
 
 
 class Headline(QWidget):
-    """An icon, a sentence in large type, an explanation, and the button."""
+    """An icon, a sentence in larger type, an explanation, and the button."""
 
     wanted = Signal(object)  # a NavigationRequest
 
-    def __init__(self, controller: WindowController, parent: QWidget) -> None:
+    def __init__(self, controller: WindowController, parent: QWidget, scale: float = LARGE) -> None:
         super().__init__(parent)
         self._controller = controller
         self._icon = IconLabel(3.0, self)
         self._sentence = PlainLabel("", self)
         self._sentence.setWordWrap(True)
-        self._sentence.scale(LARGE, bold=True)
+        self._scale = scale
         self._more = PlainLabel("", self)
         self._more.setWordWrap(True)
         self._action = QPushButton(self)
@@ -45,10 +45,20 @@ class Headline(QWidget):
         sentences.addWidget(self._more)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(self.fontMetrics().height())
+        self._fit_font()
         layout.addWidget(self._icon, 0, Qt.AlignmentFlag.AlignTop)
         layout.addLayout(sentences, 1)
         layout.addWidget(self._action, 0, Qt.AlignmentFlag.AlignVCenter)
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange:
+            self._fit_font()
+
+    def _fit_font(self) -> None:
+        if layout := self.layout():
+            self._sentence.scale(self._scale, bold=True)
+            layout.setSpacing(self.fontMetrics().height())
 
     def show_state(self, state: RunState) -> None:
         """Show the current state."""
@@ -67,7 +77,7 @@ class Headline(QWidget):
         if state.phase is Phase.IDLE:
             return self._explain_idle(state)
         if state.problem is not None:
-            return texts.plain(state.problem.hint)
+            return texts.engine_text(state.problem.hint)
         return self._explain_run(state)
 
     def _explain_run(self, state: RunState) -> str:
@@ -87,11 +97,11 @@ class Headline(QWidget):
         last = state.last
         problem = state.data_problem or state.awaited
         if problem is not None:
-            return texts.plain(problem.hint)
+            return texts.engine_text(problem.hint)
         if state.interrupted is not None:
             return self._describe_oldest(state)
         if last is not None and last.problem is not None:
-            return texts.plain(last.problem.hint)
+            return texts.engine_text(last.problem.hint)
         return self._describe_others(last)
 
     def _describe_oldest(self, state: RunState) -> str:

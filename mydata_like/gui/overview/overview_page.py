@@ -21,7 +21,7 @@ from mydata_like.core.extra_sources import KnownSource
 from mydata_like.gui.base import AppContext, NavigationRequest, Page
 from mydata_like.gui.demo_launcher import is_installed
 from mydata_like.gui.overview.bars import (
-    ShareBar,
+    SentBar,
     StatusBreakdownBar,
     StatusCounts,
     count_active_run,
@@ -33,7 +33,7 @@ from mydata_like.gui.overview.recent_datasets import RecentDatasets
 from mydata_like.gui.overview.route_row import RouteRow
 from mydata_like.gui.overview.summary_cards import RemoveQuestion, SummaryRow, UnfinishedList
 from mydata_like.gui.run_state import LiveView, Phase, RunState
-from mydata_like.gui.status_text import amount_sentence, safe_sentence
+from mydata_like.gui.status_text import safe_sentence
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.colours import quiet
 from mydata_like.gui.theme.widgets import LARGE, PlainLabel, app_icon, icon
@@ -234,7 +234,7 @@ class _OverviewContent(QWidget):
         self._controller = desk.controller
         self._route = RouteRow(desk.controller, self)
         self._headline = Headline(desk.controller, self)
-        self._sent = ShareBar(self.tr("Sent"), self)
+        self._sent = SentBar(self)
         self._bar = StatusBreakdownBar(self)
         self._safe = PlainLabel("", self)
         self._safe.setWordWrap(True)
@@ -255,7 +255,7 @@ class _OverviewContent(QWidget):
         """Show the current state."""
         self._route.show_state(state)
         self._headline.show_state(state)
-        self._show_amount(state)
+        self._sent.show_state(state)
         self._bar.show_parts(_parts_of(state))
         self._safe.setText(safe_sentence(state))
         self._safe.setVisible(bool(self._safe.text()))
@@ -292,13 +292,6 @@ class _OverviewContent(QWidget):
             layout.addWidget(below)
         layout.addWidget(self._details, 1)
         layout.addWidget(self._hint, 1)
-
-    def _show_amount(self, state: RunState) -> None:
-        """Show the share of the bytes that were sent."""
-        sent, wanted = state.sums.transferred_bytes, state.sums.wanted_bytes
-        self._sent.setVisible(state.at_work and wanted > 0)
-        self._sent.show_shares((min(1.0, sent / max(1, wanted)), "working"))
-        self._sent.setAccessibleDescription(amount_sentence(state))
 
     @Slot(object)
     def _continue_source(self, source: KnownSource) -> None:

@@ -11,15 +11,18 @@ from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.colours import Status, status_colour
 from mydata_like.gui.theme.widgets import IconLabel, PlainLabel, icon, set_tip
 
-MAX_LENGTH = 40  # average characters of a name
+MAX_LENGTH = 40  # average characters of a name, if the other one is as long
 
 
 class RouteRow(QWidget):
     """The names of the instrument and the server, with an arrow between them."""
 
-    def __init__(self, controller: WindowController, parent: QWidget) -> None:
+    def __init__(
+        self, controller: WindowController, parent: QWidget, longest: int = MAX_LENGTH
+    ) -> None:
         super().__init__(parent)
         self._controller = controller
+        self._longest = longest
         self._instrument = PlainLabel("", self)
         self._server = PlainLabel("", self)
         self._arrow = _Arrow(self)
@@ -31,7 +34,7 @@ class RouteRow(QWidget):
 
     def show_state(self, state: RunState) -> None:
         """Show whether bytes travel, and what is known of the server."""
-        mark = indicator_mark(state.server)
+        mark = indicator_mark(state)
         self._mark.show_icon(mark.icon)
         self._word.setText(mark.word)
         self._arrow.show_status(_arrow_status(state))
@@ -57,13 +60,15 @@ class RouteRow(QWidget):
     def _on_settings_changed(self) -> None:
         settings = self._controller.settings
         name = texts.plain(settings.instrument.name) or self.tr("This computer")
-        self._show_name(self._instrument, name)
         host = texts.plain(settings.server.url).partition("://")[2].strip("/")
-        self._show_name(self._server, host)
+        self._show_name(self._instrument, name, host)
+        self._show_name(self._server, host, name)
 
-    def _show_name(self, label: PlainLabel, name: str) -> None:
+    def _show_name(self, label: PlainLabel, name: str, other: str) -> None:
+        """Show a name; it may also use the room that the other name leaves."""
         metrics = label.fontMetrics()
-        width = metrics.averageCharWidth() * MAX_LENGTH
+        half = metrics.averageCharWidth() * self._longest
+        width = max(half, 2 * half - metrics.horizontalAdvance(other))
         shown = metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, width)
         label.setText(shown)
         set_tip(label, "" if shown == name else name)
@@ -102,10 +107,13 @@ class _Arrow(QWidget):
         )
 
 
+WAITING = (ServerIndicator.SILENT, ServerIndicator.NOT_APPROVED)
+
+
 def _arrow_status(state: RunState) -> Status:
     """Return the status of the way: travelling, held up, broken or at rest."""
     if state.phase is Phase.BROKEN or state.server is ServerIndicator.UNREACHABLE:
         return "problem"
-    if state.phase is Phase.PAUSED or state.server is ServerIndicator.NOT_APPROVED:
+    if state.phase is Phase.PAUSED or state.server in WAITING:
         return "waiting"
     return "working" if state.at_work else "skipped"

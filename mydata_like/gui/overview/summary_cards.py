@@ -9,7 +9,6 @@ from PySide6.QtWidgets import (
     QFrame,
     QGridLayout,
     QHBoxLayout,
-    QMessageBox,
     QPushButton,
     QSizePolicy,
     QVBoxLayout,
@@ -21,7 +20,7 @@ from mydata_like.core.extra_sources import KnownSource
 from mydata_like.core.model import AtRisk
 from mydata_like.gui.run_state import PastRunState, RunState
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.widgets import LARGE, ElidedLabel, IconLabel, PlainLabel, icon
+from mydata_like.gui.theme.widgets import LARGE, ElidedLabel, IconLabel, PlainLabel, Prompt, icon
 
 
 class SummaryCard(QFrame):
@@ -78,7 +77,7 @@ class SummaryRow(QWidget):
         if state.at_work and (under_way := self._describe_open(state)):
             return under_way
         if state.data_problem is not None:
-            more = texts.plain(state.data_problem.message)
+            more = texts.engine_text(state.data_problem.message)
             return self.tr("Cannot be read"), more
         if state.at_risk.files:
             return self._describe_files(state.at_risk)
@@ -140,7 +139,8 @@ class SummaryRow(QWidget):
         if not last.sent:
             return texts.moment(last.finished), self._explain_nothing_sent(last)
         more = self.tr("%Ln file(s), %1 in %2", None, last.sent)
-        more = more.replace("%1", texts.size(last.bytes)).replace("%2", texts.span(last.seconds))
+        size = texts.size(last.bytes - last.omitted)
+        more = more.replace("%1", size).replace("%2", texts.span(last.seconds))
         return texts.moment(last.finished), more
 
     def _explain_nothing_sent(self, last: PastRunState) -> str:
@@ -284,7 +284,7 @@ class UnfinishedRow(QWidget):
         self.remove_wanted.emit(self._source)
 
 
-class RemoveQuestion(QMessageBox):
+class RemoveQuestion(Prompt):
     """Asks whether to remove a folder from the list; `confirmed` reports the folder."""
 
     confirmed = Signal(object)  # a KnownSource
@@ -293,7 +293,7 @@ class RemoveQuestion(QMessageBox):
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._source = source
-        self.setIcon(QMessageBox.Icon.Question)
+        self.setIcon(Prompt.Icon.Question)
         self.setWindowTitle(self.tr("Remove from the list"))
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setText(self.tr("Stop uploading %1?").replace("%1", texts.plain(source.path)))
@@ -304,7 +304,7 @@ class RemoveQuestion(QMessageBox):
                 "again."
             )
         )
-        role = QMessageBox.ButtonRole
+        role = Prompt.ButtonRole
         self._remove = self.addButton(self.tr("&Remove"), role.DestructiveRole)
         keep = self.addButton(self.tr("&Keep"), role.RejectRole)
         self.setDefaultButton(keep)

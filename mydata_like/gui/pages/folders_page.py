@@ -23,9 +23,11 @@ from mydata_like.core.queries import FolderGroup
 from mydata_like.gui.base import AppContext, NavigationRequest, Page
 from mydata_like.gui.pages.transfers_page import FOLDER
 from mydata_like.gui.run_state import Phase, RunState
+from mydata_like.gui.table_model import column_width
 from mydata_like.gui.tables import table_panel
 from mydata_like.gui.tables.columns import BarDelegate
 from mydata_like.gui.tables.folder_tree import PROGRESS, TOP, FolderTree, Parents, RunPhase
+from mydata_like.gui.tables.queue_actions import HoldBackToast, QueueActions
 from mydata_like.gui.tables.table_panel import action_bar, dataset_address, path_of
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.widgets import EmptyMessage, icon
@@ -56,10 +58,10 @@ class FoldersPage(Page):
         self._web = QAction(icon("server"), self.tr("Open on server"), self)
         self._copy = QAction(icon("copy"), self.tr("Copy path"), self)
         self._only = QAction(icon("start"), self.tr("Only this one now"), self)
-        self._leave = QAction(icon("cancel"), self.tr("Leave for next run"), self)
+        self._queue = QueueActions(self._tree, HoldBackToast(desk.controller))
         self._send_again = QAction(icon("retry"), self.tr("Send after all"), self)
         # For files queued in a run of this window.
-        self._queue_actions = (self._leave, self._send_again)
+        self._queue_actions = (*self._queue.all, self._send_again)
         self._view_actions = (self._files, self._open, self._web, self._copy)
         self._actions = (self._only, *self._queue_actions, *self._view_actions)
         self._timer = QTimer(self, singleShot=True, interval=REFRESH_AFTER)
@@ -91,11 +93,9 @@ class FoldersPage(Page):
         tree.setItemDelegateForColumn(PROGRESS, BarDelegate(tree))
         tree.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         tree.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerItem)
-        width = tree.fontMetrics().averageCharWidth()
-        for number, characters in enumerate((36, 26, 18, 11, 12)):
-            tree.setColumnWidth(number, width * characters)
+        for number, characters in enumerate((34, 22, 18, 9, 11)):
+            tree.setColumnWidth(number, column_width(tree, characters))
         KeptColumns("folders", tree.header(), self._desk.memory).restore()
-        self._leave.setToolTip(self.tr("Send no more files of this folder in this run"))
         self._send_again.setToolTip(
             self.tr("Send files of this folder that were left out or failed in this run")
         )
@@ -106,6 +106,7 @@ class FoldersPage(Page):
         layout = QVBoxLayout(self)
         layout.addWidget(self._stack, 1)
         layout.addWidget(action_bar(self._actions, self))
+        layout.addWidget(self._queue.toast)
 
     def _connect(self) -> None:
         self._controller.ledger_changed.connect(self._on_ledger_changed)
@@ -116,8 +117,10 @@ class FoldersPage(Page):
         self._tree.customContextMenuRequested.connect(self._show_menu)
         self._controller.run_changed.connect(self._on_run_changed)
         self._only.triggered.connect(self._start_only)
-        self._leave.triggered.connect(self._leave_folder)
+        self._queue.send_next.triggered.connect(self._send_folder_next)
+        self._queue.hold.triggered.connect(self._hold_folder_back)
         self._send_again.triggered.connect(self._send_folder_again)
+        self._send_again.triggered.connect(self._queue.toast.hide)
         self._files.triggered.connect(self._show_files)
         self._open.triggered.connect(self._open_folder)
         self._web.triggered.connect(self._open_on_server)
@@ -202,9 +205,8 @@ class FoldersPage(Page):
         for action in self._view_actions:
             action.setEnabled(self._group is not None)
         state = self._controller.state
-        accepts_commands = state.ours and state.phase in (Phase.RUNNING, Phase.PAUSED)
         for action in self._queue_actions:
-            action.setEnabled(self._group is not None and accepts_commands)
+            action.setEnabled(self._group is not None and state.is_steerable)
         # Extra sources have separate runs, and a run always covers a whole dataset.
         whole = self._group is not None and self._group.dataset is not None
         inside = whole and not Path(os.fsdecode(self._path)).is_absolute()
@@ -229,8 +231,12 @@ class FoldersPage(Page):
         self._controller.start_only(self._path)
 
     @Slot()
-    def _leave_folder(self) -> None:
-        self._controller.cancel(self._path)
+    def _send_folder_next(self) -> None:
+        self._controller.send_next([self._path])
+
+    @Slot()
+    def _hold_folder_back(self) -> None:
+        self._queue.toast.hold_back([self._path])
 
     @Slot()
     def _send_folder_again(self) -> None:

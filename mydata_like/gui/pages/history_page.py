@@ -145,7 +145,7 @@ class HistoryPage(Page):
 
     @Slot(object)
     def _on_failed(self, error: UploaderError) -> None:
-        self._show_message(texts.plain(f"{error.message} {error.hint}".strip()))
+        self._show_message(texts.problem_text(error))
 
     def _show_message(self, text: str) -> None:
         self._message.setText(text)

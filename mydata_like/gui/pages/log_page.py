@@ -4,7 +4,7 @@ from functools import partial
 from itertools import chain
 
 from PySide6.QtCore import Qt, QTimer, Slot
-from PySide6.QtGui import QAction, QGuiApplication, QKeySequence
+from PySide6.QtGui import QAction, QGuiApplication, QHideEvent, QKeySequence, QShowEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QCheckBox,
@@ -35,7 +35,7 @@ from mydata_like.gui.log_viewer.log_model import (
     LogModel,
     NewLines,
 )
-from mydata_like.gui.tables.table_view import style_table
+from mydata_like.gui.table_model import column_width, style_table
 from mydata_like.gui.tasks import BackgroundTask
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.widgets import EmptyMessage, PathLineEdit, icon
@@ -77,11 +77,14 @@ class LogPage(Page):
         self._lay_out()
         self._connect()
 
-    def show_page(self) -> None:
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
         self._read_timer.start()
         self._read()
 
-    def hide_page(self) -> None:
+    def hideEvent(self, event: QHideEvent) -> None:
+        """Read no more, also while the window is only in the tray."""
+        super().hideEvent(event)
         self._read_timer.stop()
 
     def look_for(self, what: str) -> None:
@@ -115,16 +118,15 @@ class LogPage(Page):
         self._set_up_table()
 
     def _set_up_table(self) -> None:
-        table, width = self._table, self.fontMetrics().averageCharWidth()
+        table = self._table
         style_table(table)
         table.setModel(self._model)
         table.setAccessibleName(self.tr("Lines of the log"))
         table.setTextElideMode(Qt.TextElideMode.ElideRight)
         table.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         table.verticalHeader().setDefaultSectionSize(round(self.fontMetrics().height() * 1.4))
-        moment = self.fontMetrics().horizontalAdvance("0000-00-00 00:00:00") + 2 * width
-        for column, size in ((AT, moment), (LEVEL, width * 17), (ORIGIN, width * 28)):
-            table.setColumnWidth(column, size)
+        for column, characters in ((AT, 22), (LEVEL, 16), (ORIGIN, 27)):
+            table.setColumnWidth(column, column_width(table, characters))
         header = table.horizontalHeader()
         header.setStretchLastSection(False)
         header.setSectionResizeMode(TEXT, QHeaderView.ResizeMode.Stretch)
@@ -192,7 +194,7 @@ class LogPage(Page):
 
     @Slot(object)
     def _fail(self, error: UploaderError) -> None:
-        self._empty.setText(texts.plain(error.message))
+        self._empty.setText(texts.engine_text(error.message))
 
     @Slot()
     def _delay_filter(self) -> None:

@@ -49,7 +49,7 @@ class ProblemsPage(Page):
         self._hide = QAction(icon("skipped"), self.tr("Hide this kind"), self)
         self._files = TablePanel(desk, "problems", problem_columns(), self)
         self._actions = RowActions(desk.controller, self)
-        self._toast = Toast(self)
+        self._toast = Toast()
         self._no_problems = PlainLabel("", self)
         self._ledger_error = ""
         self._stack = QStackedWidget(self)

@@ -127,7 +127,7 @@ class SpeedPage(Page):
 
     def _start(self, *, quick: bool, anyway: bool = False) -> None:
         self._override = partial(self._start, quick=quick, anyway=True)
-        self._partial.figures.show_figures(())
+        self._partial.figures.show(())
         self._middle.setCurrentIndex(RUNNING)
         self._sentence.setText(self.tr("Measuring each stage of an upload…"))
         self._process.test(quick=quick, anyway=anyway)
@@ -174,7 +174,7 @@ class SpeedPage(Page):
 
     @Slot(object)
     def _take_figure(self, record: Record) -> None:
-        self._partial.figures.add(read_figure(record))
+        self._partial.figures.append([read_figure(record)])
 
     @Slot(object)
     def _take_end(self, problem: Problem | None) -> None:

@@ -1,20 +1,24 @@
-"""The page Transfers: active transfers and the files of the run."""
+"""The page Transfers: active transfers, what is sent next, and the files of the run."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from PySide6.QtCore import (
-    QAbstractTableModel,
+    QMimeData,
     QModelIndex,
     QObject,
-    QPersistentModelIndex,
+    QPoint,
     Qt,
+    QTimer,
+    Signal,
     Slot,
 )
-from PySide6.QtGui import QAction
+from PySide6.QtGui import QAction, QHideEvent, QKeySequence, QShowEvent
 from PySide6.QtWidgets import (
+    QAbstractItemView,
     QHBoxLayout,
+    QMenu,
     QSizePolicy,
     QSplitter,
     QTableView,
@@ -22,96 +26,184 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from mydata_like.core.events import NextListed
 from mydata_like.core.formatting import round_estimate
 from mydata_like.core.queries import View
 from mydata_like.engine.progress import ActiveTransfer
+from mydata_like.engine.send_order import WaitingFile
 from mydata_like.gui.base import AppContext, Page
 from mydata_like.gui.run_state import LiveView, Phase, RunState
+from mydata_like.gui.table_model import (
+    NO_PARENT,
+    Column,
+    Index,
+    RowsModel,
+    column_width,
+    style_table,
+)
 from mydata_like.gui.tables.columns import FRACTION, STATUS, BarDelegate, file_columns
-from mydata_like.gui.tables.table_panel import RowActions, TablePanel, action_button
-from mydata_like.gui.tables.table_view import style_table
+from mydata_like.gui.tables.queue_actions import HoldBackToast, QueueActions
+from mydata_like.gui.tables.table_panel import RowActions, TablePanel, action_bar, action_button
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.widgets import PlainLabel, icon
+from mydata_like.gui.theme.widgets import ElidedLabel, icon
 from mydata_like.gui.window_state import KeptColumns, KeptHalves
 
-Index = QModelIndex | QPersistentModelIndex
-NO_PARENT = QModelIndex()
-PROGRESS = 1  # the number of the column with the bar
+Row = ActiveTransfer | WaitingFile
+PROGRESS = 1  # the number of a column
+ASK_AFTER = 1000  # milliseconds between two questions for the files that are sent next
+WAITING_FILES = "application/x-mydata-like-waiting-files"  # paths, separated by NUL
 
 
-class TransfersModel(QAbstractTableModel):
-    """The active transfers; a row keeps its place until its transfer has ended."""
+class TransfersModel(RowsModel[Row]):
+    """The active transfers, and below them the files that are sent next, in their order.
+
+    The row of a transfer keeps its place until the transfer has ended. Files that wait can be
+    dragged to another place among them: `order_wanted` reports the files that are to be sent first.
+    """
+
+    order_wanted = Signal(object)  # paths in their order
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self.transfers: list[ActiveTransfer] = []
-        self._columns: list[tuple[str, Callable[[ActiveTransfer], str]]] = [
-            (self.tr("Name"), self._name),
-            (self.tr("Progress"), self._progress),
-            (self.tr("Sent"), self._sent),
-            (self.tr("Time left"), self._time_left),
-            (self.tr("Speed"), lambda transfer: texts.rate(transfer.rate)),
-            (self.tr("Channel"), lambda transfer: texts.count(transfer.channel)),
-            (self.tr("Attempt"), lambda transfer: texts.count(transfer.attempt)),
-            (self.tr("Message"), self._message),
-        ]
+        self.columns = (
+            Column("name", self.tr("Name"), self._name, width=34),
+            Column("progress", self.tr("Progress"), _if_active(self._progress), width=10),
+            Column("sent", self.tr("Sent"), self._sent, width=23),
+            Column("time-left", self.tr("Time left"), _if_active(self._time_left), width=13),
+            _figure("speed", self.tr("Speed"), lambda it: texts.rate(it.rate), 11),
+            _figure("channel", self.tr("Channel"), lambda it: texts.count(it.channel), 9),
+            _figure("attempt", self.tr("Attempt"), lambda it: texts.count(it.attempt), 9),
+            Column("message", self.tr("Message"), self._message),
+        )
 
-    def show(self, transfers: tuple[ActiveTransfer, ...]) -> None:
+    @property
+    def transfers(self) -> list[ActiveTransfer]:
+        return [row for row in self.rows if isinstance(row, ActiveTransfer)]
+
+    @property
+    def queued(self) -> list[WaitingFile]:
+        return [row for row in self.rows if isinstance(row, WaitingFile)]
+
+    def show_transfers(self, transfers: Sequence[ActiveTransfer]) -> None:
         """Show these transfers, which are in the order of their numbers."""
         by_number = {transfer.number: transfer for transfer in transfers}
-        for at in reversed(range(len(self.transfers))):
-            if self.transfers[at].number not in by_number:
-                self.beginRemoveRows(QModelIndex(), at, at)
-                del self.transfers[at]
-                self.endRemoveRows()
-        self.transfers[:] = [by_number.pop(transfer.number) for transfer in self.transfers]
-        if self.transfers:
-            last = self.index(len(self.transfers) - 1, len(self._columns) - 1)
-            self.dataChanged.emit(self.index(0, 0), last)
+        for at, transfer in reversed([*enumerate(self.transfers)]):
+            if transfer.number not in by_number:
+                self._remove(at)
+        count = len(self.transfers)
+        self.rows[:count] = [by_number.pop(transfer.number) for transfer in self.transfers]
+        if count:
+            self.dataChanged.emit(self.index(0, 0), self.index(count - 1, len(self.columns) - 1))
+        for at, transfer in enumerate(by_number.values(), start=count):
+            self._insert(at, transfer)
         if by_number:
-            count = len(self.transfers)
-            self.beginInsertRows(QModelIndex(), count, count + len(by_number) - 1)
-            self.transfers.extend(by_number.values())
-            self.endInsertRows()
+            self.show_queued(self.queued)
 
-    def rowCount(self, parent: Index = NO_PARENT) -> int:
-        return 0 if parent.isValid() else len(self.transfers)
+    def show_queued(self, files: Sequence[WaitingFile]) -> None:
+        """Show these files below the transfers, except for those that are being sent."""
+        transfers = self.transfers
+        names = {transfer.name for transfer in transfers}
+        wanted = [file for file in dict.fromkeys(files) if file.path not in names]
+        kept = set(wanted)
+        for at, row in reversed([*enumerate(self.rows)]):
+            if isinstance(row, WaitingFile) and row not in kept:
+                self._remove(at)
+        shown = set(self.queued)
+        for at, file in enumerate(wanted, start=len(transfers)):
+            if file in shown:
+                self._move_up(self.rows.index(file, at), at)
+            else:
+                self._insert(at, file)
 
-    def columnCount(self, parent: Index = NO_PARENT) -> int:
-        return 0 if parent.isValid() else len(self._columns)
+    def _insert(self, at: int, row: Row) -> None:
+        self.beginInsertRows(NO_PARENT, at, at)
+        self.rows.insert(at, row)
+        self.endInsertRows()
 
-    def headerData(
-        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
-    ) -> Any:
-        if orientation is Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
-            return self._columns[section][0]
-        return None
+    def _remove(self, at: int) -> None:
+        self.beginRemoveRows(NO_PARENT, at, at)
+        del self.rows[at]
+        self.endRemoveRows()
+
+    def _move_up(self, before: int, after: int) -> None:
+        """Move a row up, so that it stays selected."""
+        if before > after:
+            self.beginMoveRows(NO_PARENT, before, before, NO_PARENT, after)
+            self.rows.insert(after, self.rows.pop(before))
+            self.endMoveRows()
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        if not index.isValid():
+        if role not in (FRACTION, STATUS):
+            return super().data(index, role)
+        row = self.rows[index.row()] if index.isValid() and index.column() == PROGRESS else None
+        if not isinstance(row, ActiveTransfer):
             return None
-        transfer, column = self.transfers[index.row()], index.column()
-        if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):
-            return self._columns[column][1](transfer)
-        if column == PROGRESS and role == FRACTION:
-            return _fraction(transfer)
-        if column == PROGRESS and role == STATUS:
-            return "waiting" if transfer.problem else "working"
-        return None
+        return _fraction(row) if role == FRACTION else "waiting" if row.problem else "working"
 
-    def _name(self, transfer: ActiveTransfer) -> str:
-        name = texts.plain(transfer.name)
-        if transfer.files <= 1:
+    def flags(self, index: Index) -> Qt.ItemFlag:
+        """Let files that wait be dragged, and dropped between rows, but not on one."""
+        flags = super().flags(index)
+        if not index.isValid():
+            return flags | Qt.ItemFlag.ItemIsDropEnabled
+        waits = isinstance(self.rows[index.row()], WaitingFile)
+        return flags | Qt.ItemFlag.ItemIsDragEnabled if waits else flags
+
+    def supportedDropActions(self) -> Qt.DropAction:
+        return Qt.DropAction.MoveAction
+
+    def mimeTypes(self) -> list[str]:
+        return [WAITING_FILES]
+
+    def mimeData(self, indexes: Sequence[QModelIndex]) -> QMimeData:
+        rows = [self.rows[at] for at in sorted({index.row() for index in indexes})]
+        mime = QMimeData()
+        paths = [row.path for row in rows if isinstance(row, WaitingFile)]
+        mime.setData(WAITING_FILES, b"\0".join(paths))
+        return mime
+
+    def canDropMimeData(
+        self, data: QMimeData, action: Qt.DropAction, row: int, column: int, parent: Index
+    ) -> bool:
+        is_free = not parent.isValid() and (row < 0 or row >= len(self.transfers))
+        return is_free and super().canDropMimeData(data, action, row, column, parent)
+
+    def dropMimeData(
+        self, data: QMimeData, action: Qt.DropAction, row: int, column: int, parent: Index
+    ) -> bool:
+        """Ask for the new order; the rows move when the engine has accepted it."""
+        if not self.canDropMimeData(data, action, row, column, parent):
+            return False
+        paths = bytes(data.data(WAITING_FILES).data()).split(b"\0")
+        self.ask_for_order(paths, (len(self.rows) if row < 0 else row) - len(self.transfers))
+        return True
+
+    def ask_for_order(self, paths: Collection[bytes], at: int) -> None:
+        """Ask for these waiting files to be sent before the one that waits at this place now."""
+        before = [file.path for file in self.queued]
+        after = [path for path in before[:at] if path not in paths]
+        after += [path for path in before if path in paths]
+        after += [path for path in before[at:] if path not in paths]
+        moved = [place for place, path in enumerate(before) if after[place] != path]
+        if moved:
+            self.order_wanted.emit(after[: moved[-1] + 1])
+
+    def _name(self, row: Row) -> str:
+        if isinstance(row, WaitingFile):
+            return texts.plain(row.path)
+        name = texts.plain(row.name)
+        if row.files <= 1:
             return name
-        more = self.tr("%1 and %Ln more", "files in a batch", transfer.files - 1)
+        more = self.tr("%1 and %Ln more", "files in a batch", row.files - 1)
         return more.replace("%1", name)
 
     def _progress(self, transfer: ActiveTransfer) -> str:
         return self.tr("%1 %").replace("%1", texts.count(int(_fraction(transfer) * 100)))
 
-    def _sent(self, transfer: ActiveTransfer) -> str:
-        text = self.tr("%1 of %2").replace("%1", texts.size(transfer.done))
-        return text.replace("%2", texts.size(transfer.size))
+    def _sent(self, row: Row) -> str:
+        if isinstance(row, WaitingFile):
+            return texts.size(row.size)
+        text = self.tr("%1 of %2").replace("%1", texts.size(row.done))
+        return text.replace("%2", texts.size(row.size))
 
     def _time_left(self, transfer: ActiveTransfer) -> str:
         if not transfer.rate:
@@ -119,8 +211,20 @@ class TransfersModel(QAbstractTableModel):
         seconds = (transfer.size - transfer.done) / transfer.rate
         return self.tr("about %1").replace("%1", texts.span(round_estimate(seconds)))
 
-    def _message(self, transfer: ActiveTransfer) -> str:
-        return texts.plain(transfer.problem.message) if transfer.problem else ""
+    def _message(self, row: Row) -> str:
+        if isinstance(row, WaitingFile):
+            return self.tr("Waits for its turn")
+        return texts.engine_text(row.problem.message) if row.problem else ""
+
+
+def _if_active(text: Callable[[ActiveTransfer], str]) -> Callable[[Row], str]:
+    """Return a function that returns the text for a transfer, and none for a file that waits."""
+    return lambda row: text(row) if isinstance(row, ActiveTransfer) else ""
+
+
+def _figure(name: str, title: str, text: Callable[[ActiveTransfer], str], width: int) -> Column:
+    """Return a column for a figure of the active transfers."""
+    return Column(name, title, _if_active(text), width=width, number=True)
 
 
 def _fraction(transfer: ActiveTransfer) -> float:
@@ -132,7 +236,7 @@ LIVE_SHARE, FILES_SHARE = 1, 3  # of the page's height
 
 
 class TransfersPage(Page):
-    """The active transfers on top, and all files below, the latest first."""
+    """The active transfers and what follows them on top, and all files below, the latest first."""
 
     def __init__(self, desk: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -141,26 +245,42 @@ class TransfersPage(Page):
         self._transfers = TransfersModel(self)
         self._live_area = QWidget(self)
         self._live = QTableView(self)
-        self._message = PlainLabel("", self)
+        self._message = ElidedLabel("", self)
         self._pause = QAction(icon("pause"), self.tr("Pause all"), self)
         self._resume = QAction(icon("start"), self.tr("Resume"), self)
-        self._cancel = QAction(icon("cancel"), self.tr("Cancel"), self)
-        self._cancel_button = action_button(self._cancel, self)
+        self._toast = HoldBackToast(desk.controller)
+        self._queue = QueueActions(self._live, self._toast)
+        self._up = QAction(self.tr("Move up"), self._live)
+        self._down = QAction(self.tr("Move down"), self._live)
+        self._queue_bar = action_bar(self._queue.all, self)
         self._pause_button = action_button(self._pause, self)
         self._resume_button = action_button(self._resume, self)
         self._files = TablePanel(desk, "transfers", file_columns(), self)
-        self._actions = RowActions(desk.controller, self)
+        self._actions = RowActions(
+            desk.controller, self, QueueActions(self._files.table, self._toast)
+        )
+        self._ask_timer = QTimer(self, interval=ASK_AFTER)
         self._set_up()
         self._lay_out()
         self._connect()
         self._show_state(desk.controller.state)
-        self._choose_transfer()
+        self._update_queue_actions()
 
     def show_page(self) -> None:
         self._files.activate()
 
     def hide_page(self) -> None:
         self._files.deactivate()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._ask_timer.start()
+        self._controller.list_next()
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        """Ask no more, also while the window is only in the tray."""
+        super().hideEvent(event)
+        self._ask_timer.stop()
 
     def look_for(self, what: str) -> None:
         """Show the files with a state, or those of a folder."""
@@ -174,9 +294,13 @@ class TransfersPage(Page):
         style_live_table(self._live, self._transfers)
         KeptColumns("active-transfers", self._live.horizontalHeader(), self._memory).restore()
         self._live.setAccessibleName(self.tr("Active transfers"))
+        for action, key in ((self._up, Qt.Key.Key_Up), (self._down, Qt.Key.Key_Down)):
+            action.setShortcut(QKeySequence(Qt.Modifier.ALT | key))
+            action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
+            self._live.addAction(action)
         self._files.table.setAccessibleName(self.tr("Files"))
         self._files.empty_text = self.tr("No file has been sent yet.")
-        self._cancel.setToolTip(self.tr("Skip the selected files until the next run"))
+        self._live.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         in_progress = frozenset({"staged", "registered", "repaired"})
         self._files.add_state_filters(
             [
@@ -193,8 +317,8 @@ class TransfersPage(Page):
     def _lay_out(self) -> None:
         head = QHBoxLayout()
         head.addWidget(self._message, 1)
-        for button in (self._cancel_button, self._pause_button, self._resume_button):
-            head.addWidget(button)
+        for widget in (self._queue_bar, self._pause_button, self._resume_button):
+            head.addWidget(widget)
         above = QVBoxLayout(self._live_area)
         above.setContentsMargins(0, 0, 0, 0)
         above.addLayout(head)
@@ -213,7 +337,9 @@ class TransfersPage(Page):
         splitter.setStretchFactor(0, LIVE_SHARE)
         splitter.setStretchFactor(1, FILES_SHARE)
         KeptHalves("transfers", splitter, self._memory)
-        QVBoxLayout(self).addWidget(splitter)
+        whole = QVBoxLayout(self)
+        whole.addWidget(splitter, 1)
+        whole.addWidget(self._toast)
 
     def _connect(self) -> None:
         controller = self._controller
@@ -221,8 +347,15 @@ class TransfersPage(Page):
         controller.run_changed.connect(self._show_state)
         self._pause.triggered.connect(controller.pause)
         self._resume.triggered.connect(controller.resume)
-        self._cancel.triggered.connect(self._cancel_transfers)
-        self._live.selectionModel().selectionChanged.connect(self._choose_transfer)
+        controller.next_listed.connect(self._show_next)
+        self._ask_timer.timeout.connect(controller.list_next)
+        self._queue.send_next.triggered.connect(self._send_next)
+        self._queue.hold.triggered.connect(self._hold_back)
+        self._up.triggered.connect(self._move_up)
+        self._down.triggered.connect(self._move_down)
+        self._transfers.order_wanted.connect(self._send_first)
+        self._live.selectionModel().selectionChanged.connect(self._update_queue_actions)
+        self._live.customContextMenuRequested.connect(self._show_menu)
         self._files.selected.connect(self._choose_files)
         self._files.table.menu_wanted.connect(self._actions.add_to_menu)
         self._files.table.chosen.connect(self._actions.choose)
@@ -235,21 +368,30 @@ class TransfersPage(Page):
     @Slot(object)
     def _show_live(self, live: LiveView) -> None:
         if self.isVisible():
-            self._transfers.show(live.transfers)
-            self._choose_transfer()
+            self._transfers.show_transfers(live.transfers)
+            self._update_queue_actions()
+
+    @Slot(object)
+    def _show_next(self, listed: NextListed) -> None:
+        if self.isVisible() and self._controller.state.ours:
+            pairs = zip(listed.paths, listed.sizes, strict=False)
+            self._transfers.show_queued([WaitingFile(*pair) for pair in pairs])
+            self._update_queue_actions()
 
     @Slot(object)
     def _show_state(self, state: RunState) -> None:
-        self._message.setText(self._describe_state(state))
+        self._message.set_full_text(self._describe_state(state))
         self._pause_button.setVisible(state.ours and state.phase is not Phase.PAUSED)
         self._pause.setEnabled(state.phase is Phase.RUNNING)
         self._resume_button.setVisible(state.phase is Phase.PAUSED)
         self._live.setVisible(state.ours)
         policy = QSizePolicy.Policy.Preferred if state.ours else QSizePolicy.Policy.Maximum
         self._live_area.setSizePolicy(QSizePolicy.Policy.Preferred, policy)
-        self._cancel_button.setVisible(state.ours)
+        self._queue_bar.setVisible(state.ours)
         if not state.ours:
-            self._transfers.show(())
+            self._transfers.show_transfers(())
+            self._transfers.show_queued(())
+        self._update_queue_actions()
 
     def _describe_state(self, state: RunState) -> str:
         if not state.at_work:
@@ -259,15 +401,60 @@ class TransfersPage(Page):
         queued = max(0, state.sums.wanted - state.sums.sent)
         return self.tr("%Ln file(s) still to be sent", "", queued)
 
-    @Slot()
-    def _choose_transfer(self) -> None:
-        self._cancel.setEnabled(self._live.selectionModel().hasSelection())
+    @property
+    def _selected(self) -> list[Row]:
+        rows = self._live.selectionModel().selectedRows()
+        return [self._transfers.rows[at] for at in sorted(index.row() for index in rows)]
+
+    @property
+    def _selected_waiting(self) -> list[bytes]:
+        """The paths of the selected files that wait, in their order."""
+        return [row.path for row in self._selected if isinstance(row, WaitingFile)]
 
     @Slot()
-    def _cancel_transfers(self) -> None:
-        for index in self._live.selectionModel().selectedRows():
-            number = self._transfers.transfers[index.row()].number
-            self._controller.cancel_transfer(number)
+    def _update_queue_actions(self) -> None:
+        steerable = self._controller.state.is_steerable
+        self._queue.hold.setEnabled(steerable and bool(self._selected))
+        self._live.setDragEnabled(steerable)
+        for action in (self._queue.send_next, self._up, self._down):
+            action.setEnabled(steerable and bool(self._selected_waiting))
+
+    @Slot()
+    def _send_next(self) -> None:
+        self._send_first(self._selected_waiting)
+
+    @Slot(object)
+    def _send_first(self, paths: Sequence[bytes]) -> None:
+        self._controller.send_next(paths)
+        self._controller.list_next()
+
+    @Slot()
+    def _move_up(self) -> None:
+        paths = self._selected_waiting
+        self._transfers.ask_for_order(paths, max(0, self._place(paths[0]) - 1))
+
+    @Slot()
+    def _move_down(self) -> None:
+        paths = self._selected_waiting
+        self._transfers.ask_for_order(paths, self._place(paths[-1]) + 2)
+
+    def _place(self, path: bytes) -> int:
+        """Return the place of a file among those that wait."""
+        return [file.path for file in self._transfers.queued].index(path)
+
+    @Slot()
+    def _hold_back(self) -> None:
+        active = [row for row in self._selected if isinstance(row, ActiveTransfer)]
+        self._toast.hold_back(self._selected_waiting, active)
+        self._controller.list_next()
+
+    @Slot(QPoint)
+    def _show_menu(self, place: QPoint) -> None:
+        if self._selected:
+            menu = QMenu(self)
+            menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+            menu.addActions([*self._queue.all, self._up, self._down])
+            menu.popup(self._live.viewport().mapToGlobal(place))
 
     @Slot()
     def _choose_files(self) -> None:
@@ -275,14 +462,15 @@ class TransfersPage(Page):
 
 
 def style_live_table(table: QTableView, model: TransfersModel) -> None:
-    """Style the small table of active transfers."""
+    """Style the small table of active transfers, in which files that wait can be dragged."""
     style_table(table)
     table.setModel(model)
     bars = BarDelegate(table)
     table.setItemDelegateForColumn(PROGRESS, bars)
-    width = table.fontMetrics().averageCharWidth()
-    for number, characters in enumerate((36, 13, 24, 13, 12, 10, 10)):
-        table.setColumnWidth(number, width * characters)
+    for number, column in enumerate(model.columns):
+        table.setColumnWidth(number, column_width(table, column.width))
     table.horizontalHeader().setStretchLastSection(True)
     table.verticalHeader().setDefaultSectionSize(round(table.fontMetrics().height() * 1.9))
-    table.setMinimumHeight(round(table.fontMetrics().height() * 8))
+    table.setMinimumHeight(table.fontMetrics().height() * 6)
+    table.setDragDropMode(QAbstractItemView.DragDropMode.InternalMove)
+    table.setDragDropOverwriteMode(False)

@@ -202,7 +202,7 @@ class WherePage(Page):
         if index.isValid():
             self._timer.stop()
             self._superseded = True
-            self._show_path(self._suggestions.suggestions[index.row()].key)
+            self._show_path(self._suggestions.rows[index.row()].key)
 
     def _show_path(self, key: bytes) -> None:
         self._forget_check()
@@ -243,7 +243,7 @@ class WherePage(Page):
 
     @Slot(object)
     def _fail_check(self, error: UploaderError) -> None:
-        message, hint = texts.plain(error.message), texts.plain(error.hint)
+        message, hint = texts.engine_text(error.message), texts.engine_text(error.hint)
         self._show_checked(StatusText("problem", "warning", message, hint))
 
     def _show_checked(self, verdict: StatusText) -> None:

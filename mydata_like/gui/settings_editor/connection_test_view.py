@@ -30,11 +30,12 @@ from mydata_like.gui.theme.widgets import PlainLabel, icon
 from mydata_like.settings.schema import Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from mydata_like.app.connection_test import TestStep
     from mydata_like.engine.pipeline import CancelFlag
+    from mydata_like.settings.pending_changes import SecretChange
 
 WIDE, HIGH = 80, 24  # in characters and lines
 _ICONS: dict[str, tuple[str, Status]] = {  # best first
@@ -72,13 +73,15 @@ class ConnectionTest(QListWidget):
         """The text of the list."""
         return [self.item(row).text() for row in range(self.count())]
 
-    def start(self, config: Path | None, settings: Settings, api_key: str = "") -> None:
-        """Test the connection with these settings and the entered key, stored or not."""
+    def start(
+        self, config: Path | None, settings: Settings, entered: Sequence[SecretChange] = ()
+    ) -> None:
+        """Test the connection with these settings and the entered secrets, stored or not."""
         self.stop()
         self.clear()
         self._results.clear()
         self._task = self._tasks.run(
-            partial(_test, config, settings, api_key),
+            partial(_test, config, settings, entered),
             self._finish,
             self._fail,
             progress=self._show_step,
@@ -98,7 +101,7 @@ class ConnectionTest(QListWidget):
     @Slot(object)
     def _show_step(self, step: TestStep) -> None:
         self._results.append(step.result.value)
-        self.add(step.result.value, " ".join(filter(None, (step.message, step.hint))))
+        self.add(step.result.value, texts.problem_text(step))
 
     @Slot(object)
     def _finish(self, _nothing: None) -> None:
@@ -175,7 +178,7 @@ class ConnectionTestDialog(QDialog):
 
     @Slot(object)
     def _fail(self, error: UploaderError) -> None:
-        self.test.add("failed", f"{error.message} {error.hint}".strip())
+        self.test.add("failed", texts.problem_text(error))
         self._conclude(self.tr("The test failed"))
 
     def _conclude(self, sentence: str) -> None:
@@ -191,9 +194,9 @@ class ConnectionTestDialog(QDialog):
 def _test(
     config: Path | None,
     settings: Settings,
-    api_key: str,
+    entered: Sequence[SecretChange],
     report: Callable[[TestStep], None],
     cancel: CancelFlag,
 ) -> None:
-    for step in services.run_connection_test(config, settings, api_key, cancel):
+    for step in services.run_connection_test(config, settings, entered, cancel):
         report(step)

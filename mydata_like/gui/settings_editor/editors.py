@@ -18,7 +18,6 @@ from PySide6.QtWidgets import (
     QGridLayout,
     QHBoxLayout,
     QLineEdit,
-    QPlainTextEdit,
     QPushButton,
     QTimeEdit,
     QVBoxLayout,
@@ -26,6 +25,7 @@ from PySide6.QtWidgets import (
 )
 
 from mydata_like.gui.settings_editor import setting_labels
+from mydata_like.gui.theme.widgets import TextArea
 from mydata_like.settings.fields import Setting
 
 LINES = 3  # that a list shows at least
@@ -250,9 +250,9 @@ class ListEditor(Editor):
 
     def __init__(self, setting: Setting, parent: QWidget | None = None) -> None:
         super().__init__(setting, parent)
-        self._lines = QPlainTextEdit(self)
+        self._lines = TextArea(self)
         self._lines.setTabChangesFocus(True)
-        self._lines.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self._lines.setLineWrapMode(TextArea.LineWrapMode.NoWrap)
         self._place(self._lines)
         self._fit()
         self._lines.textChanged.connect(self._emit_edited)

@@ -1,8 +1,8 @@
 """Rows of the settings dialog: label, field, origin, errors and hints."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
-from PySide6.QtCore import QEvent, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QCoreApplication, QEvent, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import (
     QHBoxLayout,
@@ -22,7 +22,9 @@ from mydata_like.gui.theme.widgets import SMALL, IconLabel, PlainLabel, icon
 from mydata_like.settings.fields import Setting
 from mydata_like.settings.layers import Layer
 from mydata_like.settings.pending_changes import PendingChanges
-from mydata_like.settings.schema import iter_settings
+from mydata_like.settings.schema import iter_settings, settings_by_key
+
+translate = QCoreApplication.translate
 
 ROOM = 0.85  # of the screen that a dialog takes at most
 
@@ -226,12 +228,14 @@ class SettingRow(QWidget):
         """Show the status of the value, which the user may be editing."""
         fixed_by = draft.fixed_by(self.key)
         self.editor.set_fixed(fixed=bool(fixed_by))
+        # An invalid value prevents saving, so it can be corrected even if it is not used.
+        self.setEnabled(is_used(self.key, draft) or self.key in draft.problems)
         self._reset.setVisible(draft.is_own(self.key))
         self._source.show_text(*self._describe(draft, fixed_by))
         problem = draft.problems.get(self.key, "")
         if problem:
             label = setting_labels.label_of(self.setting)
-            said = f"{label}: {texts.plain(setting_labels.with_labels(problem))}"
+            said = f"{label}: {setting_labels.with_labels(texts.engine_text(problem))}"
             self._problem.show_text(said, "problems", "problem")
         elif self.key in draft.missing:
             self._problem.show_text(self.tr("Needed before a run can start"), "waiting", "waiting")
@@ -260,7 +264,8 @@ class SettingRow(QWidget):
         if fixed_by:
             return setting_labels.name_lock(winner, fixed_by), "padlock", None
         if not draft.is_changed(self.key):
-            return setting_labels.name_source(winner), "", None
+            unused = describe_unused(self.key, draft)
+            return unused or setting_labels.name_source(winner), "", None
         if draft.is_own(self.key):
             said = self.tr("Changed")
             return f"{CHANGED_MARK} {said}", "", "working"
@@ -368,13 +373,11 @@ class Form(QWidget):
         """Show the values of a draft."""
         for row in self.rows:
             row.show_draft(draft)
-        self._show_relevance(draft)
 
     def show_facts(self, draft: PendingChanges) -> None:
         """Update the texts about the values while the user edits them."""
         for row in self.rows:
             row.show_facts(draft)
-        self._show_relevance(draft)
 
     def seek(self, sought: str) -> bool:
         """Show only what matches a search; return whether anything does."""
@@ -386,26 +389,52 @@ class Form(QWidget):
         row.reset_wanted.connect(self.reset_wanted)
         return row
 
-    def _show_relevance(self, draft: PendingChanges) -> None:
-        for row in self.rows:
-            row.setEnabled(is_used(row.key, draft))
+
+def _is_group_layout(layout: object) -> bool:
+    return str(layout).startswith("User Group")
 
 
-_TIMED = ("timer", "watch")
-_KINDS: Mapping[str, Iterable[object]] = {
-    "schedule.date": ("once",),
-    "schedule.time": ("once", "daily", "weekly"),
-    "schedule.days": ("weekly",),
-    "schedule.minutes": _TIMED,
-    "schedule.from_time": _TIMED,
-    "schedule.to_time": _TIMED,
+_TIMED = ("timer", "watch").__contains__
+_S3 = ("s3",).__contains__
+_SSH = ("auto", "ssh", "http", "folder").__contains__  # registration over HTTP uses it as well
+# For each setting that has an effect only with some values of another: which other, which values.
+_USED_WITH: Mapping[str, tuple[str, Callable[[object], bool]]] = {
+    "data.group_prefix": ("data.layout", _is_group_layout),
+    "schedule.date": ("schedule.kind", ("once",).__contains__),
+    "schedule.time": ("schedule.kind", ("once", "daily", "weekly").__contains__),
+    "schedule.days": ("schedule.kind", ("weekly",).__contains__),
+    "schedule.minutes": ("schedule.kind", _TIMED),
+    "schedule.from_time": ("schedule.kind", _TIMED),
+    "schedule.to_time": ("schedule.kind", _TIMED),
+    "transfer.folder": ("transfer.method", ("folder",).__contains__),
+    "transfer.s3_endpoint": ("transfer.method", _S3),
+    "transfer.s3_region": ("transfer.method", _S3),
+    "transfer.s3_bucket": ("transfer.method", _S3),
+    "transfer.s3_prefix": ("transfer.method", _S3),
+    "transfer.s3_box": ("transfer.method", _S3),
+    "transfer.s3_access_key": ("transfer.method", _S3),
+    "transfer.ssh": ("transfer.method", _SSH),
+    "transfer.ssh_jump": ("transfer.method", _SSH),
+    "transfer.ssh_agent": ("transfer.method", _SSH),
+    "transfer.ciphers": ("transfer.method", _SSH),
+    "transfer.host_keys": ("transfer.method", _SSH),
+    "transfer.compression": ("transfer.method", _SSH),
+    "transfer.find_zeros": ("transfer.method", _SSH),
 }
 
 
 def is_used(key: str, draft: PendingChanges) -> bool:
     """Return whether a setting has any effect with the current values of the others."""
-    if key in _KINDS:
-        return draft.value("schedule.kind") in _KINDS[key]
-    if key == "data.group_prefix":
-        return str(draft.value("data.layout")).startswith("User Group")
-    return True
+    if key not in _USED_WITH:
+        return True
+    other, allows = _USED_WITH[key]
+    return allows(draft.value(other))
+
+
+def describe_unused(key: str, draft: PendingChanges) -> str:
+    """Return which other setting leaves a setting without effect; empty if none does."""
+    if is_used(key, draft):
+        return ""
+    label = setting_labels.label_of(settings_by_key()[_USED_WITH[key][0]])
+    said = translate("settings", "Not used: see “%1”")
+    return said.replace("%1", label)

@@ -15,7 +15,7 @@ translate = QCoreApplication.translate
 look_up = QCoreApplication.translate  # for the schema's texts: see settings/schema.py
 
 
-_KEY: Final = re.compile(r"\b[a-z]+\.[a-z_]+\b")
+_KEY: Final = re.compile(r"\b[a-z]+\.[a-z0-9_]+\b")
 
 
 class Tab(NamedTuple):

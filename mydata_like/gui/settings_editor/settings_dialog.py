@@ -22,14 +22,20 @@ from mydata_like.core.errors import UploaderError
 from mydata_like.engine.scheduler import Rule, next_start
 from mydata_like.gui import services
 from mydata_like.gui.base import AppContext
-from mydata_like.gui.settings_editor.api_key_row import ApiKeyRow
+from mydata_like.gui.settings_editor import setting_labels
 from mydata_like.gui.settings_editor.connection_test_view import ConnectionTestDialog
-from mydata_like.gui.settings_editor.form import InlineMessage, SideNote, fit_to_screen
+from mydata_like.gui.settings_editor.form import (
+    InlineMessage,
+    SideNote,
+    describe_unused,
+    fit_to_screen,
+)
+from mydata_like.gui.settings_editor.secret_row import SecretRow
 from mydata_like.gui.settings_editor.tabs import SettingsTabs
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.widgets import PlainLabel
 from mydata_like.settings.fields import InvalidSettingsError
-from mydata_like.settings.pending_changes import PendingChanges
+from mydata_like.settings.pending_changes import PendingChanges, SecretChange, SecretKind
 from mydata_like.settings.schema import Settings, settings_by_key
 
 if TYPE_CHECKING:
@@ -119,6 +125,7 @@ def find_starts(
         yield moment
 
 
+ACCOUNT, ACCESS_KEY = "server.username", "transfer.s3_access_key"  # each has a secret
 WIDE, HIGH = 120, 42  # in characters and lines
 REMARKS = 4  # shown of an imported file
 
@@ -138,9 +145,11 @@ class SettingsDialog(QDialog):
         self._unsaved: Mapping[str, object] = {}  # unsaved changes of the last time
         self._busy = True
         self.draft = PendingChanges()
-        self.key_row = ApiKeyRow(desk.controller.config, desk.tasks)
+        self.key_row = SecretRow(SecretKind.API_KEY, desk.controller.config, desk.tasks)
+        self.s3_row = SecretRow(SecretKind.S3_SECRET, desk.controller.config, desk.tasks)
+        self._secret_rows = {ACCOUNT: self.key_row, ACCESS_KEY: self.s3_row}
         self.starts = SchedulePreview()
-        asides = {"server.username": self.key_row, "schedule.to_time": self.starts}
+        asides = {**self._secret_rows, "schedule.to_time": self.starts}
         self.panes = SettingsTabs(asides, self)
         self.notice = InlineMessage(self)
         self.importing = QPushButton(self.tr("&Import…"), self)
@@ -175,7 +184,7 @@ class SettingsDialog(QDialog):
             text = self.tr("%Ln setting(s) must be corrected first", "", len(wrong))
             self.notice.show_text(text, "problems", "problem")
             self.panes.reveal(wrong[0])
-        elif self.draft.changes or self.key_row.change:
+        elif self.draft.changes or self._secret_changes:
             self._save()
         else:
             super().accept()
@@ -252,8 +261,9 @@ class SettingsDialog(QDialog):
         self.panes.reveal(self._wanted)
         self._wanted = ""
         if self.draft.file_problems:
-            said = "\n".join(str(problem) for problem in self.draft.file_problems[:REMARKS])
-            self.notice.show_text(texts.plain(said), "problems", "problem")
+            found = map(str, self.draft.file_problems[:REMARKS])
+            said = "\n".join(map(texts.engine_text, found))
+            self.notice.show_text(said, "problems", "problem")
         elif self._unsaved:
             text = self.tr("%Ln change(s) from last time were not saved", "", len(self._unsaved))
             self.notice.offer(text, self.tr("&Restore them"), self._bring_back)
@@ -274,7 +284,13 @@ class SettingsDialog(QDialog):
         """Update everything that depends on the current values."""
         self.starts.show_settings(self.draft.part("schedule", "filters"))
         self.key_row.look_at(self.draft.part("server"))
+        unused = describe_unused(ACCESS_KEY, self.draft)
+        self.s3_row.look_at(self.draft.part("transfer"), unused)
         self.trying.setEnabled(not self._busy and self.draft.settings is not None)
+
+    @property
+    def _secret_changes(self) -> tuple[SecretChange, ...]:
+        return tuple(row.change for row in self._secret_rows.values() if row.change)
 
     def _is_wrong(self, key: str) -> bool:
         return key in self.draft.problems and not self.draft.fixed_by(key)
@@ -283,7 +299,7 @@ class SettingsDialog(QDialog):
         self._set_busy(busy=True)
         self.notice.clear()
         save = partial(
-            services.save_edit, self._desk.controller.config, self.draft, self.key_row.change
+            services.save_edit, self._desk.controller.config, self.draft, self._secret_changes
         )
         self._desk.tasks.run(save, self._finish, self._fail, writes=True)
 
@@ -305,7 +321,7 @@ class SettingsDialog(QDialog):
             case _:
                 problems = error.problems if isinstance(error, InvalidSettingsError) else ()
                 self.panes.reveal(problems[0].key if problems else "")
-                said = texts.plain(f"{error.message} {error.hint}".strip())
+                said = setting_labels.with_labels(texts.problem_text(error))
                 self.notice.show_text(said, "problems", "problem")
 
     def _renew(self) -> None:
@@ -318,12 +334,20 @@ class SettingsDialog(QDialog):
         self._load()
 
     def _ask_for_another_store(self, error: UploaderError) -> None:
-        self.key_row.complain(error.message)
-        self.panes.reveal("server.username")
-        self.key_row.setFocus()
+        """Show the error at each secret that was meant for the keyring, and go to the first."""
+        refused = {
+            key: row
+            for key, row in self._secret_rows.items()
+            if row.change and row.change.store == "keyring"
+        }
+        for row in refused.values():
+            row.complain(error.message)
+        for key, row in list(refused.items())[:1]:
+            self.panes.reveal(key)
+            row.setFocus()
         text = self.tr(
-            "The API key cannot be stored, and nothing was saved. Unlock the keyring, or "
-            "choose to keep the key in a file."
+            "The keyring cannot be used, and nothing was saved. Unlock it, or choose to keep the "
+            "key in a file."
         )
         self.notice.show_text(text, "problems", "problem")
 
@@ -336,11 +360,10 @@ class SettingsDialog(QDialog):
 
     @Slot()
     def _try(self) -> None:
-        settings, change = self.draft.settings, self.key_row.change
+        settings = self.draft.settings
         if settings is not None:
             dialog = ConnectionTestDialog(self._desk.tasks, self)
-            api_key = (change and change.text) or ""
-            dialog.test.start(self._desk.controller.config, settings, api_key)
+            dialog.test.start(self._desk.controller.config, settings, self._secret_changes)
             dialog.show()
 
     @Slot()
@@ -370,7 +393,7 @@ class SettingsDialog(QDialog):
         more = len(said) - 1 - REMARKS
         if more > 0:
             said = [*said[: REMARKS + 1], self.tr("And %Ln more", "", more)]
-        self.notice.show_text("\n".join(map(texts.plain, said)))
+        self.notice.show_text("\n".join(map(texts.engine_text, said)))
 
     @Slot()
     def _choose_target(self) -> None:

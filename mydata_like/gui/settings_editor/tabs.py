@@ -71,7 +71,7 @@ class SettingsTabs(QWidget):
             self._cursor.setFocus()
 
     def reveal(self, key: str) -> None:
-        """Show a setting and focus it; an unknown key is ignored."""
+        """Show a setting and what stands with it, and focus it; an unknown key is ignored."""
         row = self.find_row(key)
         if row is None:
             return
@@ -80,7 +80,8 @@ class SettingsTabs(QWidget):
         row.editor.setFocus()
         # A page that was never shown has no size yet.
         self._page.adjustSize()
-        self._scroll.ensureWidgetVisible(row)
+        for part in filter(None, (self._asides.get(key), row)):
+            self._scroll.ensureWidgetVisible(part)
 
     def find_row(self, key: str) -> SettingRow | None:
         """Return the row of a setting; its tab is built if necessary."""

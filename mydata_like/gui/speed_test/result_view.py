@@ -2,13 +2,10 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from math import ceil, floor, log10
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from PySide6.QtCore import (
-    QAbstractTableModel,
-    QModelIndex,
     QObject,
-    QPersistentModelIndex,
     QPointF,
     QRectF,
     QSignalBlocker,
@@ -51,6 +48,7 @@ from mydata_like.gui.speed_test.speedtest_texts import (
     stage_title,
     workload_title,
 )
+from mydata_like.gui.table_model import Column, RowsModel, column_width, style_table
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.colours import accent, quiet, status_colour
 from mydata_like.gui.theme.widgets import PlainLabel, icon
@@ -250,57 +248,21 @@ class BarChart(QWidget):
         return font
 
 
-Index = QModelIndex | QPersistentModelIndex
-ROOT = QModelIndex()
 STAGE, WHAT, VALUE, SPREAD = range(4)
-LETTERS = {STAGE: 30, VALUE: 18, SPREAD: 30}  # the width of a column in characters
+LETTERS = {STAGE: 28, VALUE: 16, SPREAD: 28}  # the width of a column in characters
 
 
-class ResultsModel(QAbstractTableModel):
+class ResultsModel(RowsModel[ReportedValue]):
     """Figures in the order in which they were measured."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._rows: list[tuple[str, ...]] = []
-        self._titles = {
-            STAGE: self.tr("Stage"),
-            WHAT: self.tr("What was measured"),
-            VALUE: self.tr("Figure"),
-            SPREAD: self.tr("Range"),
-        }
-
-    def show_figures(self, figures: Sequence[ReportedValue]) -> None:
-        """Show these figures instead of the current ones."""
-        self.beginResetModel()
-        self._rows = [_cells(figure) for figure in figures]
-        self.endResetModel()
-
-    def add(self, figure: ReportedValue) -> None:
-        """Append a figure."""
-        self.beginInsertRows(ROOT, len(self._rows), len(self._rows))
-        self._rows.append(_cells(figure))
-        self.endInsertRows()
-
-    def rowCount(self, parent: Index = ROOT) -> int:
-        return 0 if parent.isValid() else len(self._rows)
-
-    def columnCount(self, parent: Index = ROOT) -> int:
-        return 0 if parent.isValid() else len(self._titles)
-
-    def headerData(
-        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
-    ) -> Any:
-        across = orientation is Qt.Orientation.Horizontal
-        return self._titles[section] if across and role == Qt.ItemDataRole.DisplayRole else None
-
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        if not index.isValid():
-            return None
-        if role == Qt.ItemDataRole.TextAlignmentRole and index.column() == VALUE:
-            return Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
-        if role != Qt.ItemDataRole.DisplayRole:
-            return None
-        return self._rows[index.row()][index.column()]
+        self.columns = (
+            Column("stage", self.tr("Stage"), lambda figure: stage_title(figure.stage)),
+            Column("what", self.tr("What was measured"), figure_title),
+            Column("value", self.tr("Figure"), figure_value, number=True),
+            Column("spread", self.tr("Range"), figure_spread),
+        )
 
 
 class ResultsTable(QTableView):
@@ -309,31 +271,14 @@ class ResultsTable(QTableView):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.figures = ResultsModel(self)
+        style_table(self)
         self.setModel(self.figures)
         self.setAccessibleName(self.tr("All figures"))
-        self.setSelectionBehavior(QTableView.SelectionBehavior.SelectRows)
-        self.setAlternatingRowColors(True)
-        self.setTabKeyNavigation(False)
-        self.setShowGrid(False)
-        self.setWordWrap(False)
-        self.verticalHeader().hide()
-        self.verticalHeader().setDefaultSectionSize(round(self.fontMetrics().height() * 1.5))
         header = self.horizontalHeader()
-        width = self.fontMetrics().averageCharWidth()
         for column, letters in LETTERS.items():
-            header.resizeSection(column, width * letters)
+            header.resizeSection(column, column_width(self, letters))
         header.setSectionResizeMode(WHAT, QHeaderView.ResizeMode.Stretch)
-        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         self.figures.rowsInserted.connect(self.scrollToBottom)
-
-
-def _cells(figure: ReportedValue) -> tuple[str, ...]:
-    return (
-        stage_title(figure.stage),
-        figure_title(figure),
-        figure_value(figure),
-        figure_spread(figure),
-    )
 
 
 ROWS_SHOWN = 12  # of all figures
@@ -479,7 +424,7 @@ class ResultView(QWidget):
         )
         self._apply.setVisible(report is self._reports[0] and bool(self._find_applicable(report)))
         self._show_proof(report.proof)
-        self._figures.figures.show_figures(report.figures)
+        self._figures.figures.show(report.figures)
 
     def _show_proof(self, proof: AppliedGain | None) -> None:
         gains = speedtest_texts.gain_lines(proof.gains) if proof else []

@@ -198,19 +198,6 @@ _SENTENCES: Final = (
     QT_TRANSLATE_NOOP(
         "speed", "%1 on the staging host could not be removed; the next test removes it."
     ),
-    QT_TRANSLATE_NOOP("speed", "A speed test would disturb the instrument or its network now. %1"),
-    QT_TRANSLATE_NOOP(
-        "speed", "The bandwidth is limited to %1 now, but a test sends as fast as it can."
-    ),
-    QT_TRANSLATE_NOOP("speed", "Quiet hours fill the whole week: nothing is ever sent."),
-    QT_TRANSLATE_NOOP("speed", "Quiet hours: nothing is sent until %1."),
-    QT_TRANSLATE_NOOP("speed", "%1 is running: nothing is sent."),
-    QT_TRANSLATE_NOOP("speed", "There is no earlier speed test to continue from."),
-    QT_TRANSLATE_NOOP("speed", "Run a new one."),
-    QT_TRANSLATE_NOOP("speed", "The speed test ended unexpectedly (%1)."),
-    QT_TRANSLATE_NOOP(
-        "speed", "Run it again: that also removes the files that this one left on the server."
-    ),
     QT_TRANSLATE_NOOP("speed", "%1: %2"),
 )
 
@@ -226,6 +213,9 @@ _SHAPES: Final = tuple((sentence, _shape(sentence)) for sentence in map(str, _SE
 def interpret(reported: str) -> str:
     """Return a sentence of a speed test in the language of the window, if a translation exists."""
     reported = reported.replace(" (register)", "")  # a command; the window has a button for it
+    said = texts.engine_text(reported)
+    if said != texts.plain(reported):
+        return said
     for sentence, shape in _SHAPES:
         if match := shape.fullmatch(reported):
             text = say("speed", sentence)

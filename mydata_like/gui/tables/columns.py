@@ -1,7 +1,7 @@
 """The columns of the tables of files and runs."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from PySide6.QtCore import QCoreApplication, QModelIndex, QPersistentModelIndex, QRectF, QSize, Qt
 from PySide6.QtGui import QPainter, QPalette
@@ -9,55 +9,12 @@ from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
 from mydata_like.core.parsing import moment_of
 from mydata_like.core.queries import FileRow, RunRow
+from mydata_like.gui.table_model import Column
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.colours import Status, status_colour
+from mydata_like.gui.theme.style import CELL_MARGIN
 from mydata_like.gui.theme.texts import limit_name, limit_word
 from mydata_like.gui.theme.widgets import RowIcon, mark_of
-
-# The roles for which a column has values.
-ROLES = frozenset(
-    {
-        Qt.ItemDataRole.DisplayRole,
-        Qt.ItemDataRole.DecorationRole,
-        Qt.ItemDataRole.ToolTipRole,
-        Qt.ItemDataRole.TextAlignmentRole,
-    }
-)
-
-
-class Column(NamedTuple):
-    """One column: its internal name, its title, and a function that returns its text for a row.
-
-    `order` is the name of the sort order in a view, empty if the column cannot be sorted. `width`
-    is in characters. `tip` returns the tool tip.
-    """
-
-    name: str
-    title: str
-    text: Callable[[Any], str]
-    order: str = ""
-    width: int = 12
-    number: bool = False  # aligned to the right
-    mark: Callable[[Any], RowIcon | None] | None = None
-    tip: Callable[[Any], str] | None = None
-    hidden: bool = False  # until the user shows it
-
-    @property
-    def alignment(self) -> Qt.AlignmentFlag:
-        side = Qt.AlignmentFlag.AlignRight if self.number else Qt.AlignmentFlag.AlignLeft
-        return side | Qt.AlignmentFlag.AlignVCenter
-
-    def data(self, row: object, role: int) -> Any:
-        """Return the value of a cell for this role."""
-        if role == Qt.ItemDataRole.DisplayRole:
-            return self.text(row)
-        if role == Qt.ItemDataRole.DecorationRole and self.mark:
-            mark = self.mark(row)
-            return mark.icon if mark else None
-        if role == Qt.ItemDataRole.ToolTipRole and self.tip:
-            return texts.tip(self.tip(row)) or None
-        return None
-
 
 FRACTION = Qt.ItemDataRole.UserRole + 1  # from 0 to 1; None for no bar
 STATUS = Qt.ItemDataRole.UserRole + 2  # a `Status` of `gui.theme.colours`
@@ -78,10 +35,9 @@ class BarDelegate(QStyledItemDelegate):
             return
         thickness = max(2.0, option.fontMetrics.height() / 6)
         cell = QRectF(option.rect)
-        side = thickness * 2
-        bar = QRectF(
-            cell.left() + side, cell.bottom() - thickness * 1.5, cell.width() - 2 * side, thickness
-        )
+        bar = cell.adjusted(CELL_MARGIN, 0, -CELL_MARGIN, 0)
+        bar.setTop(cell.bottom() - thickness * 1.5)
+        bar.setHeight(thickness)
         self._draw(painter, option, bar, fraction, index.data(STATUS) or "working")
 
     def sizeHint(
@@ -129,15 +85,15 @@ def run_columns(is_under_way: Callable[[str], bool]) -> list[Column]:
         return _mark(row, under_way=is_under_way(row.key)).word
 
     return [
-        Column("at", translate("runs", "When"), _when, "at", 22),
-        Column("reason", translate("runs", "Reason"), _reason, "reason", 24),
-        Column("files", translate("runs", "Files sent"), _files, "files", 12, number=True),
-        Column("size", translate("runs", "Size"), _size, "size", 12, number=True),
-        Column("speed", translate("runs", "Speed"), _speed, width=13, number=True),
-        Column("span", translate("runs", "Duration"), _duration, "span", 14, number=True),
-        Column("limit", translate("runs", "Limit"), _limit, width=17, tip=_limit_tip),
+        Column("at", translate("runs", "When"), _when, "at", 20),
+        Column("reason", translate("runs", "Reason"), _reason, "reason", 23),
+        Column("files", translate("runs", "Files sent"), _files, "files", 10, number=True),
+        Column("size", translate("runs", "Size"), _size, "size", 10, number=True, tip=_omitted_tip),
+        Column("speed", translate("runs", "Speed"), _speed, width=11, number=True),
+        Column("span", translate("runs", "Duration"), _duration, "span", 11, number=True),
+        Column("limit", translate("runs", "Limit"), _limit, width=18, tip=_limit_tip),
         Column(
-            "outcome", translate("runs", "Outcome"), outcome, width=30, mark=mark, tip=_problem_tip
+            "outcome", translate("runs", "Outcome"), outcome, width=24, mark=mark, tip=_problem_tip
         ),
     ]
 
@@ -223,7 +179,8 @@ def _mark_of_verified(row: RunRow) -> RowIcon:
 
 def _problem_tip(row: RunRow) -> str:
     problem = _problem(row)
-    return texts.plain(f"{problem.get('message', '')} {problem.get('hint', '')}".strip())
+    parts = (problem.get("message", ""), problem.get("hint", ""))
+    return " ".join(texts.engine_text(part) for part in parts if part)
 
 
 def _files(row: RunRow) -> str:
@@ -234,9 +191,18 @@ def _size(row: RunRow) -> str:
     return texts.size(_bytes(row))
 
 
+def _omitted_tip(row: RunRow) -> str:
+    omitted = number(row, "omitted")
+    text = translate(
+        "runs", "A further %1 did not have to be sent: holes, or left by earlier runs."
+    )
+    return text.replace("%1", texts.size(omitted)) if omitted else ""
+
+
 def _bytes(row: RunRow) -> float:
+    """Return the bytes that the run sent of files that have arrived."""
     # The totals of an active run use the name `sent_bytes`.
-    return number(row, "bytes") or number(row, "sent_bytes")
+    return (number(row, "bytes") or number(row, "sent_bytes")) - number(row, "omitted")
 
 
 def _speed(row: RunRow) -> str:
@@ -261,10 +227,10 @@ def file_columns() -> list[Column]:
     """Return the columns of a table of local files."""
     return [
         Column("name", translate("files", "Name"), _name, "name", 30, tip=_path),
-        Column("state", translate("files", "State"), _state, "state", 16, mark=_file_icon),
-        Column("size", translate("files", "Size"), _file_size, "size", 11, number=True),
+        Column("state", translate("files", "State"), _state, "state", 15, mark=_file_icon),
+        Column("size", translate("files", "Size"), _file_size, "size", 10, number=True),
         Column("at", translate("files", "When"), _file_time, "at", 18),
-        Column("folder", translate("files", "Folder"), _folder, "name", 34, tip=_path),
+        Column("folder", translate("files", "Folder"), _folder, "name", 31, tip=_path),
         Column(
             "message", translate("files", "What happened"), _message, width=20, tip=_message_tip
         ),
@@ -275,7 +241,7 @@ def file_columns() -> list[Column]:
 
 def problem_columns() -> list[Column]:
     """Return the columns of a table of files and folders with the same problem."""
-    wanted = {"name": 24, "folder": 28, "size": 11, "at": 18, "message": 40}
+    wanted = {"name": 20, "folder": 22, "size": 10, "at": 18, "message": 15}
     columns = {column.name: column for column in file_columns()}
     return [columns[name]._replace(width=width) for name, width in wanted.items()]
 
@@ -323,8 +289,8 @@ def _archive(row: FileRow) -> str:
 
 
 def _message(row: FileRow) -> str:
-    return texts.plain(row.message)
+    return texts.engine_text(row.message)
 
 
 def _message_tip(row: FileRow) -> str:
-    return texts.plain(f"{row.message} {row.hint}".strip())
+    return texts.problem_text(row)

@@ -25,7 +25,8 @@ translate = QCoreApplication.translate
 Index = QModelIndex | QPersistentModelIndex
 NO_PARENT = QModelIndex()
 ICONS = ("person", "experiment", "dataset", "folder")  # of owners and so on, downwards
-STATE, PROGRESS = 1, 2  # the numbers of columns
+STATE, PROGRESS, FILES, SIZE = 1, 2, 3, 4  # the numbers of columns
+ALIGNED = dict.fromkeys((FILES, SIZE), Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
 
 
 class Parents(NamedTuple):
@@ -171,7 +172,7 @@ class FolderTree(QAbstractItemModel):
     ) -> Any:
         if orientation is Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
             return self._columns[section][0]
-        return None
+        return ALIGNED.get(section) if role == Qt.ItemDataRole.TextAlignmentRole else None
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         group = self.group(index)
@@ -182,11 +183,15 @@ class FolderTree(QAbstractItemModel):
             return self._columns[column][1](group)
         if role == Qt.ItemDataRole.DecorationRole:
             return self._icon(index, group)
-        if column == PROGRESS and role in (FRACTION, STATUS):
-            return (
-                _fraction(group) if role == FRACTION else mark_of_folder(group, self._phase).status
-            )
-        return None
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return ALIGNED.get(column)
+        return self._bar(group, role) if column == PROGRESS else None
+
+    def _bar(self, group: FolderGroup, role: int) -> float | str | None:
+        """Return the value of a role of the bar."""
+        if role == FRACTION:
+            return _fraction(group)
+        return mark_of_folder(group, self._phase).status if role == STATUS else None
 
     def _icon(self, index: Index, group: FolderGroup) -> QIcon | None:
         if index.column() == 0:

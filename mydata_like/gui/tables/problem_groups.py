@@ -78,11 +78,12 @@ class ProblemGroupsModel(QAbstractListModel):
             return None
         group = self.groups[index.row()]
         if role == Qt.ItemDataRole.DisplayRole:
-            return f"{texts.count(group.files)}   {texts.plain(group.problem.message)}"
+            return f"{texts.count(group.files)}   {texts.engine_text(group.problem.message)}"
         if role == Qt.ItemDataRole.DecorationRole:
             return mark_of_group(group).icon
         if role == Qt.ItemDataRole.AccessibleTextRole:
-            return f"{mark_of_group(group).word}, {self.about(group)}: {group.problem.message}"
+            message = texts.engine_text(group.problem.message)
+            return f"{mark_of_group(group).word}, {self.about(group)}: {message}"
         return None
 
     def about(self, group: ProblemGroup) -> str:
@@ -269,8 +270,8 @@ class ProblemCard(QFrame):
         info = find_problem_info(problem.code)
         self._icon.show_icon(mark.icon)
         self._icon.setAccessibleName(mark.word)
-        self._message.setText(with_labels(texts.plain(problem.message)))
-        self._hint.setText(with_labels(texts.plain(problem.hint)))
+        self._message.setText(with_labels(texts.engine_text(problem.message)))
+        self._hint.setText(with_labels(texts.engine_text(problem.hint)))
         self._hint.setVisible(bool(problem.hint))
         self._footer.setText(" · ".join(filter(None, (about, self._fixer_text(info.fixer)))))
         self._button.setVisible(info.action is not Action.NOTHING)
@@ -311,6 +312,7 @@ class ProblemCard(QFrame):
             label.setWordWrap(True)
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._footer.setForegroundRole(self.palette().ColorRole.PlaceholderText)
+        self._buttons.setSpacing(self.fontMetrics().height() // 2)
         self._buttons.addWidget(self._button)
         self._buttons.addWidget(self._copy)
         self._buttons.addStretch(1)

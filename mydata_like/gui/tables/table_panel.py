@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QSize, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QAction, QGuiApplication, QKeySequence
+from PySide6.QtGui import QAction, QGuiApplication, QKeySequence, QShowEvent
 from PySide6.QtWidgets import (
     QComboBox,
     QHBoxLayout,
@@ -35,8 +35,9 @@ from mydata_like.core.queries import FileRow, FolderGroup, ProblemGroup, Row, Vi
 from mydata_like.gui import services
 from mydata_like.gui.base import AppContext, NavigationRequest
 from mydata_like.gui.controller import WindowController
-from mydata_like.gui.tables.columns import Column
+from mydata_like.gui.table_model import Column
 from mydata_like.gui.tables.folder_tree import Parents
+from mydata_like.gui.tables.queue_actions import QueueActions
 from mydata_like.gui.tables.table_query import Open
 from mydata_like.gui.tables.table_view import TableView, WindowedModel
 from mydata_like.gui.theme import texts
@@ -102,6 +103,11 @@ class TablePanel(QWidget):
     def deactivate(self) -> None:
         """Stop the updates; the displayed rows stay."""
         self._active = False
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Show what has changed while the window was only in the tray."""
+        super().showEvent(event)
+        self._on_ledger_changed()
 
     def show_view(self, view: View, only: str = "") -> None:
         """Show the rows of this view that pass the user's own filters.
@@ -345,23 +351,35 @@ def _cell(column: Column, row: Row) -> str:
 
 RETRYABLE = ("failed", "waiting", "folder-failed")  # states
 FOLDER_STATES = ("folder-failed", "folder-skipped")
+QUEUED = "found"  # the state of files that are not sent yet
+HELD_BACK = "file.cancelled"  # the problem code of files that the user holds back
 
 
 class RowActions(QObject):
-    """Actions on the selected rows; only those that apply are enabled."""
+    """Actions on the selected rows; only those that apply are enabled.
+
+    With `queue`, they include those on files that wait to be sent.
+    """
 
     wanted = Signal(object)  # a NavigationRequest
 
-    def __init__(self, controller: WindowController, parent: QObject | None = None) -> None:
+    def __init__(
+        self,
+        controller: WindowController,
+        parent: QObject | None = None,
+        queue: QueueActions | None = None,
+    ) -> None:
         super().__init__(parent)
         self._controller = controller
+        self._queue = queue
         self._rows: Sequence[FileRow] = ()
         self._retry = QAction(icon("retry"), self.tr("Try again"), self)
         self._open = QAction(icon("folder"), self.tr("Open folder"), self)
         self._web = QAction(icon("server"), self.tr("Open on server"), self)
         self._where = QAction(icon("where"), self.tr("Where is it?"), self)
         self._copy = QAction(icon("copy"), self.tr("Copy path"), self)
-        self._actions = (self._retry, self._open, self._web, self._where, self._copy)
+        queued = queue.all if queue is not None else ()
+        self._actions = (self._retry, *queued, self._open, self._web, self._where, self._copy)
         self._connect()
         self.show_rows(())
 
@@ -369,16 +387,28 @@ class RowActions(QObject):
         """Set the rows that the actions apply to."""
         self._rows = rows = [row for row in selected if isinstance(row, FileRow)]
         one = len(rows) == 1
-        self._enable_retry()
+        self._enable_sending()
         self._open.setEnabled(one)
         self._web.setEnabled(one and rows[0].dataset is not None)
         self._where.setEnabled(one)
         self._copy.setEnabled(bool(rows))
 
     @Slot()
-    def _enable_retry(self) -> None:
+    def _enable_sending(self) -> None:
         retryable = any(row.state in RETRYABLE for row in self._rows)
         self._retry.setEnabled(retryable and self._controller.can_retry)
+        if self._queue is not None:
+            steerable = self._controller.state.is_steerable
+            self._queue.hold.setEnabled(steerable and bool(self._queued))
+            self._queue.send_next.setEnabled(steerable and bool(self._queued + self._held_back))
+
+    @property
+    def _queued(self) -> list[bytes]:
+        return [row.key for row in self._rows if row.state == QUEUED]
+
+    @property
+    def _held_back(self) -> list[bytes]:
+        return [row.key for row in self._rows if row.code == HELD_BACK]
 
     @Slot(object)
     def choose(self, row: Row) -> None:
@@ -395,12 +425,26 @@ class RowActions(QObject):
         return action_bar(self._actions, parent)
 
     def _connect(self) -> None:
-        self._controller.run_changed.connect(self._enable_retry)
+        self._controller.run_changed.connect(self._enable_sending)
+        if self._queue is not None:
+            self._queue.send_next.triggered.connect(self._send_next)
+            self._queue.hold.triggered.connect(self._hold_back)
+            self._retry.triggered.connect(self._queue.toast.hide)
         self._retry.triggered.connect(self._try_again)
         self._open.triggered.connect(self._open_folder)
         self._web.triggered.connect(self._open_on_server)
         self._where.triggered.connect(self._show_status)
         self._copy.triggered.connect(self._copy_paths)
+
+    @Slot()
+    def _send_next(self) -> None:
+        wanted = {*self._queued, *self._held_back}
+        self._controller.send_next([row.key for row in self._rows if row.key in wanted])
+
+    @Slot()
+    def _hold_back(self) -> None:
+        if self._queue is not None:
+            self._queue.toast.hold_back(self._queued)
 
     @Slot()
     def _try_again(self) -> None:

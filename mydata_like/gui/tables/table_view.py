@@ -7,12 +7,10 @@ from time import monotonic
 from typing import Any, NamedTuple
 
 from PySide6.QtCore import (
-    QAbstractTableModel,
     QItemSelection,
     QItemSelectionModel,
     QModelIndex,
     QObject,
-    QPersistentModelIndex,
     QPoint,
     Qt,
     QTimer,
@@ -20,17 +18,22 @@ from PySide6.QtCore import (
     Slot,
 )
 from PySide6.QtGui import QAction, QGuiApplication, QKeySequence
-from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QMenu, QTableView, QWidget
+from PySide6.QtWidgets import QMenu, QTableView, QWidget
 
 from mydata_like.core.errors import Problem, UploaderError
 from mydata_like.core.queries import Row, View
-from mydata_like.gui.tables.columns import ROLES, Column
+from mydata_like.gui.table_model import (
+    NO_PARENT,
+    ROLES,
+    Column,
+    ColumnsModel,
+    Index,
+    column_width,
+    style_table,
+)
 from mydata_like.gui.tables.table_query import Open, QueryResult, TableQuery
 from mydata_like.gui.tasks import BackgroundTask, Tasks
 from mydata_like.gui.window_state import KeptColumns, WindowState
-
-Index = QModelIndex | QPersistentModelIndex
-NO_PARENT = QModelIndex()
 
 PAGE = 100  # rows that are read at once
 FIRST_ROWS = 200  # rows that are shown before all rows are sorted
@@ -41,7 +44,7 @@ REFRESH_FACTOR = 10  # and this many times the duration of the last read
 ELLIPSIS = "…"
 
 
-class WindowedModel(QAbstractTableModel):
+class WindowedModel(ColumnsModel):
     """A model of rows of the ledger; a row that has not been read yet shows an ellipsis.
 
     Rows keep their places until `refresh` has read the ledger again. `relocated` then reports the
@@ -127,20 +130,6 @@ class WindowedModel(QAbstractTableModel):
 
     def rowCount(self, parent: Index = NO_PARENT) -> int:
         return 0 if parent.isValid() else self._count
-
-    def columnCount(self, parent: Index = NO_PARENT) -> int:
-        return 0 if parent.isValid() else len(self.columns)
-
-    def headerData(
-        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
-    ) -> Any:
-        if orientation is Qt.Orientation.Vertical or not 0 <= section < len(self.columns):
-            return None
-        if role == Qt.ItemDataRole.DisplayRole:
-            return self.columns[section].title
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            return self.columns[section].alignment
-        return None
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         if role not in ROLES or not index.isValid() or index.row() >= self._count:
@@ -386,9 +375,8 @@ class TableView(QTableView):
 
     def _set_default_widths(self) -> None:
         """Set the default widths of the columns."""
-        width = self.fontMetrics().averageCharWidth()
         for number, column in enumerate(self._model.columns):
-            self.setColumnWidth(number, width * column.width)
+            self.setColumnWidth(number, column_width(self, column.width))
             self.setColumnHidden(number, column.hidden)
 
     def _restore(self) -> None:
@@ -517,27 +505,6 @@ class TableView(QTableView):
 
 
 _ROWS = QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
-
-
-def style_table(table: QTableView) -> None:
-    """Style a table: rows of equal height, selected as a whole."""
-    table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-    table.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-    table.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerItem)
-    table.setWordWrap(False)
-    table.setTextElideMode(Qt.TextElideMode.ElideMiddle)
-    table.setAlternatingRowColors(True)
-    table.setShowGrid(False)
-    table.setTabKeyNavigation(False)
-    table.setCornerButtonEnabled(False)
-    rows = table.verticalHeader()
-    rows.hide()
-    rows.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
-    rows.setMinimumSectionSize(1)
-    rows.setDefaultSectionSize(round(table.fontMetrics().height() * 1.7))
-    header = table.horizontalHeader()
-    header.setHighlightSections(False)
-    header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
 
 
 class _ColumnPlaces(NamedTuple):

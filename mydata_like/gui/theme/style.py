@@ -6,9 +6,10 @@ Borders that tell where to click or type have a contrast of 3 : 1 to their surro
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QObject, QPointF, QRectF, QSize, Qt, Slot
-from PySide6.QtGui import QColor, QPainter, QPen, QPolygonF
+from PySide6.QtCore import QObject, QPointF, QRect, QRectF, QSize, Qt, Slot
+from PySide6.QtGui import QColor, QFontMetrics, QIcon, QPainter, QPalette, QPen, QPolygonF
 from PySide6.QtWidgets import (
+    QAbstractSpinBox,
     QApplication,
     QMainWindow,
     QPlainTextEdit,
@@ -16,8 +17,12 @@ from PySide6.QtWidgets import (
     QStyle,
     QStyleOption,
     QStyleOptionButton,
+    QStyleOptionComboBox,
     QStyleOptionComplex,
+    QStyleOptionFrame,
+    QStyleOptionHeader,
     QStyleOptionMenuItem,
+    QStyleOptionSpinBox,
     QToolTip,
     QWidget,
 )
@@ -28,18 +33,29 @@ from mydata_like.gui.theme.colours import (
     STRONG_DARK,
     STRONG_LIGHT,
     Shades,
+    Status,
     Theme,
     build_palette,
     current_shades,
 )
+from mydata_like.gui.theme.widgets import icon
 
 MIN_HEIGHT = 24  # minimum height of a target in pixels at a scale of 1: WCAG 2.2, 2.5.8
 RADIUS = 4.0  # pixels of round corners
 TAB_LINE = 3  # pixels below the chosen tab
 LINE = 1.25  # pixels around a box or a circle, which is less dark where it is round
+ROW_HEIGHT = 1.7  # height of a row in a table, a tree or a list, times the height of its text
+CELL_MARGIN = 6  # pixels between the sides of a cell or a column's title and its text
+FIELD_MARGIN = 2  # pixels between frame and text of a field, in addition to Qt's own two
+FRAME = 3  # pixels of the frame of a field for several lines, which keeps its corners free
 
 _Primitive = QStyle.PrimitiveElement
 _Flag = QStyle.StateFlag
+_Part = QStyle.SubElement
+_Arrow = QStyle.SubControl
+_CELL = CELL_MARGIN - 3  # in addition to Qt's own margin, PM_FocusFrameHMargin + 1
+_TITLE = CELL_MARGIN - 2  # in addition to Qt's own margin, PM_HeaderMargin
+_THICKER = 1  # pixels by which Qt's frame of a spin box is higher than that of a text field
 _TARGETS = frozenset(
     {
         QStyle.ContentsType.CT_PushButton,
@@ -62,6 +78,15 @@ class Style(QProxyStyle):
     def __init__(self) -> None:
         super().__init__("Fusion")
 
+    def standardIcon(
+        self,
+        which: QStyle.StandardPixmap,
+        option: QStyleOption | None = None,
+        widget: QWidget | None = None,
+    ) -> QIcon:
+        own = _ICONS.get(which)
+        return icon(*own) if own else super().standardIcon(which, option, widget)
+
     def sizeFromContents(
         self,
         kind: QStyle.ContentsType,
@@ -69,10 +94,35 @@ class Style(QProxyStyle):
         size: QSize,
         widget: QWidget | None = None,  # PySide's type hints do not allow None here
     ) -> QSize:
+        if kind == QStyle.ContentsType.CT_ItemViewItem:
+            return self._fit_row(option, size, widget)
         wanted = super().sizeFromContents(kind, option, size, widget)  # type: ignore[arg-type]
-        if kind in _TARGETS and not _is_separator(option):
+        if kind == QStyle.ContentsType.CT_SpinBox:
+            wanted.setHeight(wanted.height() - _THICKER)
+        if kind in _TARGETS and not _is_separator(option) and not _is_part(option):
             wanted.setHeight(max(wanted.height(), MIN_HEIGHT))
+        if kind == QStyle.ContentsType.CT_LineEdit:
+            wanted.setWidth(wanted.width() + 2 * FIELD_MARGIN)
+        elif kind == QStyle.ContentsType.CT_HeaderSection:
+            wanted.setWidth(wanted.width() + 2 * _TITLE)
         return wanted
+
+    def _fit_row(self, option: QStyleOption, size: QSize, widget: QWidget | None) -> QSize:
+        """Return the size of an item, whose text may have several lines."""
+        kind, area, text = QStyle.ContentsType.CT_ItemViewItem, option.rect, option.fontMetrics
+        option.rect = area.adjusted(_CELL, 0, -_CELL, 0)  # where its text is wrapped
+        wanted = super().sizeFromContents(kind, option, size, widget)  # type: ignore[arg-type]
+        option.rect = area
+        lines = max(1, wanted.height() // text.height())
+        height = row_height(text) + (lines - 1) * text.height()
+        return QSize(wanted.width() + 2 * _CELL, max(wanted.height(), height))
+
+    def subElementRect(
+        self, element: QStyle.SubElement, option: QStyleOption, widget: QWidget | None = None
+    ) -> QRect:
+        area = super().subElementRect(element, option, widget)  # type: ignore[arg-type]
+        place = _PLACES.get(element)
+        return place(area, option, widget) if place else area
 
     def drawPrimitive(
         self,
@@ -99,10 +149,15 @@ class Style(QProxyStyle):
         draw = _CONTROLS.get(element)
         if draw is _draw_tool_bar and not isinstance(widget and widget.parent(), QMainWindow):
             draw = _draw_nothing
+        if element == QStyle.ControlElement.CE_MenuItem and _is_separator(option):
+            draw = _draw_separator
         if draw is not None:
             draw(option, painter)
-        else:
-            super().drawControl(element, option, painter, widget)
+            return
+        if element == QStyle.ControlElement.CE_HeaderLabel:
+            right = 0 if _is_sorted(option) else -_TITLE  # the sort indicator has its own margin
+            option.rect = option.rect.adjusted(_TITLE, 0, right, 0)
+        super().drawControl(element, option, painter, widget)
 
     def drawComplexControl(
         self,
@@ -111,9 +166,81 @@ class Style(QProxyStyle):
         painter: QPainter,
         widget: QWidget | None = None,
     ) -> None:
-        super().drawComplexControl(control, option, painter, widget)
-        if control == QStyle.ComplexControl.CC_SpinBox:
-            _draw(_draw_field, option, painter)
+        if control in _ARROWS and _has_field(option):
+            self._draw_field_with_arrows(control, option, painter, widget)
+        else:
+            super().drawComplexControl(control, option, painter, widget)
+
+    def _draw_field_with_arrows(
+        self,
+        control: QStyle.ComplexControl,
+        option: QStyleOptionComplex,
+        painter: QPainter,
+        widget: QWidget | None,
+    ) -> None:
+        """Draw a spin box, or a combo box in which one can type."""
+        _draw(_draw_field, option, painter)
+        inside = option.rect.adjusted(FRAME, FRAME, -FRAME, -FRAME)
+        for part, arrow in _ARROWS[control].items():
+            sign = QStyleOption(option)
+            sign.rect = self.subControlRect(control, option, part, widget)  # type: ignore[arg-type]
+            if not _can_step(option, part):
+                sign.state &= ~_Flag.State_Enabled
+                sign.palette.setCurrentColorGroup(QPalette.ColorGroup.Disabled)
+            elif option.state & _Flag.State_MouseOver and option.activeSubControls & part:
+                painter.fillRect(sign.rect & inside, QColor(current_shades().window))
+            super().drawPrimitive(arrow, sign, painter, widget)
+
+
+def row_height(text: QFontMetrics) -> int:
+    """Return the height of a row with one line of text, in pixels."""
+    return round(text.height() * ROW_HEIGHT)
+
+
+def _place_text(area: QRect, _option: QStyleOption, _widget: QWidget | None) -> QRect:
+    return area.adjusted(_CELL, 0, -_CELL, 0)
+
+
+def _place_icon(area: QRect, _option: QStyleOption, _widget: QWidget | None) -> QRect:
+    return area.translated(_CELL, 0)
+
+
+def _place_line(area: QRect, option: QStyleOption, _widget: QWidget | None) -> QRect:
+    return area if _is_part(option) else area.adjusted(FIELD_MARGIN, 0, -FIELD_MARGIN, 0)
+
+
+def _place_lines(area: QRect, option: QStyleOption, widget: QWidget | None) -> QRect:
+    if isinstance(widget, QPlainTextEdit):
+        return option.rect.adjusted(FRAME, FRAME, -FRAME, -FRAME)
+    return area
+
+
+def _is_part(option: QStyleOption) -> bool:
+    """Whether this is the text field in a spin box or a combo box, which has no own frame."""
+    return isinstance(option, QStyleOptionFrame) and not option.lineWidth
+
+
+def _is_sorted(option: QStyleOption) -> bool:
+    return (
+        isinstance(option, QStyleOptionHeader)
+        and option.sortIndicator != QStyleOptionHeader.SortIndicator.None_
+    )
+
+
+def _has_field(option: QStyleOptionComplex) -> bool:
+    """Whether a spin box or a combo box has a frame and a text to edit."""
+    if isinstance(option, QStyleOptionComboBox):
+        return option.editable and option.frame
+    return isinstance(option, QStyleOptionSpinBox) and option.frame
+
+
+def _can_step(option: QStyleOptionComplex, part: QStyle.SubControl) -> bool:
+    """Whether an arrow has an effect."""
+    if not isinstance(option, QStyleOptionSpinBox):
+        return bool(option.state & _Flag.State_Enabled)
+    step = QAbstractSpinBox.StepEnabledFlag
+    up = part == _Arrow.SC_SpinBoxUp
+    return bool(option.stepEnabled & (step.StepUpEnabled if up else step.StepDownEnabled))
 
 
 def _draw(
@@ -166,14 +293,33 @@ def _draw_circle(option: QStyleOption, painter: QPainter) -> None:
 
 
 def _draw_field(option: QStyleOption, painter: QPainter) -> None:
-    """Draw the border of a text field, with the accent colour while it has the focus."""
+    """Draw a text field; its border has the accent colour while it has the focus."""
     shades, focus = current_shades(), bool(option.state & _Flag.State_HasFocus)
     enabled = bool(option.state & _Flag.State_Enabled)
     colour = shades.accent if focus else shades.edge if enabled else shades.line
     width = 2.0 if focus else 1.0
     painter.setPen(QPen(QColor(colour), width))
-    painter.setBrush(Qt.BrushStyle.NoBrush)
+    painter.setBrush(option.palette.base())
     painter.drawRoundedRect(_inside(option, width), RADIUS, RADIUS)
+
+
+def _draw_frame(option: QStyleOption, painter: QPainter) -> None:
+    """Draw the line around a table, a list or a page that scrolls."""
+    painter.setPen(QColor(current_shades().line))
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    painter.drawRect(_inside(option, 1.0))
+
+
+def _draw_popup(option: QStyleOption, painter: QPainter) -> None:
+    """Draw the background of a menu or a tool tip, and a line around it."""
+    painter.fillRect(option.rect, QColor(current_shades().base))
+    _draw_frame(option, painter)
+
+
+def _draw_separator(option: QStyleOption, painter: QPainter) -> None:
+    """Draw the line between two groups of a menu's entries."""
+    area = option.rect.adjusted(CELL_MARGIN, 0, -CELL_MARGIN, 0)
+    painter.fillRect(area.x(), area.center().y(), area.width(), 1, QColor(current_shades().line))
 
 
 def _draw_button(option: QStyleOption, painter: QPainter) -> None:
@@ -271,10 +417,35 @@ _DRAWN = {
     _Primitive.PE_IndicatorCheckBox: _draw_box,
     _Primitive.PE_IndicatorItemViewItemCheck: _draw_box,
     _Primitive.PE_IndicatorRadioButton: _draw_circle,
+    _Primitive.PE_Frame: _draw_frame,
+    _Primitive.PE_PanelMenu: _draw_popup,
+    _Primitive.PE_PanelTipLabel: _draw_popup,
     _Primitive.PE_FrameLineEdit: _draw_field,
     _Primitive.PE_PanelButtonCommand: _draw_button,
     _Primitive.PE_FrameTabWidget: _draw_tab_frame,
     _Primitive.PE_FrameTabBarBase: _draw_nothing,
+}
+_PLACES = {
+    _Part.SE_ItemViewItemText: _place_text,
+    _Part.SE_ItemViewItemDecoration: _place_icon,
+    _Part.SE_ItemViewItemCheckIndicator: _place_icon,
+    _Part.SE_LineEditContents: _place_line,
+    _Part.SE_ShapedFrameContents: _place_lines,
+}
+_ARROWS = {
+    QStyle.ComplexControl.CC_SpinBox: {
+        _Arrow.SC_SpinBoxUp: _Primitive.PE_IndicatorArrowUp,
+        _Arrow.SC_SpinBoxDown: _Primitive.PE_IndicatorArrowDown,
+    },
+    QStyle.ComplexControl.CC_ComboBox: {_Arrow.SC_ComboBoxArrow: _Primitive.PE_IndicatorArrowDown},
+}
+_ICONS: dict[QStyle.StandardPixmap, tuple[str, Status | None]] = {
+    QStyle.StandardPixmap.SP_MessageBoxQuestion: ("help", "working"),
+    QStyle.StandardPixmap.SP_MessageBoxInformation: ("info", "working"),
+    QStyle.StandardPixmap.SP_MessageBoxWarning: ("warning", "waiting"),
+    QStyle.StandardPixmap.SP_MessageBoxCritical: ("error", "problem"),
+    QStyle.StandardPixmap.SP_ToolBarHorizontalExtensionButton: ("right", None),
+    QStyle.StandardPixmap.SP_LineEditClearButton: ("close", None),
 }
 _CONTROLS = {
     QStyle.ControlElement.CE_HeaderSection: _draw_header,

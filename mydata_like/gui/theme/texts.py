@@ -2,16 +2,27 @@
 
 from datetime import datetime
 from html import escape
+from typing import Protocol
 
 from PySide6.QtCore import QCoreApplication, QDateTime, QLocale
 
-from mydata_like.core.errors import Problem, UploaderError
 from mydata_like.core.formatting import LIMITS, format_path, format_text
+from mydata_like.gui.theme.engine_translator import CONTEXT as ENGINE_CONTEXT
 
 translate = QCoreApplication.translate
 look_up = QCoreApplication.translate  # for texts that are defined outside the window
 
 LONGEST = 2000  # maximum characters of an external text that are shown
+
+
+class Described(Protocol):
+    """A problem, an error, or a row of a table with the problem of a file."""
+
+    @property
+    def message(self) -> str: ...
+
+    @property
+    def hint(self) -> str: ...
 
 
 def count(number: int) -> str:
@@ -76,9 +87,26 @@ def plain(text: str | bytes) -> str:
     return shown if len(shown) <= LONGEST else shown[:LONGEST] + "…"
 
 
-def error_text(error: UploaderError | Problem) -> str:
-    """Return the message of an error and, on a separate line, its hint."""
-    return "\n".join(plain(part) for part in (error.message, error.hint) if part)
+def engine_text(sentence: str) -> str:
+    """Return a sentence of the engine in the language of the window, as `plain` shows it.
+
+    Errors in several settings are several lines, each a sentence.
+    """
+    shown = plain(sentence)
+    said = look_up(ENGINE_CONTEXT, shown)
+    if said != shown or "\n" not in sentence:
+        return said
+    return plain("\n".join(look_up(ENGINE_CONTEXT, plain(line)) for line in sentence.split("\n")))
+
+
+def error_text(error: Described, between: str = "\n") -> str:
+    """Return the message of an error and, by default on a separate line, its hint."""
+    return between.join(engine_text(part) for part in (error.message, error.hint) if part)
+
+
+def problem_text(problem: Described) -> str:
+    """Return the message of an error and its hint on one line."""
+    return error_text(problem, " ")
 
 
 def tip(text: str) -> str:

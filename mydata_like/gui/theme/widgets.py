@@ -20,6 +20,9 @@ from PySide6.QtCore import (
     Slot,
 )
 from PySide6.QtGui import (
+    QAccessible,
+    QAccessibleAnnouncementEvent,
+    QAction,
     QColor,
     QDragEnterEvent,
     QDropEvent,
@@ -27,6 +30,7 @@ from PySide6.QtGui import (
     QGuiApplication,
     QIcon,
     QIconEngine,
+    QKeySequence,
     QPainter,
     QPaintEvent,
     QPalette,
@@ -41,6 +45,8 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
     QLineEdit,
+    QMessageBox,
+    QPlainTextEdit,
     QPushButton,
     QSizePolicy,
     QVBoxLayout,
@@ -94,6 +100,9 @@ def drawing(name: str, colour: str) -> QSvgRenderer:
 _clones: list[QIconEngine] = []
 
 
+_SHARE = 0.92  # of an icon's square: the rest keeps it apart from the text next to it
+
+
 class _Tinted(QIconEngine):
     """Paints a drawing in the colour of its mode and the palette."""
 
@@ -103,7 +112,7 @@ class _Tinted(QIconEngine):
         self._status = status
 
     def paint(self, painter: QPainter, rect: QRect, mode: QIcon.Mode, state: QIcon.State) -> None:
-        side = min(rect.width(), rect.height())
+        side = min(rect.width(), rect.height()) * _SHARE
         square = QRectF(0, 0, side, side)
         square.moveCenter(QRectF(rect).center())
         drawing(self._name, self._colour(mode).name()).render(painter, square)
@@ -142,11 +151,11 @@ translate = QCoreApplication.translate
 
 
 class RowIcon(NamedTuple):
-    """The text, the icon and the colour of a state."""
+    """The text, the icon and the colour of a state; without a status, the colour of text."""
 
     word: str
     shape: str
-    status: Status
+    status: Status | None = None
 
     @property
     def icon(self) -> QIcon:
@@ -154,7 +163,7 @@ class RowIcon(NamedTuple):
 
 
 @cache
-def _icon(shape: str, status: Status) -> QIcon:
+def _icon(shape: str, status: Status | None) -> QIcon:
     return icon(shape, status)
 
 
@@ -199,10 +208,12 @@ class PlainLabel(QLabel):
         super().setText(format_lines(text))
 
     def scale(self, factor: float, *, bold: bool = False) -> None:
-        """Scale the text by this factor."""
-        font = QFont(self.font())
-        font.setPointSizeF(font.pointSizeF() * factor)
+        """Scale the text by this factor of the parent's; call it again when that changes."""
+        font = QFont()  # what is not set here is inherited
         font.setBold(bold)
+        if factor != 1:
+            parent = self.parentWidget() or self
+            font.setPointSizeF(parent.font().pointSizeF() * factor)
         self.setFont(font)
 
 
@@ -300,32 +311,49 @@ class EmptyMessage(QWidget):
         self._sentence.setText(text)
 
 
+PROMPT_WIDTH = 50  # characters
 TOAST_DURATION = 10_000  # milliseconds
 
 
 class Toast(QFrame):
-    """A notice that offers to undo an action; `undone` is emitted when the user does."""
+    """A notice that offers to undo an action; `undone` is emitted when the user does.
+
+    It is announced to assistive technology, and stays while it has the focus or the mouse. Without
+    a parent, it comes last in the order of Tab when it is added to a layout.
+    """
 
     undone = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._message = PlainLabel("", self)
-        self._undo = QPushButton(icon("undo"), self.tr("Undo"), self)
+        self._message = ElidedLabel("", self)
+        self._undo = QAction(icon("undo"), self.tr("Undo"), self)
+        self._button = QPushButton(self._undo.icon(), self._undo.text(), self)
         self._timer = QTimer(self, singleShot=True, interval=TOAST_DURATION)
         self.setFrameShape(QFrame.Shape.StyledPanel)
+        self._undo.setShortcut(QKeySequence.StandardKey.Undo)
+        self.addAction(self._undo)
         layout = QHBoxLayout(self)
         layout.addWidget(self._message, 1, Qt.AlignmentFlag.AlignVCenter)
-        layout.addWidget(self._undo)
-        self._undo.clicked.connect(self._on_undo)
-        self._timer.timeout.connect(self.hide)
+        layout.addWidget(self._button)
+        self._button.clicked.connect(self._undo.trigger)
+        self._undo.triggered.connect(self._on_undo)
+        self._timer.timeout.connect(self._hide_unless_used)
         self.hide()
 
     def show_message(self, text: str) -> None:
         """Show what was done, and start the time in which it can be undone."""
-        self._message.setText(text)
+        self._message.set_full_text(text)
         self.show()
         self._timer.start()
+        QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, text))
+
+    @Slot()
+    def _hide_unless_used(self) -> None:
+        if self.underMouse() or self._button.hasFocus():
+            self._timer.start()
+        else:
+            self.hide()
 
     @Slot()
     def _on_undo(self) -> None:
@@ -431,6 +459,29 @@ class PathLineEdit(QLineEdit):
             event.ignore()
         else:
             super().dragEnterEvent(event)
+
+
+class TextArea(QPlainTextEdit):
+    """A field for several lines, whose text is as far from the frame as in a field for one."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.document().setDocumentMargin(2)
+
+
+class Prompt(QMessageBox):
+    """A question or a warning that is wide enough to be read, with an icon of the program."""
+
+    def setInformativeText(self, text: str) -> None:
+        super().setInformativeText(text)
+        label = self.findChild(QLabel, "qt_msgbox_informativelabel")
+        if isinstance(label, QLabel):
+            label.setMinimumWidth(self.fontMetrics().averageCharWidth() * PROMPT_WIDTH)
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange:
+            self.setIcon(self.icon())  # in the colours of the new palette
 
 
 PathCallback = Callable[[str], object]

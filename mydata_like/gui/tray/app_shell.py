@@ -9,13 +9,14 @@ from typing import Final
 
 from PySide6.QtCore import QCoreApplication, QObject, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QCloseEvent, QGuiApplication, QSessionManager
-from PySide6.QtWidgets import QAbstractButton, QDialogButtonBox, QMessageBox, QWidget
+from PySide6.QtWidgets import QAbstractButton, QDialogButtonBox, QSizePolicy, QWidget
 
 from mydata_like.core.errors import Problem
 from mydata_like.gui.base import AppContext, NavigationRequest
 from mydata_like.gui.controller import WindowController
 from mydata_like.gui.launch_options import LaunchOptions
 from mydata_like.gui.run_state import PastRunState, Phase, RunState
+from mydata_like.gui.theme.widgets import Prompt
 from mydata_like.gui.tray.notifications import (
     Banner,
     Notification,
@@ -24,6 +25,7 @@ from mydata_like.gui.tray.notifications import (
 )
 from mydata_like.gui.tray.single_instance import LaunchRequest, use_token
 from mydata_like.gui.tray.tray_menu import Tray
+from mydata_like.gui.tray.tray_popup import TrayPopup
 from mydata_like.gui.window import MainWindow
 from mydata_like.gui.window_state import WindowState
 
@@ -170,20 +172,20 @@ class QuitAnswer(Enum):
     CANCEL = auto()
 
 
-class QuitPrompt(QMessageBox):
+class QuitPrompt(Prompt):
     """Asks what happens to the active upload."""
 
     answered = Signal(object)
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
-        self.setIcon(QMessageBox.Icon.Question)
+        self.setIcon(Prompt.Icon.Question)
         self.setWindowTitle(self.tr("Quit"))
         self.setText(self.tr("An upload is active."))
         self.setInformativeText(
             self.tr("It can continue without the window. If you stop it, the next run continues.")
         )
-        role = QMessageBox.ButtonRole
+        role = Prompt.ButtonRole
         keep_running = self.addButton(
             self.tr("Quit and &leave the upload running"), role.AcceptRole
         )
@@ -197,6 +199,7 @@ class QuitPrompt(QMessageBox):
         # A row of buttons would be too wide for large text.
         for buttons in self.findChildren(QDialogButtonBox):
             buttons.setOrientation(Qt.Orientation.Vertical)
+            buttons.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setDefaultButton(keep_running)
         self.setEscapeButton(cancel)
         self.buttonClicked.connect(self._answer)
@@ -208,6 +211,7 @@ class QuitPrompt(QMessageBox):
 
 
 SETTINGS = "settings"  # a dialog, not a page
+NEEDS_WINDOW = frozenset({Phase.LOADING, Phase.UNSET, Phase.BROKEN})
 
 
 class AppShell(QObject):
@@ -226,6 +230,7 @@ class AppShell(QObject):
         self._opened = False
         self._last: PastRunState | None = None
         self.tray = tray or Tray(desk.controller, self)
+        self._popup: TrayPopup | None = None
         self.banner = Banner(window)
         self.shutdown = ShutdownController(desk.controller, window, self.tray, desk.memory)
         self._connect()
@@ -249,7 +254,8 @@ class AppShell(QObject):
             self._window.show_page(NavigationRequest(page))
 
     def _connect(self) -> None:
-        self.tray.open_wanted.connect(self._window.raise_up)
+        self.tray.clicked.connect(self._on_tray_click)
+        self.tray.open_wanted.connect(self._open_window)
         self.tray.page_wanted.connect(self.show_page)
         self.tray.appeared.connect(self._move_to_tray)
         self.banner.page_wanted.connect(self.show_page)
@@ -257,6 +263,29 @@ class AppShell(QObject):
         self._controller.run_changed.connect(self._on_state)
         self._controller.problem_raised.connect(self._on_problem)
         self._controller.settings_changed.connect(self._open)
+
+    @Slot()
+    def _on_tray_click(self) -> None:
+        """Show the pop-up; the window if it is there already, or has something to ask."""
+        if self._window.isVisible() or self._controller.state.phase in NEEDS_WINDOW:
+            self._window.raise_up()
+            return
+        if self._popup is None:
+            self._popup = TrayPopup(self._controller)
+            self._popup.open_wanted.connect(self._open_window)
+            self._popup.wanted.connect(self._open_page)
+        self._popup.toggle(self.tray.icon.geometry())
+
+    @Slot()
+    def _open_window(self) -> None:
+        if self._popup is not None:
+            self._popup.hide()
+        self._window.raise_up()
+
+    @Slot(object)
+    def _open_page(self, page: NavigationRequest) -> None:
+        self._window.raise_up()
+        self._window.show_page(page)
 
     @Slot()
     def _open(self) -> None:

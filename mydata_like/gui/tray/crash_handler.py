@@ -7,7 +7,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final
 
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from PySide6.QtGui import QGuiApplication
 
 from mydata_like.core.errors import Problem
 from mydata_like.settings.atomic_write import make_private_file
@@ -63,8 +64,8 @@ def _find_line(trace: TracebackType | None) -> tuple[str, int]:
 
 
 HANG_TIMEOUT: Final = 5.0  # seconds without an iteration of the event loop
+HIDDEN_TIMEOUT: Final = 120.0  # the same while no window is visible
 NAME: Final = "mydata-like-stalls.log"
-_INTERVAL: Final = 2.5  # seconds between two restarts of the timer
 _FILE_BYTES: Final = 1_000_000
 
 
@@ -72,7 +73,9 @@ class UiHangDetector(QObject):
     """Restarts a timer repeatedly; it only fires while the event loop is blocked.
 
     The timer is that of `faulthandler`, whose thread writes the stacks without running Python
-    code, so it also works while the interpreter is locked. Crashes are written to the same file.
+    code, so it also works while the interpreter is locked. Each restart wakes the processor and
+    starts a thread, so there are few of them while the program is only in the tray. Crashes are
+    written to the same file.
     """
 
     def __init__(
@@ -80,16 +83,17 @@ class UiHangDetector(QObject):
     ) -> None:
         super().__init__(parent)
         self._path = folder / NAME
-        self._timeout = timeout
+        self._visible_timeout = self._timeout = timeout
         make_private_file(self._path)
         mode = "wb" if self._size() > _FILE_BYTES else "ab"
         self._file = self._path.open(mode)
         self._reported_size = self._size()
         faulthandler.enable(self._file)
         self._timer = QTimer(self)
-        self._timer.setInterval(round(min(_INTERVAL, timeout / 2) * 1000))
         self._timer.timeout.connect(self._restart_timer)
-        self._timer.start()
+        application = QGuiApplication.instance()
+        if isinstance(application, QGuiApplication):
+            application.focusWindowChanged.connect(self._restart_timer)
         self._restart_timer()
 
     def stop(self) -> None:
@@ -99,8 +103,10 @@ class UiHangDetector(QObject):
         faulthandler.disable()
         self._file.close()
 
+    @Slot()
     def _restart_timer(self) -> None:
-        faulthandler.dump_traceback_later(self._timeout, file=self._file)
+        if self._file.closed:
+            return
         if (size := self._size()) > self._reported_size:
             logger.error(
                 "The window did not respond for more than %g s; its stacks are at the end of %s",
@@ -108,6 +114,10 @@ class UiHangDetector(QObject):
                 self._path,
             )
             self._reported_size = size
+        visible = any(window.isVisible() for window in QGuiApplication.topLevelWindows())
+        self._timeout = self._visible_timeout if visible else HIDDEN_TIMEOUT
+        faulthandler.dump_traceback_later(self._timeout, file=self._file)
+        self._timer.start(round(self._timeout / 2 * 1000))
 
     def _size(self) -> int:
         return self._path.stat().st_size if self._path.exists() else 0

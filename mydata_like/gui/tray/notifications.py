@@ -95,7 +95,8 @@ class NotificationPolicy:
         if problem.code == SILENCE:
             title = translate("notifications", "Nothing is being uploaded")
             return self._limit_rate(
-                Notification(NotificationKind.SILENCE, title, _problem_text(problem), "log"), now
+                Notification(NotificationKind.SILENCE, title, texts.problem_text(problem), "log"),
+                now,
             )
         if not needs_user(problem) or problem in self._shown_problems:
             return None
@@ -103,7 +104,7 @@ class NotificationPolicy:
         concerns = partial(has_problem, problem)
         # The page of problems shows those of runs and files; a notice is in the log only.
         listed = concerns(self._before) or problem.code == FILES_FAILED
-        page, text = "problems" if listed else "log", _problem_text(problem)
+        page, text = "problems" if listed else "log", texts.problem_text(problem)
         message = self._limit_rate(
             Notification(NotificationKind.PROBLEM, title, text, page, concerns), now
         )
@@ -146,7 +147,7 @@ class NotificationPolicy:
         concerns: Callable[[RunState], bool]
         if state.awaited is not None:
             title = translate("notifications", "Waiting for approval")
-            text = _problem_text(state.awaited)
+            text = texts.problem_text(state.awaited)
             concerns = partial(has_problem, state.awaited)
         else:
             title = translate("notifications", "Approved")
@@ -169,10 +170,6 @@ class NotificationPolicy:
             return None
         self._muted_until[subject] = now + MIN_INTERVAL
         return message
-
-
-def _problem_text(problem: Problem) -> str:
-    return texts.plain(f"{problem.message} {problem.hint}".strip())
 
 
 _PROBLEMS = (NotificationKind.PROBLEM, NotificationKind.SILENCE)

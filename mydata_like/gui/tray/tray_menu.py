@@ -18,15 +18,12 @@ SEARCH_INTERVAL: Final = 30_000  # milliseconds between two searches for a tray
 MAX_SEARCHES: Final = 10  # desktops may create their tray after they have started programs
 HOUR: Final = 3_600_000  # milliseconds
 MESSAGE_DURATION: Final = 10_000  # milliseconds, if the system lets us choose
-_CLICKS: Final = (
-    QSystemTrayIcon.ActivationReason.Trigger,
-    QSystemTrayIcon.ActivationReason.DoubleClick,
-)
 
 
 class Tray(QObject):
     """The icon, its menu and its messages; hidden until a tray is available."""
 
+    clicked = Signal()
     open_wanted = Signal()
     page_wanted = Signal(object)  # the name of a page
     quit_wanted = Signal()
@@ -184,7 +181,9 @@ class Tray(QObject):
 
     @Slot(QSystemTrayIcon.ActivationReason)
     def _on_click(self, reason: QSystemTrayIcon.ActivationReason) -> None:
-        if reason in _CLICKS:
+        if reason is QSystemTrayIcon.ActivationReason.Trigger:
+            self.clicked.emit()
+        elif reason is QSystemTrayIcon.ActivationReason.DoubleClick:
             self.open_wanted.emit()
 
     @Slot()

@@ -3,14 +3,9 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from PySide6.QtCore import (
-    QAbstractTableModel,
-    QModelIndex,
     QObject,
-    QPersistentModelIndex,
-    Qt,
     QTimer,
     Signal,
     Slot,
@@ -30,7 +25,7 @@ from PySide6.QtWidgets import (
 from mydata_like.core.deletion import DeletedFile, KeptFile
 from mydata_like.core.errors import UploaderError
 from mydata_like.gui.base import AppContext
-from mydata_like.gui.tables.table_view import style_table
+from mydata_like.gui.table_model import Column, RowsModel, column_width, style_table
 from mydata_like.gui.tasks import BackgroundTask
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.widgets import PlainLabel, icon
@@ -38,56 +33,29 @@ from mydata_like.gui.where import status_poller
 from mydata_like.gui.where.status_poller import CleanupProgress, CleanupResults, LedgerRef
 from mydata_like.gui.where.status_view import keep_reason
 
-Index = QModelIndex | QPersistentModelIndex
-NO_PARENT = QModelIndex()
 NAME, SIZE, REASON = range(3)
 
 
-class CleanupResultsModel(QAbstractTableModel):
+class CleanupResultsModel(RowsModel[DeletedFile | KeptFile]):
     """Files with their sizes; for files that are kept, also the reason."""
 
     def __init__(self, *, reasons: bool, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._reasons = reasons
-        self._results: Sequence[DeletedFile | KeptFile] = ()
-
-    def show(self, results: Sequence[DeletedFile | KeptFile]) -> None:
-        """Replace the displayed files."""
-        self.beginResetModel()
-        self._results = results
-        self.endResetModel()
-
-    def rowCount(self, parent: Index = NO_PARENT) -> int:
-        return 0 if parent.isValid() else len(self._results)
-
-    def columnCount(self, parent: Index = NO_PARENT) -> int:
-        return 0 if parent.isValid() else (3 if self._reasons else 2)
-
-    def headerData(
-        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
-    ) -> Any:
-        if orientation is Qt.Orientation.Vertical or role != Qt.ItemDataRole.DisplayRole:
-            return None
-        return (self.tr("File"), self.tr("Size"), self.tr("Reason"))[section]
-
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        if not index.isValid():
-            return None
-        result = self._results[index.row()]
-        if role == Qt.ItemDataRole.DisplayRole:
-            return _cell_text(result, index.column())
-        if role == Qt.ItemDataRole.ToolTipRole and index.column() != SIZE:
-            return texts.tip(_cell_text(result, index.column()))
-        right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
-        aligned = role == Qt.ItemDataRole.TextAlignmentRole and index.column() == SIZE
-        return right if aligned else None
+        self.columns = (
+            Column("name", self.tr("File"), _describe_name, tip=_describe_name),
+            Column("size", self.tr("Size"), _describe_size, number=True),
+        )
+        if reasons:
+            reason = Column("reason", self.tr("Reason"), keep_reason, tip=keep_reason)
+            self.columns += (reason,)
 
 
-def _cell_text(result: DeletedFile | KeptFile, column: int) -> str:
-    """Return the text of a column for a file."""
-    if column == NAME:
-        return texts.plain(result.key)
-    return texts.size(result.size) if column == SIZE else keep_reason(result)
+def _describe_name(result: DeletedFile | KeptFile) -> str:
+    return texts.plain(result.key)
+
+
+def _describe_size(result: DeletedFile | KeptFile) -> str:
+    return texts.size(result.size)
 
 
 HEADLINE = 1.3
@@ -232,8 +200,8 @@ class FreeDialog(QDialog):
     def _fail(self, error: UploaderError) -> None:
         self._stop_progress()
         self._close.setText(self.tr("Close"))
-        self._headline.setText(texts.plain(error.message))
-        self._explanation.setText(texts.plain(error.hint))
+        self._headline.setText(texts.engine_text(error.message))
+        self._explanation.setText(texts.engine_text(error.hint))
         if self._deleting:
             self.freed.emit()
 
@@ -270,11 +238,10 @@ def _make_table(model: CleanupResultsModel, name: str) -> QTableView:
     style_table(table)
     table.setModel(model)
     table.setAccessibleName(name)
-    width = table.fontMetrics().averageCharWidth()
     header = table.horizontalHeader()
     header.setStretchLastSection(False)
-    table.setColumnWidth(SIZE, width * 13)
-    table.setColumnWidth(NAME, width * 46)
+    table.setColumnWidth(SIZE, column_width(table, 11))
+    table.setColumnWidth(NAME, column_width(table, 44))
     widest = REASON if model.columnCount() > REASON else NAME
     header.setSectionResizeMode(widest, QHeaderView.ResizeMode.Stretch)
     return table

@@ -120,7 +120,7 @@ def _icon_of(outcome: KnownOutcome) -> tuple[str, Status]:
 
 
 def _problem_text(outcome: KnownOutcome) -> str:
-    return texts.plain(" ".join(filter(None, outcome.problem[1:])))
+    return texts.problem_text(outcome.problem)
 
 
 def _found_note(status: FileStatus) -> str:
@@ -246,7 +246,7 @@ def describe_check(results: CleanupResults) -> StatusText:
 
 def _describe_kept(results: CleanupResults) -> StatusText:
     first = results.kept[0]
-    why = texts.plain(" ".join(filter(None, first.problem[1:])))
+    why = texts.problem_text(first.problem)
     if not results.freed and len(results.kept) == 1:
         return StatusText("problem", "error", translate("where", "No: keep it"), why)
     headline = translate("where", "No: %Ln file(s) must be kept", None, len(results.kept))
@@ -263,7 +263,7 @@ def _describe_kept(results: CleanupResults) -> StatusText:
 
 def keep_reason(result: DeletedFile | KeptFile) -> str:
     """Return why a file is kept; empty if it is not."""
-    return texts.plain(result.problem.message) if isinstance(result, KeptFile) else ""
+    return texts.engine_text(result.problem.message) if isinstance(result, KeptFile) else ""
 
 
 MARK_SCALE = 1.3  # the mark's height in lines of text

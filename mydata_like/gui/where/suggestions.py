@@ -1,74 +1,30 @@
 """The files and folders that a search has found, as a table."""
 
-from collections.abc import Callable, Sequence
-from typing import Any
-
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
-from PySide6.QtGui import QIcon
+from PySide6.QtCore import QObject, Qt
 from PySide6.QtWidgets import QTableView, QWidget
 
 from mydata_like.core.file_status import Suggestion
 from mydata_like.core.parsing import moment_of
-from mydata_like.gui.tables.table_view import style_table
+from mydata_like.gui.table_model import Column, RowsModel, column_width, style_table
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.colours import Status
-from mydata_like.gui.theme.widgets import icon
+from mydata_like.gui.theme.widgets import RowIcon, mark_of
 
-Index = QModelIndex | QPersistentModelIndex
-NO_PARENT = QModelIndex()
-WIDTHS = (30, 48, 14, 20)  # characters of the columns; the last column takes the rest
-
-_ICONS: dict[str, tuple[str, Status]] = {
-    "verified": ("check", "good"),
-    "failed": ("error", "problem"),
-    "skipped": ("skipped", "skipped"),
-}
+WIDTHS = (28, 46, 13, 18)  # characters of the columns; the last column takes the rest
+_MARKED = ("verified", "failed", "skipped")  # states with marks of their own
 
 
-class SuggestionsModel(QAbstractTableModel):
+class SuggestionsModel(RowsModel[Suggestion]):
     """The files and folders whose paths contain the search text, with what tells them apart."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self.suggestions: Sequence[Suggestion] = ()
-        self._columns: list[tuple[str, Callable[[Suggestion], str]]] = [
-            (self.tr("Name"), lambda found: texts.plain(found.key.rpartition(b"/")[2])),
-            (self.tr("Folder"), lambda found: texts.plain(found.key.rpartition(b"/")[0])),
-            (self.tr("State"), self._describe_state),
-            (self.tr("Changed"), _describe_time),
-            (self.tr("Size"), lambda found: texts.size(found.size)),
-        ]
-
-    def show(self, suggestions: Sequence[Suggestion]) -> None:
-        """Replace the displayed suggestions."""
-        self.beginResetModel()
-        self.suggestions = suggestions
-        self.endResetModel()
-
-    def rowCount(self, parent: Index = NO_PARENT) -> int:
-        return 0 if parent.isValid() else len(self.suggestions)
-
-    def columnCount(self, parent: Index = NO_PARENT) -> int:
-        return 0 if parent.isValid() else len(self._columns)
-
-    def headerData(
-        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
-    ) -> Any:
-        if orientation is Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
-            return self._columns[section][0]
-        return None
-
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        if not index.isValid():
-            return None
-        found, column = self.suggestions[index.row()], index.column()
-        if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):
-            return self._columns[column][1](found)
-        if role == Qt.ItemDataRole.DecorationRole and column == 0:
-            return _icon_of(found)
-        if role == Qt.ItemDataRole.ToolTipRole:
-            return texts.tip(texts.plain(found.key))
-        return None
+        self.columns = (
+            Column("name", self.tr("Name"), _name, mark=_find_mark, tip=_describe_path),
+            Column("folder", self.tr("Folder"), _folder, tip=_describe_path),
+            Column("state", self.tr("State"), self._describe_state, tip=_describe_path),
+            Column("changed", self.tr("Changed"), _describe_time, tip=_describe_path),
+            Column("size", self.tr("Size"), _describe_size, tip=_describe_path),
+        )
 
     def _describe_state(self, found: Suggestion) -> str:
         if found.folder:
@@ -91,16 +47,31 @@ class SuggestionsTable(QTableView):
         self.setSelectionMode(QTableView.SelectionMode.SingleSelection)
         self.setTextElideMode(Qt.TextElideMode.ElideLeft)
         self.setAccessibleName(self.tr("Files and folders of this name"))
-        width = self.fontMetrics().averageCharWidth()
         for number, characters in enumerate(WIDTHS):
-            self.setColumnWidth(number, width * characters)
+            self.setColumnWidth(number, column_width(self, characters))
         self.horizontalHeader().setStretchLastSection(True)
 
 
-def _icon_of(found: Suggestion) -> QIcon:
+def _name(found: Suggestion) -> str:
+    return texts.plain(found.key.rpartition(b"/")[2])
+
+
+def _folder(found: Suggestion) -> str:
+    return texts.plain(found.key.rpartition(b"/")[0])
+
+
+def _describe_path(found: Suggestion) -> str:
+    return texts.plain(found.key)
+
+
+def _describe_size(found: Suggestion) -> str:
+    return texts.size(found.size)
+
+
+def _find_mark(found: Suggestion) -> RowIcon | None:
     if found.folder:
-        return icon("folder")
-    return icon(*_ICONS.get(found.state, ("waiting", "waiting")))
+        return RowIcon("", "folder")
+    return mark_of(found.state if found.state in _MARKED else "waiting")
 
 
 def _describe_time(found: Suggestion) -> str:

@@ -4,17 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from PySide6.QtCore import (
-    QAbstractTableModel,
-    QCoreApplication,
-    QModelIndex,
-    QObject,
-    QPersistentModelIndex,
-    Qt,
-    Slot,
-)
+from PySide6.QtCore import QCoreApplication, QObject, Slot
 from PySide6.QtWidgets import (
     QComboBox,
     QHeaderView,
@@ -28,7 +20,9 @@ from mydata_like.core.errors import UploaderError
 from mydata_like.core.model import Layout
 from mydata_like.gui import services
 from mydata_like.gui.base import AppContext
+from mydata_like.gui.table_model import Column, RowsModel, style_table
 from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.style import CELL_MARGIN
 from mydata_like.gui.theme.widgets import choose_folder, icon
 from mydata_like.gui.wizard.step_base import CheckLabel, Readiness, WizardStep
 from mydata_like.settings.schema import Settings
@@ -37,85 +31,50 @@ if TYPE_CHECKING:
     from mydata_like.app.onboarding import LayoutPreview, LayoutSample, SetupState
 
 
-Index = QModelIndex | QPersistentModelIndex
-_ROOT = QModelIndex()
 FILES, SIZE = 3, 4  # the columns that hold numbers
 
 
-class PreviewModel(QAbstractTableModel):
+class PreviewModel(RowsModel["LayoutSample"]):
     """Dataset folders, in the order in which they were found; `instrument` is its name."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.instrument = ""
-        self._samples: list[LayoutSample] = []
-
-    def clear(self) -> None:
-        self.beginResetModel()
-        self._samples.clear()
-        self.endResetModel()
-
-    def append(self, sample: LayoutSample) -> None:
-        row = len(self._samples)
-        self.beginInsertRows(QModelIndex(), row, row)
-        self._samples.append(sample)
-        self.endInsertRows()
+        self.columns = (
+            Column("owner", self.tr("Owner"), _owner, tip=_path),
+            Column("experiment", self.tr("Experiment"), self._experiment, tip=_path),
+            Column("dataset", self.tr("Dataset"), _dataset, tip=_path),
+            Column("files", self.tr("Files"), _files, number=True, tip=_path),
+            Column("size", self.tr("Size"), _size, number=True, tip=_path),
+        )
 
     @property
     def named_by_server(self) -> bool:
         """Whether only the server knows the full name of an experiment."""
-        return any(not sample.experiment for sample in self._samples)
+        return any(not sample.experiment for sample in self.rows)
 
-    def rowCount(self, parent: Index = _ROOT) -> int:
-        return 0 if parent.isValid() else len(self._samples)
-
-    def columnCount(self, parent: Index = _ROOT) -> int:
-        return 0 if parent.isValid() else len(self._headings())
-
-    def headerData(
-        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
-    ) -> Any:
-        if orientation is Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
-            return self._headings()[section]
-        if orientation is Qt.Orientation.Horizontal and role == Qt.ItemDataRole.TextAlignmentRole:
-            return _alignment(section)
-        return None
-
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        if not index.isValid():
-            return None
-        sample = self._samples[index.row()]
-        if role == Qt.ItemDataRole.DisplayRole:
-            return self._texts(sample)[index.column()]
-        if role == Qt.ItemDataRole.ToolTipRole:
-            return texts.tip(texts.plain(sample.path))
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            return _alignment(index.column())
-        return None
-
-    def _headings(self) -> tuple[str, ...]:
-        return (
-            self.tr("Owner"),
-            self.tr("Experiment"),
-            self.tr("Dataset"),
-            self.tr("Files"),
-            self.tr("Size"),
-        )
-
-    def _texts(self, sample: LayoutSample) -> tuple[str, ...]:
-        more = "+" if sample.more else ""
-        return (
-            texts.plain(sample.owner),
-            texts.plain(sample.experiment or f"{self.instrument} - …"),
-            texts.plain(sample.dataset),
-            texts.count(sample.files) + more,
-            texts.size(sample.size) + more,
-        )
+    def _experiment(self, sample: LayoutSample) -> str:
+        return texts.plain(sample.experiment or f"{self.instrument} - …")
 
 
-def _alignment(column: int) -> Qt.AlignmentFlag:
-    side = Qt.AlignmentFlag.AlignRight if column >= FILES else Qt.AlignmentFlag.AlignLeft
-    return side | Qt.AlignmentFlag.AlignVCenter
+def _owner(sample: LayoutSample) -> str:
+    return texts.plain(sample.owner)
+
+
+def _dataset(sample: LayoutSample) -> str:
+    return texts.plain(sample.dataset)
+
+
+def _files(sample: LayoutSample) -> str:
+    return texts.count(sample.files) + ("+" if sample.more else "")
+
+
+def _size(sample: LayoutSample) -> str:
+    return texts.size(sample.size) + ("+" if sample.more else "")
+
+
+def _path(sample: LayoutSample) -> str:
+    return texts.plain(sample.path)
 
 
 translate = QCoreApplication.translate
@@ -234,26 +193,18 @@ class FoldersStep(WizardStep):
 
     def _make_table(self) -> QTableView:
         table = QTableView(self)
+        style_table(table)
         table.setModel(self.model)
         table.setAccessibleName(self.tr("What the folders become"))
-        table.setAlternatingRowColors(True)
-        table.setSelectionBehavior(QTableView.SelectionBehavior.SelectRows)
-        table.setTabKeyNavigation(False)
-        table.setShowGrid(False)
-        table.verticalHeader().hide()
-        table.horizontalHeader().setHighlightSections(False)
-        table.setWordWrap(False)
         metrics = self.fontMetrics()
-        table.verticalHeader().setDefaultSectionSize(metrics.height() * 3 // 2)
-        widths = {FILES: "20,000+ 000", SIZE: "999.9 MB+ 000"}
+        widths = {FILES: "20,000+", SIZE: "999.9 MB+"}
         for column in range(self.model.columnCount()):
             mode = (
                 QHeaderView.ResizeMode.Fixed if column in widths else QHeaderView.ResizeMode.Stretch
             )
             table.horizontalHeader().setSectionResizeMode(column, mode)
         for column, longest in widths.items():
-            table.setColumnWidth(column, metrics.horizontalAdvance(longest))
-        table.setVerticalScrollMode(QTableView.ScrollMode.ScrollPerPixel)
+            table.setColumnWidth(column, metrics.horizontalAdvance(longest) + 2 * CELL_MARGIN)
         table.setMinimumHeight(metrics.height() * 8)
         return table
 
@@ -296,7 +247,7 @@ class FoldersStep(WizardStep):
     def _look(self, *, typed: bool = False) -> None:
         """Scan the folders, and show what they would become."""
         self._found = None
-        self.model.clear()
+        self.model.show(())
         self.model.instrument = self.settings.instrument.name
         self.suggestion.hide()
         for label in (self.owners, self.names, self.left_out):
@@ -330,7 +281,7 @@ class FoldersStep(WizardStep):
 
     @Slot(object)
     def _add_sample(self, sample: LayoutSample) -> None:
-        self.model.append(sample)
+        self.model.append([sample])
 
     @Slot(object)
     def _show_preview(self, found: LayoutPreview) -> None:
@@ -369,7 +320,7 @@ class FoldersStep(WizardStep):
         first, number = found.left_out[0], sum(left.number for left in found.left_out)
         text = self.tr("%Ln file(s) or folder(s) are left out, such as %1: %2", None, number)
         name = texts.plain(first.example.rpartition(b"/")[2])
-        text = text.replace("%1", name).replace("%2", texts.plain(first.problem.message))
+        text = text.replace("%1", name).replace("%2", texts.engine_text(first.problem.message))
         if number > 1:
             text = f"{text} {self.tr('A dry run lists all of them.')}"
         self.left_out.show_note(text)

@@ -18,7 +18,7 @@ from mydata_like.gui.settings_editor.connection_test_view import ConnectionTest
 from mydata_like.gui.tasks import BackgroundTask
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.widgets import PlainLabel, icon
-from mydata_like.gui.wizard.step_base import CheckLabel, WizardStep, format_problem
+from mydata_like.gui.wizard.step_base import CheckLabel, WizardStep
 from mydata_like.settings.schema import Settings
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class HostKeyPanel(QWidget):
         self.show()
 
     def _ask_folder(self, new: NewFolder) -> None:
-        self._sentence.setText(texts.plain(new.question))
+        self._sentence.setText(texts.engine_text(new.question))
         self.show_earlier.setChecked(False)
         self.show_earlier.hide()
         self.fingerprint.setText(texts.plain(new.folder.host))
@@ -244,13 +244,13 @@ class KeyStep(WizardStep):
     @Slot(object)
     def _show_notice(self, event: Event) -> None:
         if isinstance(event, Notice):
-            self.notice.show_caution(format_problem(event.problem))
+            self.notice.show_caution(texts.problem_text(event.problem))
 
     @Slot(object)
     def _show_failure(self, error: UploaderError) -> None:
         awaited = isinstance(error, NotApprovedError)
         if awaited:
-            self.verdict.show_waiting(format_problem(error.problem))
+            self.verdict.show_waiting(texts.problem_text(error))
         else:
             self.verdict.show_problem(error.problem)
         self.waiting.setVisible(self._key is not None)

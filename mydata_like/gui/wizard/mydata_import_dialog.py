@@ -11,7 +11,6 @@ from PySide6.QtWidgets import (
     QCheckBox,
     QDialog,
     QDialogButtonBox,
-    QPlainTextEdit,
     QPushButton,
     QVBoxLayout,
     QWidget,
@@ -22,6 +21,7 @@ from mydata_like.gui import services
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.settings_editor import setting_labels
 from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.widgets import TextArea
 from mydata_like.gui.wizard.step_base import CheckLabel
 from mydata_like.settings.pending_changes import KeyStore
 
@@ -45,7 +45,7 @@ class MyDataImportDialog(QDialog):
         self._config = desk.controller.config
         self._takeover: MyDataImport | None = None
         self._tasks = desk.tasks
-        self.report = QPlainTextEdit(self)
+        self.report = TextArea(self)
         self.report.setReadOnly(True)
         self.report.setTabChangesFocus(True)
         self.report.setAccessibleName(self.tr("Settings to import"))
@@ -90,9 +90,10 @@ class MyDataImportDialog(QDialog):
         bold.setFontWeight(QFont.Weight.Bold)
         cursor = self.report.textCursor()
         for paragraph in paragraphs:
-            cursor.insertText(texts.plain(paragraph.heading) + "\n", bold)
+            cursor.insertText(texts.engine_text(paragraph.heading) + "\n", bold)
             for line in paragraph.lines:
-                cursor.insertText(f"    {texts.plain(setting_labels.with_labels(line))}\n", plain)
+                said = setting_labels.with_labels(_translate(line))
+                cursor.insertText(f"    {said}\n", plain)
             cursor.insertText("\n", plain)
         cursor.insertText(self._describe_key(), plain)
         self.report.moveCursor(QTextCursor.MoveOperation.Start)
@@ -102,7 +103,7 @@ class MyDataImportDialog(QDialog):
     def _describe_key(self) -> str:
         assert self._takeover is not None
         if self._takeover.secret is None:
-            return texts.plain(self._takeover.secret_problem)
+            return texts.engine_text(self._takeover.secret_problem)
         return self.tr("The API key is imported as well.")
 
     @Slot()
@@ -126,4 +127,13 @@ class MyDataImportDialog(QDialog):
             self.verdict.show_problem(error.problem)
             return
         advice = self.tr("Nothing was changed. Unlock it, or keep the key in a file.")
-        self.verdict.show_wrong(f"{error.problem.message} {advice}")
+        self.verdict.show_wrong(f"{texts.engine_text(error.message)} {advice}")
+
+
+def _translate(line: str) -> str:
+    """Return a line of the report in the language of the window: a sentence, or keys and why."""
+    said = texts.engine_text(line)
+    keys, colon, why = line.partition(": ")
+    if colon and said == texts.plain(line):
+        return f"{texts.plain(keys)}: {texts.engine_text(why)}"
+    return said

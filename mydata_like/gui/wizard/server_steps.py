@@ -18,7 +18,7 @@ from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.widgets import PlainLabel, choose_file, icon
 from mydata_like.gui.wizard.mydata_import_dialog import MyDataImportDialog
 from mydata_like.gui.wizard.step_base import CheckLabel, Readiness, WizardStep
-from mydata_like.settings.pending_changes import ApiKeyChange, KeyStore
+from mydata_like.settings.pending_changes import KeyStore, SecretChange
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -142,7 +142,7 @@ class AddressStep(WizardStep):
 
     def _offer(self, reached: ServerCheckResult) -> None:
         assert reached.problem is not None
-        self.verdict.show_wrong(reached.problem.message)
+        self.verdict.show_wrong(texts.engine_text(reached.problem.message))
         self._better = reached.url
         self.better.setText(self.tr("&Use %1").replace("%1", texts.plain(reached.url)))
         self.better.show()
@@ -223,10 +223,10 @@ class AccountStep(WizardStep):
     def changes(self) -> dict[str, object]:
         return {USERNAME: self.username.text().strip()}
 
-    def new_key(self) -> ApiKeyChange | None:
+    def new_key(self) -> SecretChange | None:
         text = self.key.text().strip()
         store: KeyStore = "file" if self.into_file.isChecked() else "keyring"
-        return ApiKeyChange(text, store) if text else None
+        return SecretChange(text, store) if text else None
 
     def show_refusal(self, error: UploaderError) -> bool:
         if error.problem_code != services.NO_KEYRING:
@@ -234,7 +234,7 @@ class AccountStep(WizardStep):
         advice = self.tr(
             "Unlock it and press Next again, or keep the key in a file that only you can read."
         )
-        self.verdict.show_wrong(f"{error.problem.message} {advice}")
+        self.verdict.show_wrong(f"{texts.engine_text(error.message)} {advice}")
         self.into_file.show()
         self.into_file.setFocus()
         return True

@@ -128,6 +128,7 @@ class SetupWizard(QDialog):
             area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
             area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
             area.setWidget(step)
+            area.verticalScrollBar().rangeChanged.connect(step.keep_gap)
             stack.addWidget(area)
         return stack
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtCore import QSize, Qt, Signal, Slot
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import (
     QHBoxLayout,
@@ -23,7 +23,7 @@ from mydata_like.gui.tasks import TYPING, BackgroundTask
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.colours import Status
 from mydata_like.gui.theme.widgets import PlainLabel, icon, set_tip
-from mydata_like.settings.pending_changes import ApiKeyChange
+from mydata_like.settings.pending_changes import SecretChange
 from mydata_like.settings.schema import Settings, check_values
 
 if TYPE_CHECKING:
@@ -109,17 +109,12 @@ class CheckLabel(QWidget):
 
     def show_problem(self, problem: Problem) -> None:
         """Show a problem and its advice."""
-        self.show_wrong(format_problem(problem))
+        self.show_wrong(texts.problem_text(problem))
 
     def _show_text(self, name: str, text: str, status: Status | None) -> None:
         self._sign.show_icon(name, status)
         self._text.setText(texts.plain(text))
         self.setVisible(self._keeps_place or bool(text))
-
-
-def format_problem(problem: Problem) -> str:
-    """Return a problem and its advice as one text."""
-    return " ".join(filter(None, (problem.message, problem.hint)))
 
 
 class Readiness(Enum):
@@ -147,6 +142,12 @@ class WizardStep(QWidget):
         self._locked_by: Mapping[str, str] = {}
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(0, 0, 0, 0)
+
+    @Slot(int, int)
+    def keep_gap(self, _lowest: int, highest: int) -> None:
+        """Keep a gap to the scroll bar if there is one, given its range."""
+        gap = self.fontMetrics().height() // 2 if highest else 0
+        self._column.setContentsMargins(0, 0, gap, 0)
 
     @property
     def config(self) -> Path | None:
@@ -182,7 +183,7 @@ class WizardStep(QWidget):
         """Return the entered settings by their keys."""
         return {}
 
-    def new_key(self) -> ApiKeyChange | None:
+    def new_key(self) -> SecretChange | None:
         """Return the entered API key."""
         return None
 
@@ -258,4 +259,4 @@ class WizardStep(QWidget):
     def find_wrong(self, key: str, value: object) -> str:
         """Return why a value of a setting is invalid; empty if it is valid."""
         _, problems = check_values({key: value})
-        return problems[0].message if problems else ""
+        return texts.engine_text(problems[0].message) if problems else ""

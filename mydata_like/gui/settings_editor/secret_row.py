@@ -1,0 +1,245 @@
+"""Rows for secrets, which are stored in the keyring or a file and never shown."""
+
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from PySide6.QtCore import QCoreApplication, QTimer, Signal, Slot
+from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPushButton, QToolButton, QWidget
+
+from mydata_like.gui import services
+from mydata_like.gui.services import SecretPlace
+from mydata_like.gui.settings_editor import setting_labels
+from mydata_like.gui.settings_editor.editors import Choice
+from mydata_like.gui.settings_editor.form import CHANGED_MARK, SideNote, StatusIcon
+from mydata_like.gui.tasks import Tasks
+from mydata_like.gui.theme import texts
+from mydata_like.settings.pending_changes import KeyStore, SecretChange, SecretKind
+from mydata_like.settings.schema import Settings
+
+translate = QCoreApplication.translate
+
+ASK_AFTER = 400  # milliseconds after the last change of what the secret belongs to
+
+
+class SecretTexts(NamedTuple):
+    """The label of a secret and its explanation."""
+
+    label: str
+    help: str
+
+
+def describe_secret(kind: SecretKind) -> SecretTexts:
+    """Return the texts of a secret's row."""
+    stored = translate(
+        "SecretRow",
+        "It is stored in the system's keyring, or in a file that only you can read, and never in "
+        "the settings.",
+    )
+    if kind is SecretKind.API_KEY:
+        label = translate("SecretRow", "API key")
+        meaning = translate("SecretRow", "The key of the account, from its page on the server.")
+    else:
+        label = translate("SecretRow", "S3 secret access key")
+        meaning = translate(
+            "SecretRow",
+            "The secret of the S3 access key, from the administrator of the object storage. Each "
+            "access key and S3 address has its own.",
+        )
+    return SecretTexts(label, f"{meaning} {stored}")
+
+
+class SecretRow(SideNote):
+    """Accepts a new secret, or a request to remove the stored one.
+
+    While nothing uses the secret, the row is disabled unless there is something to remove.
+    """
+
+    edited = Signal()
+
+    def __init__(
+        self, kind: SecretKind, config: Path | None, tasks: Tasks, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(*describe_secret(kind), parent)
+        self._kind = kind
+        self._config = config
+        self._tasks = tasks
+        self._settings: Settings | None = None
+        self._unused = ""  # why nothing uses the secret
+        self._place = SecretPlace()
+        self._forgets = False
+        self._line = QLineEdit(self)
+        self._store = Choice(self)
+        self.removal = QPushButton(self.tr("Forget"), self)
+        self._reset = QToolButton(self)
+        self._state = StatusIcon(self)
+        self._problem = StatusIcon(self)
+        self._timer = QTimer(self, interval=ASK_AFTER, singleShot=True)
+        self.setFocusProxy(self._line)
+        self._name_parts()
+        self._lay_out()
+        self._connect()
+        self._show_state()
+
+    @property
+    def state(self) -> str:
+        """The text about the storage of the secret."""
+        return self._state.text
+
+    @property
+    def problem(self) -> str:
+        """The text about why the secret was not stored."""
+        return self._problem.text
+
+    @property
+    def change(self) -> SecretChange | None:
+        """The change of the secret when the settings are saved; None for no change."""
+        text = self._line.text().strip()
+        if not text and not self._forgets:
+            return None
+        store: KeyStore = "file" if self._store.currentData() == "file" else "keyring"
+        return SecretChange(text or None, store, self._kind)
+
+    def propose(self, text: str) -> None:
+        """Accept a secret from an imported file."""
+        self._line.setText(text)
+        self._show_state()
+
+    def complain(self, text: str) -> None:
+        """Show why the secret was not stored."""
+        self._problem.show_text(texts.engine_text(text), "problems", "problem")
+
+    def look_at(self, settings: Settings | None, unused: str = "") -> None:
+        """Look up soon where the secret of these settings is stored.
+
+        `unused` is the reason why nothing uses it, empty if something does.
+        """
+        owner = self._owner
+        if settings is not None:
+            self._settings = settings
+        if unused == self._unused and owner == self._owner:
+            return
+        self._unused = unused
+        if owner != self._owner:
+            self._forgets = False  # the request was for the secret of another owner
+            self._timer.start()
+        self._show_state()
+
+    @property
+    def _owner(self) -> tuple[str, str] | None:
+        if self._settings is None:
+            return None
+        return services.find_secret_owner(self._settings, self._kind)
+
+    def _name_parts(self) -> None:
+        label = self.label.text()
+        self.label.setBuddy(self._line)
+        self._line.setEchoMode(QLineEdit.EchoMode.Password)
+        self._line.setAccessibleName(label)
+        self._line.setAccessibleDescription(self.help.text())
+        self._store.addItem(self.tr("In the system's keyring"), "keyring")
+        self._store.addItem(self.tr("In a file, not encrypted"), "file")
+        self._store.setAccessibleName(self.tr("Storage: %1").replace("%1", label))
+        self.removal.setAccessibleName(self.tr("Forget: %1").replace("%1", label))
+        self._reset.setText(self.tr("Reset"))
+        self._reset.setAutoRaise(True)
+        self._reset.setAccessibleName(self.tr("Reset: %1").replace("%1", label))
+
+    def _lay_out(self) -> None:
+        first, second, facts = QHBoxLayout(), QHBoxLayout(), QHBoxLayout()
+        first.addWidget(self._line, 1)
+        second.addWidget(self._store, 1)
+        second.addWidget(self.removal)
+        facts.addWidget(self._state, 1)
+        facts.addWidget(self._reset)
+        gap = self.fontMetrics().averageCharWidth()
+        second.setContentsMargins(0, gap, 0, 0)
+        for line in (first, second, facts):
+            line.setSpacing(gap)
+            self.column.addLayout(line)
+        self.column.addWidget(self._problem)
+        self.column.addStretch(1)
+
+    def _connect(self) -> None:
+        self._line.textEdited.connect(self._take_text)
+        self._store.activated.connect(self._take_text)
+        self.removal.clicked.connect(self.forget)
+        self._reset.clicked.connect(self._take_back)
+        self._timer.timeout.connect(self._ask)
+
+    @Slot()
+    def _take_text(self) -> None:
+        self._forgets = False
+        self._show_change()
+
+    def choose_store(self, store: str) -> None:
+        """Choose the storage of a new secret: `keyring` or `file`."""
+        self._store.setCurrentIndex(self._store.findData(store))
+        self._take_text()
+
+    @Slot()
+    def forget(self) -> None:
+        """Request the removal of the secret."""
+        self._line.clear()
+        self._forgets = True
+        self._show_change()
+
+    @Slot()
+    def _take_back(self) -> None:
+        self._line.clear()
+        self._forgets = False
+        self._show_change()
+
+    def _show_change(self) -> None:
+        self._problem.show_text("")
+        self._show_state()
+        self.edited.emit()
+
+    @Slot()
+    def _ask(self) -> None:
+        if self._settings is not None:
+            ask = partial(services.locate_secret, self._settings, self._kind, self._config)
+            self._tasks.run(ask, self._take_place, latest=True)
+
+    @Slot(object)
+    def _take_place(self, place: SecretPlace) -> None:
+        if place.owner == self._owner:
+            self._place = place
+            self._show_state()
+
+    def _show_state(self) -> None:
+        change, place = self.change, self._place
+        stored = place.owner == self._owner and bool(place.place)
+        self._line.setPlaceholderText(
+            self.tr("Stored; type a new one to replace it") if stored else ""
+        )
+        self.removal.setEnabled(stored and place.removable and not self._forgets)
+        self._reset.setVisible(change is not None)
+        self.setEnabled(stored or change is not None or not self._unused)
+        if change is not None:
+            said = self.tr("New: stored with OK") if change.text else self.tr("Removed with OK")
+            self._state.show_text(f"{CHANGED_MARK} {said}", "", "working")
+        elif stored:
+            said = self.tr("Stored in %1").replace("%1", self._name_place(place.place))
+            self._state.show_text(said, "key")
+        elif self._unused:
+            self._state.show_text(self._unused)
+        elif place.owner != self._owner:
+            self._state.show_text(self.tr("Looking up where it is stored"))
+        else:
+            self._state.show_text(self._describe_absence(place), "waiting", "waiting")
+
+    def _describe_absence(self, place: SecretPlace) -> str:
+        """Return why no secret is known."""
+        if place.problem is None:
+            return self.tr("Needed before a run can start")
+        said = texts.engine_text(place.problem.message)
+        if place.problem.problem_code == services.NO_KEYRING:
+            return f"{said} {self.tr('Without a keyring, it can be stored in a file.')}"
+        return f"{said} {setting_labels.with_labels(texts.engine_text(place.problem.hint))}".strip()
+
+    def _name_place(self, place: str) -> str:
+        return {
+            "the keyring": self.tr("the keyring"),
+            "the secrets file": self.tr("the secrets file"),
+        }.get(place, texts.plain(place))

@@ -1,0 +1,139 @@
+"""Tables that are described by columns: their models and their style."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
+
+from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.style import CELL_MARGIN, row_height
+from mydata_like.gui.theme.widgets import RowIcon
+
+Index = QModelIndex | QPersistentModelIndex
+NO_PARENT = QModelIndex()
+Row = TypeVar("Row")
+
+# The roles for which a column has values.
+ROLES = frozenset(
+    {
+        Qt.ItemDataRole.DisplayRole,
+        Qt.ItemDataRole.DecorationRole,
+        Qt.ItemDataRole.ToolTipRole,
+        Qt.ItemDataRole.TextAlignmentRole,
+    }
+)
+
+
+class Column(NamedTuple):
+    """One column: its internal name, its title, and a function that returns its text for a row.
+
+    `order` is the name of the sort order in a view, empty if the column cannot be sorted. `width`
+    is in characters. `tip` returns the tool tip.
+    """
+
+    name: str
+    title: str
+    text: Callable[[Any], str]
+    order: str = ""
+    width: int = 12
+    number: bool = False  # aligned to the right
+    mark: Callable[[Any], RowIcon | None] | None = None
+    tip: Callable[[Any], str] | None = None
+    hidden: bool = False  # until the user shows it
+
+    @property
+    def alignment(self) -> Qt.AlignmentFlag:
+        side = Qt.AlignmentFlag.AlignRight if self.number else Qt.AlignmentFlag.AlignLeft
+        return side | Qt.AlignmentFlag.AlignVCenter
+
+    def data(self, row: object, role: int) -> Any:
+        """Return the value of a cell for this role."""
+        if role == Qt.ItemDataRole.DisplayRole:
+            return self.text(row)
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return self.alignment
+        if role == Qt.ItemDataRole.DecorationRole and self.mark:
+            mark = self.mark(row)
+            return mark.icon if mark else None
+        if role == Qt.ItemDataRole.ToolTipRole and self.tip:
+            return texts.tip(self.tip(row)) or None
+        return None
+
+
+class ColumnsModel(QAbstractTableModel):
+    """A table model with titled columns."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.columns: tuple[Column, ...] = ()
+
+    def columnCount(self, parent: Index = NO_PARENT) -> int:
+        return 0 if parent.isValid() else len(self.columns)
+
+    def headerData(
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> Any:
+        if orientation is Qt.Orientation.Vertical or not 0 <= section < len(self.columns):
+            return None
+        if role == Qt.ItemDataRole.DisplayRole:
+            return self.columns[section].title
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return self.columns[section].alignment
+        return None
+
+
+class RowsModel(ColumnsModel, Generic[Row]):
+    """A table of rows in memory; a subclass sets its columns."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.rows: list[Row] = []
+
+    def show(self, rows: Sequence[Row]) -> None:
+        """Replace the displayed rows."""
+        self.beginResetModel()
+        self.rows = list(rows)
+        self.endResetModel()
+
+    def append(self, rows: Sequence[Row]) -> None:
+        """Add rows at the end."""
+        if rows:
+            first = len(self.rows)
+            self.beginInsertRows(NO_PARENT, first, first + len(rows) - 1)
+            self.rows += rows
+            self.endInsertRows()
+
+    def rowCount(self, parent: Index = NO_PARENT) -> int:
+        return 0 if parent.isValid() else len(self.rows)
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if not index.isValid():
+            return None
+        return self.columns[index.column()].data(self.rows[index.row()], role)
+
+
+def column_width(view: QWidget, characters: int) -> int:
+    """Return the width of a column with room for this many average characters, in pixels."""
+    return view.fontMetrics().averageCharWidth() * characters + 2 * CELL_MARGIN
+
+
+def style_table(table: QTableView) -> None:
+    """Style a table: rows of equal height, selected as a whole."""
+    table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+    table.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+    table.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerItem)
+    table.setWordWrap(False)
+    table.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+    table.setAlternatingRowColors(True)
+    table.setShowGrid(False)
+    table.setTabKeyNavigation(False)
+    table.setCornerButtonEnabled(False)
+    rows = table.verticalHeader()
+    rows.hide()
+    rows.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+    rows.setMinimumSectionSize(1)
+    rows.setDefaultSectionSize(row_height(table.fontMetrics()))
+    header = table.horizontalHeader()
+    header.setHighlightSections(False)
+    header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)

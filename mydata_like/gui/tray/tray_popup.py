@@ -1,0 +1,143 @@
+"""The Overview in small, next to the icon in the tray."""
+
+from collections.abc import Callable
+from math import inf
+from time import monotonic
+from typing import Final
+
+from PySide6.QtCore import QEvent, QRect, Qt, Signal, Slot
+from PySide6.QtGui import QCursor, QGuiApplication, QKeyEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout
+
+from mydata_like.gui.controller import WindowController
+from mydata_like.gui.overview.bars import SentBar
+from mydata_like.gui.overview.headline import Headline
+from mydata_like.gui.overview.route_row import RouteRow
+from mydata_like.gui.run_state import RunState
+from mydata_like.gui.status_text import safe_sentence
+from mydata_like.gui.theme.widgets import PlainLabel
+
+WIDTH: Final = 64  # average characters, at least
+LONGEST: Final = 14  # average characters of a name, if the other one is as long
+SCALE: Final = 1.25  # of the first sentence
+GAP: Final = 8  # pixels to the icon and to the edges of the screen
+SAME_CLICK: Final = 0.3  # seconds; a click on the icon takes the focus from the pop-up before
+
+
+class TrayPopup(QFrame):
+    """From where to where, how it stands, and what to do; hidden as soon as another window is used.
+
+    A tool window rather than a pop-up of Qt, which would need a parent window under Wayland.
+    """
+
+    open_wanted = Signal()
+    wanted = Signal(object)  # a NavigationRequest
+
+    def __init__(self, controller: WindowController, now: Callable[[], float] = monotonic) -> None:
+        super().__init__(None, Qt.WindowType.Tool | Qt.WindowType.FramelessWindowHint)
+        self._controller = controller
+        self._now = now
+        self._hidden = -inf  # when it lost the focus last
+        self._icon = QRect()
+        self._route = RouteRow(controller, self, LONGEST)
+        self._headline = Headline(controller, self, SCALE)
+        self._sent = SentBar(self)
+        self._safe = PlainLabel("", self)
+        self._open = QPushButton(self.tr("&Open the window"), self)
+        self.setWindowTitle(self.tr("Upload status"))
+        self.setFrameShape(QFrame.Shape.StyledPanel)
+        self._lay_out()
+        controller.run_changed.connect(self._on_state)
+        self._headline.wanted.connect(self._want_page)
+        self._open.clicked.connect(self._want_window)
+
+    def toggle(self, icon: QRect) -> None:
+        """Show the pop-up at the icon, or at the mouse if the tray does not tell where; or hide it.
+
+        On some systems a click on the icon has just hidden it.
+        """
+        if self.isVisible() or self._now() - self._hidden < SAME_CLICK:
+            self.hide()
+            return
+        self._icon = QRect(QCursor.pos(), QCursor.pos()) if icon.isEmpty() else icon
+        self._show_state(self._controller.state)
+        self.show()
+        self.raise_()
+        self.activateWindow()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Escape:
+            self.hide()
+        else:
+            super().keyPressEvent(event)
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.WindowDeactivate and self.isVisible():
+            self._hidden = self._now()
+            self.hide()
+        done = super().event(event)
+        if event.type() == QEvent.Type.LayoutRequest and self.isVisible():
+            self._fit()  # rows that have just been shown or hidden have their size only now
+        return done
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange:
+            self._set_margins()
+
+    def _lay_out(self) -> None:
+        self._safe.setWordWrap(True)
+        last = QHBoxLayout()
+        last.addWidget(self._safe, 1)
+        last.addWidget(self._open, 0, Qt.AlignmentFlag.AlignBottom)
+        layout = QVBoxLayout(self)
+        self._set_margins()
+        for part in (self._route, self._headline, self._sent):
+            layout.addWidget(part)
+        layout.addLayout(last)
+
+    def _set_margins(self) -> None:
+        side = self.fontMetrics().height()
+        if layout := self.layout():
+            layout.setContentsMargins(side, side, side, side)
+            layout.setSpacing(side)
+
+    def _fit(self) -> None:
+        """Take the size of what is shown, above or below the icon, within its screen."""
+        least = self.fontMetrics().averageCharWidth() * WIDTH
+        self.setFixedWidth(max(least, self.minimumSizeHint().width()))
+        self.adjustSize()
+        icon = self._icon
+        screen = QGuiApplication.screenAt(icon.center()) or QGuiApplication.primaryScreen()
+        area = screen.availableGeometry().adjusted(GAP, GAP, -GAP, -GAP)
+        place = QRect(self.pos(), self.size())
+        place.moveCenter(icon.center())
+        if icon.center().y() > area.center().y():
+            place.moveBottom(icon.top() - GAP)
+        else:
+            place.moveTop(icon.bottom() + GAP)
+        left = max(area.left(), min(place.left(), area.right() - place.width()))
+        top = max(area.top(), min(place.top(), area.bottom() - place.height()))
+        self.move(left, top)
+
+    @Slot(object)
+    def _on_state(self, state: RunState) -> None:
+        if self.isVisible():
+            self._show_state(state)
+
+    def _show_state(self, state: RunState) -> None:
+        self._route.show_state(state)
+        self._headline.show_state(state)
+        self._sent.show_state(state)
+        self._safe.setText(safe_sentence(state))
+        self._fit()
+
+    @Slot(object)
+    def _want_page(self, page: object) -> None:
+        self.hide()
+        self.wanted.emit(page)
+
+    @Slot()
+    def _want_window(self) -> None:
+        self.hide()
+        self.open_wanted.emit()

@@ -1,0 +1,240 @@
+"""The places of texts, frames and lines in widgets, as they are drawn."""
+
+import pytest
+from PySide6.QtCore import QEvent, QPointF, QRect, QSize, Qt
+from PySide6.QtGui import QHoverEvent, QImage, QStandardItem, QStandardItemModel
+from PySide6.QtWidgets import (
+    QComboBox,
+    QDateEdit,
+    QLineEdit,
+    QListView,
+    QListWidget,
+    QMenu,
+    QMessageBox,
+    QSpinBox,
+    QStyle,
+    QTableView,
+    QTreeView,
+    QWidget,
+)
+
+from mydata_like.gui.table_model import Column, RowsModel, column_width, style_table
+from mydata_like.gui.theme import style
+from mydata_like.gui.theme.colours import DARK, LIGHT, Shades, current_shades
+from mydata_like.gui.theme.style import CELL_MARGIN, row_height
+from mydata_like.gui.theme.widgets import PROMPT_WIDTH, Prompt, TextArea
+from tests.gui.contrast import contrast
+
+HEIGHT = 40  # pixels of a field
+BARELY = 1.3  # a contrast that is hardly seen
+
+
+@pytest.fixture(autouse=True)
+def app(qapp):
+    style.apply(qapp, "light")
+    yield qapp
+    style.apply(qapp, "light")
+
+
+@pytest.fixture
+def picture(qtbot):
+    """Return what shows a widget in a window and returns its picture."""
+    holders = []
+
+    def take(widget: QWidget, size: QSize) -> QImage:
+        holder = QWidget()
+        qtbot.addWidget(holder)
+        holders.append(holder)
+        widget.setParent(holder)
+        widget.setGeometry(QRect(20, 20, size.width(), size.height()))
+        holder.resize(size + QSize(40, 40))
+        holder.show()
+        return holder.grab(widget.geometry()).toImage()
+
+    return take
+
+
+def find_text(image: QImage, area: QRect) -> tuple[int, int]:
+    """Return how far a text is from the left and from the right of an area."""
+    ground = image.pixelColor(area.center().x(), area.top() + 3).name()
+    inked = [
+        x
+        for x in range(area.left(), area.right() + 1)
+        for y in range(area.top() + 3, area.bottom() - 3)
+        if contrast(image.pixelColor(x, y).name(), ground) > 3
+    ]
+    return inked[0] - area.left(), area.right() - inked[-1]
+
+
+@pytest.mark.parametrize("number", [False, True])
+def test_a_title_is_above_its_cells_and_both_keep_a_margin(picture, number):
+    table, model = QTableView(), RowsModel()
+    model.columns = tuple(
+        Column(name, "HHHH", lambda _row: "HHHH", number=number) for name in ("one", "two")
+    )
+    table.setModel(model)
+    style_table(table)
+    model.show(["row"])
+    width = column_width(table, 12)
+    table.setColumnWidth(0, width)
+    image = picture(table, QSize(300, 120))
+
+    left, top = table.frameWidth(), table.horizontalHeader().height() + table.frameWidth()
+    title = find_text(image, QRect(left, left, width - 1, top - left - 1))
+    cell = find_text(image, QRect(left, top, width - 1, table.rowHeight(0)))
+    side = 1 if number else 0
+    assert title[side] == cell[side]
+    assert CELL_MARGIN - 1 <= cell[side] <= CELL_MARGIN + 1
+
+
+def test_text_begins_at_the_same_place_in_every_kind_of_field(picture):
+    combo, area = QComboBox(), TextArea("H")
+    combo.addItem("H")
+    fields = [QLineEdit("H"), combo, QSpinBox(prefix="H"), area]
+    size = QSize(120, HEIGHT)
+    starts = {find_text(picture(field, size), QRect(3, 3, 90, 24))[0] for field in fields}
+    assert len(starts) == 1
+
+
+@pytest.mark.parametrize("scale", [1, 2])
+def test_fields_for_one_line_have_one_height(qtbot, scale):
+    fields = [QLineEdit(), QSpinBox(), QDateEdit(calendarPopup=True)]
+    for field in fields:
+        qtbot.addWidget(field)
+        font = field.font()
+        font.setPointSizeF(font.pointSizeF() * scale)
+        field.setFont(font)
+    assert len({field.sizeHint().height() for field in fields}) == 1
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("field", [QSpinBox, TextArea])
+def test_every_field_has_the_border_of_a_text_field(app, picture, field, theme):
+    style.apply(app, theme)
+    size = QSize(120, HEIGHT)
+    expected, found = picture(QLineEdit(), size), picture(field(), size)
+    places = [(x, y) for x in (0, 1, 2, 60, 100, 117, 118, 119) for y in (0, 1, 2, 37, 38, 39)]
+    pairs = [(found.pixelColor(*at).name(), expected.pixelColor(*at).name()) for at in places]
+    assert max(contrast(*pair) for pair in pairs) < BARELY
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("field", [QSpinBox, QDateEdit])
+def test_an_arrow_below_the_mouse_is_marked_within_the_border(app, picture, field, theme):
+    style.apply(app, theme)
+    size, widget = QSize(120, HEIGHT), field(calendarPopup=True) if field is QDateEdit else field()
+    before = picture(widget, size)
+    place = QPointF(110, 10)
+    widget.setAttribute(Qt.WidgetAttribute.WA_UnderMouse)
+    event = QHoverEvent(QEvent.Type.HoverMove, place, widget.mapToGlobal(place), QPointF())
+    app.sendEvent(widget, event)
+    after = widget.grab().toImage()
+
+    changed = {
+        (x, y)
+        for x in range(size.width())
+        for y in range(size.height())
+        if before.pixelColor(x, y) != after.pixelColor(x, y)
+    }
+    border = QRect(2, 2, size.width() - 4, size.height() - 4)
+    assert changed
+    assert all(border.contains(x, y) for x, y in changed)
+
+
+def test_the_arrow_of_a_spin_box_that_goes_no_further_is_faint(picture):
+    box = QSpinBox(minimum=0, maximum=9, value=9)
+    image = picture(box, QSize(120, HEIGHT))
+    upper = QRect(100, 4, 16, HEIGHT // 2 - 4)
+    lower = QRect(100, HEIGHT // 2, 16, HEIGHT // 2 - 4)
+    assert darkest(image, upper) < darkest(image, lower)
+
+
+def darkest(image: QImage, area: QRect) -> float:
+    return max(
+        contrast(image.pixelColor(x, y).name(), LIGHT.base)
+        for x in range(area.left(), area.right())
+        for y in range(area.top(), area.bottom())
+    )
+
+
+def test_rows_of_trees_and_lists_are_as_high_as_those_of_tables(qtbot):
+    model = QStandardItemModel()
+    model.appendRow(QStandardItem("one"))
+    table, tree, rows = QTableView(), QTreeView(), QListView()
+    for view in (table, tree, rows):
+        qtbot.addWidget(view)
+        view.setModel(model)
+    style_table(table)
+    index = model.index(0, 0)
+    heights = {table.rowHeight(0), tree.rowHeight(index), rows.sizeHintForRow(0)}
+    assert heights == {row_height(table.fontMetrics())}
+
+
+def test_an_item_of_several_lines_has_room_for_all_of_them(qtbot):
+    view = QListWidget()
+    qtbot.addWidget(view)
+    view.setWordWrap(True)
+    view.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    view.addItem("word " * 60)
+    view.resize(300, 400)
+    view.show()
+    metrics, area = view.fontMetrics(), view.visualItemRect(view.item(0))
+    room = area.width() - 2 * CELL_MARGIN
+    needed = metrics.boundingRect(
+        QRect(0, 0, room, 9999), Qt.TextFlag.TextWordWrap, "word " * 60
+    ).height()
+    assert area.height() > needed > 3 * metrics.height()
+
+
+@pytest.mark.parametrize("shades", [LIGHT, DARK])
+def test_frames_of_tables_and_menus_can_be_told_from_their_surroundings(app, picture, shades):
+    style.apply(app, theme_of(shades))
+    size = QSize(120, 80)
+    menu = QMenu()
+    menu.addAction("One")
+    menu.addSeparator()
+    menu.addAction("Two")
+    middle = menu.actionGeometry(menu.actions()[1]).center()
+    assert picture(QTableView(), size).pixelColor(0, 40).name() == shades.line
+    image = menu.grab().toImage()
+    assert image.pixelColor(0, middle.y()).name() == shades.line
+    assert image.pixelColor(middle).name() == shades.line
+
+
+def theme_of(shades: Shades) -> str:
+    return "dark" if shades is DARK else "light"
+
+
+def test_a_question_has_an_icon_of_the_program_in_the_colours_of_the_theme(app, qtbot):
+    box = Prompt()
+    qtbot.addWidget(box)
+    box.setIcon(QMessageBox.Icon.Question)
+    box.show()
+    for theme in ("light", "dark"):
+        style.apply(app, theme)
+        qtbot.waitUntil(lambda: colours_of(box) == {current_shades().accent})
+
+
+def colours_of(box: QMessageBox) -> set[str]:
+    image = box.iconPixmap().toImage()
+    pixels = [image.pixelColor(x, y) for x in range(image.width()) for y in range(image.height())]
+    return {pixel.name() for pixel in pixels if pixel.alpha() == 255}
+
+
+def test_a_question_is_wide_enough_to_be_read(qtbot):
+    box = Prompt()
+    qtbot.addWidget(box)
+    box.setText("Quit?")
+    box.setInformativeText("The upload can go on without the window. " * 3)
+    box.show()
+    assert box.width() > box.fontMetrics().averageCharWidth() * PROMPT_WIDTH
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_arrow_to_hidden_actions_can_be_seen_in_both_themes(app, theme):
+    icon = app.style().standardIcon(QStyle.StandardPixmap.SP_ToolBarHorizontalExtensionButton)
+    style.apply(app, theme)
+    image = icon.pixmap(QSize(32, 32)).toImage()
+    pixels = [image.pixelColor(x, y) for x in range(32) for y in range(32)]
+    ground = current_shades().window
+    assert max(contrast(one.name(), ground) for one in pixels if one.alpha() == 255) >= 4.5
