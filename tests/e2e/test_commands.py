@@ -11,9 +11,17 @@ import pytest
 
 from mydata_like.app.run_control import ActiveRun, ControlFiles, give_command
 from mydata_like.core.errors import RunError
+from mydata_like.core.formatting import format_size
 from mydata_like.engine.pipeline import CancelFlag
 from tests.invariants import check_complete, check_sums
-from tests.site import finish_reading, make_data, open_site, wait_for, yield_processor
+from tests.site import (
+    finish_reading,
+    kill_group,
+    make_data,
+    open_site,
+    wait_for,
+    yield_processor,
+)
 from tests.sshd_fixture import needs_sshd, scp_only, sftp_only
 
 pytestmark = [pytest.mark.e2e, needs_sshd]
@@ -125,6 +133,143 @@ def test_a_pause_stops_what_is_being_sent_and_it_continues_where_it_was(tmp_path
         ended = run.finish()
         check_complete(site, ended)
         assert not run.of_kind("transfer_retried")
+
+
+@pytest.mark.parametrize("way", ["shell", "sftp"])
+def test_what_a_killed_run_has_left_is_progress_but_no_speed(tmp_path, way):
+    make_data(tmp_path / "site", tiny_files=0, large=48_000_000)
+    with open_site(tmp_path / "site", options=WAYS[way](tmp_path)) as site:
+        run = Commanded(site, "limits.bandwidth=24")
+        number = run.wait("transfer_started", name=LARGE)["transfer"]
+        while run.wait("transfer_progressed", transfer=number)["bytes"] < 30_000_000:
+            pass
+        run.ask_successfully("pause")
+        stored_bytes(site)  # what is in flight arrives
+        kill_group(run.process)
+        run.process.communicate()
+
+        ended = site.run_events("limits.bandwidth=8")
+
+        check_complete(site, ended)
+        (started,) = (it for it in ended.events("transfer_started") if it["name"] == LARGE)
+        progress = [
+            it
+            for it in ended.events("transfer_progressed")
+            if it["transfer"] == started["transfer"] and it["bytes"]
+        ]
+        assert max(it["omitted"] for it in progress) > 16_000_000
+        assert all(it["bytes"] - it["omitted"] <= 32_000_000 for it in progress)
+        rates = [it["byte_rate"] for it in ended.events("run_progressed")]
+        rates += [it["byte_rate"] for it in ended.events("stages_measured")]
+        # At first, what the limit lets go ahead is divided by a short time.
+        assert 0 < max(rates) < 4 * 8_000_000
+        sums = ended.sums
+        omitted = {it["transfer"]: it["omitted"] for it in ended.events("transfer_progressed")}
+        assert sums["omitted"] == sum(omitted.values())  # with the holes of the sparse file
+        assert 0 < (sums["bytes"] - sums["omitted"]) / sums["seconds"] < 2 * 8_000_000
+        sent = format_size(sums["bytes"] - sums["omitted"])
+        assert f"; {sent} sent, limited by" in site.command("status").output
+
+
+@pytest.fixture
+def numbered(tmp_path):
+    """A site with twelve files in two datasets."""
+    for number in range(12):
+        file = tmp_path / "site/data/alice" / f"Set {number // 6}" / f"{number:02}.raw"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(os.urandom(400_000))
+    with open_site(tmp_path / "site") as site:
+        yield site
+
+
+ONE_BY_ONE = ("transfer.channels=1", "transfer.batch_below=0", "limits.bandwidth=0.02")
+
+
+def list_all_waiting(run):
+    """Return the answer that lists all of the twelve files that have not been begun."""
+    while True:
+        run.ask_successfully("list_next")
+        listed = run.of_kind("next_listed")[-1]
+        if len(run.of_kind("transfer_started")) + len(listed["paths"]) == 12:
+            return listed
+
+
+def test_what_is_to_be_sent_next_is_sent_before_the_others(numbered):
+    run = Commanded(numbered, *ONE_BY_ONE)
+    first = run.wait("transfer_started")["name"]
+    list_all_waiting(run)
+
+    run.ask_successfully("send_next", path="alice/Set 1")
+    run.ask_successfully("send_next", path="alice/Set 1/09.raw")
+    listed = list_all_waiting(run)
+    run.ask_successfully("set_bandwidth", bandwidth=0)
+
+    check_complete(numbered, run.finish())
+    names = [event["name"].removeprefix("alice/") for event in run.of_kind("transfer_started")]
+    assert [path.removeprefix("alice/") for path in listed["paths"]] == names[1:]
+    assert listed["sizes"] == [400_000] * 11
+    ahead = {"Set 1/09.raw": 0} | {f"Set 1/{n:02}.raw": 1 for n in range(6, 12) if n != 9}
+    ahead.pop(first.removeprefix("alice/"), None)
+    assert names[1] == next(iter(ahead))
+    assert set(names[1 : 1 + len(ahead)]) == set(ahead)
+
+
+def test_files_are_sent_in_the_order_in_which_one_command_names_them(numbered):
+    run = Commanded(numbered, *ONE_BY_ONE)
+    wanted = list_all_waiting(run)["paths"][:1:-1]
+
+    run.ask_successfully("send_next", paths=wanted)
+    run.ask_successfully("set_bandwidth", bandwidth=0)
+
+    check_complete(numbered, run.finish())
+    names = [event["name"] for event in run.of_kind("transfer_started")]
+    assert [name for name in names if name in wanted] == wanted
+
+
+def begin_large(site, name):
+    """Return a run that has sent a good half of a large file, and the number of the transfer."""
+    (site.data / name).write_bytes(os.urandom(24_000_000))
+    run = Commanded(site, "transfer.channels=1", "transfer.batch_below=0")
+    run.ask_successfully("set_bandwidth", bandwidth=12_000_000)
+    run.ask_successfully("send_next", path=name)
+    number = run.wait("transfer_started", name=name)["transfer"]
+    while run.wait("transfer_progressed", transfer=number)["bytes"] < 14_000_000:
+        pass
+    return run, number
+
+
+def test_a_file_that_is_held_back_lets_others_pass_and_is_continued_later(numbered):
+    name = "alice/Set 0/00.raw"
+    run, number = begin_large(numbered, name)
+
+    run.ask_successfully("cancel", path=name)
+    run.wait("transfer_started")
+    assert run.seen[-1]["name"] != name
+    run.ask_successfully("retry", path=name)
+
+    check_complete(numbered, run.finish())
+    second = [it for it in run.of_kind("transfer_started") if it["name"] == name][-1]
+    assert second["transfer"] != number
+    again = [
+        it for it in run.of_kind("transfer_progressed") if it["transfer"] == second["transfer"]
+    ]
+    assert again[-1]["omitted"] > 8_000_000
+
+
+@pytest.mark.parametrize("by", ["path", "transfer"])
+def test_a_file_that_is_held_back_for_a_moment_is_continued_at_once(numbered, by):
+    name = "alice/Set 0/00.raw"
+    run, number = begin_large(numbered, name)
+
+    cancel, retry = ("cancel", "retry") if by == "path" else ("cancel_transfer", "retry_transfer")
+    fields = {"path": name} if by == "path" else {"transfer": number}
+    for command in (cancel, retry):
+        run.write(json.dumps({"command": command, **fields}))
+
+    check_complete(numbered, run.finish())
+    assert run.of_kind("command_refused") == run.of_kind("transfer_retried") == []
+    *_, last = (it for it in run.of_kind("transfer_progressed") if it["omitted"])
+    assert last["omitted"] > 8_000_000
 
 
 def test_a_run_is_paused_and_goes_on_at_a_new_speed(site):
@@ -320,7 +465,7 @@ def test_a_command_to_a_killed_run_is_not_obeyed_by_the_next_one(site):
     first.kill()
     finish_reading(first)
     command = {"run": killed, "command": "stop_run", "id": "1"}
-    order = status_file.with_name(status_file.name.replace("status", "command"))
+    order = status_file.with_name(status_file.name.replace("status", "command-1"))
     order.write_text(json.dumps(command))
 
     second = start_slowly(site)
@@ -329,7 +474,8 @@ def test_a_command_to_a_killed_run_is_not_obeyed_by_the_next_one(site):
     while order.exists():
         yield_processor()
     assert json.loads(status_file.read_text())["run"] != killed
-    ended = ActiveRun(killed, ControlFiles(status_file, order))
+    commands = status_file.with_name(status_file.name.replace("status.json", "command"))
+    ended = ActiveRun(killed, ControlFiles(status_file, commands))
     with pytest.raises(RunError) as caught:
         give_command(ended, "pause", CancelFlag())
     assert caught.value.problem_code == "command.no-run"

@@ -1,4 +1,4 @@
-"""The trial of staging hosts, `python -m tests.hosts`, with few files on two kinds."""
+"""The trial of staging areas, `python -m tests.hosts`, with few files on two kinds."""
 
 import pytest
 
@@ -15,6 +15,8 @@ WAYS = {
     "OpenSSH, ChrootDirectory": "sftp",
     "Dropbear": "shell",
     "SFTPGo, no chmod and chtimes": "sftp",
+    "Folder, sshfs": "folder",
+    "S3, versitygw": "s3",
 }
 
 

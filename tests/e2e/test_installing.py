@@ -55,9 +55,12 @@ def ask(*words, home="/nowhere"):
 
 def test_the_wheel_has_icons_and_translations_and_no_tests(built):
     (wheel,) = built.glob("*.whl")
-    names = zipfile.ZipFile(wheel).namelist()
+    names = set(zipfile.ZipFile(wheel).namelist())
 
-    assert "mydata_like/resources/icons/app.svg" in names
+    assert {
+        "mydata_like/resources/icons/app.svg",
+        "mydata_like/resources/icons/LICENSE",
+    } <= names
     assert "mydata_like/resources/translations/mydata_like_de.qm" in names
     assert "mydata_like/py.typed" in names
     assert {name.partition("/")[0] for name in names} == {
