@@ -1,9 +1,11 @@
 """Screenshots of the real program for the documentation, in light and dark: `make screenshots`.
 
 The program runs offscreen with an embedded server. Every scene of tests/gui/scenes.py is taken in
-its state of the program. `python -m tests.pictures NAME...` takes only the named scenes.
+its state of the program. `python -m tests.pictures NAME...` takes only the named scenes; `--scale`
+sets the pixels of the screen for each of the window, `--into` the folder.
 """
 
+import argparse
 import os
 import shutil
 import sys
@@ -12,10 +14,10 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from fcntl import LOCK_EX, flock
 from pathlib import Path
 
 os.environ["QT_QPA_PLATFORM"] = f"offscreen:configfile={Path(__file__).with_name('screen.json')}"
-os.environ["QT_SCALE_FACTOR"] = "2"
 
 from PySide6.QtCore import QEventLoop, QSize, Qt
 from PySide6.QtGui import QImage
@@ -45,19 +47,21 @@ SETTINGS = {
 }
 
 
-def main(names: list[str]) -> int:
+def main(names: list[str], folder: Path, scale: float) -> int:
     """Take the screenshots and list them; return exit code 1 if one is too large."""
+    os.environ["QT_SCALE_FACTOR"] = str(scale)
     app = QApplication(sys.argv[:1])
     app.setApplicationName("mydata-like")
     set_language(app, "en")
     scenes = [scene for scene in list_scenes() if not names or scene.name in names]
-    FOLDER.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     taken: list[Path] = []
     with _make_site() as site:
         for moment, prepare in MOMENTS.items():
             wanted = [scene for scene in scenes if scene.moment is moment]
             if wanted:
-                taken += _shoot(app, site, wanted, prepare)
+                style.apply(app, "light")
+                taken += _shoot(app, prepare(site), wanted, folder)
     for path in taken:
         print(f"{path.stat().st_size:8,}  {path.name}")
     return int(any(path.stat().st_size > LARGEST for path in taken))
@@ -65,19 +69,21 @@ def main(names: list[str]) -> int:
 
 @contextmanager
 def _make_site() -> Iterator[Site]:
-    """Open a site with names that suit screenshots."""
+    """Open a site with names that suit screenshots, as soon as no other process uses them."""
     home = Path(tempfile.gettempdir()) / "confocal-2"
-    shutil.rmtree(home, ignore_errors=True)
-    home.mkdir()
     os.environ["MYDATA_LIKE_HOME"] = str(home / "home")
-    try:
-        make_samples(home / "data", tiny_files=2400)
-        _add_the_unusual(home / "data")
-        with open_site(home) as site:
-            save_settings(site.config, SETTINGS)
-            yield site
-    finally:
-        shutil.rmtree(home)
+    with home.with_suffix(".lock").open("w") as lock:
+        flock(lock, LOCK_EX)
+        shutil.rmtree(home, ignore_errors=True)
+        home.mkdir()
+        try:
+            make_samples(home / "data", tiny_files=2400)
+            _add_the_unusual(home / "data")
+            with open_site(home) as site:
+                save_settings(site.config, SETTINGS)
+                yield site
+        finally:
+            shutil.rmtree(home)
 
 
 def _add_the_unusual(data: Path) -> None:
@@ -100,11 +106,7 @@ def _add_the_unusual(data: Path) -> None:
     (data / "alice" / "Tomogram 7" / "still_growing.raw").write_bytes(b"raw" * 10_000)
 
 
-def _shoot(
-    app: QApplication, site: Site, scenes: list[Scene], prepare: Callable[[Site], Program]
-) -> list[Path]:
-    style.apply(app, "light")
-    program = prepare(site)
+def _shoot(app: QApplication, program: Program, scenes: list[Scene], folder: Path) -> list[Path]:
     stage = Stage(program.window, program.desk)
     program.window.resize(SIZE)
     taken = []
@@ -114,7 +116,7 @@ def _shoot(
             style.apply(app, theme)
             _wait(lambda: not program.tasks.busy)
             _rest(0.4)
-            taken.append(_save(shown, f"{scene.name}-{theme}"))
+            taken.append(_save(shown, folder / f"{scene.name}-{theme}.png"))
         if shown is not program.window:
             shown.close()
     program.window.hide()
@@ -189,9 +191,8 @@ def _rest(seconds: float) -> None:
         time.sleep(0.005)
 
 
-def _save(shown: QWidget, name: str) -> Path:
+def _save(shown: QWidget, path: Path) -> Path:
     """Save a screenshot; if it is too large, reduce it to its 256 most frequent colours."""
-    path = FOLDER / f"{name}.png"
     image = shown.grab().toImage().convertToFormat(QImage.Format.Format_RGB32)
     image.save(str(path), "PNG", 0)
     if path.stat().st_size > LARGEST:
@@ -205,4 +206,9 @@ def _save(shown: QWidget, name: str) -> Path:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    parser = argparse.ArgumentParser()
+    parser.add_argument("names", nargs="*", metavar="SCENE")
+    parser.add_argument("--scale", type=float, default=2)
+    parser.add_argument("--into", type=Path, default=FOLDER)
+    chosen = parser.parse_args()
+    sys.exit(main(chosen.names, chosen.into, chosen.scale))
