@@ -34,6 +34,7 @@ from mydata_like.gui.pending_sources import ADD, Order, PendingSources, split_or
 from mydata_like.gui.run_state import (
     CurrentRunState,
     LiveRun,
+    LiveView,
     PastRunState,
     Phase,
     RunState,
@@ -159,6 +160,11 @@ class WindowController(QObject):
     def pause(self) -> None:
         """Pause the run: start no new transfer until `resume`."""
         self._control("pause")
+
+    @property
+    def live(self) -> LiveView:
+        """The active transfers and the throughput, as in `live_changed`."""
+        return self._live.view()
 
     @property
     def can_retry(self) -> bool:
@@ -568,7 +574,7 @@ class WindowController(QObject):
         if self.state.ours:
             progress = self._live.progress
             self._set(sums=progress.reported, measured=progress.measured, rise=self._live.rise)
-        self.live_changed.emit(self._live.view())
+        self.live_changed.emit(self.live)
         if self._turns % LEDGER_AFTER == 0:
             self.ledger_changed.emit()
 

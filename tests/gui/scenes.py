@@ -392,7 +392,7 @@ def _show_tray(stage: Stage) -> QWidget:
 
 
 def _show_tray_popup(stage: Stage) -> QWidget:
-    popup = TrayPopup(stage.desk.controller)
+    popup = TrayPopup(stage.desk)
     popup.toggle(QRect())
     return popup
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from mydata_like.core.errors import Problem
 from mydata_like.gui.controller import WindowController
-from mydata_like.gui.run_state import PastRunState
+from mydata_like.gui.run_state import LiveView, PastRunState
 from mydata_like.gui.tasks import Tasks
 
 BEGAN = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
@@ -17,6 +17,8 @@ NOT_APPROVED = Problem("uploader.not-approved", "The key awaits approval.")
 
 class ScriptedController(WindowController):
     """A controller with a state set by the test; `orders` has the names of its commands."""
+
+    live = LiveView((), ())
 
     def __init__(self):
         self.threads = Tasks()

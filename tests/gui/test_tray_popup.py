@@ -1,5 +1,6 @@
 """The pop-up of the tray tells what the Overview tells, and gets out of the way."""
 
+import os
 from dataclasses import replace
 
 import pytest
@@ -7,11 +8,16 @@ from PySide6.QtCore import QEvent, QRect, Qt
 from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QApplication, QPushButton
 
-from mydata_like.engine.progress import NO_PROGRESS
-from mydata_like.gui.overview.bars import SentBar
-from mydata_like.gui.run_state import Phase
+from mydata_like.app.settings_service import load_settings
+from mydata_like.engine.progress import NO_PROGRESS, ActiveTransfer
+from mydata_like.gui.base import AppContext
+from mydata_like.gui.overview.bars import SentBar, ShareBar
+from mydata_like.gui.overview.recent_datasets import RecentDatasets
+from mydata_like.gui.run_state import LiveView, Phase
 from mydata_like.gui.theme.widgets import PlainLabel
 from mydata_like.gui.tray.tray_popup import SAME_CLICK, SCALE, TrayPopup
+from mydata_like.gui.window_state import WindowState
+from tests.gui.conftest import DEADLINE
 from tests.gui.scripted import ScriptedController, run_that
 
 HALF = replace(NO_PROGRESS, found=2, wanted=2, wanted_bytes=10, transferred_bytes=5)
@@ -20,7 +26,9 @@ SIDE = 22  # pixels of an icon
 
 @pytest.fixture
 def controller(qapp):
-    return ScriptedController()
+    controller = ScriptedController()
+    yield controller
+    controller.threads.close()
 
 
 @pytest.fixture
@@ -31,7 +39,8 @@ def clock():
 
 @pytest.fixture
 def popup(controller, clock, qtbot):
-    popup = TrayPopup(controller, lambda: clock[0])
+    desk = AppContext(controller, controller.threads, WindowState(controller))
+    popup = TrayPopup(desk, lambda: clock[0])
     qtbot.addWidget(popup)
     return popup
 
@@ -54,6 +63,16 @@ def button(popup, text):
     return found
 
 
+def _find_file(data, dataset):
+    """Return the transfer of a file of a dataset."""
+    file = next(data.rglob(f"{dataset}/*"))
+    return ActiveTransfer(1, 1, os.fsencode(file.relative_to(data).as_posix()), 1, 10)
+
+
+def _list_bars(datasets):
+    return [bar for bar in datasets.findChildren(ShareBar) if bar.isVisible()]
+
+
 def test_it_follows_the_run(controller, popup, area):
     popup.toggle(QRect(area.topLeft(), area.topLeft()))
     assert not popup.findChild(SentBar).isVisible()
@@ -63,6 +82,30 @@ def test_it_follows_the_run(controller, popup, area):
     assert "5 bytes of 10 bytes sent" in texts_of(popup)
     button(popup, "Pause").click()
     assert controller.orders == ["pause"]
+
+
+def test_it_lists_the_datasets_that_arrive(site, controller, popup, area, qtbot):
+    assert site.run().code == 0
+    controller.config, controller.settings = site.config, load_settings(site.config).settings
+    first, second = (_find_file(site.data, "Cell count*"), _find_file(site.data, "Tomogram*"))
+    controller.live = LiveView((first,), ())
+    controller.turn(phase=Phase.RUNNING, sums=HALF, run="a run")
+    popup.toggle(QRect(area.topLeft(), area.topLeft()))
+    listed = popup.findChild(RecentDatasets)
+    small = popup.height()
+    qtbot.waitUntil(listed.isVisible, timeout=DEADLINE)
+    qtbot.waitUntil(lambda: popup.height() > small)
+    assert len(_list_bars(listed)) == 1
+
+    def shows_both():
+        controller.live_changed.emit(LiveView((first, second), ()))
+        return len(_list_bars(listed)) == 2
+
+    qtbot.waitUntil(shows_both, timeout=DEADLINE)
+
+    controller.turn(phase=Phase.IDLE, run="")
+    qtbot.waitUntil(lambda: popup.height() < small)
+    assert not listed.isVisible()
 
 
 def test_it_shows_the_state_of_now_when_it_comes(controller, popup, area):

@@ -223,6 +223,7 @@ class AppShell(QObject):
         self, desk: AppContext, window: MainWindow, start: LaunchOptions, tray: Tray | None = None
     ) -> None:
         super().__init__(window)
+        self._desk = desk
         self._controller = desk.controller
         self._window = window
         self._start = start
@@ -271,7 +272,7 @@ class AppShell(QObject):
             self._window.raise_up()
             return
         if self._popup is None:
-            self._popup = TrayPopup(self._controller)
+            self._popup = TrayPopup(self._desk)
             self._popup.open_wanted.connect(self._open_window)
             self._popup.wanted.connect(self._open_page)
         self._popup.toggle(self.tray.icon.geometry())

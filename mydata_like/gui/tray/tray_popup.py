@@ -9,11 +9,12 @@ from PySide6.QtCore import QEvent, QRect, Qt, Signal, Slot
 from PySide6.QtGui import QCursor, QGuiApplication, QKeyEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout
 
-from mydata_like.gui.controller import WindowController
+from mydata_like.gui.base import AppContext
 from mydata_like.gui.overview.bars import SentBar
 from mydata_like.gui.overview.headline import Headline
+from mydata_like.gui.overview.recent_datasets import RecentDatasets
 from mydata_like.gui.overview.route_row import RouteRow
-from mydata_like.gui.run_state import RunState
+from mydata_like.gui.run_state import LiveView, RunState
 from mydata_like.gui.status_text import safe_sentence
 from mydata_like.gui.theme.widgets import PlainLabel
 
@@ -25,29 +26,32 @@ SAME_CLICK: Final = 0.3  # seconds; a click on the icon takes the focus from the
 
 
 class TrayPopup(QFrame):
-    """From where to where, how it stands, and what to do; hidden as soon as another window is used.
+    """From where to where, how it stands, what arrives, and what to do.
 
-    A tool window rather than a pop-up of Qt, which would need a parent window under Wayland.
+    It is hidden as soon as another window is used. It is a tool window rather than a pop-up of Qt,
+    which would need a parent window under Wayland.
     """
 
     open_wanted = Signal()
     wanted = Signal(object)  # a NavigationRequest
 
-    def __init__(self, controller: WindowController, now: Callable[[], float] = monotonic) -> None:
+    def __init__(self, desk: AppContext, now: Callable[[], float] = monotonic) -> None:
         super().__init__(None, Qt.WindowType.Tool | Qt.WindowType.FramelessWindowHint)
-        self._controller = controller
+        controller = self._controller = desk.controller
         self._now = now
         self._hidden = -inf  # when it lost the focus last
         self._icon = QRect()
         self._route = RouteRow(controller, self, LONGEST)
         self._headline = Headline(controller, self, SCALE)
         self._sent = SentBar(self)
+        self._datasets = RecentDatasets(desk, self)
         self._safe = PlainLabel("", self)
         self._open = QPushButton(self.tr("&Open the window"), self)
         self.setWindowTitle(self.tr("Upload status"))
         self.setFrameShape(QFrame.Shape.StyledPanel)
         self._lay_out()
         controller.run_changed.connect(self._on_state)
+        controller.live_changed.connect(self._on_live)
         self._headline.wanted.connect(self._want_page)
         self._open.clicked.connect(self._want_window)
 
@@ -61,6 +65,7 @@ class TrayPopup(QFrame):
             return
         self._icon = QRect(QCursor.pos(), QCursor.pos()) if icon.isEmpty() else icon
         self._show_state(self._controller.state)
+        self._datasets.show_transfers(self._controller.live.transfers)
         self.show()
         self.raise_()
         self.activateWindow()
@@ -92,7 +97,7 @@ class TrayPopup(QFrame):
         last.addWidget(self._open, 0, Qt.AlignmentFlag.AlignBottom)
         layout = QVBoxLayout(self)
         self._set_margins()
-        for part in (self._route, self._headline, self._sent):
+        for part in (self._route, self._headline, self._sent, self._datasets):
             layout.addWidget(part)
         layout.addLayout(last)
 
@@ -125,10 +130,16 @@ class TrayPopup(QFrame):
         if self.isVisible():
             self._show_state(state)
 
+    @Slot(object)
+    def _on_live(self, live: LiveView) -> None:
+        if self.isVisible():
+            self._datasets.show_transfers(live.transfers)
+
     def _show_state(self, state: RunState) -> None:
         self._route.show_state(state)
         self._headline.show_state(state)
         self._sent.show_state(state)
+        self._datasets.show_run(state.run if state.ours else "")
         self._safe.setText(safe_sentence(state))
         self._fit()
 
