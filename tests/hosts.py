@@ -40,7 +40,7 @@ from tests.sshd_fixture import scp_only, script, sftp_only
 PATIENCE = 600.0  # seconds for one run
 LONG_AGO = 1_600_000_000
 BUILT = Path(__file__).parents[1] / "build" / "hosts"
-ELSEWHERE = "/usr/sbin:/usr/local/sbin"
+ELSEWHERE = "/usr/sbin:/usr/local/sbin:/usr/local/go/bin"
 INSIDE = "/mnt"  # where only the chrooted server sees another file system
 NO_ATTRIBUTES = "list,download,upload,overwrite,delete,rename,create_dirs"
 MINA = ("java", "-cp", f"{BUILT}/mina/*", str(Path(__file__).parent / "mina" / "MinaSshd.java"))
@@ -343,6 +343,11 @@ def _by_s3(name: str) -> Callable[[Site, Path], AbstractContextManager[Settings]
     return start
 
 
+def _built_with_go(program: str) -> tuple[str, ...]:
+    """Return the command for a program that was installed with Go and does not know its version."""
+    return ("go", "version", "-m", _find(program))
+
+
 class Kind(NamedTuple):
     """A kind of staging area: how it starts, and the command that prints its version.
 
@@ -394,9 +399,9 @@ KINDS = {
     "Folder, sshfs": Kind(_with_options(), ("sshfs", "-V"), ("sshfs",), _by_sshfs),
     "Folder, Samba": Kind(_with_options(), ("smbd", "-V"), SAMBA, _by_samba, SMB_NAMES),
     "S3, versitygw": Kind(
-        _with_options(), ("versitygw", "--version"), ("versitygw",), _by_s3("versitygw")
+        _with_options(), _built_with_go("versitygw"), ("versitygw",), _by_s3("versitygw")
     ),
-    "S3, MinIO": Kind(_with_options(), ("minio", "--version"), ("minio",), _by_s3("minio")),
+    "S3, MinIO": Kind(_with_options(), _built_with_go("minio"), ("minio",), _by_s3("minio")),
 }
 
 
@@ -475,9 +480,12 @@ def find_version(kind: Kind) -> str:
     if not kind.version:
         return str(asyncssh.__version__)
     program, *options = kind.version
-    ended = subprocess.run([_find(program), *options], capture_output=True, text=True, check=False)
-    found = re.search(r"\d+\.\d[\w.]*", ended.stdout + ended.stderr)
-    return found[0] if found else ""
+    if not (path := _find(program)):
+        return ""
+    ended = subprocess.run([path, *options], capture_output=True, text=True, check=False)
+    text = ended.stdout + ended.stderr
+    found = re.search(r"\tmod\t\S+\tv(\S+)", text) or re.search(r"(\d+\.\d[\w.]*)", text)
+    return found[1] if found else ""
 
 
 def is_available(kind: Kind) -> bool:
