@@ -62,6 +62,11 @@ class PendingChanges:
         return self._check()[1]
 
     @property
+    def wrong(self) -> list[str]:
+        """The keys of the settings that the user's file must correct, in the schema's order."""
+        return [it for it in settings_by_key() if it in self.problems and not self.fixed_by(it)]
+
+    @property
     def file_problems(self) -> tuple[SettingProblem, ...]:
         """The errors in the files themselves, which no change of a value fixes."""
         return self._layers.problems

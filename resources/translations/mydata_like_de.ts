@@ -781,6 +781,10 @@
         <translation>Er&amp;neut starten</translation>
     </message>
     <message>
+        <source>Open settin&amp;gs…</source>
+        <translation>Einstellun&amp;gen öffnen …</translation>
+    </message>
+    <message>
         <source>Resu&amp;me</source>
         <translation>Wei&amp;ter</translation>
     </message>

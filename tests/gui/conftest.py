@@ -18,6 +18,7 @@ from mydata_like.gui.theme.widgets import app_icon
 from mydata_like.gui.theme_settings import set_language
 from mydata_like.gui.window_state import WindowState
 from tests.gui.ledgers import WrittenLedger
+from tests.gui.scripted import ScriptedController
 from tests.gui.xvfb import open_screen
 from tests.site import make_data, open_site
 
@@ -40,6 +41,14 @@ def home(tmp_path, monkeypatch):
     folder = tmp_path / "home"
     monkeypatch.setenv("MYDATA_LIKE_HOME", str(folder))
     return folder
+
+
+@pytest.fixture
+def controller(qapp):
+    """A controller without an engine."""
+    controller = ScriptedController()
+    yield controller
+    controller.threads.close()
 
 
 @pytest.fixture

@@ -40,7 +40,7 @@ from mydata_like.gui.theme.texts import limit_name, limit_word
 from mydata_like.gui.theme.widgets import PlainLabel
 from mydata_like.gui.tray.tray_popup import LONGEST
 from tests.gui.conftest import DEADLINE
-from tests.gui.scripted import BEGAN, ENDED, ScriptedController, run_that
+from tests.gui.scripted import BEGAN, ENDED, run_that
 
 WHY = Problem("file.unreadable", "It cannot be read.", "Check it.")
 MIDWAY = replace(
@@ -159,6 +159,21 @@ def test_a_broken_engine_is_explained_and_the_button_goes_on(desk, site, qtbot):
     qtbot.waitUntil(lambda: controller.state.phase == Phase.IDLE, timeout=DEADLINE)
     assert controller.state.last.safe
     assert site.find_wrongs() == []
+
+
+def test_wrong_settings_are_opened_where_the_problem_is(controller, qtbot):
+    headline = Headline(controller, None)
+    qtbot.addWidget(headline)
+    wrong = Problem("s3.no-secret", "The secret is not stored.", "Enter it.")
+    controller.turn(phase=Phase.BROKEN, problem=wrong)
+    headline.show_state(controller.state)
+    button = headline.findChild(QPushButton)
+    assert button.text().replace("&", "") == "Open settings…"
+
+    with qtbot.waitSignal(headline.wanted) as wanted:
+        button.click()
+    assert wanted.args == [NavigationRequest("settings", "transfer.s3_access_key")]
+    assert not controller.orders
 
 
 def test_an_engine_that_dies_at_once_is_reported_and_not_restarted_for_ever(desk, qtbot):
@@ -340,27 +355,24 @@ def test_until_when_everything_is_safe_is_said_of_what_a_complete_run_found(chan
 
 
 @pytest.mark.parametrize(
-    ("phase", "changes", "text", "order"),
+    ("phase", "changes", "button"),
     [
-        (Phase.IDLE, {"last": run_that()}, "Start now", "start"),
-        (Phase.RUNNING, {}, "Pause", "pause"),
-        (Phase.PAUSED, {"problem": WHY}, "Resume", "resume"),
-        (Phase.BROKEN, {"problem": WHY}, "Start again", "start"),
+        (Phase.IDLE, {"last": run_that()}, ("Start now", "start")),
+        (Phase.RUNNING, {}, ("Pause", "pause")),
+        (Phase.PAUSED, {"problem": WHY}, ("Resume", "resume")),
+        (Phase.BROKEN, {"problem": WHY}, ("Start again", "start")),
     ],
 )
-def test_one_button_does_what_is_next(qtbot, phase, changes, text, order):
-    controller = ScriptedController()
+def test_one_button_does_what_is_next(controller, qtbot, phase, changes, button):
     headline = Headline(controller, None)
     qtbot.addWidget(headline)
     controller.turn(phase=phase, **changes)
     headline.show_state(controller.state)
-    button = headline.findChild(QPushButton)
+    shown = headline.findChild(QPushButton)
 
-    button.click()
+    shown.click()
 
-    assert button.text().replace("&", "") == text
-    assert controller.orders == [order]
-    controller.threads.close()
+    assert (shown.text().replace("&", ""), *controller.orders) == button
 
 
 def test_the_datasets_of_active_transfers_are_listed_with_what_is_verified(desk, site, qtbot):

@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QAbstractItemModelTester
-from PySide6.QtWidgets import QPushButton
+from PySide6.QtWidgets import QListView, QPushButton, QToolButton
 
 from mydata_like.core.errors import Problem
 from mydata_like.core.queries import ProblemGroup
@@ -14,8 +14,9 @@ from mydata_like.gui.base import NavigationRequest
 from mydata_like.gui.pages.problems_page import ProblemsPage
 from mydata_like.gui.run_state import Phase
 from mydata_like.gui.tables.problem_groups import ProblemCard, ProblemGroupsModel
-from mydata_like.gui.theme.widgets import RowIcon
+from mydata_like.gui.theme.widgets import PlainLabel, RowIcon
 from mydata_like.gui.window import MainWindow
+from tests.gui.conftest import DEADLINE
 from tests.gui.ledgers import an_outcome
 from tests.gui.scripted import run_that
 
@@ -65,6 +66,23 @@ def ill(written):
         ]
     )
     return written
+
+
+def test_with_settings_that_cannot_be_read_only_their_problem_is_shown(tmp_path, open_desk, qtbot):
+    config = tmp_path / "settings.toml"
+    config.write_text('[limits]\nbandwidth = "fast"\n')
+    desk = open_desk(config)
+    qtbot.waitUntil(lambda: desk.controller.state.phase == Phase.BROKEN, timeout=DEADLINE)
+    page = ProblemsPage(desk)
+    qtbot.addWidget(page)
+    page.show()
+    page.show_page()
+
+    said = [label.text() for label in page.findChildren(PlainLabel) if label.isVisible()]
+    assert any("must be a number" in text for text in said)
+    assert not any("run" in text or "wrong" in text for text in said)  # neither was looked at
+    assert not page.findChild(QListView).isVisible()
+    assert not any(bar.isVisible() for bar in page.findChildren(QToolButton))
 
 
 def test_the_worst_kind_comes_first(ill, open_page):

@@ -462,6 +462,7 @@ def test_an_invalid_file_opens_and_can_be_fixed(qtbot, config, open_dialog):
 
     row = dialog.panes.find_row("transfer.channels")
     assert "whole number" in row.problem
+    assert dialog.panes.title == "Transfer"
     assert "server.bogus" in dialog.notice.text
     row.editor.field.setValue(2)
     save(qtbot, dialog)

@@ -230,6 +230,12 @@ def test_a_question_is_wide_enough_to_be_read(qtbot):
     assert box.width() > box.fontMetrics().averageCharWidth() * PROMPT_WIDTH
 
 
+@pytest.mark.parametrize("button", ["Ok", "Cancel", "Close", "Yes", "No"])
+def test_standard_buttons_have_no_icons_on_any_desktop(app, button):
+    which = QStyle.StandardPixmap[f"SP_Dialog{button}Button"]
+    assert app.style().standardIcon(which).isNull()
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_the_arrow_to_hidden_actions_can_be_seen_in_both_themes(app, theme):
     icon = app.style().standardIcon(QStyle.StandardPixmap.SP_ToolBarHorizontalExtensionButton)

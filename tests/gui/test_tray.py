@@ -10,17 +10,12 @@ from mydata_like.engine.progress import NO_PROGRESS
 from mydata_like.gui.run_state import Phase, RunState
 from mydata_like.gui.tray.tray_icon import TrayIcon, TrayState, choose_icon
 from mydata_like.gui.tray.tray_menu import Tray
-from tests.gui.scripted import AWAY, FULL, NOT_APPROVED, QUIET, ScriptedController, run_that
+from tests.gui.scripted import AWAY, FULL, NOT_APPROVED, QUIET, run_that
 
 GONE = Problem("data.unavailable", "The data directory cannot be read.")
 STOPPED = Problem("run.interrupted", "The run was stopped.")
 CUT = run_that(found=5, verified=3)
 HALF = replace(NO_PROGRESS, wanted_bytes=10, transferred_bytes=5)
-
-
-@pytest.fixture
-def controller(qapp):
-    return ScriptedController()
 
 
 @pytest.fixture

@@ -18,17 +18,10 @@ from mydata_like.gui.theme.widgets import PlainLabel
 from mydata_like.gui.tray.tray_popup import SAME_CLICK, SCALE, TrayPopup
 from mydata_like.gui.window_state import WindowState
 from tests.gui.conftest import DEADLINE
-from tests.gui.scripted import ScriptedController, run_that
+from tests.gui.scripted import run_that
 
 HALF = replace(NO_PROGRESS, found=2, wanted=2, wanted_bytes=10, transferred_bytes=5)
 SIDE = 22  # pixels of an icon
-
-
-@pytest.fixture
-def controller(qapp):
-    controller = ScriptedController()
-    yield controller
-    controller.threads.close()
 
 
 @pytest.fixture

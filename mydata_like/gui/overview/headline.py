@@ -6,6 +6,7 @@ from PySide6.QtCore import QEvent, Qt, Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from mydata_like.core.deletion import Safety
+from mydata_like.core.problems import Action, find_problem_info
 from mydata_like.gui.base import NavigationRequest
 from mydata_like.gui.controller import WindowController
 from mydata_like.gui.run_state import PastRunState, Phase, Rise, RunState
@@ -126,7 +127,7 @@ class Headline(QWidget):
         """Return the text and the effect of the button, if there is something to do."""
         match state.phase:
             case Phase.BROKEN:
-                return self.tr("Start agai&n"), self._controller.start
+                return self._choose_repair(state)
             case Phase.PAUSED:
                 return self.tr("Resu&me"), self._controller.resume
             case Phase.RUNNING:
@@ -135,14 +136,29 @@ class Headline(QWidget):
                 return self.tr("Start n&ow"), self._controller.start
         return (self.tr("Show pro&blems"), self._show_problems) if _find_worst_part(state) else None
 
+    def _choose_repair(self, state: RunState) -> tuple[str, Callable[[], None]]:
+        if _find_setting(state) is None:
+            return self.tr("Start agai&n"), self._controller.start
+        return self.tr("Open settin&gs…"), self._open_settings
+
     @Slot()
     def _run_action(self) -> None:
         if action := self._choose_action(self._controller.state):
             action[1]()
 
+    def _open_settings(self) -> None:
+        setting = _find_setting(self._controller.state)
+        self.wanted.emit(NavigationRequest("settings", setting or ""))
+
     def _show_problems(self) -> None:
         part = _find_worst_part(self._controller.state)
         self.wanted.emit(PAGE_OF_PART[part or "failed"])
+
+
+def _find_setting(state: RunState) -> str | None:
+    """Return the setting that mends the problem, "" for any; None if no setting does."""
+    info = find_problem_info(state.problem.code) if state.problem else None
+    return info.setting if info and info.action is Action.OPEN_SETTINGS else None
 
 
 def _find_worst_part(state: RunState) -> str:

@@ -77,6 +77,7 @@ class ProblemsPage(Page):
         self._no_problems.setWordWrap(True)
         self._stack.addWidget(self._make_splitter())
         self._stack.addWidget(self._no_problems)
+        self._stack.setCurrentWidget(self._no_problems)
         content = QWidget(self)
         layout = QVBoxLayout(content)
         layout.addWidget(self._run)
@@ -175,6 +176,8 @@ class ProblemsPage(Page):
 
     def _show_no_problems(self) -> None:
         """Show that no file has a problem."""
+        if self._controller.loaded is None:  # the ledger cannot be read
+            return
         no_run_problem = self._run.isHidden()
         text = self.tr("Nothing else is wrong.")
         if no_run_problem:
@@ -219,6 +222,8 @@ class ProblemsPage(Page):
             mark = RowIcon(self.tr("Interrupted"), "warning", "waiting")
             return mark, self.tr("The last run did not finish.")
         mark = RowIcon(self.tr("Failed"), "error", "problem")
+        if state.phase is Phase.BROKEN:
+            return mark, self.tr("Nothing is sent for now.")
         if state.data_problem is problem:
             return mark, self.tr("None of its files can be sent.")
         return mark, self.tr("The last run ended early.")

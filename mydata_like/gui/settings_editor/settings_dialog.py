@@ -36,7 +36,7 @@ from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.widgets import PlainLabel
 from mydata_like.settings.fields import InvalidSettingsError
 from mydata_like.settings.pending_changes import PendingChanges, SecretChange, SecretKind
-from mydata_like.settings.schema import Settings, settings_by_key
+from mydata_like.settings.schema import Settings
 
 if TYPE_CHECKING:
     from mydata_like.app.settings_edit import SettingsProposal
@@ -179,7 +179,7 @@ class SettingsDialog(QDialog):
         """Save the settings, or show the first invalid one."""
         if self._busy:
             return
-        wrong = [key for key in settings_by_key() if self._is_wrong(key)]
+        wrong = self.draft.wrong
         if wrong:
             text = self.tr("%Ln setting(s) must be corrected first", "", len(wrong))
             self.notice.show_text(text, "problems", "problem")
@@ -258,7 +258,7 @@ class SettingsDialog(QDialog):
         self._open_first()
 
     def _open_first(self) -> None:
-        self.panes.reveal(self._wanted)
+        self.panes.reveal(self._wanted or next(iter(self.draft.wrong), ""))
         self._wanted = ""
         if self.draft.file_problems:
             found = map(str, self.draft.file_problems[:REMARKS])
@@ -291,9 +291,6 @@ class SettingsDialog(QDialog):
     @property
     def _secret_changes(self) -> tuple[SecretChange, ...]:
         return tuple(row.change for row in self._secret_rows.values() if row.change)
-
-    def _is_wrong(self, key: str) -> bool:
-        return key in self.draft.problems and not self.draft.fixed_by(key)
 
     def _save(self) -> None:
         self._set_busy(busy=True)

@@ -222,10 +222,8 @@ class SettingsTabs(QWidget):
         self._nothing.setVisible(not shown)
 
     def _mark_tabs(self) -> None:
-        wrong = {setting.section for setting in iter_settings() if self._is_wrong(setting.key)}
+        keys = set(self._draft.wrong)
+        wrong = {setting.section for setting in iter_settings() if setting.key in keys}
         for at, leaf in enumerate(self._leaves):
             marked = not wrong.isdisjoint(leaf.sections)
             self._tabs.setTabIcon(at, icon("problems", "problem") if marked else QIcon())
-
-    def _is_wrong(self, key: str) -> bool:
-        return key in self._draft.problems and not self._draft.fixed_by(key)

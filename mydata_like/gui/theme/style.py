@@ -84,6 +84,8 @@ class Style(QProxyStyle):
         option: QStyleOption | None = None,
         widget: QWidget | None = None,
     ) -> QIcon:
+        if which in _WITHOUT_ICON:
+            return QIcon()
         own = _ICONS.get(which)
         return icon(*own) if own else super().standardIcon(which, option, widget)
 
@@ -439,6 +441,16 @@ _ARROWS = {
     },
     QStyle.ComplexControl.CC_ComboBox: {_Arrow.SC_ComboBoxArrow: _Primitive.PE_IndicatorArrowDown},
 }
+# The standard buttons of dialogs; desktops differ in whether they have icons, and Fusion's are old.
+_WITHOUT_ICON = frozenset(
+    {
+        QStyle.StandardPixmap.SP_DialogOkButton,
+        QStyle.StandardPixmap.SP_DialogCancelButton,
+        QStyle.StandardPixmap.SP_DialogCloseButton,
+        QStyle.StandardPixmap.SP_DialogYesButton,
+        QStyle.StandardPixmap.SP_DialogNoButton,
+    }
+)
 _ICONS: dict[QStyle.StandardPixmap, tuple[str, Status | None]] = {
     QStyle.StandardPixmap.SP_MessageBoxQuestion: ("help", "working"),
     QStyle.StandardPixmap.SP_MessageBoxInformation: ("info", "working"),
