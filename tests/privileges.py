@@ -8,6 +8,8 @@ from tempfile import TemporaryDirectory
 import psutil
 import pytest
 
+from mydata_like.transfer.sessions import count_cpus
+
 IS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
 
 
@@ -56,6 +58,9 @@ HAS_SSHD = bool(
 )
 ROOT = Path.cwd().anchor.replace("\\", "/")  # the start of an absolute path, as in events
 HAS_LINKS = _links_lead_somewhere()
+needs_two_processors = pytest.mark.skipif(
+    count_cpus() < 2, reason="a near host gets one session for each processor"
+)
 needs_links = pytest.mark.skipif(
     not HAS_LINKS, reason="links need a privilege on Windows, and Wine has none"
 )

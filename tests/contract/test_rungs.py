@@ -1,6 +1,5 @@
 """What the probe finds on hosts that allow more or less, against a real sshd."""
 
-import os
 import stat
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -11,6 +10,7 @@ import pytest
 from mydata_like.core.errors import StagingError
 from mydata_like.ssh.capabilities import probe
 from mydata_like.ssh.connect import connect
+from mydata_like.transfer.sessions import count_cpus
 from tests.openssh import on_host, which
 from tests.sshd_fixture import (
     STACKS,
@@ -48,7 +48,7 @@ def probe_with(tmp_path, stack, *options, location=None):
 def test_a_plain_host_has_a_shell_and_its_tools(tmp_path, stack):
     found = probe_with(tmp_path, stack)
     assert found[0] == "shell"
-    assert (found.tar, found.checksum, found.cpus) == ("gnu", b"md5sum", os.cpu_count())
+    assert (found.tar, found.checksum, found.cpus) == ("gnu", b"md5sum", count_cpus())
 
 
 def test_a_missing_location_is_made_for_its_group(tmp_path, stack):

@@ -13,6 +13,7 @@ from mydata_like.ssh.keys import create_key
 from mydata_like.transfer.pool import StagingTransport
 from tests.fakes.place import checksum
 from tests.openssh import open_ssh
+from tests.privileges import needs_two_processors
 from tests.sshd_fixture import needs_sshd
 from tests.staging import single
 
@@ -62,6 +63,7 @@ def changes(events):
     return [(event.state, event.host) for event in kept]
 
 
+@needs_two_processors
 def test_a_host_that_is_killed_in_the_middle_is_replaced_by_the_other(
     place, twins, events, transport
 ):

@@ -15,6 +15,7 @@ from mydata_like.core.staging_path import aside_path
 from mydata_like.ssh.capabilities import HostCapabilities
 from tests.fakes.place import MODIFIED, checksum
 from tests.openssh import from_host, on_host, python_on_host, run_on_host
+from tests.privileges import needs_two_processors
 from tests.sshd_fixture import noisy, with_programs
 from tests.staging import DATASET, Memory, Staging, single, wanted
 
@@ -216,6 +217,7 @@ def test_older_content_is_replaced(place, transport):
     assert place.arrived(member)
 
 
+@needs_two_processors
 def test_channels_work_side_by_side(place, transport):
     members = [place.write(f"a/{n}", 3 << 20) for n in range(4)]
     place.settle(*members)

@@ -18,6 +18,7 @@ from mydata_like.core.events import (
     TransferStarted,
 )
 from tests.invariants import check_carried, check_law
+from tests.privileges import needs_two_processors
 from tests.site import make_data, open_site
 from tests.sshd_fixture import needs_sshd, scp_only, script, sftp_only
 from tests.staging import enlarge, fill, small_disk
@@ -91,6 +92,7 @@ exec sh -c "$SSH_ORIGINAL_COMMAND"
 """
 
 
+@needs_two_processors
 def test_a_host_at_its_limit_of_logins_gets_all_files_over_those_it_allows(tmp_path):
     make_data(tmp_path / "site", tiny_files=30)
     gate = script(tmp_path / "gate", ONE_SESSION)

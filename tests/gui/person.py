@@ -103,9 +103,16 @@ class Person:
 
     def _summarize(self):
         return {
-            title: [f"{one.kind}: {one.text or one.name}" for one in things]
+            title: [_summarize_thing(one) for one in things]
             for title, things in self.windows().items()
         }
+
+
+def _summarize_thing(thing):
+    marks = {"disabled": not thing.enabled, "focus": thing.focus, "checked": thing.checked}
+    return " ".join(
+        [f"{thing.kind}: {thing.text or thing.name}", *(it for it in marks if marks[it])]
+    )
 
 
 @contextmanager

@@ -23,11 +23,12 @@ from mydata_like.core.model import Payload, StagingArea
 from mydata_like.core.ports import SentFile, UnsentFile
 from mydata_like.settings.schema import Transfer
 from mydata_like.transfer.pool import Preparations, StagingTransport
+from mydata_like.transfer.sessions import count_cpus
 from mydata_like.transfer.worker_messages import STREAMS
 from mydata_like.transfer.worker_process import WorkerStarter, build_command
 from tests.fakes.channels import HOST
 from tests.fakes.place import checksum
-from tests.privileges import count_descriptors, needs_shell
+from tests.privileges import count_descriptors, needs_shell, needs_two_processors
 from tests.staging import Memory, single, wanted
 
 pytestmark = pytest.mark.process
@@ -84,11 +85,6 @@ def build(place, events):
     yield transport
     for each in made:
         each.close()
-
-
-def count_processors() -> int:
-    """Return on how many processors this process may run."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 
 def run_together(*actions) -> None:
@@ -212,6 +208,7 @@ def test_where_every_host_refuses_us_the_reason_is_asked_for(build):
         build("denies").open_channel()
 
 
+@needs_two_processors
 def test_channels_are_spread_over_the_hosts(build, events):
     transport = build("here", "there")
     for _ in range(4):
@@ -238,6 +235,7 @@ def test_no_host_at_all_is_said(build):
         transport.open_channel()
 
 
+@needs_two_processors
 def test_a_channel_too_many_is_refused_and_the_others_work_on(place, build, tmp_path):
     member = place.write("a/0", 5)
     place.settle(member)
@@ -256,6 +254,7 @@ def test_a_host_that_accepts_the_login_and_allows_nothing_names_the_limit(build)
     assert "MaxSessions" in caught.value.hint
 
 
+@needs_two_processors
 def test_a_host_that_is_known_is_not_probed_again(build, events):
     transport = build()
     transport.open_channel()
@@ -294,7 +293,7 @@ def test_a_host_that_no_longer_allows_what_was_remembered_is_probed_at_once(buil
 
 
 def test_capacity_is_bounded_by_processors(build):
-    ours = count_processors()
+    ours = count_cpus()
     assert build().capacity == min(STREAMS * ours, max(ours, 16))
     transport = build("no tar")
     transport.open_channel()
@@ -500,7 +499,7 @@ def test_channels_that_open_at_once_share_sessions_too(build):
     before = set(psutil.Process().children())
     transport = build()
     run_together(*[transport.open_channel] * 6)
-    ours = count_processors()
+    ours = count_cpus()
     assert len(set(psutil.Process().children()) - before) == min(ours, 6)
 
 
@@ -541,11 +540,6 @@ def test_what_is_cut_off_leaves_the_session_to_the_others(place, build, events):
     assert states(events) == ["open", "open"]
 
 
-needs_two_sessions = pytest.mark.skipif(
-    os.name != "posix" or count_processors() < 2, reason="needs a shell and two processors"
-)
-
-
 def count_channels(transport):
     """Return how many channels have joined each session."""
     return [len(worker.channels) for worker in transport._sessions._workers]
@@ -558,7 +552,8 @@ def open_two(transport):
     return channels
 
 
-@needs_two_sessions
+@needs_shell
+@needs_two_processors
 def test_large_files_of_all_channels_share_half_of_the_sessions(place, build, events):
     large, small = place.write("a/large", 12 << 20), place.write("a/small", 5)
     place.settle(large, small)
@@ -577,7 +572,8 @@ def test_large_files_of_all_channels_share_half_of_the_sessions(place, build, ev
     assert count_channels(transport) == [1]
 
 
-@needs_two_sessions
+@needs_shell
+@needs_two_processors
 def test_many_channels_share_no_session(place, build):
     large = place.write("a/large", 12 << 20)
     place.settle(large)
@@ -588,7 +584,8 @@ def test_many_channels_share_no_session(place, build):
     assert count_channels(transport) == [1, 1]
 
 
-@needs_two_sessions
+@needs_shell
+@needs_two_processors
 def test_a_shared_session_without_room_is_asked_once(place, build, events):
     large = place.write("a/large", 12 << 20)
     place.settle(large)
@@ -602,7 +599,8 @@ def test_a_shared_session_without_room_is_asked_once(place, build, events):
     assert states(events) == ["open", "open"]
 
 
-@needs_two_sessions
+@needs_shell
+@needs_two_processors
 def test_after_a_shared_session_broke_a_channel_has_its_own(place, build, events, tmp_path):
     large = place.write("a/large", 12 << 20)
     place.settle(large)
@@ -622,7 +620,8 @@ def test_after_a_shared_session_broke_a_channel_has_its_own(place, build, events
     assert states(events) == ["open", "open", "lost", "open"]
 
 
-@needs_two_sessions
+@needs_shell
+@needs_two_processors
 def test_a_file_in_a_shared_session_is_limited_and_can_be_cut_off(place, build, events):
     large, small = place.write("a/large", 64 << 20), place.write("a/small", 5)
     place.settle(large, small)
@@ -665,6 +664,7 @@ from pathlib import Path
 from mydata_like.core.model import StagingArea
 from mydata_like.settings.schema import Transfer
 from mydata_like.transfer.pool import Preparations, StagingTransport
+from mydata_like.transfer.sessions import count_cpus
 from mydata_like.transfer.worker_messages import STREAMS
 from mydata_like.transfer.worker_process import WorkerStarter, build_command
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from mydata_like.ssh.capabilities import HostCapabilities
 from mydata_like.transfer.sessions import Sessions, count_cpus
 from mydata_like.transfer.worker_messages import ChannelOpened
 from tests.fakes.clock import FakeClock
+from tests.privileges import needs_two_processors
 
 FAR = ChannelOpened(
     HostCapabilities("shell", cpus=1), "libssh", "aes128-gcm@openssh.com", round_trip=0.05
@@ -95,7 +96,7 @@ def test_a_session_that_was_never_open_is_not_a_broken_connection(sessions):
 NEAR = replace(FAR, capabilities=HostCapabilities("shell", cpus=64), round_trip=0.001)
 
 
-@pytest.mark.skipif(count_cpus() == 1, reason="needs two processors")
+@needs_two_processors
 @pytest.mark.parametrize(
     ("opened", "shared"),
     [
