@@ -34,7 +34,9 @@ class Screen:
     """A display and the windows on it."""
 
     def __init__(self, display):
-        self.environment = {"DISPLAY": display, "QT_QPA_PLATFORM": "xcb"}
+        # Desktops differ, also in keys: under GNOME, Return presses the button with the focus.
+        desktop = {"XDG_CURRENT_DESKTOP": "openbox"}
+        self.environment = {"DISPLAY": display, "QT_QPA_PLATFORM": "xcb", **desktop}
 
     def ask(self, *words):
         """Return the output of a program that inspects or controls this display."""
