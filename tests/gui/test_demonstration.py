@@ -10,6 +10,8 @@ from PySide6.QtWidgets import QApplication, QMessageBox, QWidget
 
 from mydata_like.gui.demo_launcher import DemoLauncher
 from mydata_like.gui.tasks import Tasks
+from mydata_like.gui.theme import style
+from mydata_like.gui.theme.widgets import _load_drawing
 from mydata_like.hostos.process import find_program
 from tests.gui.conftest import DEADLINE
 from tests.site import kill_group, left_behind
@@ -35,7 +37,9 @@ def test_all_of_a_demonstration_vanishes_with_its_window(tmp_path, qtbot):
     assert left_behind(process.pid) == []
 
 
-def test_a_demonstration_that_cannot_be_started_is_reported(qtbot, full):
+def test_a_demonstration_that_cannot_be_started_is_reported(qapp, qtbot, full):
+    style.apply(qapp, "light")
+    _load_drawing.cache_clear()  # the icon of the message cannot be read either
     tasks = Tasks()
     parent = QWidget()
     qtbot.addWidget(parent)

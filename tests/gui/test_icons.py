@@ -15,6 +15,7 @@ from mydata_like.gui.theme import style
 from mydata_like.gui.theme.colours import DARK, LIGHT
 from mydata_like.gui.theme.widgets import (
     IconLabel,
+    _load_drawing,
     app_icon,
     drawing,
     find_resources,
@@ -52,6 +53,14 @@ def test_every_drawing_belongs_to_the_one_set(path: Path):
     assert colours <= {"none", "currentColor"}
     assert f"<!-- Lucide {ICONS_VERSION}: " in path.read_text()
     assert drawing(path.stem, "#000000").isValid()
+
+
+def test_an_icon_that_cannot_be_read_is_empty_and_comes_later(full):
+    _load_drawing.cache_clear()
+    with full():
+        lacking = icon("warning").pixmap(QSize(48, 48), 1.0)
+    assert QColor(lacking.toImage().pixelColor(24, 24)).alpha() == 0
+    assert lacking.toImage() != icon("warning").pixmap(QSize(48, 48), 1.0).toImage()
 
 
 @pytest.mark.parametrize("path", LINES, ids=lambda path: path.stem)

@@ -2,7 +2,7 @@
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QApplication, QSplitter, QTableView
+from PySide6.QtWidgets import QApplication, QSplitter, QStackedWidget, QTableView
 
 from mydata_like.core.model import FolderSums
 from mydata_like.gui.base import NavigationRequest
@@ -94,6 +94,8 @@ def test_a_column_that_sorts_nothing_is_not_marked_as_if_it_did(qtbot, written, 
 def show_halves(page):
     """Return the splitter of a page with both its halves, of which one may have nothing to say."""
     halves = page.findChild(QSplitter)
+    if isinstance(stack := halves.parent(), QStackedWidget):
+        stack.setCurrentWidget(halves)
     for part in (halves, halves.widget(0), halves.widget(1), *halves.findChildren(QTableView)):
         part.show()
     QApplication.processEvents()

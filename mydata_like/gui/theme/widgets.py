@@ -1,5 +1,6 @@
 """Icons, plain-text labels, drop targets, file dialogs and other small widgets."""
 
+import logging
 import os
 from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
@@ -58,6 +59,8 @@ from mydata_like.core.formatting import format_lines
 from mydata_like.gui.theme import colours, texts
 from mydata_like.gui.theme.colours import Status, status_colour
 
+logger = logging.getLogger(__name__)
+
 
 @cache
 def find_resources() -> Path:
@@ -87,9 +90,21 @@ def text_icon_size(widget: QWidget) -> QSize:
     return QSize(side, side)
 
 
-@lru_cache(maxsize=512)
 def drawing(name: str, colour: str) -> QSvgRenderer:
-    """Return the icon's drawing in a colour (#rrggbb), for custom painting."""
+    """Return the icon's drawing in a colour (#rrggbb), for custom painting.
+
+    It is empty while the icon cannot be read, such as with too many open files: a message without
+    its icon is better than none.
+    """
+    try:
+        return _load_drawing(name, colour)
+    except OSError as error:
+        logger.warning("An icon cannot be read: %s", error)
+        return QSvgRenderer()
+
+
+@lru_cache(maxsize=512)
+def _load_drawing(name: str, colour: str) -> QSvgRenderer:
     source = (find_resources() / "icons" / f"{name}.svg").read_bytes()
     return QSvgRenderer(source.replace(b"currentColor", colour.encode()))
 
