@@ -62,7 +62,7 @@ class PendingChanges:
         return self._check()[1]
 
     @property
-    def wrong(self) -> list[str]:
+    def wrong_keys(self) -> list[str]:
         """The keys of the settings that the user's file must correct, in the schema's order."""
         return [it for it in settings_by_key() if it in self.problems and not self.fixed_by(it)]
 

@@ -156,7 +156,7 @@ class Headline(QWidget):
 
 
 def _find_setting(state: RunState) -> str | None:
-    """Return the setting that mends the problem, "" for any; None if no setting does."""
+    """Return the setting that fixes the problem, "" for any; None if no setting does."""
     info = find_problem_info(state.problem.code) if state.problem else None
     return info.setting if info and info.action is Action.OPEN_SETTINGS else None
 

@@ -179,7 +179,7 @@ class SettingsDialog(QDialog):
         """Save the settings, or show the first invalid one."""
         if self._busy:
             return
-        wrong = self.draft.wrong
+        wrong = self.draft.wrong_keys
         if wrong:
             text = self.tr("%Ln setting(s) must be corrected first", "", len(wrong))
             self.notice.show_text(text, "problems", "problem")
@@ -258,7 +258,7 @@ class SettingsDialog(QDialog):
         self._open_first()
 
     def _open_first(self) -> None:
-        self.panes.reveal(self._wanted or next(iter(self.draft.wrong), ""))
+        self.panes.reveal(self._wanted or next(iter(self.draft.wrong_keys), ""))
         self._wanted = ""
         if self.draft.file_problems:
             found = map(str, self.draft.file_problems[:REMARKS])

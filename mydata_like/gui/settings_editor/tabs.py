@@ -222,7 +222,7 @@ class SettingsTabs(QWidget):
         self._nothing.setVisible(not shown)
 
     def _mark_tabs(self) -> None:
-        keys = set(self._draft.wrong)
+        keys = set(self._draft.wrong_keys)
         wrong = {setting.section for setting in iter_settings() if setting.key in keys}
         for at, leaf in enumerate(self._leaves):
             marked = not wrong.isdisjoint(leaf.sections)

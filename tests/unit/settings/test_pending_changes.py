@@ -102,10 +102,12 @@ def test_an_invalid_file_can_be_inspected_and_fixed(write):
 
     assert draft.value("transfer.channels") == "many"
     assert draft.problems == {"transfer.channels": "must be a whole number"}
+    assert draft.wrong_keys == ["transfer.channels"]
     assert [problem.key for problem in draft.file_problems] == ["server.bogus"]
 
     draft.set("transfer.channels", 2)
     assert draft.problems == {}
+    assert draft.wrong_keys == []
 
 
 def test_settings_that_do_not_go_together_are_reported(write):
