@@ -1584,6 +1584,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Gescheitert</translation>
     </message>
     <message>
+        <source>No run of this window is active.</source>
+        <translation>Dieses Fenster führt keinen Lauf aus.</translation>
+    </message>
+    <message>
         <source>None of its files can be sent.</source>
         <translation>Keine Datei daraus kann gesendet werden.</translation>
     </message>

@@ -223,7 +223,7 @@ class ProblemsPage(Page):
             return mark, self.tr("The last run did not finish.")
         mark = RowIcon(self.tr("Failed"), "error", "problem")
         if state.phase is Phase.BROKEN:
-            return mark, self.tr("Nothing is sent for now.")
+            return mark, self.tr("No run of this window is active.")
         if state.data_problem is problem:
             return mark, self.tr("None of its files can be sent.")
         return mark, self.tr("The last run ended early.")
