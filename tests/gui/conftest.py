@@ -8,6 +8,7 @@ os.environ["QT_QPA_PLATFORM"] = "offscreen"
 
 import pytest
 from PySide6.QtCore import QCoreApplication, QEvent, QLocale, QTranslator
+from PySide6.QtGui import QFont, QFontMetrics
 from pytestqt.qtbot import QtBot
 
 from mydata_like.app.settings_service import save_settings
@@ -109,7 +110,12 @@ def desk(site, open_desk, qtbot):
 def full(qapp):
     """Return a context manager in which this process cannot open files or start processes."""
     resource = pytest.importorskip("resource")
-    assert not app_icon().isNull()  # Qt never tries again to load a plugin that it could not load
+    # Qt never tries again to load a plugin or a font that it could not load.
+    assert not app_icon().isNull()
+    for weight in (QFont.Weight.Normal, QFont.Weight.Bold):
+        font = QFont()
+        font.setWeight(weight)
+        assert QFontMetrics(font).height()
 
     @contextmanager
     def fill():
