@@ -230,7 +230,9 @@ class MainWindow(QMainWindow):
         return action
 
     def list_actions(self) -> list[QAction]:
-        """Return all actions with a keyboard shortcut."""
+        """Return all actions with a keyboard shortcut, those of the pages included."""
+        for spec in self._specs:
+            self.find_page(spec.name)
         return [action for action in self.findChildren(QAction) if not action.shortcut().isEmpty()]
 
     def _make_tool_bar(self) -> None:

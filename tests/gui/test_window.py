@@ -198,6 +198,16 @@ def test_a_key_leads_to_the_search_field_and_its_tool_tip_names_it(window, qtbot
     assert "Ctrl+Shift+F" in field.toolTip()
 
 
+def test_the_keys_of_pages_that_were_never_shown_are_listed(window):
+    before = window.page
+
+    keys = {action.text(): action.shortcut().toString() for action in window.list_actions()}
+
+    assert keys["Send next"] == "Ctrl+Shift+Up"
+    assert keys["&Start"] == "F5"
+    assert window.page is before
+
+
 def test_no_menu_takes_the_tool_bar_away(window):
     bar = window.findChild(QToolBar, "actions")
     event = QContextMenuEvent(
