@@ -263,6 +263,20 @@ def test_tab_leads_from_the_table_to_what_can_be_done_with_a_row(qtbot, filled_p
     assert filled_page.focusWidget().text() == "Open folder"  # of what can be done now the first
 
 
+def test_without_a_run_the_files_have_the_whole_page(qtbot, filled_page):
+    page, files, live = filled_page, filled_page._files, filled_page._live
+    whole = files.height()
+    turn(page._controller, Phase.RUNNING)
+    qtbot.waitUntil(lambda: files.height() < whole)
+    live.parentWidget().moveSplitter(whole // 2, 1)
+    chosen = live.height()
+
+    turn(page._controller, Phase.IDLE)
+    qtbot.waitUntil(lambda: files.height() == whole)
+    turn(page._controller, Phase.RUNNING)
+    qtbot.waitUntil(lambda: live.height() == chosen)
+
+
 def test_the_path_of_a_row_is_copied(still_desk, written, open_page, tmp_path):
     fill(written)
     page = open_page(still_desk)

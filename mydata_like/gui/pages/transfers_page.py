@@ -19,7 +19,6 @@ from PySide6.QtWidgets import (
     QAbstractItemView,
     QHBoxLayout,
     QMenu,
-    QSizePolicy,
     QSplitter,
     QTableView,
     QVBoxLayout,
@@ -232,7 +231,7 @@ def _fraction(transfer: ActiveTransfer) -> float:
 
 
 FOLDER = "folder:"  # prefix of a request for the files of a folder
-LIVE_SHARE, FILES_SHARE = 1, 3  # of the page's height
+LIVE_SHARE, FILES_SHARE = 1, 2  # of the page's height
 
 
 class TransfersPage(Page):
@@ -243,7 +242,6 @@ class TransfersPage(Page):
         self._controller = desk.controller
         self._memory = desk.memory
         self._transfers = TransfersModel(self)
-        self._live_area = QWidget(self)
         self._live = QTableView(self)
         self._message = ElidedLabel("", self)
         self._pause = QAction(icon("pause"), self.tr("Pause all"), self)
@@ -319,10 +317,6 @@ class TransfersPage(Page):
         head.addWidget(self._message, 1)
         for widget in (self._queue_bar, self._pause_button, self._resume_button):
             head.addWidget(widget)
-        above = QVBoxLayout(self._live_area)
-        above.setContentsMargins(0, 0, 0, 0)
-        above.addLayout(head)
-        above.addWidget(self._live, 1)
         self.setTabOrder(self._resume_button, self._live)
         self.setTabOrder(self._live, self._files.field)
         lower = QWidget(self)
@@ -332,12 +326,13 @@ class TransfersPage(Page):
         below.addWidget(self._actions.make_buttons(lower))
         splitter = QSplitter(Qt.Orientation.Vertical, self)
         splitter.setChildrenCollapsible(False)
-        splitter.addWidget(self._live_area)
+        splitter.addWidget(self._live)
         splitter.addWidget(lower)
         splitter.setStretchFactor(0, LIVE_SHARE)
         splitter.setStretchFactor(1, FILES_SHARE)
         KeptHalves("transfers", splitter, self._memory)
         whole = QVBoxLayout(self)
+        whole.addLayout(head)
         whole.addWidget(splitter, 1)
         whole.addWidget(self._toast)
 
@@ -385,8 +380,6 @@ class TransfersPage(Page):
         self._pause.setEnabled(state.phase is Phase.RUNNING)
         self._resume_button.setVisible(state.phase is Phase.PAUSED)
         self._live.setVisible(state.ours)
-        policy = QSizePolicy.Policy.Preferred if state.ours else QSizePolicy.Policy.Maximum
-        self._live_area.setSizePolicy(QSizePolicy.Policy.Preferred, policy)
         self._queue_bar.setVisible(state.ours)
         if not state.ours:
             self._transfers.show_transfers(())
