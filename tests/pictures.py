@@ -20,7 +20,7 @@ from pathlib import Path
 os.environ["QT_QPA_PLATFORM"] = f"offscreen:configfile={Path(__file__).with_name('screen.json')}"
 
 from PySide6.QtCore import QEventLoop, QSize, Qt
-from PySide6.QtGui import QImage
+from PySide6.QtGui import QFontMetrics, QImage
 from PySide6.QtWidgets import QApplication, QWidget
 
 from mydata_like.app.settings_service import save_settings
@@ -37,6 +37,7 @@ _OPENED: list[Program] = []  # kept, so that they are not collected in another t
 THEMES: tuple[colours.Theme, ...] = ("light", "dark")
 SIZE = QSize(1100, 720)
 LARGEST = 200_000  # bytes of a screenshot
+UNUSUAL = "\u6f22\N{MICROSCOPE}"  # in names of the sample data; not every font has them
 DEADLINE = 90.0  # seconds
 SETTINGS = {
     "schedule.kind": "manual",
@@ -48,9 +49,13 @@ SETTINGS = {
 
 
 def main(names: list[str], folder: Path, scale: float) -> int:
-    """Take the screenshots and list them; return exit code 1 if one is too large."""
+    """Take the screenshots and list them; return 1 if a font is missing or one is too large."""
     os.environ["QT_SCALE_FACTOR"] = str(scale)
     app = QApplication(sys.argv[:1])
+    metrics = QFontMetrics(app.font())
+    if not all(metrics.inFontUcs4(ord(letter)) for letter in UNUSUAL):
+        print("Fonts for Chinese or emoji are missing; `make screenshots` installs them.")
+        return 1
     app.setApplicationName("mydata-like")
     set_language(app, "en")
     scenes = [scene for scene in list_scenes() if not names or scene.name in names]
