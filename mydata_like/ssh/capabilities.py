@@ -30,6 +30,7 @@ _NO_FILES: Final = 93  # exit status: the location does not accept files
 _LONGEST_WAIT: Final = 10.0  # seconds without an answer, after which a host does not allow this
 _SAMPLE: Final = bytes(range(256)) * 16
 _SAMPLE_NAME: Final = ".mydata-probe"
+SPARE: Final = 64 * 1024  # bytes that a file may need in addition to its size, for folder and map
 _MOST_OUTPUT: Final = 64 * 1024  # bytes of a probe's output that are parsed
 _MOST_SHOWN: Final = 200  # characters of a host's output in a message
 _MODE: Final = 0o2770
@@ -126,11 +127,15 @@ def says_full(text: bytes) -> bool:
 def check_space(text: bytes) -> None:
     """Raise `StagingError` if a remote command reported that no space is left."""
     if says_full(text):
-        raise StagingError(
-            "The staging area is full.",
-            hint="Sending resumes automatically when the server has space again.",
-            code=FULL,
-        )
+        raise _full()
+
+
+def _full() -> StagingError:
+    return StagingError(
+        "The staging area is full.",
+        hint="Sending resumes automatically when the server has space again.",
+        code=FULL,
+    )
 
 
 def confirm(session: SshSession, location: bytes, access: str) -> None:
@@ -303,16 +308,17 @@ def _cpus(facts: dict[bytes, bytes]) -> int | None:
 def _probe_sftp(session: SshSession, location: bytes) -> HostCapabilities:
     """Try SFTP; the sample stays, under a fixed name, only where nothing can be removed."""
     sftp = session.open_sftp()
-    sample = _sample(location)
     try:
         sftp.make_directories(location, _MODE)
         times = _try_renaming(sftp, location)
         renames = times is not None
         if not renames:
-            times = _write_sample(sftp, sample)
-            with suppress(RejectedError):
-                sftp.remove(sample)
+            times = _write_fixed_sample(sftp, location)
     except RejectedError as error:
+        free = sftp.find_free(location)
+        short = free is not None and free < len(_SAMPLE) + SPARE
+        if short and error.problem_code != "staging.denied":
+            raise _full() from error
         raise _no_files(location, error.message.rstrip(".").encode()) from error
     sftp.close()
     why = "SFTP takes files" if renames else "SFTP takes files, but does not rename and remove them"
@@ -344,6 +350,16 @@ def try_sample(sftp: SftpSession, location: bytes) -> bool:
             sftp.remove(part)
         raise
     return times
+
+
+def _write_fixed_sample(sftp: SftpSession, location: bytes) -> bool:
+    """Do what `_write_sample` does and remove the sample, if the host allows that."""
+    sample = _sample(location)
+    try:
+        return _write_sample(sftp, sample)
+    finally:
+        with suppress(RejectedError):
+            sftp.remove(sample)
 
 
 def _sample(location: bytes) -> bytes:

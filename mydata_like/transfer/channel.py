@@ -6,7 +6,7 @@ from threading import Lock
 from typing import Final, Protocol
 
 from mydata_like.core.channel_time import NOTHING_SPENT, TimeByCause
-from mydata_like.core.errors import RunError, TransientError, UploaderError
+from mydata_like.core.errors import FULL, RunError, TransientError, UploaderError
 from mydata_like.core.events import ChannelChanged
 from mydata_like.core.model import FileToSend, Payload, Replacement
 from mydata_like.core.ports import Emit, Progress, SentFile, UnsentFile
@@ -113,7 +113,8 @@ class StagingChannel:
             raise
         finally:
             cut, self._cancelled = self._cancelled, False
-        doubtful = worker.recalled and any(result.problem for result in done.results)
+        problems = (result.problem for result in done.results if result.problem)
+        doubtful = worker.recalled and any(problem.code != FULL for problem in problems)
         if done.broken:
             self._give_up(worker, TransientError("The connection broke.", code="channel.lost"))
         elif doubtful:

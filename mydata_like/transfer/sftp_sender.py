@@ -16,7 +16,7 @@ from mydata_like.core.errors import (
     describe_full,
 )
 from mydata_like.core.openat import FolderCache
-from mydata_like.ssh.capabilities import says_full
+from mydata_like.ssh.capabilities import SPARE, says_full
 from mydata_like.ssh.session import SftpSession, SmallFile
 from mydata_like.transfer.archive_writer import (
     TINY,
@@ -180,7 +180,6 @@ def map_of(part: bytes) -> bytes:
 
 _CHUNK: Final = 256 * 1024
 _MODE: Final = 0o660
-_SPARE: Final = 64 * 1024  # bytes that a file may need in addition to its size, for folder and map
 
 
 class SftpSender:
@@ -356,7 +355,7 @@ class SftpSender:
         self._known.discard(self._target(member).rpartition(b"/")[0])
         if error.problem_code == "staging.denied":
             return MemberResult(index, "", error.problem)
-        short = free is not None and free < member.size + _SPARE
+        short = free is not None and free < member.size + SPARE
         if short or says_full(error.message.rstrip(".").encode()):
             return MemberResult(index, "", describe_full(member.remote), again=True)
         return MemberResult(index, "", error.problem, again=True)

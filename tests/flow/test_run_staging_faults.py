@@ -202,16 +202,25 @@ def test_a_full_staging_area_that_gets_room_is_used_again(small):
     assert carried.sums.verified == carried.sums.found - len(waiting)
 
 
-def test_a_staging_area_that_is_full_at_the_first_connection_is_used_when_it_gets_room(site):
-    with small_disk(site):
-        fill(site)
-        room = once(RunPaused, lambda: enlarge(site))
+@pytest.mark.parametrize("known", [False, True])
+def test_a_staging_area_that_is_full_from_the_beginning_is_used_when_it_gets_room(small, known):
+    if known:  # from an earlier run, after which no probe is needed
+        small.carry("advanced.pause_patience=0")
+        (small.data / "bob" / "Long run" / "new.csv").write_bytes(bytes(100_000))
+    fill(small)
+    room = once(RunPaused, lambda: enlarge(small))
 
-        carried = site.carry(watch=room)
+    carried = small.carry(watch=room)
 
-        (site.server.box_location / "filler").unlink()
-        check_carried(site, carried)
-        assert [event.problem.code for event in carried.of_kind(RunPaused)] == ["staging.full"]
+    (small.server.box_location / "filler").unlink()
+    left = [path for path in small.server.box_location.glob(".mydata-probe*") if path.is_file()]
+    assert left == []
+    assert [event.problem.code for event in carried.of_kind(RunPaused)] == ["staging.full"]
+    assert {event.reason for event in carried.of_kind(LimitsChanged)} <= {"", "staging.full"}
+    check_law(carried)
+    waiting = {event.path for event in carried.of_kind(FileWaiting)}
+    assert waiting <= (name_large(small) if known else set())
+    assert carried.sums.verified == carried.sums.found - len(waiting)
 
 
 def test_sftp_without_a_reason_says_so(tmp_path):
