@@ -61,6 +61,7 @@ def script(path, text):
     """Write an executable shell script on the computer of the sshd; return its path there."""
     there = on_host(path)
     there.parent.mkdir(parents=True, exist_ok=True)
+    there.unlink(missing_ok=True)  # it may be a link to a program of this computer
     there.write_text("#!/bin/sh\n" + text)
     there.chmod(there.stat().st_mode | stat.S_IXUSR)
     return there

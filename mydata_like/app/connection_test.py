@@ -26,6 +26,8 @@ from mydata_like.core.ports import CancelSignal, SentFile, Transport
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.settings.atomic_write import write_private
 from mydata_like.settings.schema import Settings
+from mydata_like.ssh.capabilities import allows_nothing
+from mydata_like.ssh.dialing import NO_CHANNEL
 from mydata_like.ssh.session import Endpoint
 from mydata_like.state.paths import StatePaths
 from mydata_like.transfer.folder_process import FolderProcess, open_folder_process
@@ -257,7 +259,8 @@ def _try_host(endpoint: Endpoint, location: bytes, approval_request: ApprovalReq
     except AccessDeniedError as error:
         return _failed(name, approval_request.explain(error))
     except UploaderError as error:
-        return _failed(name, error)
+        refused = error.problem_code == NO_CHANNEL
+        return _failed(name, allows_nothing(error) if refused else error)
 
 
 def _send(transport: Transport, file: LocalFile, name: str) -> str:

@@ -246,7 +246,8 @@ def _describe_outage(error: UploaderError) -> Problem:
     if not isinstance(error, ServerUnavailableError):
         return problem
     again = f"The run tries again automatically, {LONGEST_PROBE:.0f} seconds later at most."
-    return problem._replace(hint=f"{problem.hint} {again}".strip())
+    hint = f"{problem.hint.rstrip('.')}. {again}" if problem.hint else again
+    return problem._replace(hint=hint)
 
 
 LOAD_CHECK_INTERVAL: Final = 3.0  # seconds between two checks

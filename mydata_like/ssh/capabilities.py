@@ -155,7 +155,7 @@ def confirm(session: SshSession, location: bytes, access: str) -> None:
     except RejectedError as error:
         why = error.message
     if why:
-        raise TransientError(f"another session was refused ({why})", code=NO_CHANNEL)
+        raise TransientError(f"Another session was refused ({why.rstrip('.')}).", code=NO_CHANNEL)
 
 
 def build_scp(location: bytes) -> bytes:
@@ -200,11 +200,33 @@ def probe(
         else:
             why = "; ".join([*refusals, found.why])
             return session, found._replace(why=why, lacks=lacks, doubtful=unanswered is not None)
-    message = f"The staging host does not accept files: {'; '.join(refusals)}."
+    raise _refused("; ".join(refusals), unanswered)
+
+
+def _refused(refusals: str, unanswered: TransientError | None) -> UploaderError:
+    """Return the error of a host on which nothing works."""
+    message = f"The staging host does not accept files: {refusals}."
     if dialing.says_expired(message.encode()):
-        raise StagingError(message, hint=dialing.RENEW, code=dialing.EXPIRED)
-    raise unanswered or StagingError(
-        message, hint="The server's administrator can allow a shell, scp or SFTP for this account."
+        return StagingError(message, hint=dialing.RENEW, code=dialing.EXPIRED)
+    if unanswered is None:
+        hint = "The server's administrator can allow a shell, scp or SFTP for this account."
+        return StagingError(message, hint=hint)
+    return TransientError(
+        message,
+        hint="If this persists, the host's administrator can check the account's login scripts "
+        "and its limit of processes.",
+        code=unanswered.problem_code,
+    )
+
+
+def allows_nothing(error: UploaderError) -> StagingError:
+    """Return the error of a host that refuses the only channel of a session."""
+    return StagingError(
+        "The staging host accepts the uploader's key, but allows neither commands nor "
+        f"transfers: {error.message}",
+        hint="Its administrator can raise MaxSessions in sshd_config (10 is the default, 0 "
+        "allows nothing), or the limits of processes for this account.",
+        code="ssh.no-channel",
     )
 
 

@@ -153,7 +153,8 @@ _MOST_NAMES: Final = 300  # characters of a host's text in a message
 _MOST_READ: Final = 64 * 1024  # bytes
 # What OpenSSH (auth-pam.c, auth-shadow.c, session.c) and Linux-PAM's pam_unix print.
 _EXPIRED: Final = re.compile(
-    rb"(account|password)[^.\n]{0,40} expired|password change required|change your password",
+    rb"(account|password)[^.\n]{0,40} expired|password change required"
+    rb"|required to change your password",
     re.IGNORECASE,
 ).search
 

@@ -22,7 +22,7 @@ from mydata_like.core.model import Payload, StagingArea
 from mydata_like.core.ports import Emit
 from mydata_like.settings.schema import Transfer
 from mydata_like.settings.values import parse_jump
-from mydata_like.ssh.capabilities import HostCapabilities
+from mydata_like.ssh.capabilities import HostCapabilities, allows_nothing
 from mydata_like.ssh.dialing import NO_CHANNEL
 from mydata_like.ssh.session import Endpoint
 from mydata_like.transfer.channel import StagingChannel
@@ -309,13 +309,7 @@ class StagingTransport:
             if isinstance(error, AccessDeniedError):
                 return self._explain(error)
         if errors and errors[-1].problem_code == NO_CHANNEL and not self._sessions:
-            return StagingError(
-                "The staging host accepts the uploader's key, but allows neither commands nor "
-                f"transfers: {errors[-1].message}",
-                hint="Its administrator can raise MaxSessions in sshd_config (10 is the default, 0 "
-                "allows nothing), or the limits of processes for this account.",
-                code="ssh.no-channel",
-            )
+            return allows_nothing(errors[-1])
         if errors:
             return errors[-1]
         if self._sessions:

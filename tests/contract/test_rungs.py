@@ -7,7 +7,7 @@ from itertools import repeat
 
 import pytest
 
-from mydata_like.core.errors import StagingError
+from mydata_like.core.errors import StagingError, TransientError
 from mydata_like.ssh.capabilities import probe
 from mydata_like.ssh.connect import connect
 from mydata_like.transfer.sessions import count_cpus
@@ -19,6 +19,7 @@ from tests.sshd_fixture import (
     no_login,
     noisy,
     scp_only,
+    script,
     sftp_only,
     sshd_with,
     with_programs,
@@ -121,12 +122,42 @@ def test_sessions_that_probe_at_once_do_not_disturb_each_other(tmp_path, stack):
     assert list((tmp_path / "staging").iterdir()) == []
 
 
+def refusing(directory, text):
+    """Return options of a host on which every command runs this script instead."""
+    return (f"ForceCommand {script(directory / 'instead', text)}", "Subsystem none /bin/false")
+
+
 def test_no_rung_at_all_is_reported_with_the_hosts_own_words(tmp_path, stack):
     with pytest.raises(StagingError) as raised:
         probe_with(tmp_path, stack, *no_login(tmp_path))
     assert "This account is not available" in raised.value.message
     for name in ("a shell", "scp", "SFTP"):
         assert name in raised.value.message
+
+
+def test_a_text_about_passwords_is_no_expired_password(tmp_path, stack):
+    said = "echo 'Please change your password regularly. Maintenance until noon.'; exit 1\n"
+    with pytest.raises(StagingError) as raised:
+        probe_with(tmp_path, stack, *refusing(tmp_path, said))
+    assert "Maintenance" in raised.value.message
+    assert raised.value.problem_code != "ssh.expired"
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("kill -9 $$", "no output"),
+        ("echo 'bash: fork: retry: Resource temporarily unavailable' >&2; exit 254", "fork: retry"),
+    ],
+    ids=["killed", "no process"],
+)
+def test_a_host_on_which_nothing_answers_says_what_each_way_did(tmp_path, stack, command, said):
+    with pytest.raises(TransientError) as raised:
+        probe_with(tmp_path, stack, *refusing(tmp_path, command + "\n"))
+    assert f"a shell did not answer ({said}" in raised.value.message.replace("bash: ", "")
+    assert "SFTP was refused" in raised.value.message
+    assert "scp was refused" in raised.value.message
+    assert "login scripts" in raised.value.hint
 
 
 @pytest.mark.parametrize("rung", ["shell", "scp", "sftp"])

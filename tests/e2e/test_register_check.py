@@ -90,6 +90,15 @@ def test_hosts_that_allow_less_say_less(tmp_path, kind):
             assert f".mydata-like-check-{site.uuid}" in steps["cleaning"]["message"]
 
 
+def test_a_host_that_allows_no_channel_is_explained(tmp_path):
+    with registered_site(tmp_path, options=("MaxSessions 0",)) as site:
+        code, steps = check(site)
+
+        assert code == 3
+        assert steps["host 127.0.0.1"]["code"] == "ssh.no-channel"
+        assert "MaxSessions" in steps["host 127.0.0.1"]["hint"]
+
+
 def test_while_files_go_over_http_that_is_what_is_said(tmp_path):
     with registered_site(tmp_path, auto_approve=False) as site:
         code, steps = check(site)
