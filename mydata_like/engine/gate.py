@@ -246,8 +246,7 @@ def _describe_outage(error: UploaderError) -> Problem:
     if not isinstance(error, ServerUnavailableError):
         return problem
     again = f"The run tries again automatically, {LONGEST_PROBE:.0f} seconds later at most."
-    hint = f"{problem.hint.rstrip('.')}. {again}" if problem.hint else again
-    return problem._replace(hint=hint)
+    return problem._replace(hint=f"{problem.hint} {again}".strip())
 
 
 LOAD_CHECK_INTERVAL: Final = 3.0  # seconds between two checks

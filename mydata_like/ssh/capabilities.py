@@ -155,7 +155,7 @@ def confirm(session: SshSession, location: bytes, access: str) -> None:
     except RejectedError as error:
         why = error.message
     if why:
-        raise TransientError(f"Another session was refused ({why.rstrip('.')}).", code=NO_CHANNEL)
+        raise TransientError(f"Another session was refused: {why}", code=NO_CHANNEL)
 
 
 def build_scp(location: bytes) -> bytes:

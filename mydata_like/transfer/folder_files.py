@@ -159,8 +159,8 @@ class FolderFiles:
             raise ServerUnavailableError(
                 f"{folder.host} is not known as the folder of the storage box {folder.box}: it has "
                 f"no file {MARKER.decode()}.",
-                hint="If the folder is not mounted, mount it; sending resumes automatically. "
-                "Before the first run, confirm it with: mydata-like register",
+                hint="Before the first run, confirm it with: mydata-like register. If the folder "
+                "is not mounted, mount it.",
                 code="staging.unconfirmed",
             )
         if found != folder.marker:

@@ -1,5 +1,6 @@
 """The answers and failures of an S3 service as `UploaderError`."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
@@ -142,42 +143,44 @@ _FAILURES: Final = (
         StagingError,
         code="s3.certificate",
         names=("SSLError",),
-        message="The encrypted connection to {host} fails: {said}",
+        message="The encrypted connection to {host} fails: {said}.",
         hint="If its certificate was issued by a private authority, set server.ca_file.",
     ),
     _Rule(
         ServerUnavailableError,
         code="server.proxy",
         names=("ProxyConnectionError", "InvalidProxiesConfigError"),
-        message="The proxy for {host} fails: {said}",
+        message="The proxy for {host} fails: {said}.",
         hint="Check the proxy in the setting server.proxy.",
     ),
     _Rule(
         ServerUnavailableError,
         code="s3.unreachable",
         names=("EndpointConnectionError", "ConnectTimeoutError"),
-        message="{host} cannot be reached: {said}",
+        message="{host} cannot be reached: {said}.",
         hint="Check the network and transfer.s3_endpoint. Sending resumes automatically.",
     ),
     _Rule(
         TransientError,
         code="s3.lost",
         names=("HTTPClientError", "IncompleteReadError"),
-        message="The connection to {host} was lost: {said}",
+        message="The connection to {host} was lost: {said}.",
     ),
     _Rule(
         StagingError,
         code="s3.no-bucket",
         names=("ParamValidationError",),
-        message="The bucket {bucket} cannot exist: {said}",
+        message="The bucket {bucket} cannot exist: {said}.",
         hint="Check transfer.s3_bucket.",
     ),
 )
+# What botocore says ends with the address of the object, which is not that of the service.
+_ADDRESS: Final = re.compile(r'(for |endpoint |proxy )?(URL: )?"?https?://[^" ]*"?').sub
 _STRANGE: Final = _Rule(
     StagingError,
     code="s3.strange-answer",
     names=(),
-    message="{host} sent no valid answer of an object storage: {said}",
+    message="{host} sent no valid answer of an object storage: {said}.",
     hint="Check transfer.s3_endpoint.",
 )
 
@@ -211,7 +214,18 @@ def _translate_failure(bucket: Bucket, error: Exception) -> UploaderError:
     """Return the error for a request without a valid answer."""
     kinds = {kind.__name__ for kind in type(error).__mro__}
     rules = (rule for rule in _FAILURES if not kinds.isdisjoint(rule.names))
-    return _build(next(rules, _STRANGE), bucket, str(error))
+    said = _find_reason(error) or _ADDRESS("", str(error))
+    return _build(next(rules, _STRANGE), bucket, said.strip(": ."))
+
+
+def _find_reason(error: BaseException | None) -> str:
+    """Return the system's reason for a failed connection, or an empty text."""
+    while error is not None:
+        if isinstance(error, OSError) and error.strerror:
+            return error.strerror
+        wrapped = getattr(error, "kwargs", {}).get("error")  # of botocore's errors
+        error = wrapped if isinstance(wrapped, BaseException) else error.__cause__
+    return ""
 
 
 def _build(rule: _Rule, bucket: Bucket, said: str) -> UploaderError:

@@ -3133,10 +3133,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>%1 Laut dem Server ist der Schlüssel %2 freigegeben.</translation>
     </message>
     <message>
-        <source>%1 The run tries again automatically, %2 seconds later at most.</source>
-        <translation>%1 Der Lauf versucht es automatisch wieder, spätestens nach %2 Sekunden.</translation>
-    </message>
-    <message>
         <source>%1 Until then, files are sent over HTTP, which is slower.</source>
         <translation>%1 Bis dahin werden Dateien über HTTP gesendet, was langsamer ist.</translation>
     </message>
@@ -3203,10 +3199,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>%1 cannot be reached on port %2: its name cannot be resolved.</source>
         <translation>%1 ist auf Port %2 nicht erreichbar: Der Name kann nicht aufgelöst werden.</translation>
-    </message>
-    <message>
-        <source>%1 cannot be reached: %2</source>
-        <translation>%1 ist nicht erreichbar: %2</translation>
     </message>
     <message>
         <source>%1 cannot be reached: %2.</source>
@@ -3607,10 +3599,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>%1 returned an invalid answer: %2</source>
         <translation>%1 hat eine ungültige Antwort gegeben: %2</translation>
-    </message>
-    <message>
-        <source>%1 sent no valid answer of an object storage: %2</source>
-        <translation>%1 hat nicht wie ein Objektspeicher geantwortet: %2</translation>
     </message>
     <message>
         <source>%1 took too long to answer.</source>
@@ -4361,10 +4349,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Wenn der erste Lauf abgelehnt wird, bitten Sie die Administration des Servers, das Konto aufzunehmen.</translation>
     </message>
     <message>
-        <source>If the folder is not mounted, mount it; sending resumes automatically. Before the first run, confirm it with: mydata-like register</source>
-        <translation>Wenn der Ordner nicht eingehängt ist, hängen Sie ihn ein; das Senden geht automatisch weiter. Vor dem ersten Lauf bestätigen Sie ihn mit: mydata-like register</translation>
-    </message>
-    <message>
         <source>If the instrument produced data, check that it writes to data.directory.</source>
         <translation>Wenn das Instrument Daten erzeugt hat, prüfen Sie, ob es in data.directory schreibt.</translation>
     </message>
@@ -4383,6 +4367,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>If this persists, ask the facility&apos;s administrator to check the storage.</source>
         <translation>Wenn das so bleibt, bitten Sie die Administration der Einrichtung, den Speicher zu prüfen.</translation>
+    </message>
+    <message>
+        <source>If this persists, the host&apos;s administrator can check the account&apos;s login scripts and its limit of processes.</source>
+        <translation>Wenn das so bleibt, kann die Administration des Hosts die Anmeldeskripte des Kontos und seine Grenze für Prozesse prüfen.</translation>
     </message>
     <message>
         <source>If your server has moved there, run: mydata-like settings set server.url %1</source>
@@ -4965,8 +4953,44 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Stellen Sie ihn ein mit: mydata-like settings set data.directory FOLDER</translation>
     </message>
     <message>
+        <source>The bucket %1 cannot exist: %2.</source>
+        <translation>Den Bucket %1 kann es nicht geben: %2.</translation>
+    </message>
+    <message>
+        <source>The connection to %1 was lost: %2.</source>
+        <translation>Die Verbindung zu %1 ging verloren: %2.</translation>
+    </message>
+    <message>
+        <source>The encrypted connection to %1 fails: %2.</source>
+        <translation>Die verschlüsselte Verbindung zu %1 schlägt fehl: %2.</translation>
+    </message>
+    <message>
+        <source>The proxy for %1 fails: %2.</source>
+        <translation>Der Proxy für %1 schlägt fehl: %2.</translation>
+    </message>
+    <message>
         <source>Copy the key again from where it is shown.</source>
         <translation>Kopieren Sie den Schlüssel noch einmal von dort, wo er angezeigt wird.</translation>
+    </message>
+    <message>
+        <source>%1 The run tries again automatically, %2 seconds later at most.</source>
+        <translation>%1 Der Lauf versucht es automatisch wieder, spätestens nach %2 Sekunden.</translation>
+    </message>
+    <message>
+        <source>%1 sent no valid answer of an object storage: %2.</source>
+        <translation>%1 hat nicht wie ein Objektspeicher geantwortet: %2.</translation>
+    </message>
+    <message>
+        <source>Another session was refused: %1</source>
+        <translation>Eine weitere Sitzung wurde abgelehnt: %1</translation>
+    </message>
+    <message>
+        <source>Another session was refused: no output</source>
+        <translation>Eine weitere Sitzung wurde abgelehnt: keine Ausgabe</translation>
+    </message>
+    <message>
+        <source>Before the first run, confirm it with: mydata-like register. If the folder is not mounted, mount it.</source>
+        <translation>Bestätigen Sie ihn vor dem ersten Lauf mit: mydata-like register. Wenn der Ordner nicht eingehängt ist, hängen Sie ihn ein.</translation>
     </message>
     <message>
         <source>Set its owners on the server&apos;s web pages.</source>
@@ -5177,10 +5201,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Die Bandbreite ist jetzt auf %1 begrenzt, aber ein Test sendet so schnell wie möglich.</translation>
     </message>
     <message>
-        <source>The bucket %1 cannot exist: %2</source>
-        <translation>Den Bucket %1 kann es nicht geben: %2</translation>
-    </message>
-    <message>
         <source>The certificate authorities in %1 cannot be read: %2.</source>
         <translation>Die Zertifizierungsstellen in %1 können nicht gelesen werden: %2.</translation>
     </message>
@@ -5215,10 +5235,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>The connection to %1 was lost.</source>
         <translation>Die Verbindung zu %1 ging verloren.</translation>
-    </message>
-    <message>
-        <source>The connection to %1 was lost: %2</source>
-        <translation>Die Verbindung zu %1 ging verloren: %2</translation>
     </message>
     <message>
         <source>The connection to the server is not encrypted, so an attacker on the network could report files as safe.</source>
@@ -5291,10 +5307,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>The directory of %1 has more than the 255 characters the server allows.</source>
         <translation>Der Ordnerpfad von %1 hat mehr als die 255 Zeichen, die der Server erlaubt.</translation>
-    </message>
-    <message>
-        <source>The encrypted connection to %1 fails: %2</source>
-        <translation>Die verschlüsselte Verbindung zu %1 schlägt fehl: %2</translation>
     </message>
     <message>
         <source>The engine ended unexpectedly (%1).</source>
@@ -5711,10 +5723,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>The program is already open, but does not respond.</source>
         <translation>Das Programm ist schon geöffnet, antwortet aber nicht.</translation>
-    </message>
-    <message>
-        <source>The proxy for %1 fails: %2</source>
-        <translation>Der Proxy für %1 schlägt fehl: %2</translation>
     </message>
     <message>
         <source>The proxy for %1 refuses the connection.</source>
@@ -6415,14 +6423,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>another folder or drive has taken its place</source>
         <translation>ein anderer Ordner oder ein anderes Laufwerk ist an seiner Stelle</translation>
-    </message>
-    <message>
-        <source>another session was refused (%1)</source>
-        <translation>Eine weitere Sitzung wurde abgelehnt (%1)</translation>
-    </message>
-    <message>
-        <source>another session was refused (no output)</source>
-        <translation>Eine weitere Sitzung wurde abgelehnt (keine Ausgabe)</translation>
     </message>
     <message>
         <source>begins with ~ but does not name a known home folder</source>

@@ -260,7 +260,11 @@ def test_an_address_without_a_service_is_waited_for(member):
     with TcpProxy(9) as proxy:
         port = proxy.port
 
-    assert told(member, f"http://127.0.0.1:{port}") == (ServerUnavailableError, "s3.unreachable")
+    with pytest.raises(ServerUnavailableError) as raised:
+        send(member, f"http://127.0.0.1:{port}")
+
+    assert raised.value.problem_code == "s3.unreachable"
+    assert raised.value.message == f"127.0.0.1:{port} cannot be reached: Connection refused."
 
 
 def test_a_silent_service_is_noticed(server, member):
