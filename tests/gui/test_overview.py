@@ -25,6 +25,7 @@ from mydata_like.gui.overview.bars import (
 from mydata_like.gui.overview.details_panel import (
     DetailsPanel,
     PipelineStrip,
+    StageCard,
     StageCount,
     count_stages,
 )
@@ -82,15 +83,32 @@ def test_the_strip_marks_the_limit_and_says_what_it_is(qtbot):
     strip = PipelineStrip()
     qtbot.addWidget(strip)
 
-    strip.show_sums(MIDWAY, MEASURED)
+    strip.show_state(RunState(sums=MIDWAY, measured=MEASURED))
     shown = [label.text() for label in strip.findChildren(PlainLabel)]
     assert f"The limit: the disk of this computer, at {texts.rate(56e6)}" in shown
     assert "The limit" in shown
 
-    strip.show_sums(MIDWAY, None)
+    strip.show_state(RunState(sums=MIDWAY))
     shown = [label.text() for label in strip.findChildren(PlainLabel)]
     assert not [text for text in shown if "limit" in text]
     assert "20 waiting" in shown
+
+
+@pytest.mark.parametrize(
+    ("size", "expected"),
+    [(10_000_000, ["64.0 MB", "1.0 MB/s"]), (3_000, ["40", "0 files/s"])],
+)
+def test_of_large_files_the_stage_send_shows_bytes(qtbot, size, expected):
+    strip = PipelineStrip()
+    qtbot.addWidget(strip)
+    wanted = MIDWAY.wanted * size
+    sums = replace(MIDWAY, wanted_bytes=wanted, transferred_bytes=64_000_000, byte_rate=1e6)
+
+    strip.show_state(RunState(phase=Phase.RUNNING, sums=sums))
+
+    send = strip.findChildren(StageCard)[2]
+    shown = [label.text() for label in send.findChildren(PlainLabel)]
+    assert shown == ["Send", *expected, "20 waiting"]
 
 
 def test_every_limit_of_a_run_has_words():
