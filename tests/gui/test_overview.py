@@ -12,7 +12,7 @@ from mydata_like.core.errors import Problem
 from mydata_like.core.events import StagesMeasured
 from mydata_like.core.extra_sources import Destination, KnownSource
 from mydata_like.core.formatting import LIMITS
-from mydata_like.core.model import AtRisk
+from mydata_like.core.model import UNSENT, AtRisk, EntryState, FolderSums, Outcome
 from mydata_like.core.queries import FolderGroup
 from mydata_like.engine.progress import NO_PROGRESS, ActiveTransfer
 from mydata_like.gui.base import NavigationRequest
@@ -41,6 +41,7 @@ from mydata_like.gui.theme.texts import limit_name, limit_word
 from mydata_like.gui.theme.widgets import PlainLabel
 from mydata_like.gui.tray.tray_popup import LONGEST
 from tests.gui.conftest import DEADLINE
+from tests.gui.ledgers import WrittenLedger, an_entry
 from tests.gui.scripted import BEGAN, ENDED, run_that
 
 WHY = Problem("file.unreadable", "It cannot be read.", "Check it.")
@@ -413,6 +414,27 @@ def test_the_datasets_of_active_transfers_are_listed_with_what_is_verified(desk,
     assert text.endswith("verified")
     listed.show_run("")
     assert listed.isHidden()
+
+
+def test_bytes_that_were_sent_stay_in_the_bar_until_they_are_verified(desk, qtbot):
+    controller = desk.controller
+    written = WrittenLedger.of(controller.settings, controller.config)
+    sums = {"found": 2, "found_bytes": 10, "verified": 0, "verified_bytes": 0}
+    written.ledger.record_folders([FolderSums(b"ann/1", "1", None, "ann", "", **sums)])
+    found = [Outcome(key, 5, 0, "found", UNSENT) for key in (b"ann/1/a", b"ann/1/b")]
+    written.ledger.record_outcomes(found)
+    written.ledger.record([an_entry(b"ann/1/a", 5, EntryState.REGISTERED)])
+    written.close()
+    listed = RecentDatasets(desk, None)
+    qtbot.addWidget(listed)
+    listed.show_run("a run")
+
+    listed.show_transfers((ActiveTransfer(1, 1, b"ann/1/b", 1, 5, done=2),))
+    qtbot.waitUntil(lambda: not listed.isHidden(), timeout=DEADLINE)
+
+    bar = listed.findChild(ShareBar)
+    assert bar.value() == 0.7 * ShareBar.PARTS
+    assert bar.accessibleName().endswith("0 of 2 file(s) verified")
 
 
 def test_bytes_under_way_belong_to_the_innermost_dataset():
