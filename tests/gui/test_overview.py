@@ -17,6 +17,7 @@ from mydata_like.core.queries import FolderGroup
 from mydata_like.engine.progress import NO_PROGRESS, ActiveTransfer
 from mydata_like.gui.base import NavigationRequest
 from mydata_like.gui.overview.bars import (
+    SentBar,
     ShareBar,
     StatusBreakdownBar,
     StatusCounts,
@@ -143,6 +144,23 @@ def test_a_part_of_the_bar_is_a_button_that_leads_to_its_files(qtbot):
     assert chosen.args == ["failed"]
     assert "2" in failed.text()
     assert not bar.findChild(QToolButton, "waiting").isEnabled()
+
+
+def test_while_bytes_are_sent_their_bar_is_the_only_one(still_desk, qtbot):
+    page = OverviewPage(still_desk)
+    qtbot.addWidget(page)
+    page.show()
+    sums = replace(MIDWAY, wanted_bytes=290_000_000, transferred_bytes=58_000_000)
+
+    def show(phase):
+        still_desk.controller.run_changed.emit(RunState(phase=phase, sums=sums))
+        bars = page.findChild(SentBar), page.findChild(StatusBreakdownBar)._bar
+        return [bar.isVisible() for bar in bars]
+
+    assert show(Phase.RUNNING) == [True, False]
+    assert page.findChild(SentBar).value() == 0.2 * ShareBar.PARTS
+    assert page.findChild(QToolButton, "failed").isVisible()
+    assert show(Phase.IDLE) == [False, True]
 
 
 def test_before_the_set_up_there_are_two_ways_to_begin(open_desk, qtbot):
