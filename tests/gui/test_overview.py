@@ -352,6 +352,15 @@ def test_a_run_that_was_cut_off_is_said_with_what_exists_only_here(qtbot):
     assert _parts_of(state) == StatusCounts(40, 6, 0, 34, 0, 0)
 
 
+@pytest.mark.parametrize(
+    "changes", [{"problem": Problem("run.stopped", "The user stopped it.")}, {"failed": 1}]
+)
+def test_a_run_that_sent_a_part_of_a_file_is_not_said_to_have_sent_nothing(qtbot, changes):
+    said = said_of(qtbot, RunState(phase=Phase.IDLE, last=run_that(waiting=1, sent=0, **changes)))
+
+    assert any("no file was sent completely" in text.lower() for text in said)
+
+
 def test_a_data_folder_that_cannot_be_read_is_not_empty(qtbot):
     state = RunState(phase=Phase.IDLE, last=run_that(), data_problem=GONE)
 
