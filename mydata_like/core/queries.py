@@ -92,8 +92,9 @@ class FolderGroup(NamedTuple):
 
     `title` is None for an owner, and if the server names the experiment. `dataset` is None for all
     but dataset folders, `path` for owners and experiments. A folder in a dataset folder has only
-    its path. `left_behind` of the `skipped` files are skipped by no setting. `rest` stands for
-    everything that is not listed separately.
+    its path. `left_behind` of the `skipped` files are skipped by no setting. `sent_bytes` are those
+    of files that were sent and are not verified yet. `rest` stands for everything that is not
+    listed separately.
     """
 
     owner: str
@@ -110,6 +111,7 @@ class FolderGroup(NamedTuple):
     skipped: int
     failed: int
     left_behind: int = 0
+    sent_bytes: int = 0
     rest: bool = False
 
     @property

@@ -201,9 +201,8 @@ class RunProgress:
         self._begun = clock.monotonic()
         self._shard = ""
         self._sums = Totals()
-        self._bytes = Rate(clock)
-        self._files = Rate(clock)
         self._paused = False
+        self._restart_rates()
         self.time_left = TimeLeft()
         self._transfers: dict[int, ActiveTransfer] = {}
         self._sent_before: dict[int, int] = {}  # bytes of earlier attempts, by transfer
@@ -405,9 +404,15 @@ class RunProgress:
 
     def _pause(self, _: RunPaused) -> None:
         self._paused, self.measured = True, None
+        self._restart_rates()
 
     def _resume(self, _: RunResumed) -> None:
         self._paused = False
+        self._restart_rates()
+
+    def _restart_rates(self) -> None:
+        """Measure from now on: a pause is no slow sending."""
+        self._bytes, self._files = Rate(self._clock), Rate(self._clock)
 
     def _set_measured(self, event: StagesMeasured) -> None:
         self.measured = event

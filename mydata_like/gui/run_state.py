@@ -296,6 +296,13 @@ class RunState:
         )
 
     @property
+    def speed(self) -> float:
+        """The bytes sent per second; 0 while paused and once everything is sent."""
+        paused = not self.at_work or self.phase is Phase.PAUSED
+        finished = self.sums.transferred_bytes >= self.sums.wanted_bytes
+        return 0.0 if paused or finished else self.sums.byte_rate
+
+    @property
     def can_start(self) -> bool:
         """Whether a run may be requested now."""
         return not (self.at_work or self.missing or self.phase is Phase.TESTING)

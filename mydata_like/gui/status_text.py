@@ -72,10 +72,10 @@ def amount_sentence(state: RunState) -> str:
         return ""
     sent = min(sums.transferred_bytes, sums.wanted_bytes)
     text = translate("sentences", "%1 of %2 sent, %3 %")
-    if sums.byte_rate:
+    if state.speed:
         text = translate("sentences", "%1 of %2 sent, %3 %, at %4")
     amounts = texts.size(sent), texts.size(sums.wanted_bytes)
-    words = (*amounts, texts.count(100 * sent // sums.wanted_bytes), texts.rate(sums.byte_rate))
+    words = (*amounts, texts.count(100 * sent // sums.wanted_bytes), texts.rate(state.speed))
     return re.sub("%([1-4])", lambda mark: words[int(mark[1]) - 1], text)
 
 

@@ -341,8 +341,7 @@ class MainWindow(QMainWindow):
         self._dry_run.setEnabled(state.phase not in (Phase.LOADING, Phase.UNSET))
         self._add.setEnabled(state.phase not in (Phase.LOADING, Phase.UNSET))
         self._sentence.set_full_text(overview_sentence(state))
-        busy = state.at_work and state.sums.byte_rate > 0
-        self._speed.setText(texts.rate(state.sums.byte_rate) if busy else "")
+        self._speed.setText(texts.rate(state.speed) if state.speed else "")
         self._next.setText(self._describe_next(state))
 
     def _describe_next(self, state: RunState) -> str:

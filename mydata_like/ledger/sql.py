@@ -108,15 +108,14 @@ AT_RISK = (
     f" OR (outcome = 'skipped' AND code NOT IN ({_INTENDED})))"
 )
 _OF_ITS_ENTRY = "entries.root = outcomes.root AND entries.key = outcomes.path"
-_UNDER_WAY = (
-    "state IN ('staged', 'registered', 'repaired')"
-    " AND (entries.size, entries.modified_ns) = (outcomes.size, outcomes.modified_ns)"
+# The found file was sent and is not verified yet.
+UNDER_WAY = (
+    f"EXISTS (SELECT 1 FROM entries WHERE {_OF_ITS_ENTRY}"  # noqa: S608 - all of it is ours
+    " AND state IN ('staged', 'registered', 'repaired')"
+    " AND (entries.size, entries.modified_ns) = (outcomes.size, outcomes.modified_ns))"
 )
 # Outcomes of files that are shown under them; found files in transfer are shown by their entry.
-SHOWN = (
-    "(outcome IN ('waiting', 'skipped', 'failed') OR (outcome = 'found' AND NOT EXISTS"  # noqa: S608
-    f" (SELECT 1 FROM entries WHERE {_OF_ITS_ENTRY} AND {_UNDER_WAY})))"
-)
+SHOWN = f"(outcome IN ('waiting', 'skipped', 'failed') OR (outcome = 'found' AND NOT {UNDER_WAY}))"
 # The outcome's row describes bytes that are verified now.
 _SAFE = (
     "outcome IN ('found', 'waiting', 'failed') AND EXISTS"  # noqa: S608 - all of it is ours

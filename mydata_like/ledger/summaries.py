@@ -12,7 +12,7 @@ from mydata_like.core.problems import INTENDED
 from mydata_like.core.queries import FolderGroup, ProblemGroup
 from mydata_like.ledger import ledger_file
 from mydata_like.ledger.row_query import connect_to_current
-from mydata_like.ledger.sql import FIND_ROOT, SHOWN
+from mydata_like.ledger.sql import FIND_ROOT, SHOWN, UNDER_WAY
 from mydata_like.ledger.sqlite_ledger import NO_ROOT
 
 SLASH: Final = ord("/")
@@ -59,12 +59,13 @@ _COUNTED: Final = f"""
             max(found_bytes, verified_bytes + unsent_bytes) AS found_bytes,
             max(0, min(verified, found - waiting - skipped - failed - changed)) AS verified,
             max(0, min(verified_bytes, found_bytes - changed_bytes)) AS verified_bytes,
-            waiting, skipped, failed, left_behind
+            waiting, skipped, failed, left_behind, sent_bytes
         FROM (
             SELECT folders.*, (SELECT count(*) {_UNSENT_IN}) AS unsent,
                 (SELECT coalesce(sum(size), 0) {_UNSENT_IN}) AS unsent_bytes,
                 (SELECT count(*) {_UNSENT_IN} AND {_CHANGED}) AS changed,
                 (SELECT coalesce(sum(size), 0) {_UNSENT_IN} AND {_CHANGED}) AS changed_bytes,
+                (SELECT coalesce(sum(size), 0) {_UNSENT_IN} AND {UNDER_WAY}) AS sent_bytes,
                 {_LEFT_BEHIND} AS left_behind
             FROM folders WHERE root = ?
         )
@@ -72,7 +73,7 @@ _COUNTED: Final = f"""
 """  # noqa: S608 - all of it is ours
 _SUMS: Final = (
     "sum(found), sum(found_bytes), sum(verified), sum(verified_bytes), sum(waiting),"
-    f" sum(skipped), sum(failed), sum(left_behind) {_COUNTED}"
+    f" sum(skipped), sum(failed), sum(left_behind), sum(sent_bytes) {_COUNTED}"
 )
 _OWNERS: Final = " ".join(
     ("SELECT owner, grp, NULL, NULL, NULL, count(*),", _SUMS, "GROUP BY grp, owner")
@@ -83,7 +84,7 @@ _EXPERIMENTS: Final = " ".join(
 )
 _DATASET: Final = (
     "SELECT owner, grp, title, dataset, path, 1, found, found_bytes, verified, verified_bytes,"
-    f" waiting, skipped, failed, left_behind {_COUNTED}"
+    f" waiting, skipped, failed, left_behind, sent_bytes {_COUNTED}"
 )
 _DATASETS: Final = f"{_DATASET} AND owner = ? AND grp = ? AND title IS ? ORDER BY dataset, path"
 # The first folder within a range of keys with a common beginning: it is found by its first file,
@@ -257,6 +258,7 @@ class _Inside:
             skipped=files["skipped"],
             failed=files["failed"],
             left_behind=left_behind,
+            sent_bytes=sizes["staged"] + sizes["registered"] + sizes["repaired"],
             rest=path is None,
         )
 

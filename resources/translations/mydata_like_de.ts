@@ -2530,12 +2530,12 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Noch keiner</translation>
     </message>
     <message>
-        <source>It ended early and sent nothing.</source>
-        <translation>Er endete vorzeitig und hat nichts gesendet.</translation>
+        <source>It ended early, and no file was sent completely.</source>
+        <translation>Er endete vorzeitig, und keine Datei wurde vollständig gesendet.</translation>
     </message>
     <message>
-        <source>It sent nothing, and not all files are safe.</source>
-        <translation>Er hat nichts gesendet, und nicht alle Dateien sind sicher.</translation>
+        <source>No file was sent completely, and not all files are safe.</source>
+        <translation>Keine Datei wurde vollständig gesendet, und nicht alle Dateien sind sicher.</translation>
     </message>
     <message>
         <source>Nothing had to be sent.</source>
@@ -5365,8 +5365,8 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Die Datei liegt nicht im Ordner eines Datensatzes.</translation>
     </message>
     <message>
-        <source>The file was found and has not been sent yet.</source>
-        <translation>Die Datei wurde gefunden und noch nicht gesendet.</translation>
+        <source>The file was found and has not arrived on the server yet.</source>
+        <translation>Die Datei wurde gefunden und ist noch nicht auf dem Server angekommen.</translation>
     </message>
     <message>
         <source>The file was kept. Close the program, and try again.</source>

@@ -12,11 +12,12 @@ from mydata_like.core.errors import Problem
 from mydata_like.core.events import StagesMeasured
 from mydata_like.core.extra_sources import Destination, KnownSource
 from mydata_like.core.formatting import LIMITS
-from mydata_like.core.model import AtRisk
+from mydata_like.core.model import UNSENT, AtRisk, EntryState, FolderSums, Outcome
 from mydata_like.core.queries import FolderGroup
 from mydata_like.engine.progress import NO_PROGRESS, ActiveTransfer
 from mydata_like.gui.base import NavigationRequest
 from mydata_like.gui.overview.bars import (
+    SentBar,
     ShareBar,
     StatusBreakdownBar,
     StatusCounts,
@@ -25,6 +26,7 @@ from mydata_like.gui.overview.bars import (
 from mydata_like.gui.overview.details_panel import (
     DetailsPanel,
     PipelineStrip,
+    StageCard,
     StageCount,
     count_stages,
 )
@@ -40,6 +42,7 @@ from mydata_like.gui.theme.texts import limit_name, limit_word
 from mydata_like.gui.theme.widgets import PlainLabel
 from mydata_like.gui.tray.tray_popup import LONGEST
 from tests.gui.conftest import DEADLINE
+from tests.gui.ledgers import WrittenLedger, an_entry
 from tests.gui.scripted import BEGAN, ENDED, run_that
 
 WHY = Problem("file.unreadable", "It cannot be read.", "Check it.")
@@ -82,15 +85,32 @@ def test_the_strip_marks_the_limit_and_says_what_it_is(qtbot):
     strip = PipelineStrip()
     qtbot.addWidget(strip)
 
-    strip.show_sums(MIDWAY, MEASURED)
+    strip.show_state(RunState(sums=MIDWAY, measured=MEASURED))
     shown = [label.text() for label in strip.findChildren(PlainLabel)]
     assert f"The limit: the disk of this computer, at {texts.rate(56e6)}" in shown
     assert "The limit" in shown
 
-    strip.show_sums(MIDWAY, None)
+    strip.show_state(RunState(sums=MIDWAY))
     shown = [label.text() for label in strip.findChildren(PlainLabel)]
     assert not [text for text in shown if "limit" in text]
     assert "20 waiting" in shown
+
+
+@pytest.mark.parametrize(
+    ("size", "expected"),
+    [(10_000_000, ["64.0 MB", "1.0 MB/s"]), (3_000, ["40", "0 files/s"])],
+)
+def test_of_large_files_the_stage_send_shows_bytes(qtbot, size, expected):
+    strip = PipelineStrip()
+    qtbot.addWidget(strip)
+    wanted = MIDWAY.wanted * size
+    sums = replace(MIDWAY, wanted_bytes=wanted, transferred_bytes=64_000_000, byte_rate=1e6)
+
+    strip.show_state(RunState(phase=Phase.RUNNING, sums=sums))
+
+    send = strip.findChildren(StageCard)[2]
+    shown = [label.text() for label in send.findChildren(PlainLabel)]
+    assert shown == ["Send", *expected, "20 waiting"]
 
 
 def test_every_limit_of_a_run_has_words():
@@ -124,6 +144,23 @@ def test_a_part_of_the_bar_is_a_button_that_leads_to_its_files(qtbot):
     assert chosen.args == ["failed"]
     assert "2" in failed.text()
     assert not bar.findChild(QToolButton, "waiting").isEnabled()
+
+
+def test_while_bytes_are_sent_their_bar_is_the_only_one(still_desk, qtbot):
+    page = OverviewPage(still_desk)
+    qtbot.addWidget(page)
+    page.show()
+    sums = replace(MIDWAY, wanted_bytes=290_000_000, transferred_bytes=58_000_000)
+
+    def show(phase):
+        still_desk.controller.run_changed.emit(RunState(phase=phase, sums=sums))
+        bars = page.findChild(SentBar), page.findChild(StatusBreakdownBar)._bar
+        return [bar.isVisible() for bar in bars]
+
+    assert show(Phase.RUNNING) == [True, False]
+    assert page.findChild(SentBar).value() == 0.2 * ShareBar.PARTS
+    assert page.findChild(QToolButton, "failed").isVisible()
+    assert show(Phase.IDLE) == [False, True]
 
 
 def test_before_the_set_up_there_are_two_ways_to_begin(open_desk, qtbot):
@@ -315,6 +352,15 @@ def test_a_run_that_was_cut_off_is_said_with_what_exists_only_here(qtbot):
     assert _parts_of(state) == StatusCounts(40, 6, 0, 34, 0, 0)
 
 
+@pytest.mark.parametrize(
+    "changes", [{"problem": Problem("run.stopped", "The user stopped it.")}, {"failed": 1}]
+)
+def test_a_run_that_sent_a_part_of_a_file_is_not_said_to_have_sent_nothing(qtbot, changes):
+    said = said_of(qtbot, RunState(phase=Phase.IDLE, last=run_that(waiting=1, sent=0, **changes)))
+
+    assert any("no file was sent completely" in text.lower() for text in said)
+
+
 def test_a_data_folder_that_cannot_be_read_is_not_empty(qtbot):
     state = RunState(phase=Phase.IDLE, last=run_that(), data_problem=GONE)
 
@@ -395,6 +441,27 @@ def test_the_datasets_of_active_transfers_are_listed_with_what_is_verified(desk,
     assert text.endswith("verified")
     listed.show_run("")
     assert listed.isHidden()
+
+
+def test_bytes_that_were_sent_stay_in_the_bar_until_they_are_verified(desk, qtbot):
+    controller = desk.controller
+    written = WrittenLedger.of(controller.settings, controller.config)
+    sums = {"found": 2, "found_bytes": 10, "verified": 0, "verified_bytes": 0}
+    written.ledger.record_folders([FolderSums(b"ann/1", "1", None, "ann", "", **sums)])
+    found = [Outcome(key, 5, 0, "found", UNSENT) for key in (b"ann/1/a", b"ann/1/b")]
+    written.ledger.record_outcomes(found)
+    written.ledger.record([an_entry(b"ann/1/a", 5, EntryState.REGISTERED)])
+    written.close()
+    listed = RecentDatasets(desk, None)
+    qtbot.addWidget(listed)
+    listed.show_run("a run")
+
+    listed.show_transfers((ActiveTransfer(1, 1, b"ann/1/b", 1, 5, done=2),))
+    qtbot.waitUntil(lambda: not listed.isHidden(), timeout=DEADLINE)
+
+    bar = listed.findChild(ShareBar)
+    assert bar.value() == 0.7 * ShareBar.PARTS
+    assert bar.accessibleName().endswith("0 of 2 file(s) verified")
 
 
 def test_bytes_under_way_belong_to_the_innermost_dataset():

@@ -22,6 +22,7 @@ from mydata_like.gui.run_state import (
     next_indicator,
 )
 from mydata_like.gui.server_indicator import ServerIndicatorLabel
+from mydata_like.gui.status_text import amount_sentence
 from mydata_like.gui.theme.widgets import PlainLabel
 from mydata_like.gui.window import MainWindow
 
@@ -113,7 +114,9 @@ def test_a_run_reports_what_is_known_of_the_server(states, expected):
 
 
 def test_the_status_line_shows_state_speed_time_left_and_the_server(window, still_desk):
-    sums = replace(NO_PROGRESS, wanted=20, sent=8, byte_rate=2.5e6, remaining=240.0)
+    sums = replace(
+        NO_PROGRESS, wanted=20, wanted_bytes=10**9, sent=8, byte_rate=2.5e6, remaining=240.0
+    )
 
     state = replace(RUNNING, sums=sums, server=ServerIndicator.REACHABLE)
     still_desk.controller.run_changed.emit(state)
@@ -121,6 +124,12 @@ def test_the_status_line_shows_state_speed_time_left_and_the_server(window, stil
     assert window._sentence.full_text == "Sending 12 file(s), about 4 min left"
     assert window._speed.text() == "2.5 MB/s"
     assert window.findChild(ServerIndicatorLabel).text == "Server reachable"
+
+    complete = replace(sums, transferred_bytes=10**9)
+    for still in (replace(state, phase=Phase.PAUSED), replace(state, sums=complete)):
+        still_desk.controller.run_changed.emit(still)
+        assert window._speed.text() == ""
+        assert " at " not in amount_sentence(still)
 
 
 def test_a_server_that_does_not_answer_is_shown_with_the_time(window, still_desk):

@@ -93,9 +93,10 @@ class StatusBreakdownBar(QWidget):
         layout.addWidget(self._bar)
         layout.addLayout(row)
 
-    def show_parts(self, parts: StatusCounts) -> None:
-        """Show these numbers."""
+    def show_parts(self, parts: StatusCounts, *, counts_only: bool = False) -> None:
+        """Show these numbers, without the bar where another one has the bytes."""
         self._bar.show_parts(parts)
+        self._bar.setHidden(counts_only)
         for kind in KINDS:
             number = getattr(parts, kind.name)
             button = self._buttons[kind.name]

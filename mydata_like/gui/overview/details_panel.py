@@ -9,8 +9,8 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
-from mydata_like.core.events import RunProgressed, StagesMeasured
-from mydata_like.gui.overview.throughput_chart import ThroughputChart
+from mydata_like.core.events import RunProgressed
+from mydata_like.gui.overview.throughput_chart import ThroughputChart, are_tiny
 from mydata_like.gui.run_state import ChannelRates, RunState
 from mydata_like.gui.status_text import limit_sentence
 from mydata_like.gui.theme import texts
@@ -52,7 +52,7 @@ class DetailsPanel(QWidget):
 
     def show_state(self, state: RunState) -> None:
         """Show the progress of the stages."""
-        self._strip.show_sums(state.sums, state.measured)
+        self._strip.show_state(state)
         self._chart.setVisible(state.ours)
 
     def show_samples(self, samples: Sequence[ChannelRates]) -> None:
@@ -131,13 +131,16 @@ class PipelineStrip(QWidget):
         layout.addLayout(row)
         layout.addWidget(self._limit_label)
 
-    def show_sums(self, sums: RunProgressed, measured: StagesMeasured | None) -> None:
-        """Show the progress of a run and its bottleneck."""
-        limit = measured.stage if measured else ""
+    def show_state(self, state: RunState) -> None:
+        """Show the progress of the run and its bottleneck."""
+        sums = state.sums
+        limit = state.measured.stage if state.measured else ""
         for stage in count_stages(sums):
             self._cards[stage.name].show_stage(stage, limit=stage.name == limit)
+        if sums.wanted and not are_tiny(sums.wanted, sums.wanted_bytes):
+            self._cards["send"].show_bytes(sums.transferred_bytes, state.speed)
         # A label that appears and disappears would move the page.
-        self._limit_label.setText(limit_sentence(measured) or " ")
+        self._limit_label.setText(limit_sentence(state.measured) or " ")
 
 
 class StageCard(QFrame):
@@ -173,6 +176,11 @@ class StageCard(QFrame):
         if limit != self._is_limit:
             self._is_limit = limit
             self.update()
+
+    def show_bytes(self, done: int, speed: float) -> None:
+        """Show bytes instead of files, and bytes per second."""
+        self._count.setText(texts.size(done))
+        self._rate.setText(texts.rate(speed))
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)

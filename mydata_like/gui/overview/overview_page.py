@@ -256,7 +256,7 @@ class _OverviewContent(QWidget):
         self._route.show_state(state)
         self._headline.show_state(state)
         self._sent.show_state(state)
-        self._bar.show_parts(_parts_of(state))
+        self._bar.show_parts(_parts_of(state), counts_only=not self._sent.isHidden())
         self._safe.setText(safe_sentence(state))
         self._safe.setVisible(bool(self._safe.text()))
         self._datasets.show_run(state.run if state.ours else "")

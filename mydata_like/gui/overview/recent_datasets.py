@@ -143,7 +143,8 @@ class _Row:
         names = filter(None, (group.dataset, group.title, group.owner))
         self._name.set_full_text(" · ".join(map(texts.plain, names)))
         size = max(1, group.found_bytes)
-        under_way = min(dataset.under_way, group.found_bytes - group.verified_bytes)
+        unverified = group.found_bytes - group.verified_bytes
+        under_way = min(group.sent_bytes + dataset.under_way, unverified)
         self._bar.show_shares(
             (group.verified_bytes / size, "good"), (max(0, under_way) / size, "working")
         )

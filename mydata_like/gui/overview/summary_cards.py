@@ -144,11 +144,11 @@ class SummaryRow(QWidget):
         return texts.moment(last.finished), more
 
     def _explain_nothing_sent(self, last: PastRunState) -> str:
-        """Return why a run sent nothing."""
+        """Return why a run has sent no file."""
         if last.problem is not None:
-            return self.tr("It ended early and sent nothing.")
+            return self.tr("It ended early, and no file was sent completely.")
         if last.failed or last.waiting or last.left_behind:
-            return self.tr("It sent nothing, and not all files are safe.")
+            return self.tr("No file was sent completely, and not all files are safe.")
         return self.tr("Nothing had to be sent.")
 
     def _describe_next(self, state: RunState) -> tuple[str, str]:

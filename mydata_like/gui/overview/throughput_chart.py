@@ -60,7 +60,9 @@ def stack_samples(samples: Sequence[ChannelRates]) -> Stack:
     recent = [sample for sample in samples if now - sample.at <= MAX_SPAN]
     ages = [now - sample.at for sample in recent]
     span = min(MAX_SPAN, max(MIN_SPAN, now - samples[0].at))
-    if _are_tiny([sample for sample in recent if now - sample.at <= TICK]):
+    latest = [sample for sample in recent if now - sample.at <= TICK]
+    size = sum(sum(sample.rates.values()) for sample in latest)
+    if are_tiny(sum(sample.files for sample in latest), size):
         return Stack(span, ages, [_smooth(ages, [sample.files for sample in recent])], [])
     numbers = sorted({number for sample in recent for number in sample.rates})[:MAX_BANDS]
     heights = [0.0] * len(recent)
@@ -75,10 +77,9 @@ def stack_samples(samples: Sequence[ChannelRates]) -> Stack:
     return Stack(span, ages, layers, numbers)
 
 
-def _are_tiny(samples: Sequence[ChannelRates]) -> bool:
-    """Return whether the files of these samples are so small that they are counted."""
-    files = sum(sample.files for sample in samples)
-    return sum(sum(sample.rates.values()) for sample in samples) < TINY * files
+def are_tiny(files: float, size: float) -> bool:
+    """Return whether files of this total size are so small that they are counted."""
+    return size < TINY * files
 
 
 def _smooth(ages: Sequence[float], heights: Sequence[float]) -> list[float]:

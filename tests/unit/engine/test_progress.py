@@ -293,6 +293,21 @@ def test_the_rate_at_the_start_is_not_diluted(progress: RunProgress, clock: Fake
     assert progress.totals.byte_rate == pytest.approx(1000, rel=0.1)
 
 
+def test_a_pause_does_not_count_as_slow_sending(progress: RunProgress, clock: FakeClock) -> None:
+    add(progress, started(size=10**6))
+    clock.move(1)
+    add(progress, progressed(1000), RunPaused(problem=ODD))
+    assert progress.totals.byte_rate == 0
+
+    clock.move(8)
+    add(progress, progressed(1100), RunResumed(), progressed(1200))
+    for step in range(1, 4):
+        clock.move(1)
+        add(progress, progressed(1200 + step * 1000))
+
+    assert progress.totals.byte_rate == pytest.approx(1000, rel=0.05)
+
+
 def test_the_remaining_time_is_learnt_from_what_was_done(
     progress: RunProgress, clock: FakeClock
 ) -> None:

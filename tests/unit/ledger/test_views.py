@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mydata_like.core.errors import Cancelled, Problem, RunError, SettingsError
-from mydata_like.core.model import DatasetId, Entry, EntryState, FolderSums, Outcome
+from mydata_like.core.model import UNSENT, DatasetId, Entry, EntryState, FolderSums, Outcome
 from mydata_like.core.queries import ProblemGroup, Table, View
 from mydata_like.ledger.row_query import RowQuery
 from mydata_like.ledger.sql import PastRunRow
@@ -239,7 +239,7 @@ def test_the_folders_of_a_dataset_have_the_sums_of_all_below_them(ledger, file) 
     one, two = LedgerSummary(file, ROOT).list_inside(b"d")
 
     assert (one.path, one.found, one.found_bytes) == (b"d/one", 3, 10)
-    assert (one.verified, one.verified_bytes, one.failed) == (1, 4, 1)
+    assert (one.verified, one.verified_bytes, one.sent_bytes, one.failed) == (1, 4, 1, 1)
     assert (two.path, two.found, two.waiting, two.skipped) == (b"d/two", 2, 1, 1)
     assert [it.path for it in LedgerSummary(file, ROOT).list_inside(b"d/one")] == [b"d/one/a"]
     assert LedgerSummary(file, ROOT).list_inside(b"d/one/a") == []
@@ -255,6 +255,20 @@ def test_files_lead_to_their_innermost_dataset_folders(ledger, file) -> None:
 
     assert [it.path for it in found] == [b"ann", b"ann/1", b"bob/1"]
     assert {(it.found, it.verified, it.verified_bytes) for it in found} == {(3, 2, 20)}
+
+
+def test_what_was_sent_and_is_not_verified_yet_is_summed_up(ledger, file) -> None:
+    states = EntryState.STAGED, EntryState.REGISTERED, EntryState.VERIFIED
+    names = b"d/a", b"d/b", b"d/c"
+    ledger.record_outcomes([ill(key, "found", UNSENT) for key in (*names, b"d/unsent")])
+    ledger.record([entry(key, 5, state) for key, state in zip(names, states, strict=True)])
+    sums = {"found": 4, "found_bytes": 20, "verified": 1, "verified_bytes": 5}
+    ledger.record_folders([FolderSums(b"d", "d", None, "ann", "", **sums)])
+    summary = LedgerSummary(file, ROOT)
+
+    groups = [*summary.list_folders(), *summary.find_dataset_folders([b"d/a"])]
+
+    assert [(it.verified, it.verified_bytes, it.sent_bytes) for it in groups] == [(1, 5, 10)] * 2
 
 
 def test_a_folder_that_is_a_dataset_itself_is_in_no_other(ledger, file) -> None:
