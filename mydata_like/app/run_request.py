@@ -23,6 +23,7 @@ from mydata_like.core.errors import (
     NotApprovedError,
     RunError,
     ServerUnavailableError,
+    TransientError,
 )
 from mydata_like.core.events import ServerSilent
 from mydata_like.core.extra_sources import SourceRequest
@@ -121,7 +122,12 @@ def connected(request: RunRequest, observer: RunObserver, gate: Gate) -> Iterato
     def open_it() -> Connection:
         client = ApiClient(settings.server, key.reveal(), gate.clock, observer.cancel)
         client.wire.answers = answers
-        return open_connection(client, settings.instrument, uploader, dry_run=request.dry_run)
+        try:
+            return open_connection(client, settings.instrument, uploader, dry_run=request.dry_run)
+        except TransientError as error:  # also if an outage ends while it is found out
+            raise ServerUnavailableError(
+                error.message, hint=error.hint, code=error.problem_code
+            ) from error
 
     with repeated(SilenceReport(answers, observer.emit), SILENCE_INTERVAL):
         connection = open_it() if request.patience is None else gate.call(open_it)

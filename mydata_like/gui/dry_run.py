@@ -33,6 +33,7 @@ from mydata_like.engine.progress import RunProgress
 from mydata_like.gui import services
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.engine_process import Engine
+from mydata_like.gui.settings_editor.setting_labels import with_labels
 from mydata_like.gui.table_model import Column, Index, RowsModel, column_width, style_table
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.widgets import PlainLabel, RowIcon, mark_of
@@ -150,7 +151,7 @@ def _path_of(event: Left) -> str:
 
 
 def _reason_of(event: Left) -> str:
-    return texts.problem_text(event.problem)
+    return with_labels(texts.problem_text(event.problem))
 
 
 def _tip_of(event: Left) -> str:
@@ -263,7 +264,7 @@ class DryRunDialog(QDialog):
     def _show_end(self, problem: Problem | None) -> None:
         self._summed = True
         if problem is not None:
-            self._summary.setText(texts.problem_text(problem))
+            self._summary.setText(with_labels(texts.problem_text(problem)))
             return
         sums = self._progress.reported
         self._summary.setText(f"{_describe_wanted(sums)}\n{_describe_rest(sums)}".strip())

@@ -5,9 +5,11 @@ import re
 from PySide6.QtCore import QCoreApplication
 
 from mydata_like.core.deletion import Safety
+from mydata_like.core.errors import Problem
 from mydata_like.core.events import StagesMeasured
 from mydata_like.core.formatting import round_estimate
 from mydata_like.gui.run_state import PastRunState, Phase, RunState
+from mydata_like.gui.settings_editor.setting_labels import with_labels
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.texts import limit_name
 
@@ -42,7 +44,11 @@ def limit_sentence(measured: StagesMeasured | None) -> str:
 
 
 def _describe_problem(state: RunState, otherwise: str) -> str:
-    return texts.engine_text(state.problem.message).rstrip(".") if state.problem else otherwise
+    return _message_of(state.problem) if state.problem else otherwise
+
+
+def _message_of(problem: Problem) -> str:
+    return with_labels(texts.engine_text(problem.message)).rstrip(".")
 
 
 def _describe_pause(state: RunState) -> str:
@@ -82,7 +88,7 @@ def amount_sentence(state: RunState) -> str:
 def _describe_rest(state: RunState) -> str:
     last = state.last
     if state.data_problem is not None:
-        return texts.engine_text(state.data_problem.message).rstrip(".")
+        return _message_of(state.data_problem)
     if state.awaited is not None and last is not None and last.sent:
         return translate(
             "sentences", "%Ln file(s) sent over HTTP; SSH awaits its approval", None, last.sent
@@ -100,7 +106,7 @@ def _describe_unsent(state: RunState) -> str:
     if state.interrupted is not None:
         why = translate("sentences", "The last run was interrupted")
     elif state.last is not None and state.last.problem is not None:
-        why = texts.engine_text(state.last.problem.message).rstrip(".")
+        why = _message_of(state.last.problem)
     if not state.at_risk.files:
         return why
     text = translate(

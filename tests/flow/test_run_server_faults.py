@@ -1,6 +1,7 @@
 """Whole runs against a server that fails: whatever it does, the next run completes all, once."""
 
 import json
+from math import inf
 
 import pytest
 
@@ -15,6 +16,7 @@ from mydata_like.core.events import (
     ServerSilent,
 )
 from mydata_like.demo.middleware import EMPTY_LIST, Delay, Fault, Hang, Reply, Reset, Truncate
+from mydata_like.server.client import ATTEMPTS
 from tests.invariants import check_carried, check_law
 from tests.site import make_data, open_site
 from tests.sshd_fixture import needs_sshd
@@ -122,6 +124,17 @@ def test_an_outage_while_the_server_verifies_pauses_the_run(site):
             site.server.release_verification()
 
     carried = site.carry(watch=watch)
+
+    paused = [event.problem.code for event in carried.of_kind(RunPaused)]
+    assert paused == ["server.connection-lost"]
+    check_carried(site, carried)
+
+
+def test_an_outage_that_ends_while_it_is_found_out_delays_the_start_of_a_run(site):
+    failing = Fault(action=Reset(), method="GET", path="facility/", count=ATTEMPTS)
+    site.server.faults.add(failing)  # the account is accepted, as after the outage
+
+    carried = site.carry(patience=inf)
 
     paused = [event.problem.code for event in carried.of_kind(RunPaused)]
     assert paused == ["server.connection-lost"]

@@ -116,3 +116,11 @@ def test_a_dry_run_that_cannot_be_made_says_why(desk, site, qtbot):
 
     assert not dialog._upload.isEnabled()
     assert "server" in dialog._summary.text()
+
+
+def test_a_dry_run_names_a_wrong_setting_by_its_label(desk, site, qtbot):
+    save_settings(site.config, {"data.directory": str(site.data / "absent")})
+    dialog = open_dialog(desk, qtbot)
+    qtbot.waitUntil(lambda: dialog.ended, timeout=DEADLINE)
+
+    assert "Check “Data directory”" in dialog._summary.text()

@@ -213,6 +213,19 @@ def test_wrong_settings_are_opened_where_the_problem_is(controller, qtbot):
     assert not controller.orders
 
 
+def test_settings_have_their_labels_in_sentence_hint_and_card(controller, qtbot):
+    away = Problem("data.unavailable", "Wrong: data.directory.", "Check data.directory.")
+    controller.turn(phase=Phase.IDLE, data_problem=away)
+    headline, cards = Headline(controller, None), SummaryRow()
+    for shown in (headline, cards):
+        qtbot.addWidget(shown)
+        shown.show_state(controller.state)
+
+    said = [label.text() for label in headline.findChildren(PlainLabel)]
+    assert said == ["Wrong: “Data directory”", "Check “Data directory”."]
+    assert "Wrong: “Data directory”." in [label.text() for label in cards.findChildren(PlainLabel)]
+
+
 def test_an_engine_that_dies_at_once_is_reported_and_not_restarted_for_ever(desk, qtbot):
     with qtbot.waitSignal(desk.controller.problem_raised, timeout=DEADLINE):
         desk.controller.engine.kill()

@@ -10,6 +10,7 @@ from mydata_like.core.problems import Action, find_problem_info
 from mydata_like.gui.base import NavigationRequest
 from mydata_like.gui.controller import WindowController
 from mydata_like.gui.run_state import PastRunState, Phase, Rise, RunState
+from mydata_like.gui.settings_editor.setting_labels import with_labels
 from mydata_like.gui.status_text import amount_sentence, overview_sentence
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.colours import Status
@@ -78,7 +79,7 @@ class Headline(QWidget):
         if state.phase is Phase.IDLE:
             return self._explain_idle(state)
         if state.problem is not None:
-            return texts.engine_text(state.problem.hint)
+            return with_labels(texts.engine_text(state.problem.hint))
         return self._explain_run(state)
 
     def _explain_run(self, state: RunState) -> str:
@@ -98,11 +99,11 @@ class Headline(QWidget):
         last = state.last
         problem = state.data_problem or state.awaited
         if problem is not None:
-            return texts.engine_text(problem.hint)
+            return with_labels(texts.engine_text(problem.hint))
         if state.interrupted is not None:
             return self._describe_oldest(state)
         if last is not None and last.problem is not None:
-            return texts.engine_text(last.problem.hint)
+            return with_labels(texts.engine_text(last.problem.hint))
         return self._describe_others(last)
 
     def _describe_oldest(self, state: RunState) -> str:

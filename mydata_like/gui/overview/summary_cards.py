@@ -19,6 +19,7 @@ from mydata_like.core.deletion import Safety
 from mydata_like.core.extra_sources import KnownSource
 from mydata_like.core.model import AtRisk
 from mydata_like.gui.run_state import PastRunState, RunState
+from mydata_like.gui.settings_editor.setting_labels import with_labels
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.widgets import LARGE, ElidedLabel, IconLabel, PlainLabel, Prompt, icon
 
@@ -77,7 +78,7 @@ class SummaryRow(QWidget):
         if state.at_work and (under_way := self._describe_open(state)):
             return under_way
         if state.data_problem is not None:
-            more = texts.engine_text(state.data_problem.message)
+            more = with_labels(texts.engine_text(state.data_problem.message))
             return self.tr("Cannot be read"), more
         if state.at_risk.files:
             return self._describe_files(state.at_risk)
