@@ -1,10 +1,12 @@
 """The sentence that summarises the state of program and data."""
 
 import re
+from typing import NamedTuple
 
 from PySide6.QtCore import QCoreApplication
 
 from mydata_like.core.deletion import Safety
+from mydata_like.core.errors import Problem
 from mydata_like.core.events import StagesMeasured
 from mydata_like.core.formatting import round_estimate
 from mydata_like.gui.run_state import PastRunState, Phase, RunState
@@ -12,6 +14,34 @@ from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.texts import limit_name
 
 translate = QCoreApplication.translate
+
+_OTHER_KEY = re.compile(r"(.+), port \d+, has a different key than the known one: .+", re.DOTALL)
+
+
+class ProblemText(NamedTuple):
+    """A problem in a sentence, what to do about it, and more for experts; often there is none."""
+
+    sentence: str
+    hint: str
+    details: str = ""
+
+
+def describe_problem(problem: Problem) -> ProblemText:
+    """Return the text of a problem: fingerprints and commands are details."""
+    text = ProblemText(texts.engine_text(problem.message), texts.engine_text(problem.hint))
+    other_key = _OTHER_KEY.fullmatch(problem.message)
+    if problem.code != "host-key.changed" or other_key is None:
+        return text
+    sentence = translate("sentences", "The staging host %1 has a different key than before.")
+    return ProblemText(
+        sentence.replace("%1", texts.plain(other_key[1])),
+        translate(
+            "sentences",
+            "Another computer may be impersonating it. Nothing was sent. Ask your administrator "
+            "whether its key was replaced.",
+        ),
+        "\n".join(text[:2]),
+    )
 
 
 def overview_sentence(state: RunState) -> str:
@@ -42,7 +72,7 @@ def limit_sentence(measured: StagesMeasured | None) -> str:
 
 
 def _describe_problem(state: RunState, otherwise: str) -> str:
-    return texts.engine_text(state.problem.message).rstrip(".") if state.problem else otherwise
+    return describe_problem(state.problem).sentence.rstrip(".") if state.problem else otherwise
 
 
 def _describe_pause(state: RunState) -> str:
@@ -100,7 +130,7 @@ def _describe_unsent(state: RunState) -> str:
     if state.interrupted is not None:
         why = translate("sentences", "The last run was interrupted")
     elif state.last is not None and state.last.problem is not None:
-        why = texts.engine_text(state.last.problem.message).rstrip(".")
+        why = describe_problem(state.last.problem).sentence.rstrip(".")
     if not state.at_risk.files:
         return why
     text = translate(

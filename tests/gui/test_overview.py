@@ -5,10 +5,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPushButton, QToolButton
 
 from mydata_like.app.settings_service import save_settings
-from mydata_like.core.errors import Problem
+from mydata_like.core.errors import HostKeyError, Problem
 from mydata_like.core.events import StagesMeasured
 from mydata_like.core.extra_sources import Destination, KnownSource
 from mydata_like.core.formatting import LIMITS
@@ -39,6 +40,8 @@ from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.texts import limit_name, limit_word
 from mydata_like.gui.theme.widgets import PlainLabel
 from mydata_like.gui.tray.tray_popup import LONGEST
+from mydata_like.ssh.keys import PublicKey, accept_host_key, check_host_key
+from mydata_like.ssh.session import Endpoint
 from tests.gui.conftest import DEADLINE
 from tests.gui.scripted import BEGAN, ENDED, run_that
 
@@ -352,6 +355,56 @@ def test_until_when_everything_is_safe_is_said_of_what_a_complete_run_found(chan
 
     assert (words in said) if words else not said
     assert not said or texts.moment(BEGAN) in said
+
+
+@pytest.fixture
+def changed_key(tmp_path):
+    """The problem of a staging host with another key than the known one, and both fingerprints."""
+    kind = b"\0\0\0\x0bssh-ed25519"
+    known, other = (PublicKey("ssh-ed25519", kind + bytes([last]) * 32) for last in (1, 2))
+    hosts = tmp_path / "known_hosts"
+    endpoint = Endpoint("staging.example", 2222, "mydata", tmp_path / "key", known_hosts=hosts)
+    accept_host_key(hosts, endpoint.host, endpoint.port, known)
+    with pytest.raises(HostKeyError) as raised:
+        check_host_key(endpoint, other)
+    return raised.value.problem, (known.fingerprint, other.fingerprint)
+
+
+@pytest.mark.parametrize("ended", [False, True])
+def test_another_host_key_is_a_sentence_with_fingerprints_folded_below(
+    controller, qtbot, changed_key, ended
+):
+    problem, fingerprints = changed_key
+    state = {"phase": Phase.BROKEN, "problem": problem}
+    if ended:
+        state = {"phase": Phase.IDLE, "last": replace(run_that(), problem=problem)}
+    headline = Headline(controller, None)
+    qtbot.addWidget(headline)
+    controller.turn(**state)
+    headline.show_state(controller.state)
+    headline.show()
+
+    sentence, hint = shown_texts(headline)
+    assert sentence == "The staging host staging.example has a different key than before"
+    assert "administrator" in hint
+    assert "--accept-host-key" not in hint
+
+    fold = headline.findChild(QToolButton)
+    qtbot.mouseClick(fold, Qt.MouseButton.LeftButton)
+    (details,) = set(shown_texts(headline)) - {sentence, hint}
+    assert all(part in details for part in (*fingerprints, "--accept-host-key", "2222"))
+    headline.show_state(controller.state)
+    assert details in shown_texts(headline)
+    qtbot.mouseClick(fold, Qt.MouseButton.LeftButton)
+    assert shown_texts(headline) == [sentence, hint]
+
+    controller.turn(phase=Phase.BROKEN, problem=WHY)
+    headline.show_state(controller.state)
+    assert not fold.isVisible()
+
+
+def shown_texts(widget):
+    return [label.text() for label in widget.findChildren(PlainLabel) if label.isVisible()]
 
 
 @pytest.mark.parametrize(
