@@ -226,21 +226,21 @@ def file_columns() -> list[Column]:
     """Return the columns of a table of local files."""
     return [
         Column("name", translate("files", "Name"), _name, "name", 30, tip=_path),
-        Column("state", translate("files", "State"), _state, "state", 15, mark=_file_icon),
+        Column("state", translate("files", "State"), _state, "state", 25, mark=_file_icon),
         Column("size", translate("files", "Size"), _file_size, "size", 10, number=True),
-        Column("at", translate("files", "When"), _file_time, "at", 18),
-        Column("folder", translate("files", "Folder"), _folder, "name", 31, tip=_path),
+        Column("at", translate("files", "When"), _file_time, "at", 20),
+        Column("folder", translate("files", "Folder"), _folder, "name", 28, tip=_path),
         Column(
             "message", translate("files", "What happened"), _message, width=20, tip=_message_tip
         ),
-        Column("verified", translate("files", "Verified"), _verified, width=18, hidden=True),
+        Column("verified", translate("files", "Verified"), _verified, width=20, hidden=True),
         Column("archive", translate("files", "In archive"), _archive, width=24, hidden=True),
     ]
 
 
 def problem_columns() -> list[Column]:
     """Return the columns of a table of files and folders with the same problem."""
-    wanted = {"name": 20, "folder": 22, "size": 10, "at": 18, "message": 15}
+    wanted = {"name": 20, "folder": 22, "size": 10, "at": 20, "message": 15}
     columns = {column.name: column for column in file_columns()}
     return [columns[name]._replace(width=width) for name, width in wanted.items()]
 
