@@ -16,7 +16,7 @@ from mydata_like.core.formatting import LIMITS
 from mydata_like.core.model import AtRisk
 from mydata_like.core.queries import FolderGroup
 from mydata_like.engine.progress import NO_PROGRESS, ActiveTransfer
-from mydata_like.gui.base import NavigationRequest
+from mydata_like.gui.base import AppContext, NavigationRequest
 from mydata_like.gui.overview.bars import (
     ShareBar,
     StatusBreakdownBar,
@@ -40,6 +40,7 @@ from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.texts import limit_name, limit_word
 from mydata_like.gui.theme.widgets import PlainLabel
 from mydata_like.gui.tray.tray_popup import LONGEST
+from mydata_like.gui.window_state import WindowState
 from mydata_like.ssh.keys import PublicKey, accept_host_key, check_host_key
 from mydata_like.ssh.session import Endpoint
 from tests.gui.conftest import DEADLINE
@@ -127,6 +128,24 @@ def test_a_part_of_the_bar_is_a_button_that_leads_to_its_files(qtbot):
     assert chosen.args == ["failed"]
     assert "2" in failed.text()
     assert not bar.findChild(QToolButton, "waiting").isEnabled()
+
+
+def test_before_the_first_run_nothing_warns_and_no_zeros_are_shown(controller, qtbot):
+    desk = AppContext(controller, controller.threads, WindowState(controller))
+    page = OverviewPage(desk)
+    qtbot.addWidget(page)
+    page.show()
+    bar = page.findChild(StatusBreakdownBar)
+    controller.turn(phase=Phase.IDLE)
+    assert not bar.isVisible()
+    assert _icon_of(controller.state) == ("start", "skipped")
+
+    controller.turn(phase=Phase.RUNNING)
+    assert bar.isVisible()
+    controller.turn(phase=Phase.IDLE, last=run_that())
+    assert bar.isVisible()
+    controller.turn(last=None, at_risk=AtRisk(files=3, bytes=5000))
+    assert _icon_of(controller.state)[1] == "waiting"
 
 
 def test_before_the_set_up_there_are_two_ways_to_begin(open_desk, qtbot):

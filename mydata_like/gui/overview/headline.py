@@ -192,6 +192,8 @@ def _icon_of(state: RunState) -> tuple[str, Status]:
         return "pause", "waiting"
     if state.at_work or state.phase is Phase.TESTING:
         return "working", "working"
+    if state.safety is Safety.UNKNOWN and state.last is None and state.awaited is None:
+        return "start" if state.phase is Phase.IDLE else "waiting", "skipped"
     return _icon_of_idle(state)
 
 

@@ -257,6 +257,7 @@ class _OverviewContent(QWidget):
         self._headline.show_state(state)
         self._sent.show_state(state)
         self._bar.show_parts(_parts_of(state))
+        self._bar.setVisible(state.at_work or bool(state.interrupted or state.last))
         self._safe.setText(safe_sentence(state))
         self._safe.setVisible(bool(self._safe.text()))
         self._datasets.show_run(state.run if state.ours else "")
