@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fcntl import LOCK_EX, flock
+from functools import partial
 from pathlib import Path
 
 os.environ["QT_QPA_PLATFORM"] = f"offscreen:configfile={Path(__file__).with_name('screen.json')}"
@@ -29,6 +30,7 @@ from mydata_like.gui.application import Program
 from mydata_like.gui.launch_options import LaunchOptions
 from mydata_like.gui.theme import colours, style
 from mydata_like.gui.theme_settings import set_language
+from tests.gui.poses import pose
 from tests.gui.scenes import Moment, Scene, Stage, list_scenes
 from tests.site import Site, open_site
 
@@ -143,6 +145,15 @@ def _open_running(site: Site) -> Program:
     return program
 
 
+def _open_posed(moment: Moment, site: Site) -> Program:
+    """Open the program in a state that cannot be waited for."""
+    program = _open_after(site)
+    last = program.controller.state.last
+    assert last is not None
+    pose(program.controller, moment, last)
+    return program
+
+
 def _open_after(site: Site) -> Program:
     return _run(site, {"limits.bandwidth": 0})
 
@@ -176,6 +187,8 @@ MOMENTS = {
     Moment.FIRST_START: _open_first_start,
     Moment.RUNNING: _open_running,
     Moment.AFTER: _open_after,
+    Moment.PAUSED: partial(_open_posed, Moment.PAUSED),
+    Moment.BROKEN: partial(_open_posed, Moment.BROKEN),
     Moment.SAFE: _open_safe,
 }
 

@@ -1,6 +1,7 @@
 """The sentence that summarises the state of program and data."""
 
 import re
+from typing import NamedTuple
 
 from PySide6.QtCore import QCoreApplication
 
@@ -14,6 +15,35 @@ from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.texts import limit_name
 
 translate = QCoreApplication.translate
+
+_OTHER_KEY = re.compile(r"(.+), port \d+, has a different key than the known one: .+", re.DOTALL)
+
+
+class ProblemText(NamedTuple):
+    """A problem in a sentence, what to do about it, and more for experts; often there is none."""
+
+    sentence: str
+    hint: str
+    details: str = ""
+
+
+def describe_problem(problem: Problem) -> ProblemText:
+    """Return the text of a problem: fingerprints and commands are details."""
+    said = (problem.message, problem.hint)
+    text = ProblemText(*(with_labels(texts.engine_text(one)) for one in said))
+    other_key = _OTHER_KEY.fullmatch(problem.message)
+    if problem.code != "host-key.changed" or other_key is None:
+        return text
+    sentence = translate("sentences", "The staging host %1 has a different key than before.")
+    return ProblemText(
+        sentence.replace("%1", texts.plain(other_key[1])),
+        translate(
+            "sentences",
+            "Another computer may be impersonating it. Nothing was sent. Ask your administrator "
+            "whether its key was replaced.",
+        ),
+        "\n".join(text[:2]),
+    )
 
 
 def overview_sentence(state: RunState) -> str:
@@ -44,11 +74,7 @@ def limit_sentence(measured: StagesMeasured | None) -> str:
 
 
 def _describe_problem(state: RunState, otherwise: str) -> str:
-    return _message_of(state.problem) if state.problem else otherwise
-
-
-def _message_of(problem: Problem) -> str:
-    return with_labels(texts.engine_text(problem.message)).rstrip(".")
+    return describe_problem(state.problem).sentence.rstrip(".") if state.problem else otherwise
 
 
 def _describe_pause(state: RunState) -> str:
@@ -88,7 +114,7 @@ def amount_sentence(state: RunState) -> str:
 def _describe_rest(state: RunState) -> str:
     last = state.last
     if state.data_problem is not None:
-        return _message_of(state.data_problem)
+        return describe_problem(state.data_problem).sentence.rstrip(".")
     if state.awaited is not None and last is not None and last.sent:
         return translate(
             "sentences", "%Ln file(s) sent over HTTP; SSH awaits its approval", None, last.sent
@@ -106,7 +132,7 @@ def _describe_unsent(state: RunState) -> str:
     if state.interrupted is not None:
         why = translate("sentences", "The last run was interrupted")
     elif state.last is not None and state.last.problem is not None:
-        why = _message_of(state.last.problem)
+        why = describe_problem(state.last.problem).sentence.rstrip(".")
     if not state.at_risk.files:
         return why
     text = translate(

@@ -429,6 +429,13 @@
     </message>
 </context>
 <context>
+    <name>FoldedText</name>
+    <message>
+        <source>Details</source>
+        <translation>Details</translation>
+    </message>
+</context>
+<context>
     <name>FolderTree</name>
     <message>
         <source>Folder</source>
@@ -7347,6 +7354,14 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
 </context>
 <context>
     <name>sentences</name>
+    <message>
+        <source>The staging host %1 has a different key than before.</source>
+        <translation>Der Annahmerechner %1 hat einen anderen Schlüssel als bisher.</translation>
+    </message>
+    <message>
+        <source>Another computer may be impersonating it. Nothing was sent. Ask your administrator whether its key was replaced.</source>
+        <translation>Vielleicht gibt sich ein anderer Computer für ihn aus. Es wurde nichts gesendet. Fragen Sie Ihren Administrator, ob der Schlüssel ersetzt wurde.</translation>
+    </message>
     <message>
         <source>Reading the settings</source>
         <translation>Die Einstellungen werden gelesen</translation>

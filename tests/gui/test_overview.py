@@ -5,17 +5,18 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPushButton, QToolButton
 
 from mydata_like.app.settings_service import save_settings
-from mydata_like.core.errors import Problem
+from mydata_like.core.errors import HostKeyError, Problem
 from mydata_like.core.events import StagesMeasured
 from mydata_like.core.extra_sources import Destination, KnownSource
 from mydata_like.core.formatting import LIMITS
 from mydata_like.core.model import UNSENT, AtRisk, EntryState, FolderSums, Outcome
 from mydata_like.core.queries import FolderGroup
 from mydata_like.engine.progress import NO_PROGRESS, ActiveTransfer
-from mydata_like.gui.base import NavigationRequest
+from mydata_like.gui.base import AppContext, NavigationRequest
 from mydata_like.gui.overview.bars import (
     SentBar,
     ShareBar,
@@ -41,6 +42,9 @@ from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.texts import limit_name, limit_word
 from mydata_like.gui.theme.widgets import PlainLabel
 from mydata_like.gui.tray.tray_popup import LONGEST
+from mydata_like.gui.window_state import WindowState
+from mydata_like.ssh.keys import PublicKey, accept_host_key, check_host_key
+from mydata_like.ssh.session import Endpoint
 from tests.gui.conftest import DEADLINE
 from tests.gui.ledgers import WrittenLedger, an_entry
 from tests.gui.scripted import BEGAN, ENDED, run_that
@@ -153,7 +157,8 @@ def test_while_bytes_are_sent_their_bar_is_the_only_one(still_desk, qtbot):
     sums = replace(MIDWAY, wanted_bytes=290_000_000, transferred_bytes=58_000_000)
 
     def show(phase):
-        still_desk.controller.run_changed.emit(RunState(phase=phase, sums=sums))
+        state = RunState(phase=phase, sums=sums, last=run_that())
+        still_desk.controller.run_changed.emit(state)
         bars = page.findChild(SentBar), page.findChild(StatusBreakdownBar)._bar
         return [bar.isVisible() for bar in bars]
 
@@ -161,6 +166,24 @@ def test_while_bytes_are_sent_their_bar_is_the_only_one(still_desk, qtbot):
     assert page.findChild(SentBar).value() == 0.2 * ShareBar.PARTS
     assert page.findChild(QToolButton, "failed").isVisible()
     assert show(Phase.IDLE) == [False, True]
+
+
+def test_before_the_first_run_nothing_warns_and_no_zeros_are_shown(controller, qtbot):
+    desk = AppContext(controller, controller.threads, WindowState(controller))
+    page = OverviewPage(desk)
+    qtbot.addWidget(page)
+    page.show()
+    bar = page.findChild(StatusBreakdownBar)
+    controller.turn(phase=Phase.IDLE)
+    assert not bar.isVisible()
+    assert _icon_of(controller.state) == ("start", "skipped")
+
+    controller.turn(phase=Phase.RUNNING)
+    assert bar.isVisible()
+    controller.turn(phase=Phase.IDLE, last=run_that())
+    assert bar.isVisible()
+    controller.turn(last=None, at_risk=AtRisk(files=3, bytes=5000))
+    assert _icon_of(controller.state)[1] == "waiting"
 
 
 def test_before_the_set_up_there_are_two_ways_to_begin(open_desk, qtbot):
@@ -222,7 +245,7 @@ def test_settings_have_their_labels_in_sentence_hint_and_card(controller, qtbot)
         shown.show_state(controller.state)
 
     said = [label.text() for label in headline.findChildren(PlainLabel)]
-    assert said == ["Wrong: “Data directory”", "Check “Data directory”."]
+    assert [text for text in said if text] == ["Wrong: “Data directory”", "Check “Data directory”."]
     assert "Wrong: “Data directory”." in [label.text() for label in cards.findChildren(PlainLabel)]
 
 
@@ -411,6 +434,56 @@ def test_until_when_everything_is_safe_is_said_of_what_a_complete_run_found(chan
 
     assert (words in said) if words else not said
     assert not said or texts.moment(BEGAN) in said
+
+
+@pytest.fixture
+def changed_key(tmp_path):
+    """The problem of a staging host with another key than the known one, and both fingerprints."""
+    kind = b"\0\0\0\x0bssh-ed25519"
+    known, other = (PublicKey("ssh-ed25519", kind + bytes([last]) * 32) for last in (1, 2))
+    hosts = tmp_path / "known_hosts"
+    endpoint = Endpoint("staging.example", 2222, "mydata", tmp_path / "key", known_hosts=hosts)
+    accept_host_key(hosts, endpoint.host, endpoint.port, known)
+    with pytest.raises(HostKeyError) as raised:
+        check_host_key(endpoint, other)
+    return raised.value.problem, (known.fingerprint, other.fingerprint)
+
+
+@pytest.mark.parametrize("ended", [False, True])
+def test_another_host_key_is_a_sentence_with_fingerprints_folded_below(
+    controller, qtbot, changed_key, ended
+):
+    problem, fingerprints = changed_key
+    state = {"phase": Phase.BROKEN, "problem": problem}
+    if ended:
+        state = {"phase": Phase.IDLE, "last": replace(run_that(), problem=problem)}
+    headline = Headline(controller, None)
+    qtbot.addWidget(headline)
+    controller.turn(**state)
+    headline.show_state(controller.state)
+    headline.show()
+
+    sentence, hint = shown_texts(headline)
+    assert sentence == "The staging host staging.example has a different key than before"
+    assert "administrator" in hint
+    assert "--accept-host-key" not in hint
+
+    fold = headline.findChild(QToolButton)
+    qtbot.mouseClick(fold, Qt.MouseButton.LeftButton)
+    (details,) = set(shown_texts(headline)) - {sentence, hint}
+    assert all(part in details for part in (*fingerprints, "--accept-host-key", "2222"))
+    headline.show_state(controller.state)
+    assert details in shown_texts(headline)
+    qtbot.mouseClick(fold, Qt.MouseButton.LeftButton)
+    assert shown_texts(headline) == [sentence, hint]
+
+    controller.turn(phase=Phase.BROKEN, problem=WHY)
+    headline.show_state(controller.state)
+    assert not fold.isVisible()
+
+
+def shown_texts(widget):
+    return [label.text() for label in widget.findChildren(PlainLabel) if label.isVisible()]
 
 
 @pytest.mark.parametrize(

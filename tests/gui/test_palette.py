@@ -1,8 +1,10 @@
 """Light and dark: what can be read on what, and how a change is followed."""
 
+from itertools import groupby
+
 import pytest
-from PySide6.QtCore import QObject
-from PySide6.QtGui import QColor, QGuiApplication, QPalette
+from PySide6.QtCore import QObject, QSize
+from PySide6.QtGui import QColor, QGuiApplication, QImage, QPalette
 from PySide6.QtWidgets import (
     QApplication,
     QCheckBox,
@@ -12,9 +14,14 @@ from PySide6.QtWidgets import (
     QPushButton,
     QRadioButton,
     QSpinBox,
+    QTableWidget,
+    QTableWidgetItem,
     QWidget,
 )
 
+from mydata_like.gui.overview.bars import ShareBar, StatusBreakdownBar, StatusCounts
+from mydata_like.gui.overview.overview_page import DropHint
+from mydata_like.gui.tables.columns import FRACTION, BarDelegate
 from mydata_like.gui.theme import colours, style
 from mydata_like.gui.theme.colours import ALL, DARK, LIGHT, STRONG_DARK, STRONG_LIGHT, Shades
 from tests.gui.contrast import contrast
@@ -63,6 +70,68 @@ def test_what_can_be_clicked_has_an_edge_that_can_be_seen(app, qtbot, kind, them
     middle = [picture.pixelColor(x, 40).name() for x in range(15, 60)]
     ground = colours.current_shades().window
     assert max(contrast(one, ground) for one in middle) >= 3
+
+
+def grab(qtbot, widget: QWidget, size: QSize) -> QImage:
+    """Return the picture of a widget as a window."""
+    qtbot.addWidget(widget)
+    widget.resize(size)
+    widget.show()
+    return widget.grab().toImage()
+
+
+def find_runs(image: QImage, y: int) -> list[str]:
+    """Return the colours of a row of pixels from left to right, without single pixels."""
+    row = [image.pixelColor(x, y).name() for x in range(image.width())]
+    return [colour for colour, run in groupby(row) if len(list(run)) > 1]
+
+
+@pytest.mark.parametrize("shades", ALL)
+def test_the_parts_of_a_bar_do_not_touch(app, qtbot, shades: Shades):
+    app.setPalette(colours.build_palette(shades))
+    bar = StatusBreakdownBar()
+    bar.show_parts(StatusCounts(500, 100, 100, 100, 100, 100))
+    image = grab(qtbot, bar, QSize(400, 60))
+    parts = (shades.good, shades.working, shades.waiting, shades.skipped, shades.problem)
+    shown = find_runs(image, 6)
+    assert shown[::2] == list(parts)
+    assert set(shown[1::2]) == {shades.base}
+    assert all(contrast(part, shades.base) >= 3 for part in parts)
+
+
+@pytest.mark.parametrize("shades", ALL)
+def test_the_shares_of_a_bar_do_not_touch_and_have_an_edge(app, qtbot, shades: Shades):
+    app.setPalette(colours.build_palette(shades))
+    bar = ShareBar("", None)
+    bar.show_shares((0.3, "good"), (0.3, "working"))
+    image = grab(qtbot, bar, QSize(200, bar.height()))
+    middle = image.height() // 2
+    assert find_runs(image, middle) == [shades.good, shades.base, shades.working, shades.base]
+    assert contrast(image.pixelColor(150, 0).name(), shades.window) >= 3
+
+
+@pytest.mark.parametrize("shades", ALL)
+@pytest.mark.parametrize("selected", [False, True])
+def test_the_bar_in_a_cell_shows_its_end(app, qtbot, shades: Shades, selected):
+    app.setPalette(colours.build_palette(shades))
+    table, item = QTableWidget(1, 1), QTableWidgetItem()
+    item.setData(FRACTION, 0.5)
+    table.setItem(0, 0, item)
+    table.setItemDelegate(BarDelegate(table))
+    item.setSelected(selected)
+    image = grab(qtbot, table, QSize(200, 100))
+    cell = table.visualItemRect(item).translated(table.viewport().pos())
+    ground = shades.highlight if selected else shades.base
+    end = [image.pixelColor(cell.right() - 12, y).name() for y in range(cell.top(), cell.bottom())]
+    assert max(contrast(colour, ground) for colour in end) >= 3
+
+
+@pytest.mark.parametrize("shades", ALL)
+def test_the_place_to_drop_has_a_frame_that_can_be_seen(app, qtbot, shades: Shades):
+    app.setPalette(colours.build_palette(shades))
+    image = grab(qtbot, DropHint(), QSize(400, 100))
+    frame = [image.pixelColor(x, 1).name() for x in range(20, 380)]
+    assert max(contrast(colour, shades.window) for colour in frame) >= 3
 
 
 @pytest.mark.parametrize("shades", ALL)

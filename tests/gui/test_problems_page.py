@@ -255,6 +255,27 @@ def test_the_buttons_of_a_card_do_not_touch(qtbot):
     assert card._copy.x() > card._button.geometry().right() + 1
 
 
+def test_a_card_folds_the_fingerprints_of_another_host_key_and_copies_them(qtbot):
+    message = (
+        "staging.example, port 22, has a different key than the known one: SHA256:new (ssh-ed25519)"
+        " instead of SHA256:old."
+    )
+    card = ProblemCard()
+    qtbot.addWidget(card)
+    problem = Problem("host-key.changed", message, "Trust it with --accept-host-key SHA256:new")
+    card.show_problem(problem, RowIcon("Failed", "error", "problem"))
+    card.show()
+    assert not any("SHA256" in text for text in visible_texts(card))
+    assert message in card.as_text()
+
+    qtbot.mouseClick(card.findChild(QToolButton), Qt.MouseButton.LeftButton)
+    assert any(message in text for text in visible_texts(card))
+
+
+def visible_texts(card):
+    return [label.text() for label in card.findChildren(PlainLabel) if label.isVisible()]
+
+
 def test_a_card_names_settings_as_the_dialog_does(qtbot):
     card = ProblemCard()
     qtbot.addWidget(card)

@@ -1,8 +1,8 @@
 """The places of texts, frames and lines in widgets, as they are drawn."""
 
 import pytest
-from PySide6.QtCore import QEvent, QPointF, QRect, QSize, Qt
-from PySide6.QtGui import QHoverEvent, QImage, QStandardItem, QStandardItemModel
+from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, QRect, QSize, Qt
+from PySide6.QtGui import QColor, QHoverEvent, QImage, QPainter, QStandardItem, QStandardItemModel
 from PySide6.QtWidgets import (
     QComboBox,
     QDateEdit,
@@ -11,8 +11,11 @@ from PySide6.QtWidgets import (
     QListWidget,
     QMenu,
     QMessageBox,
+    QProgressBar,
+    QScrollBar,
     QSpinBox,
     QStyle,
+    QStyleOptionFocusRect,
     QTableView,
     QTreeView,
     QWidget,
@@ -20,7 +23,7 @@ from PySide6.QtWidgets import (
 
 from mydata_like.gui.table_model import Column, RowsModel, column_width, style_table
 from mydata_like.gui.theme import style
-from mydata_like.gui.theme.colours import DARK, LIGHT, Shades, current_shades
+from mydata_like.gui.theme.colours import ALL, DARK, LIGHT, Shades, build_palette, current_shades
 from mydata_like.gui.theme.style import CELL_MARGIN, row_height
 from mydata_like.gui.theme.widgets import PROMPT_WIDTH, Prompt, TextArea
 from tests.gui.contrast import contrast
@@ -203,6 +206,100 @@ def test_frames_of_tables_and_menus_can_be_told_from_their_surroundings(app, pic
 
 def theme_of(shades: Shades) -> str:
     return "dark" if shades is DARK else "light"
+
+
+@pytest.fixture(params=ALL)
+def shades(app, request):
+    """The colours of each theme in turn."""
+    app.setPalette(build_palette(request.param))
+    return request.param
+
+
+def list_colours(image: QImage, area: QRect) -> set[str]:
+    return {
+        image.pixelColor(x, y).name()
+        for x in range(area.left(), area.right() + 1)
+        for y in range(area.top(), area.bottom() + 1)
+    }
+
+
+def test_a_progress_bar_is_flat_and_shows_its_end_and_what_is_done(picture, shades):
+    bar = QProgressBar(maximum=100, value=50, textVisible=False)
+    image = picture(bar, QSize(200, 20))
+    (done,) = list_colours(image, QRect(6, 4, 80, 12))
+    (left,) = list_colours(image, QRect(110, 4, 80, 12))
+    assert contrast(done, left) >= 3
+    assert contrast(image.pixelColor(199, 10).name(), shades.window) >= 3
+    bar.setValue(0)
+    assert list_colours(bar.grab().toImage(), QRect(6, 4, 188, 12)) == {left}
+
+
+def test_a_progress_bar_without_an_end_moves(picture, qtbot, app):
+    bar = QProgressBar(maximum=0)
+    before = picture(bar, QSize(200, 20))
+    inside = list_colours(before, QRect(6, 4, 188, 12))
+    assert {LIGHT.base, LIGHT.highlight} <= inside
+    assert len(list_colours(before, QRect(6, 10, 188, 1))) <= 4  # two, and both sides of the part
+    painted = PaintEvents(bar)
+    qtbot.waitUntil(lambda: painted.number > 2)
+    assert bar.grab().toImage() != before
+
+
+class PaintEvents(QObject):
+    """The number of times that a widget was painted."""
+
+    def __init__(self, widget: QWidget) -> None:
+        super().__init__(widget)
+        self.number = 0
+        widget.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        self.number += event.type() == QEvent.Type.Paint
+        return False
+
+
+@pytest.mark.parametrize("orientation", Qt.Orientation)
+def test_a_scroll_bar_has_a_flat_handle_that_can_be_seen(picture, shades, orientation):
+    flat = orientation == Qt.Orientation.Horizontal
+    bar = QScrollBar(orientation, maximum=100, pageStep=100)
+    size = QSize(200, bar.sizeHint().height()) if flat else QSize(bar.sizeHint().width(), 200)
+    image = picture(bar, size)
+    middle = bar.sizeHint().height() // 2 if flat else bar.sizeHint().width() // 2
+    handle = QRect(20, middle, 60, 1) if flat else QRect(middle, 20, 1, 60)
+    (shown,) = list_colours(image, handle)
+    (ground,) = list_colours(image, handle.translated(*((100, 0) if flat else (0, 100))))
+    assert contrast(shown, ground) >= 3
+
+
+def test_a_scroll_bar_follows_the_mouse_without_arrows(picture, qtbot):
+    bar = QScrollBar(Qt.Orientation.Vertical, maximum=100, pageStep=100)
+    picture(bar, QSize(bar.sizeHint().width(), 200))
+    left, x = Qt.MouseButton.LeftButton, bar.width() // 2
+    qtbot.mouseClick(bar, left, pos=QPoint(x, 199))
+    assert bar.value() == 100
+    qtbot.mouseClick(bar, left, pos=QPoint(x, 0))
+    assert bar.value() == 0
+    qtbot.mousePress(bar, left, pos=QPoint(x, 1))
+    qtbot.mouseMove(bar, QPoint(x, 51))
+    assert 45 < bar.value() < 55
+    qtbot.mouseRelease(bar, left, pos=QPoint(x, 51))
+
+
+@pytest.mark.parametrize("selected", [False, True])
+def test_the_frame_of_the_focus_is_a_line_that_can_be_seen(app, qtbot, shades, selected):
+    image = QImage(60, 24, QImage.Format.Format_RGB32)
+    ground = shades.highlight if selected else shades.base
+    image.fill(QColor(ground))
+    option = QStyleOptionFocusRect()
+    option.rect = image.rect()
+    option.state = QStyle.StateFlag.State_KeyboardFocusChange
+    if selected:
+        option.state |= QStyle.StateFlag.State_Selected
+    painter = QPainter(image)
+    app.style().drawPrimitive(QStyle.PrimitiveElement.PE_FrameFocusRect, option, painter)
+    painter.end()
+    assert max(contrast(image.pixelColor(30, y).name(), ground) for y in (0, 1)) >= 3
+    assert list_colours(image, image.rect().adjusted(3, 3, -3, -3)) == {ground}
 
 
 def test_a_question_has_an_icon_of_the_program_in_the_colours_of_the_theme(app, qtbot):

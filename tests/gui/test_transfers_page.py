@@ -2,24 +2,27 @@
 
 import os
 import shutil
+from datetime import datetime, timedelta
 
 import pytest
 from PySide6.QtCore import QItemSelection, QItemSelectionModel, QMimeData, QModelIndex, Qt, QUrl
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QAbstractItemModelTester
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QTableView, QWidget
 
 from mydata_like.app.settings_service import save_settings
 from mydata_like.core.errors import Problem
 from mydata_like.core.events import NextListed, TransferStarted
 from mydata_like.core.model import EntryState
+from mydata_like.core.queries import FileRow
 from mydata_like.engine.progress import ActiveTransfer
 from mydata_like.engine.send_order import WaitingFile
 from mydata_like.engine.user_overrides import NO_TRANSFER
 from mydata_like.gui.base import NavigationRequest
 from mydata_like.gui.pages.transfers_page import TransfersModel, TransfersPage
 from mydata_like.gui.run_state import Phase
-from mydata_like.gui.tables.columns import FRACTION
+from mydata_like.gui.table_model import RowsModel, column_width, style_table
+from mydata_like.gui.tables.columns import FRACTION, file_columns
 from tests.gui.ledgers import an_entry, an_outcome
 
 SELECT_ROWS = (
@@ -708,3 +711,20 @@ def test_a_window_that_comes_back_from_the_tray_shows_what_happened_meanwhile(
     filled_page.show()
 
     qtbot.waitUntil(lambda: "newest.tif" in names(filled_page))
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_states_and_times_are_not_cut_off(spoken, qtbot, language):
+    spoken(language)
+    model, table = RowsModel(), QTableView()
+    qtbot.addWidget(table)
+    model.columns = tuple(file_columns())
+    style_table(table)
+    table.setModel(model)
+    yesterday = (datetime.now().astimezone() - timedelta(days=1)).replace(hour=23, minute=59)
+    at = int(yesterday.timestamp())
+    states = ("found", "registered", "waiting", "failed", "skipped")
+    model.show([FileRow(b"a", 1, state, at, verified_at=at) for state in states])
+    for number, column in enumerate(model.columns):
+        if column.name in ("state", "at", "verified"):
+            assert table.sizeHintForColumn(number) <= column_width(table, column.width)

@@ -1,6 +1,7 @@
 """Where is my data? From a typed name to the last step, and to the freed disk."""
 
 import os
+from datetime import datetime, timedelta
 
 import pytest
 from PySide6.QtCore import QEvent, QMimeData, QPointF, Qt, QUrl
@@ -9,13 +10,14 @@ from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QFileDialog, QLabel, QLineEdit, QPushButton, QTableView, QTabWidget
 
 from mydata_like.app.settings_service import load_settings, save_settings
+from mydata_like.core.file_status import Suggestion
 from mydata_like.demo.middleware import EMPTY_LIST, Fault
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.controller import WindowController
 from mydata_like.gui.pages.where_page import WherePage
 from mydata_like.gui.tasks import Tasks
 from mydata_like.gui.where.free_dialog import CleanupResultsModel, FreeDialog
-from mydata_like.gui.where.suggestions import SuggestionsModel
+from mydata_like.gui.where.suggestions import SuggestionsModel, SuggestionsTable
 from mydata_like.gui.window_state import WindowState
 from tests.builders import a_file
 from tests.gui.conftest import DEADLINE, QUICK
@@ -369,3 +371,16 @@ def test_what_is_looked_for_is_chosen_while_the_program_goes_on(page, site, qtbo
 
     qtbot.waitUntil(lambda: page.view.status is not None, timeout=DEADLINE)
     assert page.view.status.path == site.data / name
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_states_and_times_are_not_cut_off(spoken, qtbot, language):
+    spoken(language)
+    model = SuggestionsModel()
+    table = SuggestionsTable(model, None)
+    qtbot.addWidget(table)
+    yesterday = (datetime.now().astimezone() - timedelta(days=1)).replace(hour=23, minute=59)
+    changed = int(yesterday.timestamp()) * 10**9
+    model.show([Suggestion(b"a", 1, state, modified_ns=changed) for state in ("", "skipped")])
+    for column in (2, 3):
+        assert table.sizeHintForColumn(column) <= table.columnWidth(column)

@@ -105,6 +105,18 @@ def test_the_first_folders_are_shown_as_what_they_become(person, data):
     assert not page.suggestion.isVisible()
 
 
+def test_all_messages_about_the_folders_are_shown_without_scrolling(person, data):
+    page = person.wizard.folders
+    (data / "notes about the sections of a long day.txt").write_text("belongs to no dataset")
+    choose(person, Layout.USERNAME_DATASET)
+    person.type(page.directory, str(data))
+    person.wait_checked()
+
+    messages = [page.verdict, page.names, page.left_out, page.owners]
+    assert all(message.isVisible() for message in messages)
+    assert all(message.visibleRegion().boundingRect() == message.rect() for message in messages)
+
+
 def test_the_data_folder_is_chosen_while_the_program_goes_on(person, data):
     page = person.wizard.folders
     page.browse.click()

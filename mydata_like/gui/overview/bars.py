@@ -1,9 +1,10 @@
 """The bars of the Overview: the outcomes of all files, and shares of a whole."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QPainter, QPainterPath, QPaintEvent
+from PySide6.QtGui import QColor, QPainter, QPainterPath, QPaintEvent
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QProgressBar,
@@ -17,7 +18,7 @@ from mydata_like.core.events import RunProgressed
 from mydata_like.gui.run_state import PastRunState, RunState
 from mydata_like.gui.status_text import amount_sentence
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.colours import Status, quiet, status_colour
+from mydata_like.gui.theme.colours import Status, current_shades, status_colour
 from mydata_like.gui.theme.widgets import icon
 
 
@@ -57,6 +58,7 @@ def count_past_run(past: PastRunState, at_risk: int = 0) -> StatusCounts:
     return StatusCounts(past.found, past.verified, 0, waiting, past.skipped, past.failed)
 
 
+GAP = 2  # pixels between two parts
 MIN_WIDTH = 12.0  # minimum width in pixels of a part that is not empty
 
 
@@ -140,14 +142,9 @@ class _Bar(QWidget):
             self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        whole = QRectF(self.rect())
-        _clip_round(painter, whole, whole.height() / 3)
-        left = 0.0
-        for kind, width in zip(KINDS, self._widths(whole.width()), strict=True):
-            painter.fillRect(QRectF(left, 0, width, whole.height()), status_colour(kind.status))
-            left += width
+        widths = self._widths(self.width())
+        parts = [(width, kind.status) for kind, width in zip(KINDS, widths, strict=True)]
+        _draw_parts(self, self.height() / 3, parts)
 
     def _widths(self, whole: float) -> list[float]:
         """Return the width of each part; a single file among a million stays visible."""
@@ -180,15 +177,8 @@ class ShareBar(QProgressBar):
             self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        whole = QRectF(self.rect())
-        _clip_round(painter, whole, whole.height() / 2)
-        left = 0.0
-        for share, status in self._shares:
-            width = share * whole.width()
-            painter.fillRect(QRectF(left, 0, width, whole.height()), status_colour(status))
-            left += width
+        parts = [(share * self.width(), status) for share, status in self._shares]
+        _draw_parts(self, self.height() / 2, parts)
 
 
 class SentBar(ShareBar):
@@ -205,11 +195,26 @@ class SentBar(ShareBar):
         self.setAccessibleDescription(amount_sentence(state))
 
 
-def _clip_round(painter: QPainter, whole: QRectF, radius: float) -> None:
-    """Draw an empty bar with round ends, and keep what follows within it."""
+def _draw_parts(bar: QWidget, radius: float, parts: Sequence[tuple[float, Status]]) -> None:
+    """Draw an empty bar with an edge and round ends, and in it parts of these widths.
+
+    The parts do not touch: the contrast between their colours is low.
+    """
+    painter = QPainter(bar)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    whole, shades = QRectF(bar.rect()), current_shades()
+    painter.setPen(QColor(shades.edge))
+    painter.setBrush(QColor(shades.base))
+    painter.drawRoundedRect(whole.adjusted(0.5, 0.5, -0.5, -0.5), radius, radius)
     outline = QPainterPath()
     outline.addRoundedRect(whole, radius, radius)
     painter.setClipPath(outline)
-    empty = quiet()
-    empty.setAlphaF(0.25)
-    painter.fillRect(whole, empty)
+    left = 0.0
+    for width, status in parts:
+        if not width:
+            continue
+        painter.fillRect(QRectF(left, 0, width, whole.height()), status_colour(status))
+        if left:
+            gap = QRectF(round(left) - GAP, 0, GAP, whole.height())
+            painter.fillRect(gap, QColor(shades.base))
+        left += width

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from time import monotonic
 from typing import NamedTuple
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Signal, Slot
 from PySide6.QtGui import QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from mydata_like.core.events import RunProgressed
 from mydata_like.gui.overview.throughput_chart import ThroughputChart, are_tiny
@@ -15,7 +15,7 @@ from mydata_like.gui.run_state import ChannelRates, RunState
 from mydata_like.gui.status_text import limit_sentence
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.colours import accent
-from mydata_like.gui.theme.widgets import LARGE, SMALL, IconLabel, PlainLabel, icon
+from mydata_like.gui.theme.widgets import LARGE, SMALL, FoldButton, IconLabel, PlainLabel, icon
 from mydata_like.gui.window_state import WindowState
 
 STATE = "overview/details"  # the key in the window state
@@ -30,11 +30,7 @@ class DetailsPanel(QWidget):
     def __init__(self, memory: WindowState, parent: QWidget) -> None:
         super().__init__(parent)
         self._memory = memory
-        self._button = QToolButton(self)
-        self._button.setText(self.tr("Details"))
-        self._button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-        self._button.setAutoRaise(True)
-        self._button.setCheckable(True)
+        self._button = FoldButton(self.tr("Details"), self)
         self._content = QWidget(self)
         self._strip = PipelineStrip(self._content)
         self._chart = ThroughputChart(self._content)
@@ -77,7 +73,6 @@ class DetailsPanel(QWidget):
 
     def _show_content(self) -> None:
         is_open = self.is_open
-        self._button.setIcon(icon("down" if is_open else "right"))
         self._content.setVisible(is_open)
         vertical = QSizePolicy.Policy.Expanding if is_open else QSizePolicy.Policy.Maximum
         self.setSizePolicy(QSizePolicy.Policy.Expanding, vertical)

@@ -6,15 +6,15 @@ from PySide6.QtCore import QEvent, Qt, Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from mydata_like.core.deletion import Safety
+from mydata_like.core.errors import Problem
 from mydata_like.core.problems import Action, find_problem_info
 from mydata_like.gui.base import NavigationRequest
 from mydata_like.gui.controller import WindowController
 from mydata_like.gui.run_state import PastRunState, Phase, Rise, RunState
-from mydata_like.gui.settings_editor.setting_labels import with_labels
-from mydata_like.gui.status_text import amount_sentence, overview_sentence
+from mydata_like.gui.status_text import amount_sentence, describe_problem, overview_sentence
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.colours import Status
-from mydata_like.gui.theme.widgets import LARGE, IconLabel, PlainLabel, icon
+from mydata_like.gui.theme.widgets import LARGE, FoldedText, IconLabel, PlainLabel, icon
 
 PAGE_OF_PART = {
     "verified": NavigationRequest("transfers", "verified"),
@@ -39,12 +39,14 @@ class Headline(QWidget):
         self._scale = scale
         self._more = PlainLabel("", self)
         self._more.setWordWrap(True)
+        self._details = FoldedText(self)
         self._action = QPushButton(self)
         self._action.setDefault(True)
         self._action.clicked.connect(self._run_action)
         sentences = QVBoxLayout()
         sentences.addWidget(self._sentence)
         sentences.addWidget(self._more)
+        sentences.addWidget(self._details)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         self._fit_font()
@@ -68,6 +70,8 @@ class Headline(QWidget):
         self._sentence.setText(overview_sentence(state))
         self._more.setText(self._explain(state))
         self._more.setVisible(bool(self._more.text()))
+        problem = _find_problem(state)
+        self._details.setText(describe_problem(problem).details if problem else "")
         action = self._choose_action(state)
         self._action.setText(action[0] if action else "")
         self._action.setVisible(action is not None)
@@ -79,7 +83,7 @@ class Headline(QWidget):
         if state.phase is Phase.IDLE:
             return self._explain_idle(state)
         if state.problem is not None:
-            return with_labels(texts.engine_text(state.problem.hint))
+            return describe_problem(state.problem).hint
         return self._explain_run(state)
 
     def _explain_run(self, state: RunState) -> str:
@@ -96,15 +100,11 @@ class Headline(QWidget):
         }[rise]
 
     def _explain_idle(self, state: RunState) -> str:
-        last = state.last
-        problem = state.data_problem or state.awaited
-        if problem is not None:
-            return with_labels(texts.engine_text(problem.hint))
+        if problem := _find_problem(state):
+            return describe_problem(problem).hint
         if state.interrupted is not None:
             return self._describe_oldest(state)
-        if last is not None and last.problem is not None:
-            return with_labels(texts.engine_text(last.problem.hint))
-        return self._describe_others(last)
+        return self._describe_others(state.last)
 
     def _describe_oldest(self, state: RunState) -> str:
         """Return the age of the oldest file that a cut-off run left only here, and what to do."""
@@ -156,6 +156,16 @@ class Headline(QWidget):
         self.wanted.emit(PAGE_OF_PART[part or "failed"])
 
 
+def _find_problem(state: RunState) -> Problem | None:
+    """Return the problem that the sentence describes, if it describes one."""
+    if state.phase is not Phase.IDLE:
+        return state.problem
+    problem = state.data_problem or state.awaited
+    if problem is not None or state.interrupted is not None or state.last is None:
+        return problem
+    return state.last.problem
+
+
 def _find_setting(state: RunState) -> str | None:
     """Return the setting that fixes the problem, "" for any; None if no setting does."""
     info = find_problem_info(state.problem.code) if state.problem else None
@@ -182,6 +192,8 @@ def _icon_of(state: RunState) -> tuple[str, Status]:
         return "pause", "waiting"
     if state.at_work or state.phase is Phase.TESTING:
         return "working", "working"
+    if state.safety is Safety.UNKNOWN and state.last is None and state.awaited is None:
+        return "start" if state.phase is Phase.IDLE else "waiting", "skipped"
     return _icon_of_idle(state)
 
 

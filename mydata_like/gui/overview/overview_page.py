@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from PySide6.QtCore import QCoreApplication, QRectF, Qt, Signal, Slot
-from PySide6.QtGui import QPainter, QPaintEvent, QPen, QShowEvent
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QShowEvent
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
@@ -35,7 +35,7 @@ from mydata_like.gui.overview.summary_cards import RemoveQuestion, SummaryRow, U
 from mydata_like.gui.run_state import LiveView, Phase, RunState
 from mydata_like.gui.status_text import safe_sentence
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.colours import quiet
+from mydata_like.gui.theme.colours import current_shades, quiet
 from mydata_like.gui.theme.widgets import LARGE, PlainLabel, app_icon, icon
 from mydata_like.settings.layers import ServerDecision
 from mydata_like.settings.schema import CONTEXT
@@ -118,7 +118,7 @@ class DropHint(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(QPen(self.palette().mid().color(), 1.5, Qt.PenStyle.DashLine))
+        painter.setPen(QPen(QColor(current_shades().edge), 2.0, Qt.PenStyle.DashLine))
         painter.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), 8, 8)
         line = self.fontMetrics().height()
         side = min(line * 3, self.height() // 3)
@@ -257,6 +257,7 @@ class _OverviewContent(QWidget):
         self._headline.show_state(state)
         self._sent.show_state(state)
         self._bar.show_parts(_parts_of(state), counts_only=not self._sent.isHidden())
+        self._bar.setVisible(state.at_work or bool(state.interrupted or state.last))
         self._safe.setText(safe_sentence(state))
         self._safe.setVisible(bool(self._safe.text()))
         self._datasets.show_run(state.run if state.ours else "")

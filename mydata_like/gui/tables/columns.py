@@ -4,14 +4,14 @@ from collections.abc import Callable
 from typing import Any
 
 from PySide6.QtCore import QCoreApplication, QModelIndex, QPersistentModelIndex, QRectF, QSize, Qt
-from PySide6.QtGui import QPainter, QPalette
+from PySide6.QtGui import QColor, QPainter, QPalette
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
 from mydata_like.core.parsing import moment_of
 from mydata_like.core.queries import FileRow, RunRow
 from mydata_like.gui.table_model import Column
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.colours import Status, status_colour
+from mydata_like.gui.theme.colours import Status, current_shades, status_colour
 from mydata_like.gui.theme.style import CELL_MARGIN
 from mydata_like.gui.theme.texts import limit_name, limit_word
 from mydata_like.gui.theme.widgets import RowIcon, mark_of
@@ -21,7 +21,7 @@ STATUS = Qt.ItemDataRole.UserRole + 2  # a `Status` of `gui.theme.colours`
 
 
 class BarDelegate(QStyledItemDelegate):
-    """Paints the text, and along the lower edge a bar of the same value."""
+    """Paints the text, and along the lower edge a bar of the same value, on a thin line."""
 
     def paint(
         self,
@@ -57,14 +57,13 @@ class BarDelegate(QStyledItemDelegate):
     ) -> None:
         selected = option.state & QStyle.StateFlag.State_Selected
         palette = option.palette
-        behind = QPalette.ColorRole.Highlight if selected else QPalette.ColorRole.Mid
-        colour = palette.color(QPalette.ColorRole.HighlightedText)
+        marked = palette.color(QPalette.ColorRole.HighlightedText)
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(palette.color(behind))
-        painter.drawRoundedRect(bar, bar.height() / 2, bar.height() / 2)
-        painter.setBrush(colour if selected else status_colour(status))
+        line = QRectF(bar.left(), round(bar.center().y()), bar.width(), 1)
+        painter.fillRect(line, marked if selected else QColor(current_shades().edge))
+        painter.setBrush(marked if selected else status_colour(status))
         done = QRectF(bar.left(), bar.top(), bar.width() * min(1.0, fraction), bar.height())
         painter.drawRoundedRect(done, bar.height() / 2, bar.height() / 2)
         painter.restore()
@@ -227,21 +226,21 @@ def file_columns() -> list[Column]:
     """Return the columns of a table of local files."""
     return [
         Column("name", translate("files", "Name"), _name, "name", 30, tip=_path),
-        Column("state", translate("files", "State"), _state, "state", 15, mark=_file_icon),
+        Column("state", translate("files", "State"), _state, "state", 25, mark=_file_icon),
         Column("size", translate("files", "Size"), _file_size, "size", 10, number=True),
-        Column("at", translate("files", "When"), _file_time, "at", 18),
-        Column("folder", translate("files", "Folder"), _folder, "name", 31, tip=_path),
+        Column("at", translate("files", "When"), _file_time, "at", 20),
+        Column("folder", translate("files", "Folder"), _folder, "name", 28, tip=_path),
         Column(
             "message", translate("files", "What happened"), _message, width=20, tip=_message_tip
         ),
-        Column("verified", translate("files", "Verified"), _verified, width=18, hidden=True),
+        Column("verified", translate("files", "Verified"), _verified, width=20, hidden=True),
         Column("archive", translate("files", "In archive"), _archive, width=24, hidden=True),
     ]
 
 
 def problem_columns() -> list[Column]:
     """Return the columns of a table of files and folders with the same problem."""
-    wanted = {"name": 20, "folder": 22, "size": 10, "at": 18, "message": 15}
+    wanted = {"name": 20, "folder": 22, "size": 10, "at": 20, "message": 15}
     columns = {column.name: column for column in file_columns()}
     return [columns[name]._replace(width=width) for name, width in wanted.items()]
 

@@ -28,9 +28,9 @@ from PySide6.QtWidgets import (
 from mydata_like.core.errors import Problem
 from mydata_like.core.problems import INTENDED, Action, Fixer, find_problem_info
 from mydata_like.core.queries import ProblemGroup
-from mydata_like.gui.settings_editor.setting_labels import with_labels
+from mydata_like.gui.status_text import describe_problem
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.widgets import IconLabel, PlainLabel, RowIcon, icon, mark_of
+from mydata_like.gui.theme.widgets import FoldedText, IconLabel, PlainLabel, RowIcon, icon, mark_of
 from mydata_like.gui.window_state import WindowState
 
 Index = QModelIndex | QPersistentModelIndex
@@ -252,6 +252,7 @@ class ProblemCard(QFrame):
         self._icon = IconLabel(ICON_SCALE, self)
         self._message = PlainLabel("", self)
         self._hint = PlainLabel("", self)
+        self._details = FoldedText(self)
         self._footer = PlainLabel("", self)
         self._button = QPushButton(self)
         self._copy = QPushButton(icon("copy"), self.tr("Copy as text"), self)
@@ -270,9 +271,11 @@ class ProblemCard(QFrame):
         info = find_problem_info(problem.code)
         self._icon.show_icon(mark.icon)
         self._icon.setAccessibleName(mark.word)
-        self._message.setText(with_labels(texts.engine_text(problem.message)))
-        self._hint.setText(with_labels(texts.engine_text(problem.hint)))
-        self._hint.setVisible(bool(problem.hint))
+        text = describe_problem(problem)
+        self._message.setText(text.sentence)
+        self._hint.setText(text.hint)
+        self._hint.setVisible(bool(text.hint))
+        self._details.setText(text.details)
         self._footer.setText(" · ".join(filter(None, (about, self._fixer_text(info.fixer)))))
         self._button.setVisible(info.action is not Action.NOTHING)
         self._button.setText(self._action_text(info.action))
@@ -292,6 +295,7 @@ class ProblemCard(QFrame):
             self._about,
             f"{self._message.text()} {code}",
             self._hint.text(),
+            self._details.text(),
             self._footer.text(),
         )
         return "\n".join(filter(None, lines))
@@ -320,8 +324,9 @@ class ProblemCard(QFrame):
         layout.addWidget(self._icon, 0, 0, 2, 1, Qt.AlignmentFlag.AlignTop)
         layout.addWidget(self._message, 0, 1)
         layout.addWidget(self._hint, 1, 1)
-        layout.addWidget(self._footer, 2, 1)
-        layout.addLayout(self._buttons, 3, 1)
+        layout.addWidget(self._details, 2, 1)
+        layout.addWidget(self._footer, 3, 1)
+        layout.addLayout(self._buttons, 4, 1)
         layout.setColumnStretch(1, 1)
         layout.setHorizontalSpacing(self.fontMetrics().height())
 

@@ -5,9 +5,10 @@ Borders that tell where to click or type have a contrast of 3 : 1 to their surro
 """
 
 from collections.abc import Callable
+from time import monotonic
 
 from PySide6.QtCore import QObject, QPointF, QRect, QRectF, QSize, Qt, Slot
-from PySide6.QtGui import QColor, QFontMetrics, QIcon, QPainter, QPalette, QPen, QPolygonF
+from PySide6.QtGui import QColor, QFontMetrics, QIcon, QImage, QPainter, QPalette, QPen, QPolygonF
 from PySide6.QtWidgets import (
     QAbstractSpinBox,
     QApplication,
@@ -22,6 +23,8 @@ from PySide6.QtWidgets import (
     QStyleOptionFrame,
     QStyleOptionHeader,
     QStyleOptionMenuItem,
+    QStyleOptionProgressBar,
+    QStyleOptionSlider,
     QStyleOptionSpinBox,
     QToolTip,
     QWidget,
@@ -47,12 +50,17 @@ LINE = 1.25  # pixels around a box or a circle, which is less dark where it is r
 ROW_HEIGHT = 1.7  # height of a row in a table, a tree or a list, times the height of its text
 CELL_MARGIN = 6  # pixels between the sides of a cell or a column's title and its text
 FIELD_MARGIN = 2  # pixels between frame and text of a field, in addition to Qt's own two
+HANDLE_MARGIN = 3  # pixels between the handle of a scroll bar and its sides
+PERIOD = 2.0  # seconds in which a progress bar without an end moves there and back
+PART = 0.3  # of such a progress bar that is filled
 FRAME = 3  # pixels of the frame of a field for several lines, which keeps its corners free
 
 _Primitive = QStyle.PrimitiveElement
 _Flag = QStyle.StateFlag
 _Part = QStyle.SubElement
 _Arrow = QStyle.SubControl
+_FILLED = QStyle.ControlElement.CE_ProgressBarContents
+_SCROLL_BAR = QStyle.ComplexControl.CC_ScrollBar
 _CELL = CELL_MARGIN - 3  # in addition to Qt's own margin, PM_FocusFrameHMargin + 1
 _TITLE = CELL_MARGIN - 2  # in addition to Qt's own margin, PM_HeaderMargin
 _THICKER = 1  # pixels by which Qt's frame of a spin box is higher than that of a text field
@@ -148,6 +156,12 @@ class Style(QProxyStyle):
         painter: QPainter,
         widget: QWidget | None = None,
     ) -> None:
+        if element == QStyle.ControlElement.CE_ProgressBarGroove:
+            _draw(_draw_groove, option, painter)
+            return
+        if element == _FILLED:
+            self._draw_progress(option, painter, widget)
+            return
         draw = _CONTROLS.get(element)
         if draw is _draw_tool_bar and not isinstance(widget and widget.parent(), QMainWindow):
             draw = _draw_nothing
@@ -161,6 +175,34 @@ class Style(QProxyStyle):
             option.rect = option.rect.adjusted(_TITLE, 0, right, 0)
         super().drawControl(element, option, painter, widget)
 
+    def _draw_progress(
+        self, option: QStyleOption, painter: QPainter, widget: QWidget | None
+    ) -> None:
+        """Draw the filled part of a progress bar."""
+        # Fusion starts and stops the timer that repaints a bar without an end when it draws one.
+        unseen = QImage(1, 1, QImage.Format.Format_RGB32)
+        elsewhere = QPainter(unseen)
+        super().drawControl(_FILLED, option, elsewhere, widget)
+        elsewhere.end()
+        _draw(_draw_filled, option, painter)
+
+    def subControlRect(
+        self,
+        control: QStyle.ComplexControl,
+        option: QStyleOptionComplex,
+        part: QStyle.SubControl,
+        widget: QWidget | None = None,
+    ) -> QRect:
+        """Place the parts of a scroll bar as if its arrows were outside of it."""
+        if not isinstance(option, QStyleOptionSlider) or control != _SCROLL_BAR:
+            return super().subControlRect(control, option, part, widget)  # type: ignore[arg-type]
+        area, flat = QRect(option.rect), option.orientation == Qt.Orientation.Horizontal
+        arrow = self.pixelMetric(QStyle.PixelMetric.PM_ScrollBarExtent, option, widget)
+        option.rect = area.adjusted(0, 0, *((2 * arrow, 0) if flat else (0, 2 * arrow)))
+        place = super().subControlRect(control, option, part, widget)  # type: ignore[arg-type]
+        option.rect = area
+        return place.translated(*((-arrow, 0) if flat else (0, -arrow))) & area
+
     def drawComplexControl(
         self,
         control: QStyle.ComplexControl,
@@ -170,8 +212,22 @@ class Style(QProxyStyle):
     ) -> None:
         if control in _ARROWS and _has_field(option):
             self._draw_field_with_arrows(control, option, painter, widget)
+        elif control == _SCROLL_BAR:
+            self._draw_scroll_bar(option, painter, widget)
         else:
             super().drawComplexControl(control, option, painter, widget)
+
+    def _draw_scroll_bar(
+        self, option: QStyleOptionComplex, painter: QPainter, widget: QWidget | None
+    ) -> None:
+        """Draw a round handle; it is wider and darker below the mouse, and while it is dragged."""
+        handle = QStyleOption(option)
+        part = _Arrow.SC_ScrollBarSlider
+        handle.rect = self.subControlRect(_SCROLL_BAR, option, part, widget)
+        if not option.activeSubControls & part:
+            handle.state &= ~(_Flag.State_MouseOver | _Flag.State_Sunken)
+        painter.fillRect(option.rect, QColor(current_shades().window))
+        _draw(_draw_handle, handle, painter)
 
     def _draw_field_with_arrows(
         self,
@@ -185,7 +241,7 @@ class Style(QProxyStyle):
         inside = option.rect.adjusted(FRAME, FRAME, -FRAME, -FRAME)
         for part, arrow in _ARROWS[control].items():
             sign = QStyleOption(option)
-            sign.rect = self.subControlRect(control, option, part, widget)  # type: ignore[arg-type]
+            sign.rect = self.subControlRect(control, option, part, widget)
             if not _can_step(option, part):
                 sign.state &= ~_Flag.State_Enabled
                 sign.palette.setCurrentColorGroup(QPalette.ColorGroup.Disabled)
@@ -305,6 +361,60 @@ def _draw_field(option: QStyleOption, painter: QPainter) -> None:
     painter.drawRoundedRect(_inside(option, width), RADIUS, RADIUS)
 
 
+def _draw_focus(option: QStyleOption, painter: QPainter) -> None:
+    """Draw the line around what has the focus, also on a selected row."""
+    hint = QStyle.StyleHint.SH_UnderlineShortcut  # whether a click may show it too
+    by_keyboard = option.state & _Flag.State_KeyboardFocusChange
+    if by_keyboard or QApplication.style().styleHint(hint, option):
+        shades, selected = current_shades(), option.state & _Flag.State_Selected
+        painter.setPen(QColor(shades.highlighted if selected else shades.accent))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        line = _inside(option, 3.0 if selected else 1.0)  # within the colour of the row
+        painter.drawRoundedRect(line, RADIUS / 2, RADIUS / 2)
+
+
+def _draw_groove(option: QStyleOption, painter: QPainter) -> None:
+    """Draw the empty progress bar."""
+    painter.setPen(QColor(current_shades().edge))
+    painter.setBrush(option.palette.base())
+    painter.drawRoundedRect(_inside(option, 1.0), RADIUS, RADIUS)
+
+
+def _draw_filled(option: QStyleOption, painter: QPainter) -> None:
+    """Draw the share that is done; a part that moves to and fro if there is no end."""
+    if not isinstance(option, QStyleOptionProgressBar):
+        return
+    whole = _inside(option, 2.0)
+    if option.maximum > option.minimum:
+        done = option.progress - option.minimum
+        whole.setWidth(whole.width() * max(0, done) / (option.maximum - option.minimum))
+    else:
+        place = 1 - abs(1 - 2 * (monotonic() / PERIOD % 1))  # from 0 to 1 and back
+        part = whole.width() * PART
+        whole = QRectF(whole.left() + place * (whole.width() - part), whole.top(), part, 0)
+        whole.setHeight(_inside(option, 2.0).height())
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(option.palette.highlight())
+    painter.drawRoundedRect(whole, RADIUS - 1, RADIUS - 1)
+
+
+def _draw_handle(option: QStyleOption, painter: QPainter) -> None:
+    """Draw the handle of a scroll bar."""
+    shades, used = current_shades(), option.state & (_Flag.State_MouseOver | _Flag.State_Sunken)
+    margin = HANDLE_MARGIN - 1 if used else HANDLE_MARGIN
+    handle = option.rect.adjusted(margin, margin, -margin, -margin)
+    enabled = option.state & _Flag.State_Enabled
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(QColor(shades.quiet if used else shades.edge if enabled else shades.line))
+    radius = min(handle.width(), handle.height()) / 2
+    painter.drawRoundedRect(handle, radius, radius)
+
+
+def _draw_corner(option: QStyleOption, painter: QPainter) -> None:
+    """Draw what is between two scroll bars."""
+    painter.fillRect(option.rect, QColor(current_shades().window))
+
+
 def _draw_frame(option: QStyleOption, painter: QPainter) -> None:
     """Draw the line around a table, a list or a page that scrolls."""
     painter.setPen(QColor(current_shades().line))
@@ -420,6 +530,8 @@ _DRAWN = {
     _Primitive.PE_IndicatorItemViewItemCheck: _draw_box,
     _Primitive.PE_IndicatorRadioButton: _draw_circle,
     _Primitive.PE_Frame: _draw_frame,
+    _Primitive.PE_FrameFocusRect: _draw_focus,
+    _Primitive.PE_PanelScrollAreaCorner: _draw_corner,
     _Primitive.PE_PanelMenu: _draw_popup,
     _Primitive.PE_PanelTipLabel: _draw_popup,
     _Primitive.PE_FrameLineEdit: _draw_field,

@@ -50,6 +50,7 @@ from PySide6.QtWidgets import (
     QPlainTextEdit,
     QPushButton,
     QSizePolicy,
+    QToolButton,
     QVBoxLayout,
     QWidget,
 )
@@ -292,6 +293,52 @@ class IconLabel(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         mode = QIcon.Mode.Normal if self.isEnabled() else QIcon.Mode.Disabled
         self._icon.paint(QPainter(self), self.rect(), mode=mode)
+
+
+class FoldButton(QToolButton):
+    """A button that shows and hides what is below it; `toggled` reports which."""
+
+    def __init__(self, text: str, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setText(text)
+        self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.setAutoRaise(True)
+        self.setCheckable(True)
+        self._show_arrow()
+        self.toggled.connect(self._show_arrow)
+
+    @Slot()
+    def _show_arrow(self) -> None:
+        self.setIcon(icon("down" if self.isChecked() else "right"))
+
+
+class FoldedText(QWidget):
+    """A text for experts, which a button shows and hides; hidden if there is none."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._button = FoldButton(self.tr("Details"), self)
+        self._text = PlainLabel("", self)
+        self._text.setWordWrap(True)
+        self._text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._text.hide()
+        self._button.toggled.connect(self._text.setVisible)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self._button)
+        layout.addWidget(self._text)
+        self.hide()
+
+    def text(self) -> str:
+        """Return the text, also while it is folded."""
+        return self._text.text()
+
+    def setText(self, text: str) -> None:
+        """Show a text, folded if it is another one."""
+        if text != self.text():
+            self._text.setText(text)
+            self._button.setChecked(False)
+        self.setVisible(bool(text))
 
 
 class EmptyMessage(QWidget):

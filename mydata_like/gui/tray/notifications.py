@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QPushButton, QToolBar, Q
 from mydata_like.core.deletion import Safety
 from mydata_like.core.errors import Problem
 from mydata_like.gui.run_state import PastRunState, Phase, RunState
+from mydata_like.gui.status_text import describe_problem
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.widgets import ElidedLabel, IconLabel, PlainLabel, icon
 from mydata_like.gui.tray.tray_icon import needs_user
@@ -104,7 +105,8 @@ class NotificationPolicy:
         concerns = partial(has_problem, problem)
         # The page of problems shows those of runs and files; a notice is in the log only.
         listed = concerns(self._before) or problem.code == FILES_FAILED
-        page, text = "problems" if listed else "log", texts.problem_text(problem)
+        page, said = "problems" if listed else "log", describe_problem(problem)
+        text = " ".join(filter(None, (said.sentence, said.hint)))
         message = self._limit_rate(
             Notification(NotificationKind.PROBLEM, title, text, page, concerns), now
         )

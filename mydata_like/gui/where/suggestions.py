@@ -9,7 +9,7 @@ from mydata_like.gui.table_model import Column, RowsModel, column_width, style_t
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.widgets import RowIcon, mark_of
 
-WIDTHS = (28, 46, 13, 18)  # characters of the columns; the last column takes the rest
+WIDTHS = (28, 40, 18, 20)  # characters of the columns; the last column takes the rest
 _MARKED = ("verified", "failed", "skipped")  # states with marks of their own
 
 

@@ -184,7 +184,7 @@ class SetupWizard(QDialog):
     def _choose_size(self) -> None:
         """Resize to the preferred size of the pages, within the screen."""
         metrics = self.fontMetrics()
-        liked = QSize(metrics.averageCharWidth() * 130, metrics.height() * 40)
+        liked = QSize(metrics.averageCharWidth() * 130, metrics.height() * 44)
         parent = self.parentWidget()
         room = parent.window().size() if parent else self.screen().availableSize()
         self.resize(liked.boundedTo(room))
