@@ -33,7 +33,7 @@ from mydata_like.engine.progress import RunProgress
 from mydata_like.gui import services
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.engine_process import Engine
-from mydata_like.gui.settings_editor.setting_labels import with_labels
+from mydata_like.gui.setting_labels import with_labels
 from mydata_like.gui.table_model import Column, Index, RowsModel, column_width, style_table
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.widgets import PlainLabel, RowIcon, mark_of

@@ -10,7 +10,7 @@ from mydata_like.core.errors import Problem
 from mydata_like.core.events import StagesMeasured
 from mydata_like.core.formatting import round_estimate
 from mydata_like.gui.run_state import PastRunState, Phase, RunState
-from mydata_like.gui.settings_editor.setting_labels import with_labels
+from mydata_like.gui.setting_labels import with_labels
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.texts import limit_name
 

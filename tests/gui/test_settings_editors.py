@@ -7,7 +7,7 @@ from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QWheelEvent
 from PySide6.QtWidgets import QApplication
 
-from mydata_like.gui.settings_editor import setting_labels
+from mydata_like.gui import setting_labels
 from mydata_like.gui.settings_editor.editors import make_editor
 from mydata_like.gui.settings_editor.form import SettingRow
 from mydata_like.settings.fields import plain_value

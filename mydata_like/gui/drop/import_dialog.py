@@ -10,10 +10,9 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QListView, QVBoxLayout, QWidget
 
 from mydata_like.core.errors import UploaderError
-from mydata_like.gui import services
+from mydata_like.gui import services, setting_labels
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.drop.drop_model import DropWarning, DropWarningsModel
-from mydata_like.gui.settings_editor import setting_labels
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.widgets import LARGE, PlainLabel
 from mydata_like.settings.fields import format_value

@@ -19,7 +19,7 @@ from mydata_like.core.deletion import Safety
 from mydata_like.core.extra_sources import KnownSource
 from mydata_like.core.model import AtRisk
 from mydata_like.gui.run_state import PastRunState, RunState
-from mydata_like.gui.settings_editor.setting_labels import with_labels
+from mydata_like.gui.setting_labels import with_labels
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.widgets import LARGE, ElidedLabel, IconLabel, PlainLabel, Prompt, icon
 

@@ -24,7 +24,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from mydata_like.gui.settings_editor import setting_labels
+from mydata_like.gui import setting_labels
 from mydata_like.gui.theme.widgets import TextArea
 from mydata_like.settings.fields import Setting
 

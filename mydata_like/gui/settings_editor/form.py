@@ -13,9 +13,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from mydata_like.gui.settings_editor import setting_labels
+from mydata_like.gui import setting_labels
+from mydata_like.gui.setting_labels import Tab
 from mydata_like.gui.settings_editor.editors import make_editor
-from mydata_like.gui.settings_editor.setting_labels import Tab
 from mydata_like.gui.theme import colours, texts
 from mydata_like.gui.theme.colours import Status
 from mydata_like.gui.theme.widgets import SMALL, IconLabel, PlainLabel, icon

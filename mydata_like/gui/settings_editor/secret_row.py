@@ -7,9 +7,8 @@ from typing import NamedTuple
 from PySide6.QtCore import QCoreApplication, QTimer, Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPushButton, QToolButton, QWidget
 
-from mydata_like.gui import services
+from mydata_like.gui import services, setting_labels
 from mydata_like.gui.services import SecretPlace
-from mydata_like.gui.settings_editor import setting_labels
 from mydata_like.gui.settings_editor.editors import Choice
 from mydata_like.gui.settings_editor.form import CHANGED_MARK, SideNote, StatusIcon
 from mydata_like.gui.tasks import Tasks

@@ -20,9 +20,8 @@ from PySide6.QtWidgets import (
 
 from mydata_like.core.errors import UploaderError
 from mydata_like.engine.scheduler import Rule, next_start
-from mydata_like.gui import services
+from mydata_like.gui import services, setting_labels
 from mydata_like.gui.base import AppContext
-from mydata_like.gui.settings_editor import setting_labels
 from mydata_like.gui.settings_editor.connection_test_view import ConnectionTestDialog
 from mydata_like.gui.settings_editor.form import (
     InlineMessage,

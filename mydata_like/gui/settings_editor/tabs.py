@@ -6,7 +6,7 @@ from PySide6.QtCore import QDate, Qt, Signal, Slot
 from PySide6.QtGui import QIcon, QKeySequence, QShortcut
 from PySide6.QtWidgets import QFrame, QLineEdit, QScrollArea, QTabBar, QVBoxLayout, QWidget
 
-from mydata_like.gui.settings_editor import setting_labels
+from mydata_like.gui import setting_labels
 from mydata_like.gui.settings_editor.form import Form, SettingRow, SideNote
 from mydata_like.gui.theme.widgets import PlainLabel, icon
 from mydata_like.settings.pending_changes import PendingChanges

@@ -17,9 +17,8 @@ from PySide6.QtWidgets import (
 )
 
 from mydata_like.core.errors import UploaderError
-from mydata_like.gui import services
+from mydata_like.gui import services, setting_labels
 from mydata_like.gui.base import AppContext
-from mydata_like.gui.settings_editor import setting_labels
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.widgets import TextArea
 from mydata_like.gui.wizard.step_base import CheckLabel

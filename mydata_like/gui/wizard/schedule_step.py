@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QTime, Slot
 from PySide6.QtWidgets import QButtonGroup, QCheckBox, QHBoxLayout, QRadioButton, QWidget
 
+from mydata_like.gui import setting_labels
 from mydata_like.gui.base import AppContext
-from mydata_like.gui.settings_editor import setting_labels
 from mydata_like.gui.settings_editor.editors import ClockFormat
 from mydata_like.gui.theme.widgets import PlainLabel
 from mydata_like.gui.wizard.step_base import CheckLabel, WizardStep

@@ -1,4 +1,4 @@
-"""The texts of the settings dialog: tabs, headings, choices and origins."""
+"""The texts of settings: labels, tabs, headings, choices and origins."""
 
 import re
 from collections.abc import Mapping
