@@ -112,7 +112,8 @@ translations: setup
 
 screenshots: setup
 	fc-list :charset=6f22 file | grep -q . && fc-list :charset=1f52c file | grep -q . || \
-		apt-get install -y --no-install-recommends fontconfig fonts-droid-fallback fonts-noto-color-emoji
+		{ apt-get update -qq && apt-get install -y --no-install-recommends fontconfig fonts-droid-fallback \
+		fonts-noto-color-emoji; }
 	$(BIN)/python -m tests.pictures
 
 bench: setup

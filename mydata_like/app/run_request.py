@@ -124,7 +124,7 @@ def connected(request: RunRequest, observer: RunObserver, gate: Gate) -> Iterato
         client.wire.answers = answers
         try:
             return open_connection(client, settings.instrument, uploader, dry_run=request.dry_run)
-        except TransientError as error:  # also if an outage ends while it is found out
+        except TransientError as error:  # an outage, too
             raise ServerUnavailableError(
                 error.message, hint=error.hint, code=error.problem_code
             ) from error

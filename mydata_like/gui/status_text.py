@@ -16,8 +16,6 @@ from mydata_like.gui.theme.texts import limit_name
 
 translate = QCoreApplication.translate
 
-_OTHER_KEY = re.compile(r"(.+), port \d+, has a different key than the known one: .+", re.DOTALL)
-
 
 class ProblemText(NamedTuple):
     """A problem in a sentence, what to do about it, and more for experts; often there is none."""
@@ -31,16 +29,14 @@ def describe_problem(problem: Problem) -> ProblemText:
     """Return the text of a problem: fingerprints and commands are details."""
     said = (problem.message, problem.hint)
     text = ProblemText(*(with_labels(texts.engine_text(one)) for one in said))
-    other_key = _OTHER_KEY.fullmatch(problem.message)
-    if problem.code != "host-key.changed" or other_key is None:
+    if problem.code != "host-key.changed":
         return text
-    sentence = translate("sentences", "The staging host %1 has a different key than before.")
     return ProblemText(
-        sentence.replace("%1", texts.plain(other_key[1])),
+        translate("sentences", "The staging host has a different key than the trusted one."),
         translate(
             "sentences",
-            "Another computer may be impersonating it. Nothing was sent. Ask your administrator "
-            "whether its key was replaced.",
+            "Another computer may be impersonating it. Nothing was sent to it. Ask "
+            "your administrator whether its key was replaced.",
         ),
         "\n".join(text[:2]),
     )

@@ -334,7 +334,7 @@ def _changed(endpoint: Endpoint, key: PublicKey, trusted: tuple[str, ...]) -> Ho
     return HostKeyError(
         f"{endpoint.host}, port {endpoint.port}, has a different key than the known one: "
         f"{key.fingerprint} ({key.type}) instead of {' or '.join(trusted)}.",
-        hint="Another computer may be impersonating the staging host. Nothing was sent. Ask your "
-        f"facility.{pinned if endpoint.host_keys else replace}",
+        hint="Another computer may be impersonating the staging host. Nothing was sent to it. "
+        f"Ask your facility.{pinned if endpoint.host_keys else replace}",
         code=CHANGED,
     )

@@ -3804,12 +3804,12 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Ein Archiv, das der Server noch nicht geprüft hat, könnte diese Datei enthalten.</translation>
     </message>
     <message>
-        <source>Another computer may be impersonating the staging host. Nothing was sent. Ask your facility. If it has replaced the key, trust the new one with: mydata-like register --accept-host-key %1</source>
-        <translation>Vielleicht gibt sich ein anderer Computer als der Annahmerechner aus. Es wurde nichts gesendet. Fragen Sie Ihre Einrichtung. Wenn sie den Schlüssel ersetzt hat, vertrauen Sie dem neuen mit: mydata-like register --accept-host-key %1</translation>
+        <source>Another computer may be impersonating the staging host. Nothing was sent to it. Ask your facility. If it has replaced the key, trust the new one with: mydata-like register --accept-host-key %1</source>
+        <translation>Vielleicht gibt sich ein anderer Computer als der Annahmerechner aus. An ihn wurde nichts gesendet. Fragen Sie Ihre Einrichtung. Wenn sie den Schlüssel ersetzt hat, vertrauen Sie dem neuen mit: mydata-like register --accept-host-key %1</translation>
     </message>
     <message>
-        <source>Another computer may be impersonating the staging host. Nothing was sent. Ask your facility. Only the keys in transfer.host_keys count; keys from the server are ignored.</source>
-        <translation>Vielleicht gibt sich ein anderer Computer als der Annahmerechner aus. Es wurde nichts gesendet. Fragen Sie Ihre Einrichtung. Nur die Schlüssel in transfer.host_keys gelten; Schlüssel vom Server werden ignoriert.</translation>
+        <source>Another computer may be impersonating the staging host. Nothing was sent to it. Ask your facility. Only the keys in transfer.host_keys count; keys from the server are ignored.</source>
+        <translation>Vielleicht gibt sich ein anderer Computer als der Annahmerechner aus. An ihn wurde nichts gesendet. Fragen Sie Ihre Einrichtung. Nur die Schlüssel in transfer.host_keys gelten; Schlüssel vom Server werden ignoriert.</translation>
     </message>
     <message>
         <source>Another file of the session failed.</source>
@@ -4972,6 +4972,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Die verschlüsselte Verbindung zu %1 schlägt fehl: %2.</translation>
     </message>
     <message>
+        <source>The file was found and is not verified yet.</source>
+        <translation>Die Datei wurde gefunden und ist noch nicht geprüft.</translation>
+    </message>
+    <message>
         <source>The proxy for %1 fails: %2.</source>
         <translation>Der Proxy für %1 schlägt fehl: %2.</translation>
     </message>
@@ -5370,10 +5374,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>The file is not in a dataset folder.</source>
         <translation>Die Datei liegt nicht im Ordner eines Datensatzes.</translation>
-    </message>
-    <message>
-        <source>The file was found and has not arrived on the server yet.</source>
-        <translation>Die Datei wurde gefunden und ist noch nicht auf dem Server angekommen.</translation>
     </message>
     <message>
         <source>The file was kept. Close the program, and try again.</source>
@@ -7355,12 +7355,12 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
 <context>
     <name>sentences</name>
     <message>
-        <source>The staging host %1 has a different key than before.</source>
-        <translation>Der Annahmerechner %1 hat einen anderen Schlüssel als bisher.</translation>
+        <source>The staging host has a different key than the trusted one.</source>
+        <translation>Der Annahmerechner hat einen anderen Schlüssel als den, dem vertraut wird.</translation>
     </message>
     <message>
-        <source>Another computer may be impersonating it. Nothing was sent. Ask your administrator whether its key was replaced.</source>
-        <translation>Vielleicht gibt sich ein anderer Computer für ihn aus. Es wurde nichts gesendet. Fragen Sie Ihren Administrator, ob der Schlüssel ersetzt wurde.</translation>
+        <source>Another computer may be impersonating it. Nothing was sent to it. Ask your administrator whether its key was replaced.</source>
+        <translation>Vielleicht gibt sich ein anderer Computer für ihn aus. An diesen wurde nichts gesendet. Fragen Sie Ihren Administrator, ob der Schlüssel ersetzt wurde.</translation>
     </message>
     <message>
         <source>Reading the settings</source>

@@ -147,14 +147,14 @@ def test_a_text_about_passwords_is_no_expired_password(tmp_path, stack):
     ("command", "said"),
     [
         ("kill -9 $$", "no output"),
-        ("echo 'bash: fork: retry: Resource temporarily unavailable' >&2; exit 254", "fork: retry"),
+        ("echo 'bash: fork: retry: Resource temporarily unavailable' >&2; exit 254", "bash: fork"),
     ],
     ids=["killed", "no process"],
 )
 def test_a_host_on_which_nothing_answers_says_what_each_way_did(tmp_path, stack, command, said):
     with pytest.raises(TransientError) as raised:
         probe_with(tmp_path, stack, *refusing(tmp_path, command + "\n"))
-    assert f"a shell did not answer ({said}" in raised.value.message.replace("bash: ", "")
+    assert f"a shell did not answer ({said}" in raised.value.message
     assert "SFTP was refused" in raised.value.message
     assert "scp was refused" in raised.value.message
     assert "login scripts" in raised.value.hint
