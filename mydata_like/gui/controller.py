@@ -554,10 +554,11 @@ class WindowController(QObject):
         if problem is None or problem.code != STOPPED_BY_USER:
             self._wanted[:0] = left
         if _is_harmless(problem):
-            self._set(phase=Phase.IDLE)  # the next poll starts an engine again if one is needed
+            # The next poll starts an engine again if one is needed.
+            self._set(phase=Phase.IDLE, next_start=None)
             return
         self._patience.begin()
-        self._set(phase=Phase.BROKEN, problem=problem)
+        self._set(phase=Phase.BROKEN, problem=problem, next_start=None)
         self._look()  # counts the files that are only on this computer
         self.problem_raised.emit(problem)
         self.ledger_changed.emit()

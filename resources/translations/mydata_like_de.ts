@@ -750,6 +750,10 @@
         <translation>Ein anderes Programm oder der Dienst führt diesen Lauf aus.</translation>
     </message>
     <message>
+        <source>Next automatic try: %1.</source>
+        <translation>Nächster automatischer Versuch: %1.</translation>
+    </message>
+    <message>
         <source>Over HTTP, until the administrator approves SSH.</source>
         <translation>Über HTTP, bis die Administration SSH freigibt.</translation>
     </message>

@@ -249,6 +249,36 @@ def test_settings_have_their_labels_in_sentence_hint_and_card(controller, qtbot)
     assert "Wrong: “Data directory”." in [label.text() for label in cards.findChildren(PlainLabel)]
 
 
+def test_a_run_that_could_not_start_is_tried_again_at_the_time_that_is_shown(desk, site, qtbot):
+    controller = desk.controller
+    save_settings(site.config, {"instrument.facility": "None such"})
+    controller.start()
+    qtbot.waitUntil(lambda: controller.state.phase == Phase.BROKEN, timeout=DEADLINE)
+    qtbot.waitUntil(lambda: controller.state.next_start is not None, timeout=DEADLINE)
+    page = OverviewPage(desk)
+    qtbot.addWidget(page)
+
+    said = [label.text() for label in page.findChildren(PlainLabel)]
+    when = texts.moment(controller.state.next_start)
+    assert [text for text in said if text.endswith(f"Next automatic try: {when}.")]
+    assert when in said  # the card of the next run
+
+
+@pytest.mark.parametrize(
+    ("code", "again", "mark"),
+    [
+        ("server.connection-lost", True, ("waiting", "waiting")),
+        ("server.connection-lost", False, ("error", "problem")),
+        ("settings.invalid", True, ("error", "problem")),
+    ],
+)
+def test_an_outage_that_will_be_tried_again_is_no_dead_end(code, again, mark):
+    start = datetime(2027, 1, 1, tzinfo=UTC) if again else None
+    state = RunState(phase=Phase.BROKEN, problem=Problem(code, "It broke."), next_start=start)
+
+    assert _icon_of(state) == mark
+
+
 def test_an_engine_that_dies_at_once_is_reported_and_not_restarted_for_ever(desk, qtbot):
     with qtbot.waitSignal(desk.controller.problem_raised, timeout=DEADLINE):
         desk.controller.engine.kill()
