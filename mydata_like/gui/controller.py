@@ -159,6 +159,8 @@ class WindowController(QObject):
     @Slot()
     def pause(self) -> None:
         """Pause the run: start no new transfer until `resume`."""
+        if self.state.phase is Phase.RUNNING:
+            self._set(phase=Phase.PAUSING)
         self._control("pause")
 
     @property
@@ -442,9 +444,12 @@ class WindowController(QObject):
     def _describe_elsewhere(self, found: CurrentRunState) -> dict[str, object]:
         """Return the changes of the state by the progress of a run of another program."""
         same = self.state.elsewhere and self.state.run in ("", found.run)
-        stopping = same and self.state.phase is Phase.STOPPING
+        asked = same and (
+            self.state.phase is Phase.STOPPING
+            or (self.state.phase is Phase.PAUSING and found.phase is Phase.RUNNING)
+        )
         return {
-            "phase": Phase.STOPPING if stopping else found.phase,
+            "phase": self.state.phase if asked else found.phase,
             "elsewhere": True,
             "problem": found.paused,
             "run": found.run,
@@ -538,6 +543,8 @@ class WindowController(QObject):
                 self._set(phase=Phase.IDLE, problem=None)
                 self._look()
             return
+        if self.state.phase is Phase.PAUSING:
+            self._set(phase=Phase.RUNNING)
         self.command_refused.emit(problem)
 
     @Slot(object)

@@ -121,6 +121,7 @@ class Phase(StrEnum):
     IDLE = "idle"
     STARTING = "starting"  # a run was requested
     RUNNING = "running"
+    PAUSING = "pausing"  # the engine has not answered yet
     PAUSED = "paused"
     STOPPING = "stopping"
     ELSEWHERE = "elsewhere"  # a run of another program that accepts no commands
@@ -290,6 +291,7 @@ class RunState:
         return self.phase in (
             Phase.STARTING,
             Phase.RUNNING,
+            Phase.PAUSING,
             Phase.PAUSED,
             Phase.STOPPING,
             Phase.ELSEWHERE,
@@ -310,7 +312,7 @@ class RunState:
     @property
     def is_steerable(self) -> bool:
         """Whether files of the active run can be held back or preferred now."""
-        return self.ours and self.phase in (Phase.RUNNING, Phase.PAUSED)
+        return self.ours and self.phase in (Phase.RUNNING, Phase.PAUSING, Phase.PAUSED)
 
     @property
     def ours(self) -> bool:

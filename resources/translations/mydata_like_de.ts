@@ -7379,6 +7379,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Start läuft</translation>
     </message>
     <message>
+        <source>Pausing</source>
+        <translation>Wird pausiert</translation>
+    </message>
+    <message>
         <source>Stopping</source>
         <translation>Wird angehalten</translation>
     </message>

@@ -537,6 +537,21 @@ def test_one_button_does_what_is_next(controller, qtbot, phase, changes, button)
     assert (shown.text().replace("&", ""), *controller.orders) == button
 
 
+def test_a_pause_is_requested_once(controller, qtbot):
+    headline = Headline(controller, None)
+    qtbot.addWidget(headline)
+    controller.run_changed.connect(headline.show_state)
+    controller.turn(phase=Phase.RUNNING)
+    button = headline.findChild(QPushButton)
+
+    button.click()
+    button.click()
+    assert controller.orders == ["pause"]
+    assert not button.isEnabled()
+    controller.turn(phase=Phase.PAUSED)
+    assert button.isEnabled()
+
+
 def test_the_datasets_of_active_transfers_are_listed_with_what_is_verified(desk, site, qtbot):
     assert site.run().code == 0
     files = [path for path in sorted(site.data.rglob("*")) if path.is_file()]

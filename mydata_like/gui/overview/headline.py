@@ -75,6 +75,7 @@ class Headline(QWidget):
         action = self._choose_action(state)
         self._action.setText(action[0] if action else "")
         self._action.setVisible(action is not None)
+        self._action.setEnabled(state.phase is not Phase.PAUSING)
 
     def _explain(self, state: RunState) -> str:
         """Return the second sentence: what to do, or further information."""
@@ -140,7 +141,7 @@ class Headline(QWidget):
                 return self._choose_repair(state)
             case Phase.PAUSED:
                 return self.tr("Resu&me"), self._controller.resume
-            case Phase.RUNNING:
+            case Phase.RUNNING | Phase.PAUSING:
                 return self.tr("Pa&use"), self._controller.pause
             case Phase.IDLE if not _find_worst_part(state):
                 return self.tr("Start n&ow"), self._controller.start
