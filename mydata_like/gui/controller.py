@@ -40,7 +40,7 @@ from mydata_like.gui.run_state import (
     RunState,
     ServerIndicator,
     StatusSnapshot,
-    next_indicator,
+    with_server,
 )
 from mydata_like.gui.tasks import Tasks
 from mydata_like.hostos.clock import SystemClock
@@ -335,7 +335,7 @@ class WindowController(QObject):
         if loaded.settings.data != self.settings.data:
             self._set(last=None, whole=None, interrupted=None)  # these runs concerned other data
         if loaded.settings.server.url != self.settings.server.url:
-            self._set(server=ServerIndicator.UNKNOWN)
+            self._set(server=ServerIndicator.UNKNOWN, answered=None, heard=False)
         self.loaded, self.settings = loaded, loaded.settings
         refused, self._refused = self._refused, None
         mended = refused is not None and self.state.problem == refused
@@ -594,7 +594,7 @@ class WindowController(QObject):
         if state.silence and not state.at_work:
             state = replace(state, silence=0)
         if "server" not in changes:
-            state = replace(state, server=next_indicator(self.state, state))
+            state = with_server(self.state, state, SystemClock().now())
         if state != self.state:
             self.state = state
             self._follow_elsewhere()

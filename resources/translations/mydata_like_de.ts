@@ -3026,6 +3026,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <source>Server not contacted yet</source>
         <translation>Server noch nicht kontaktiert</translation>
     </message>
+    <message>
+        <source>Server answered %1</source>
+        <translation>Server hat %1 geantwortet</translation>
+    </message>
 </context>
 <context>
     <name>datasets</name>

@@ -629,7 +629,7 @@ def test_the_way_from_instrument_to_server_has_their_names(desk, site, qtbot):
     with qtbot.waitSignal(desk.controller.settings_changed):
         desk.controller.reload_settings()
 
-    route.show_state(RunState(phase=Phase.RUNNING, server=ServerIndicator.REACHABLE))
+    route.show_state(RunState(phase=Phase.RUNNING, server=ServerIndicator.REACHABLE, heard=True))
 
     said = [label.text() for label in route.findChildren(PlainLabel)]
     host = desk.controller.settings.server.url.partition("://")[2].strip("/")
