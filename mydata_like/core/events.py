@@ -392,7 +392,8 @@ class CommandRefused:
 class RunScheduled:
     """The time at which `watch` starts the next run automatically; null for never.
 
-    `kind` is that of the schedule. A watch also starts a run when new files have settled.
+    That is the retry of a run that could not do its work, if it comes before the next start of the
+    schedule. `kind` is that of the schedule. A watch also starts a run when new files have settled.
     """
 
     at: datetime | None

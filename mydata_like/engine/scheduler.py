@@ -257,8 +257,10 @@ class Scheduler:
             if reason:
                 self._run(reason)
                 continue
-            self._report(due)
-            self._cancel.wait(self._find_rest(due, now))
+            coming = [moment for moment in (due, self._retry.at) if moment is not None]
+            upcoming = min(coming, default=None)
+            self._report(upcoming)
+            self._cancel.wait(self._find_rest(upcoming, now))
 
     def _detect_changes(self) -> None:
         """Detect changes of settings and files."""
@@ -335,23 +337,31 @@ def _served(rule: Rule) -> str:
 
 
 class _Retry:
-    """The retry of a run that could not do its work, with exponential backoff."""
+    """The retry of a run that could not do its work, with exponential backoff.
+
+    `at` is its time, None if there is none; it may come earlier after a change of the clock.
+    """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
+        self.at: datetime.datetime | None = None
         self._due: float | None = None
         self._delay = 0.0
 
     @property
     def is_due(self) -> bool:
-        return self._due is not None and self._clock.monotonic() >= self._due
+        if self._due is None or self.at is None:
+            return False
+        # Monotonic time may stop while the computer sleeps.
+        return self._clock.monotonic() >= self._due or self._clock.now() >= self.at
 
     def delay(self) -> None:
         self._delay = min(self._delay * 2, LONGEST_RETRY) or FIRST_RETRY
         self._due = self._clock.monotonic() + self._delay
+        self.at = self._clock.now() + datetime.timedelta(seconds=self._delay)
 
     def forget(self) -> None:
-        self._due, self._delay = None, 0.0
+        self._due, self._delay, self.at = None, 0.0, None
 
 
 class _FileChanges:

@@ -40,7 +40,7 @@ from mydata_like.gui.run_state import (
     RunState,
     ServerIndicator,
     StatusSnapshot,
-    next_indicator,
+    with_server,
 )
 from mydata_like.gui.tasks import Tasks
 from mydata_like.hostos.clock import SystemClock
@@ -159,6 +159,8 @@ class WindowController(QObject):
     @Slot()
     def pause(self) -> None:
         """Pause the run: start no new transfer until `resume`."""
+        if self.state.phase is Phase.RUNNING:
+            self._set(phase=Phase.PAUSING)
         self._control("pause")
 
     @property
@@ -333,7 +335,7 @@ class WindowController(QObject):
         if loaded.settings.data != self.settings.data:
             self._set(last=None, whole=None, interrupted=None)  # these runs concerned other data
         if loaded.settings.server.url != self.settings.server.url:
-            self._set(server=ServerIndicator.UNKNOWN)
+            self._set(server=ServerIndicator.UNKNOWN, answered=None, heard=False)
         self.loaded, self.settings = loaded, loaded.settings
         refused, self._refused = self._refused, None
         mended = refused is not None and self.state.problem == refused
@@ -442,9 +444,12 @@ class WindowController(QObject):
     def _describe_elsewhere(self, found: CurrentRunState) -> dict[str, object]:
         """Return the changes of the state by the progress of a run of another program."""
         same = self.state.elsewhere and self.state.run in ("", found.run)
-        stopping = same and self.state.phase is Phase.STOPPING
+        asked = same and (
+            self.state.phase is Phase.STOPPING
+            or (self.state.phase is Phase.PAUSING and found.phase is Phase.RUNNING)
+        )
         return {
-            "phase": Phase.STOPPING if stopping else found.phase,
+            "phase": self.state.phase if asked else found.phase,
             "elsewhere": True,
             "problem": found.paused,
             "run": found.run,
@@ -538,6 +543,8 @@ class WindowController(QObject):
                 self._set(phase=Phase.IDLE, problem=None)
                 self._look()
             return
+        if self.state.phase is Phase.PAUSING:
+            self._set(phase=Phase.RUNNING)
         self.command_refused.emit(problem)
 
     @Slot(object)
@@ -554,10 +561,11 @@ class WindowController(QObject):
         if problem is None or problem.code != STOPPED_BY_USER:
             self._wanted[:0] = left
         if _is_harmless(problem):
-            self._set(phase=Phase.IDLE)  # the next poll starts an engine again if one is needed
+            # The next poll starts an engine again if one is needed.
+            self._set(phase=Phase.IDLE, next_start=None)
             return
         self._patience.begin()
-        self._set(phase=Phase.BROKEN, problem=problem)
+        self._set(phase=Phase.BROKEN, problem=problem, next_start=None)
         self._look()  # counts the files that are only on this computer
         self.problem_raised.emit(problem)
         self.ledger_changed.emit()
@@ -586,7 +594,7 @@ class WindowController(QObject):
         if state.silence and not state.at_work:
             state = replace(state, silence=0)
         if "server" not in changes:
-            state = replace(state, server=next_indicator(self.state, state))
+            state = with_server(self.state, state, SystemClock().now())
         if state != self.state:
             self.state = state
             self._follow_elsewhere()

@@ -1,9 +1,10 @@
 """The state of the program and of the active run, from which window and tray are drawn."""
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import Enum, StrEnum
+from math import inf
 from typing import Final, NamedTuple, Self
 
 from mydata_like.core.deletion import PARTIAL_REASONS, RunSums, Safety, SafetyEvidence, judge_safety
@@ -18,6 +19,7 @@ from mydata_like.settings.layers import ServerDecision
 HISTORY_SECONDS: Final = 600.0
 SAMPLE_SECONDS: Final = 0.45  # the minimum length of a sample
 RISE: Final = 1.2  # times an earlier estimate of the time left is a rise,
+RECENT: Final = 30.0  # seconds for which an answer of the server shows that it is reachable
 MIN_RISE: Final = 10.0  # if it is this many seconds
 GROWTH: Final = 1.1  # times an earlier number is a change that explains one
 RISE_SECONDS: Final = 30.0  # how far back a rise is looked for
@@ -121,6 +123,7 @@ class Phase(StrEnum):
     IDLE = "idle"
     STARTING = "starting"  # a run was requested
     RUNNING = "running"
+    PAUSING = "pausing"  # the engine has not answered yet
     PAUSED = "paused"
     STOPPING = "stopping"
     ELSEWHERE = "elsewhere"  # a run of another program that accepts no commands
@@ -149,7 +152,7 @@ class ServerIndicator(Enum):
     """The last known state of the server."""
 
     UNKNOWN = "unknown"  # not contacted yet
-    REACHABLE = "reachable"
+    REACHABLE = "reachable"  # when it answered last
     UNREACHABLE = "unreachable"
     SILENT = "silent"  # requests wait for an answer
     NOT_APPROVED = "not approved"  # reachable, and the approval is pending
@@ -232,9 +235,11 @@ class RunState:
     bottleneck, if known, and `rise` is why the estimated time left has just risen. `problem` is why
     the run is paused, or why the engine is broken. `silence` is for how many seconds the server has
     not answered, if that is long. `awaited` is why the server
-    does not admit this uploader yet. `last` is the newest run that has ended, `whole` the newest
-    that covered everything, `interrupted` one that was interrupted since. `sources` are the added
-    folders that are not finished. `set_by_server` are the settings that the server overrides.
+    does not admit this uploader yet. `answered` is when the server answered last, as far as known,
+    and `heard` whether that shows that a run reaches it now. `last` is the newest run that has
+    ended, `whole` the newest that covered everything, `interrupted` one that was interrupted since.
+    `sources` are the added folders that are not finished. `set_by_server` are the settings that the
+    server overrides.
     `data_problem` is why the data directory cannot be read. `missing` are keys of settings.
     """
 
@@ -259,6 +264,8 @@ class RunState:
     missing: tuple[str, ...] = ()
     set_by_server: tuple[ServerDecision, ...] = ()
     server: ServerIndicator = ServerIndicator.UNKNOWN
+    answered: datetime | None = None
+    heard: bool = False
 
     @property
     def safety(self) -> Safety:
@@ -290,6 +297,7 @@ class RunState:
         return self.phase in (
             Phase.STARTING,
             Phase.RUNNING,
+            Phase.PAUSING,
             Phase.PAUSED,
             Phase.STOPPING,
             Phase.ELSEWHERE,
@@ -310,7 +318,7 @@ class RunState:
     @property
     def is_steerable(self) -> bool:
         """Whether files of the active run can be held back or preferred now."""
-        return self.ours and self.phase in (Phase.RUNNING, Phase.PAUSED)
+        return self.ours and self.phase in (Phase.RUNNING, Phase.PAUSING, Phase.PAUSED)
 
     @property
     def ours(self) -> bool:
@@ -323,19 +331,43 @@ def next_indicator(was: RunState, now: RunState) -> ServerIndicator:
     before = was.server
     if now.awaited is not None:
         return ServerIndicator.NOT_APPROVED
-    problem = now.problem
+    problem, complete = now.problem, False
     if was.ours and now.last is not None and now.last != was.last:  # a run has just ended
-        problem = problem or now.last.problem
+        problem, complete = problem or now.last.problem, now.last.problem is None
     if problem is not None and (implied := _classify(problem)) is not None:
         return implied
     if now.silence:
         return ServerIndicator.SILENT
     if before is ServerIndicator.SILENT:  # until it answered, or until the run ended
-        return ServerIndicator.REACHABLE if now.at_work else ServerIndicator.UNREACHABLE
+        answered = now.at_work or complete
+        return ServerIndicator.REACHABLE if answered else ServerIndicator.UNREACHABLE
     # A run starts after a response of the server; an approval no longer pending was granted.
     running = now.phase is Phase.RUNNING and problem is None
     reachable = running or (before is ServerIndicator.NOT_APPROVED and problem is None)
     return ServerIndicator.REACHABLE if reachable else before
+
+
+def with_server(was: RunState, now: RunState, at: datetime) -> RunState:
+    """Return the state after a change, with what is known of the server at this moment."""
+    server, answered = next_indicator(was, now), now.answered
+    if _has_answered(was, replace(now, server=server)):
+        server, answered = ServerIndicator.REACHABLE, at
+    age = (at - answered).total_seconds() if answered else inf
+    heard = now.phase in (Phase.RUNNING, Phase.PAUSING) and 0 <= age < RECENT
+    return replace(now, server=server, answered=answered, heard=heard)
+
+
+def _has_answered(was: RunState, now: RunState) -> bool:
+    """Return whether the change from one state to the next is due to an answer of the server."""
+    returned = now.server is ServerIndicator.REACHABLE is not was.server
+    if now.problem is not None or now.silence:
+        return returned
+    if was.run != now.run:  # another program may have started its run long ago
+        return now.phase is Phase.RUNNING and not now.elsewhere
+    before, after = was.sums, now.sums
+    # What the check finds verified may be known from the ledger.
+    verified = after.verified > before.verified and after.checked == before.checked
+    return after.registered > before.registered or verified or (returned and not now.elsewhere)
 
 
 def _classify(problem: Problem) -> ServerIndicator | None:

@@ -15,7 +15,7 @@ def indicator_mark(state: RunState) -> RowIcon:
     """Return the text, icon and colour of the server's state."""
     match state.server:
         case ServerIndicator.REACHABLE:
-            return RowIcon(translate("contact", "Server reachable"), "check", "good")
+            return _describe_answer(state)
         case ServerIndicator.UNREACHABLE:
             return RowIcon(translate("contact", "Server not reachable"), "error", "problem")
         case ServerIndicator.SILENT:
@@ -26,6 +26,16 @@ def indicator_mark(state: RunState) -> RowIcon:
             return RowIcon(translate("contact", "Waiting for approval"), "waiting", "waiting")
         case ServerIndicator.UNKNOWN:
             return RowIcon(translate("contact", "Server not contacted yet"), "server", "skipped")
+
+
+def _describe_answer(state: RunState) -> RowIcon:
+    """Return the mark of a server that answered last; a time stays true without a timer."""
+    if state.heard:
+        return RowIcon(translate("contact", "Server reachable"), "check", "good")
+    if state.answered is None:  # by another program, no answer to which was seen
+        return RowIcon(translate("contact", "Server not contacted yet"), "server", "skipped")
+    text = translate("contact", "Server answered %1")
+    return RowIcon(text.replace("%1", texts.moment(state.answered)), "server", "skipped")
 
 
 class ServerIndicatorLabel(QWidget):

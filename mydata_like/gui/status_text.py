@@ -48,6 +48,7 @@ def overview_sentence(state: RunState) -> str:
         Phase.LOADING: translate("sentences", "Reading the settings"),
         Phase.UNSET: translate("sentences", "Not set up yet"),
         Phase.STARTING: translate("sentences", "Starting"),
+        Phase.PAUSING: translate("sentences", "Pausing"),
         Phase.STOPPING: translate("sentences", "Stopping"),
         Phase.TESTING: translate("sentences", "A speed test is in progress"),
         Phase.BROKEN: _describe_problem(state, translate("sentences", "The engine has stopped")),

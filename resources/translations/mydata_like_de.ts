@@ -750,6 +750,10 @@
         <translation>Ein anderes Programm oder der Dienst führt diesen Lauf aus.</translation>
     </message>
     <message>
+        <source>Next automatic try: %1.</source>
+        <translation>Nächster automatischer Versuch: %1.</translation>
+    </message>
+    <message>
         <source>Over HTTP, until the administrator approves SSH.</source>
         <translation>Über HTTP, bis die Administration SSH freigibt.</translation>
     </message>
@@ -3021,6 +3025,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Server not contacted yet</source>
         <translation>Server noch nicht kontaktiert</translation>
+    </message>
+    <message>
+        <source>Server answered %1</source>
+        <translation>Server hat %1 geantwortet</translation>
     </message>
 </context>
 <context>
@@ -7373,6 +7381,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Starting</source>
         <translation>Start läuft</translation>
+    </message>
+    <message>
+        <source>Pausing</source>
+        <translation>Wird pausiert</translation>
     </message>
     <message>
         <source>Stopping</source>

@@ -75,6 +75,21 @@ def test_a_run_is_paused_and_goes_on(desk, site, qtbot):
     assert site.find_wrongs() == []
 
 
+def test_pausing_is_shown_until_the_engine_has_answered(desk, site, qtbot):
+    controller, phases = desk.controller, []
+    save_settings(site.config, {"limits.bandwidth": 0.1})
+    controller.start()
+    wait_for(qtbot, controller, Phase.RUNNING)
+    controller.run_changed.connect(lambda state: phases.append(state.phase))
+
+    controller.pause()
+    assert overview_sentence(controller.state) == "Pausing"
+    wait_for(qtbot, controller, Phase.PAUSED)
+    controller.stop()
+
+    assert [*dict.fromkeys(phases)] == [Phase.PAUSING, Phase.PAUSED, Phase.STOPPING]
+
+
 def test_a_stopped_run_is_no_problem_and_the_next_one_continues(desk, site, qtbot):
     controller = desk.controller
     controller.start()
@@ -154,6 +169,7 @@ def test_a_run_of_another_program_is_paused_resumed_and_stopped(desk, site, qtbo
     qtbot.waitUntil(lambda: controller.state.sums.byte_rate > 0, timeout=DEADLINE)
 
     controller.pause()
+    assert controller.state.phase is Phase.PAUSING
     wait_for(qtbot, controller, Phase.PAUSED)
     assert controller.state.problem.code == "run.paused"
     controller.resume()

@@ -249,6 +249,36 @@ def test_settings_have_their_labels_in_sentence_hint_and_card(controller, qtbot)
     assert "Wrong: “Data directory”." in [label.text() for label in cards.findChildren(PlainLabel)]
 
 
+def test_a_run_that_could_not_start_is_tried_again_at_the_time_that_is_shown(desk, site, qtbot):
+    controller = desk.controller
+    save_settings(site.config, {"instrument.facility": "None such"})
+    controller.start()
+    qtbot.waitUntil(lambda: controller.state.phase == Phase.BROKEN, timeout=DEADLINE)
+    qtbot.waitUntil(lambda: controller.state.next_start is not None, timeout=DEADLINE)
+    page = OverviewPage(desk)
+    qtbot.addWidget(page)
+
+    said = [label.text() for label in page.findChildren(PlainLabel)]
+    when = texts.moment(controller.state.next_start)
+    assert [text for text in said if text.endswith(f"Next automatic try: {when}.")]
+    assert when in said  # the card of the next run
+
+
+@pytest.mark.parametrize(
+    ("code", "again", "mark"),
+    [
+        ("server.connection-lost", True, ("waiting", "waiting")),
+        ("server.connection-lost", False, ("error", "problem")),
+        ("settings.invalid", True, ("error", "problem")),
+    ],
+)
+def test_an_outage_that_will_be_tried_again_is_no_dead_end(code, again, mark):
+    start = datetime(2027, 1, 1, tzinfo=UTC) if again else None
+    state = RunState(phase=Phase.BROKEN, problem=Problem(code, "It broke."), next_start=start)
+
+    assert _icon_of(state) == mark
+
+
 def test_an_engine_that_dies_at_once_is_reported_and_not_restarted_for_ever(desk, qtbot):
     with qtbot.waitSignal(desk.controller.problem_raised, timeout=DEADLINE):
         desk.controller.engine.kill()
@@ -507,6 +537,21 @@ def test_one_button_does_what_is_next(controller, qtbot, phase, changes, button)
     assert (shown.text().replace("&", ""), *controller.orders) == button
 
 
+def test_a_pause_is_requested_once(controller, qtbot):
+    headline = Headline(controller, None)
+    qtbot.addWidget(headline)
+    controller.run_changed.connect(headline.show_state)
+    controller.turn(phase=Phase.RUNNING)
+    button = headline.findChild(QPushButton)
+
+    button.click()
+    button.click()
+    assert controller.orders == ["pause"]
+    assert not button.isEnabled()
+    controller.turn(phase=Phase.PAUSED)
+    assert button.isEnabled()
+
+
 def test_the_datasets_of_active_transfers_are_listed_with_what_is_verified(desk, site, qtbot):
     assert site.run().code == 0
     files = [path for path in sorted(site.data.rglob("*")) if path.is_file()]
@@ -584,7 +629,7 @@ def test_the_way_from_instrument_to_server_has_their_names(desk, site, qtbot):
     with qtbot.waitSignal(desk.controller.settings_changed):
         desk.controller.reload_settings()
 
-    route.show_state(RunState(phase=Phase.RUNNING, server=ServerIndicator.REACHABLE))
+    route.show_state(RunState(phase=Phase.RUNNING, server=ServerIndicator.REACHABLE, heard=True))
 
     said = [label.text() for label in route.findChildren(PlainLabel)]
     host = desk.controller.settings.server.url.partition("://")[2].strip("/")

@@ -1,7 +1,7 @@
 """The window's frame: status line, tool bar, keys."""
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from PySide6.QtCore import QPoint, Qt, QTimer
@@ -20,15 +20,18 @@ from mydata_like.gui.run_state import (
     RunState,
     ServerIndicator,
     next_indicator,
+    with_server,
 )
-from mydata_like.gui.server_indicator import ServerIndicatorLabel
+from mydata_like.gui.server_indicator import ServerIndicatorLabel, indicator_mark
 from mydata_like.gui.status_text import amount_sentence
+from mydata_like.gui.theme.texts import moment
 from mydata_like.gui.theme.widgets import PlainLabel
 from mydata_like.gui.window import MainWindow
 
 AWAY = Problem("server.unreachable", "It does not answer.", "Wait.")
 REFUSED = Problem("server.forbidden", "It refuses.", "Ask.")
 UNAPPROVED = Problem("uploader.not-approved", "The key is not approved.", "Ask.")
+STOPPED = Problem("run.interrupted", "Stopped.", "")
 BY_PERSON = Problem("run.paused", "Paused.", "")
 IDLE, RUNNING = RunState(phase=Phase.IDLE), RunState(phase=Phase.RUNNING)
 PAUSED = RunState(phase=Phase.PAUSED)
@@ -74,7 +77,8 @@ def window(qtbot, still_desk):
             ServerIndicator.REACHABLE,
         ),
         ([SILENT, replace(PAUSED, problem=AWAY, silence=66)], ServerIndicator.UNREACHABLE),
-        ([SILENT, ended()], ServerIndicator.UNREACHABLE),
+        ([SILENT, ended(STOPPED)], ServerIndicator.UNREACHABLE),
+        ([SILENT, ended()], ServerIndicator.REACHABLE),
         ([RUNNING, ended(REFUSED)], ServerIndicator.REACHABLE),
         (
             [replace(RUNNING, phase=Phase.STARTING), replace(IDLE, problem=AWAY)],
@@ -100,6 +104,7 @@ def window(qtbot, still_desk):
         "paused, and it answers again",
         "the time limit is over",
         "stopped before it answered",
+        "an answer at the very end",
         "a refusal is an answer",
         "away at the start",
     ],
@@ -113,12 +118,37 @@ def test_a_run_reports_what_is_known_of_the_server(states, expected):
     assert known.server is expected
 
 
+def test_the_server_is_reachable_only_as_long_as_its_last_answer_is_recent():
+    start = datetime(2027, 1, 1, 12, tzinfo=UTC)
+    state, heard = IDLE, []
+    for seconds, registered in ((0, 0), (29, 0), (31, 0), (40, 5)):
+        sums = replace(NO_PROGRESS, registered=registered)
+        sending = replace(state, phase=Phase.RUNNING, run="r", sums=sums)
+        state = with_server(state, sending, start + timedelta(seconds=seconds))
+        heard.append(state.heard)
+    assert heard == [True, True, False, True]
+
+    at_rest = with_server(state, replace(state, phase=Phase.IDLE), start + timedelta(seconds=41))
+    answered = start + timedelta(seconds=40)
+    assert indicator_mark(at_rest).word == f"Server answered {moment(answered)}"
+
+
+def test_a_run_of_another_program_shows_an_answer_only_by_its_progress():
+    start = datetime(2027, 1, 1, 12, tzinfo=UTC)
+    elsewhere = replace(RUNNING, elsewhere=True, run="r", sums=replace(NO_PROGRESS, registered=5))
+    seen = with_server(RunState(), elsewhere, start)
+    assert indicator_mark(seen).word == "Server not contacted yet"
+
+    more = replace(seen, sums=replace(NO_PROGRESS, registered=6))
+    assert indicator_mark(with_server(seen, more, start)).word == "Server reachable"
+
+
 def test_the_status_line_shows_state_speed_time_left_and_the_server(window, still_desk):
     sums = replace(
         NO_PROGRESS, wanted=20, wanted_bytes=10**9, sent=8, byte_rate=2.5e6, remaining=240.0
     )
 
-    state = replace(RUNNING, sums=sums, server=ServerIndicator.REACHABLE)
+    state = replace(RUNNING, sums=sums, server=ServerIndicator.REACHABLE, heard=True)
     still_desk.controller.run_changed.emit(state)
 
     assert window._sentence.full_text == "Sending 12 file(s), about 4 min left"
@@ -167,7 +197,7 @@ def test_of_another_server_nothing_is_known_yet(desk, site, qtbot):
     sign = window.findChild(ServerIndicatorLabel)
     desk.controller.start()
     qtbot.waitUntil(lambda: bool(desk.controller.state.last))
-    assert sign.text == "Server reachable"
+    assert sign.text.startswith("Server answered today ")
     assert desk.controller.settings.server.url in sign.toolTip()
     save_settings(site.config, {"server.url": "https://other.example"})
 
@@ -187,7 +217,7 @@ def test_after_a_run_the_server_is_known_to_answer(desk, qtbot):
     desk.controller.start()
 
     qtbot.waitUntil(lambda: bool(desk.controller.state.last))
-    assert sign.text == "Server reachable"
+    assert sign.text.startswith("Server answered today ")
 
 
 def test_a_key_leads_to_the_search_field_and_its_tool_tip_names_it(window, qtbot):

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from mydata_like.core.deletion import Safety
 from mydata_like.core.errors import Problem
-from mydata_like.core.problems import Action, find_problem_info
+from mydata_like.core.problems import Action, Fixer, find_problem_info
 from mydata_like.gui.base import NavigationRequest
 from mydata_like.gui.controller import WindowController
 from mydata_like.gui.run_state import PastRunState, Phase, Rise, RunState
@@ -75,6 +75,7 @@ class Headline(QWidget):
         action = self._choose_action(state)
         self._action.setText(action[0] if action else "")
         self._action.setVisible(action is not None)
+        self._action.setEnabled(state.phase is not Phase.PAUSING)
 
     def _explain(self, state: RunState) -> str:
         """Return the second sentence: what to do, or further information."""
@@ -83,8 +84,17 @@ class Headline(QWidget):
         if state.phase is Phase.IDLE:
             return self._explain_idle(state)
         if state.problem is not None:
-            return describe_problem(state.problem).hint
+            return self._explain_problem(state, state.problem)
         return self._explain_run(state)
+
+    def _explain_problem(self, state: RunState, problem: Problem) -> str:
+        """Return what to do, and when the engine starts a run again, if it does."""
+        hint = describe_problem(problem).hint
+        if state.at_work or state.next_start is None:
+            return hint
+        again = self.tr("Next automatic try: %1.")
+        again = again.replace("%1", texts.moment(state.next_start))
+        return f"{hint} {again}".strip()
 
     def _explain_run(self, state: RunState) -> str:
         amount, more = amount_sentence(state), self._explain_rise(state.rise)
@@ -101,7 +111,7 @@ class Headline(QWidget):
 
     def _explain_idle(self, state: RunState) -> str:
         if problem := _find_problem(state):
-            return describe_problem(problem).hint
+            return self._explain_problem(state, problem)
         if state.interrupted is not None:
             return self._describe_oldest(state)
         return self._describe_others(state.last)
@@ -131,7 +141,7 @@ class Headline(QWidget):
                 return self._choose_repair(state)
             case Phase.PAUSED:
                 return self.tr("Resu&me"), self._controller.resume
-            case Phase.RUNNING:
+            case Phase.RUNNING | Phase.PAUSING:
                 return self.tr("Pa&use"), self._controller.pause
             case Phase.IDLE if not _find_worst_part(state):
                 return self.tr("Start n&ow"), self._controller.start
@@ -172,6 +182,13 @@ def _find_setting(state: RunState) -> str | None:
     return info.setting if info and info.action is Action.OPEN_SETTINGS else None
 
 
+def _recovers(state: RunState) -> bool:
+    """Return whether the program tries again when the server or the network may have recovered."""
+    if state.problem is None or state.next_start is None:
+        return False
+    return find_problem_info(state.problem.code).fixer is Fixer.SERVER
+
+
 def _find_worst_part(state: RunState) -> str:
     """Return the part of the last run that needs the user's attention; empty if there is none."""
     last = state.last
@@ -187,7 +204,7 @@ def _find_worst_part(state: RunState) -> str:
 def _icon_of(state: RunState) -> tuple[str, Status]:
     """Return the icon and the status that represent the state."""
     if state.phase is Phase.BROKEN:
-        return "error", "problem"
+        return ("waiting", "waiting") if _recovers(state) else ("error", "problem")
     if state.phase is Phase.PAUSED:
         return "pause", "waiting"
     if state.at_work or state.phase is Phase.TESTING:

@@ -166,7 +166,7 @@ class Tray(QObject):
         self.pause.setVisible(running)
         self.pause_hour.setVisible(running)
         self.resume.setVisible(paused)
-        self.stop.setVisible(running or paused)
+        self.stop.setVisible(running or paused or state.phase is Phase.PAUSING)
 
     @Slot()
     def _pause_for_an_hour(self) -> None:

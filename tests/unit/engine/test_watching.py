@@ -259,3 +259,36 @@ def test_a_run_over_sources_alone_leaves_what_is_due_as_it_is():
     life = Life(Computer(BEGIN, BEGIN + HOUR), plan(Rule("startup")), wish="source").live()
 
     assert life.reasons == ["source", "startup"]
+
+
+def test_the_retry_of_a_run_is_reported_and_made_at_that_time():
+    ends = [RunResult(complete=False)] * 2
+    life = Life(Computer(BEGIN, BEGIN + HOUR), plan(Rule("manual")), wish="person", ends=ends)
+    life.live()
+
+    told = [event.at for event in life.events if isinstance(event, RunScheduled)]
+    assert life.reasons == ["person", "retry", "retry"]
+    assert told == [*life.starts[1:], None]
+
+
+def test_a_start_before_the_retry_is_the_one_that_is_reported():
+    rule = Rule("timer", minutes=1, opens=time(0, 0), shuts=time(0, 0))
+    ends = [RunResult(complete=False)] * 2
+    life = Life(Computer(BEGIN, BEGIN + HOUR / 20), plan(rule), wish="person", ends=ends)
+    life.live()
+
+    told = [event.at for event in life.events if isinstance(event, RunScheduled)]
+    assert told[:2] == life.starts[1:3]
+    assert life.reasons[1:3] == ["timer", "timer"]
+
+
+def test_a_retry_that_the_computer_slept_through_is_made_when_it_wakes():
+    asleep = at(BEGIN + HOUR / 360, lambda pc: pc.sleep(HOUR))
+    life = Life(
+        Computer(BEGIN, BEGIN + 2 * HOUR, [asleep]),
+        plan(Rule("manual")),
+        wish="person",
+        ends=[RunResult(complete=False)],
+    ).live()
+
+    assert life.starts == [BEGIN, BEGIN + HOUR / 360 + HOUR]
