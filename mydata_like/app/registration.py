@@ -17,13 +17,12 @@ from mydata_like.settings.layers import Loaded
 from mydata_like.settings.schema import Settings, Transfer
 from mydata_like.ssh.connect import fetch_host_key
 from mydata_like.ssh.keys import (
-    CHANGED,
-    UNKNOWN,
     PublicKey,
     accept_host_key,
     check_host_key,
     forget_host_keys,
-    known_keys,
+    pin_mark,
+    trusted_fingerprints,
 )
 from mydata_like.ssh.session import Endpoint
 from mydata_like.transfer.folder_process import open_folder_process
@@ -33,29 +32,28 @@ from mydata_like.transfer.staging_folder import StagingFolder
 
 @dataclass(frozen=True, slots=True)
 class HostKey:
-    """A staging host's key that is not trusted yet."""
+    """A staging host's key that is not trusted yet.
 
-    host: str
-    port: int
+    `known` are the fingerprints of the host's known or pinned keys. `refusal` is the error for a
+    user who has not confirmed the key.
+    """
+
+    endpoint: Endpoint
     key: PublicKey
-    known_hosts: Path
-    known: tuple[str, ...] = ()  # fingerprints of the keys that it had before
+    known: tuple[str, ...]
+    refusal: HostKeyError
+
+    @property
+    def host(self) -> str:
+        return self.endpoint.host
+
+    @property
+    def port(self) -> int:
+        return self.endpoint.port
 
     @property
     def fingerprint(self) -> str:
         return self.key.fingerprint
-
-    @property
-    def refusal(self) -> HostKeyError:
-        """The error for a user who has not confirmed the key."""
-        known = f" instead of {' or '.join(self.known)}" if self.known else ""
-        return HostKeyError(
-            f"The key of {self.host} port {self.port} is not trusted yet: "
-            f"{self.fingerprint}{known}.",
-            hint="Compare it with what the facility's administrator tells you, then run "
-            f"again with --accept-host-key {self.fingerprint}",
-            code=CHANGED if self.known else UNKNOWN,
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,14 +110,18 @@ class RegistrationResult:
 
 
 def register(
-    request: RunRequest, observer: RunObserver, *, here: bool = False
+    request: RunRequest,
+    observer: RunObserver,
+    *,
+    here: bool = False,
+    accepted: tuple[str, ...] = (),
 ) -> RegistrationResult:
     """Request approval, and contact the staging hosts once it is given.
 
     If the request has a `patience`, wait that long for the approval. With `here`, assign the
-    uploader to this computer. Raises `NotApprovedError` with the fingerprint for the
-    administrator, `HostKeyError` if a host's key is not the known one, `ServerUnavailableError` if
-    a folder cannot be reached.
+    uploader to this computer. Of a host with several keys, one whose fingerprint is `accepted` is
+    preferred. Raises `NotApprovedError` with the fingerprint for the administrator,
+    `ServerUnavailableError` if a folder cannot be reached.
     """
     require_complete(request.settings, request.config)
     places = find_places(request.config)
@@ -147,7 +149,7 @@ def register(
         if isinstance(destination, StagingFolder):
             return RegistrationResult(area, iter(()), _find_new_folder(destination, timeout))
     endpoints = list_endpoints(approval_request, area, request.settings, places)
-    return RegistrationResult(area, _find_unknown(endpoints))
+    return RegistrationResult(area, _find_unknown(endpoints, accepted))
 
 
 def _find_new_folder(folder: StagingFolder, timeout: float) -> NewFolder | None:
@@ -185,31 +187,33 @@ def fetch_server_settings(request: RunRequest, observer: RunObserver) -> bool:
         return refresh_settings(connection, request.settings, places, clock)
 
 
-def _find_unknown(endpoints: Iterable[Endpoint]) -> Iterator[HostKey]:
+def _find_unknown(endpoints: Iterable[Endpoint], accepted: tuple[str, ...]) -> Iterator[HostKey]:
     """Yield the keys of untrusted hosts, jump hosts before the hosts behind them."""
     for host in dict.fromkeys(host for endpoint in endpoints for host in endpoint.way):
-        if unknown := _fetch_unknown_key(host):
+        if unknown := _fetch_unknown_key(host, accepted):
             yield unknown
 
 
-def _fetch_unknown_key(endpoint: Endpoint) -> HostKey | None:
-    """Return the key of a host if it is not trusted yet; raises if others are pinned."""
-    host_key = fetch_host_key(endpoint)
+def _fetch_unknown_key(endpoint: Endpoint, accepted: tuple[str, ...]) -> HostKey | None:
+    """Return the key of a host if it is not trusted yet."""
+    also_trusted = (*endpoint.also_trusted, *accepted)
+    host_key = fetch_host_key(endpoint._replace(also_trusted=also_trusted))
     try:
         check_host_key(endpoint, host_key)
-    except HostKeyError:
-        if endpoint.host_keys:
-            raise
-        known = tuple(key.fingerprint for key in known_keys(endpoint))
-        return HostKey(endpoint.host, endpoint.port, host_key, endpoint.known_hosts, known)
+    except HostKeyError as error:
+        return HostKey(endpoint, host_key, trusted_fingerprints(endpoint), error)
     return None
 
 
 def trust_host(key: HostKey) -> None:
-    """Trust this host's key from now on, instead of those that it had before."""
+    """Trust this host's key from now on, instead of those that it had before.
+
+    Pinned keys stay trusted as well, and the new one only as long as exactly these are pinned.
+    """
+    known_hosts, mark = key.endpoint.known_hosts, pin_mark(key.endpoint)
     if key.known:
-        forget_host_keys(key.known_hosts, key.host, key.port)
-    accept_host_key(key.known_hosts, key.host, key.port, key.key)
+        forget_host_keys(known_hosts, key.host, key.port)
+    accept_host_key(known_hosts, key.host, key.port, key.key, mark=mark)
 
 
 def forget_host(config: Path | None, host: str) -> int:

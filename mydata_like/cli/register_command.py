@@ -22,6 +22,7 @@ from mydata_like.app.registration import (
     confirm_folder,
     load_trusting,
     trust_host,
+    trust_host_keys,
 )
 from mydata_like.app.run_request import RunObserver, RunRequest, ignore
 from mydata_like.app.settings_service import load_settings
@@ -108,13 +109,13 @@ def register(  # noqa: PLR0913, PLR0917 - the options of a command
 
 
 def _register(asked: RegisterArguments, shape: Shape) -> None:
+    accept = trust_host_keys(Settings(), asked.accept).transfer.host_keys
     reload = partial(load_settings, asked.config, asked.assignments)
     settings, patience = reload().settings, inf if asked.wait else None
     request = RunRequest(settings=settings, config=asked.config, patience=patience, reload=reload)
     told = PlainLines(sys.stderr.write if shape is Shape.JSON else sys.stdout.write)
     with _attending(settings, asked.config, told.show) as observer:
-        place = registration.register(request, observer, here=asked.here)
-    accept = asked.accept
+        place = registration.register(request, observer, here=asked.here, accepted=accept)
     for key in place.unknown_host_keys:
         if key.fingerprint in accept or (not accept and _asks(key, shape)):
             trust_host(key)
@@ -211,11 +212,19 @@ def _asks(key: HostKey, shape: Shape) -> bool:
     ]
     if key.known:
         lines = [
-            f"{key.host} port {key.port} has another key than before. Either it was replaced, or",
-            "another computer is impersonating the host.",
-            f"Before: {' or '.join(key.known)}",
-            f"Now:    {key.fingerprint}",
+            f"{key.host} port {key.port} has another key than {_describe_known(key)}.",
+            "Either it was replaced, or another computer is impersonating the host.",
+            f"Known: {' or '.join(key.known)}",
+            f"Now:   {key.fingerprint}",
             "Compare it with what the facility's administrator tells you.",
         ]
     print_lines(lines)
     return typer.confirm("Trust the new key?" if key.known else "Trust this host?")
+
+
+def _describe_known(key: HostKey) -> str:
+    if not key.endpoint.host_keys:
+        return "before"
+    if key.endpoint.pinned_by_server:
+        return "those that the server names"
+    return "those in transfer.host_keys"

@@ -1,5 +1,6 @@
 """`mydata-like settings fetch` and `forget-host`: what comes from the server and its hosts."""
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -50,12 +51,27 @@ def forget(
 
     A key that the known hosts file lists for several names is forgotten for all of them.
     """
-    number = forget_host(config, host)
-    if not number:
+    if number := forget_host(config, host):
+        keys = "1 key" if number == 1 else f"{number} keys"
+        print_line(f"{keys} of {format_text(host)} forgotten.")
+    else:
         print_line(f"No key of {format_text(host)} is known.", err=True)
+    _explain_pins(config)
+    if not number:
         raise typer.Exit(SettingsError.exit_code)
-    keys = "1 key" if number == 1 else f"{number} keys"
-    print_line(f"{keys} of {format_text(host)} forgotten.")
+
+
+def _explain_pins(config: Path | None) -> None:
+    """Print which keys stay trusted."""
+    told = (
+        "Keys that the server names (host_keys of the storage box) stay trusted: only its "
+        "administrator can change them."
+    )
+    # Invalid settings do not prevent that keys are forgotten; other commands report them.
+    with suppress(SettingsError):
+        if load_settings(config).settings.transfer.host_keys:
+            told = "The keys in transfer.host_keys stay trusted: remove old ones there."
+    print_line(told, err=True)
 
 
 def _fetch(settings: Settings, config: Path | None) -> bool:

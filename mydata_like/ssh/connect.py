@@ -1,7 +1,7 @@
 """Opens SSH sessions: chooses route, library, host key and private key."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -10,7 +10,14 @@ from typing import Protocol
 
 from mydata_like.core.errors import HostKeyError, SettingsError, StagingError, TransientError
 from mydata_like.ssh import dialing
-from mydata_like.ssh.keys import KeyPair, PublicKey, check_host_key, load_key, preferred_types
+from mydata_like.ssh.keys import (
+    KeyPair,
+    PublicKey,
+    check_host_key,
+    is_trusted,
+    load_key,
+    preferred_types,
+)
 from mydata_like.ssh.session import HOST_KEYS, Endpoint, OpenSession, prefer
 
 _FAMILIES = (HOST_KEYS[:1], HOST_KEYS[1:4], HOST_KEYS[4:])  # Ed25519, ECDSA, RSA
@@ -43,13 +50,25 @@ def connect(endpoint: Endpoint) -> OpenSession:
 
 
 def fetch_host_key(endpoint: Endpoint) -> PublicKey:
-    """Return the host's key, trusted or not, without logging in."""
+    """Return a trusted key of the host, else the one that it shows first, without logging in."""
     with _find_route(endpoint) as dial:
-        connection = _open_connection(endpoint, dial)
-        try:
-            return connection.handshake(prefer(preferred_types(endpoint)))
-        finally:
-            connection.abort()
+        shown = _fetch_shown(endpoint, dial, prefer(preferred_types(endpoint)))
+        if not (endpoint.host_keys or endpoint.also_trusted) or is_trusted(endpoint, shown):
+            return shown
+        for family in _FAMILIES:
+            with suppress(StagingError, TransientError):
+                other = _fetch_shown(endpoint, dial, family)
+                if is_trusted(endpoint, other):
+                    return other
+        return shown
+
+
+def _fetch_shown(endpoint: Endpoint, dial: _Dial, host_keys: tuple[str, ...]) -> PublicKey:
+    connection = _open_connection(endpoint, dial)
+    try:
+        return connection.handshake(host_keys)
+    finally:
+        connection.abort()
 
 
 def choose_library(endpoint: Endpoint) -> str:

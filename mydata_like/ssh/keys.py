@@ -205,13 +205,35 @@ _LOCK_TIMEOUT: Final = 10.0  # seconds to wait for another process that writes t
 
 def check_host_key(endpoint: Endpoint, key: PublicKey) -> None:
     """Check that this is the host's key; raises `HostKeyError` if that is not certain."""
-    if endpoint.host_keys:
-        trusted = pinned_fingerprints(endpoint)
-    else:
-        trusted = tuple(known.fingerprint for known in known_keys(endpoint))
-    if key.fingerprint in (*trusted, *endpoint.also_trusted):
+    if is_trusted(endpoint, key):
         return
+    trusted = trusted_fingerprints(endpoint)
     raise _changed(endpoint, key, trusted) if trusted else _unknown(endpoint, key)
+
+
+def is_trusted(endpoint: Endpoint, key: PublicKey) -> bool:
+    """Return whether this is certainly the host's key."""
+    return key.fingerprint in (*trusted_fingerprints(endpoint), *endpoint.also_trusted)
+
+
+def trusted_fingerprints(endpoint: Endpoint) -> tuple[str, ...]:
+    """Return the pinned fingerprints and those accepted instead of them; else the known ones."""
+    mark = pin_mark(endpoint)
+    known = (key for key, comment in _known_lines(endpoint) if not mark or comment == mark)
+    return (*pinned_fingerprints(endpoint), *(key.fingerprint for key in known))
+
+
+def pin_mark(endpoint: Endpoint) -> str:
+    """Return the comment of a key that is accepted instead of the pinned ones; empty without any.
+
+    It names exactly these pinned keys and their source, so that the key is not trusted any more
+    once others are pinned. It is a digest because the server's text may be of any form.
+    """
+    if not endpoint.host_keys:
+        return ""
+    pinned = "\n".join(sorted(set(pinned_fingerprints(endpoint))))
+    digest = hashlib.sha256(pinned.encode(errors="backslashreplace")).hexdigest()
+    return f"instead-of-{'server' if endpoint.pinned_by_server else 'settings'}:{digest}"
 
 
 def pinned_fingerprints(endpoint: Endpoint) -> tuple[str, ...]:
@@ -228,6 +250,11 @@ def preferred_types(endpoint: Endpoint) -> tuple[str, ...]:
 
 def known_keys(endpoint: Endpoint) -> list[PublicKey]:
     """Return the keys of this host and port in the known hosts file."""
+    return [key for key, _ in _known_lines(endpoint)]
+
+
+def _known_lines(endpoint: Endpoint) -> list[tuple[PublicKey, str]]:
+    """Return the keys of this host and port in the known hosts file, with their comments."""
     try:
         require_plain(endpoint.known_hosts)
         file = endpoint.known_hosts.open(encoding="utf-8", errors="replace")
@@ -240,10 +267,15 @@ def known_keys(endpoint: Endpoint) -> list[PublicKey]:
         return list(_matching(file.read(_LARGEST_KNOWN_HOSTS).splitlines(), names))
 
 
-def accept_host_key(known_hosts: Path, host: str, port: int, key: PublicKey) -> None:
-    """Trust this key for this host and port from now on, in addition to trusted ones."""
+def accept_host_key(
+    known_hosts: Path, host: str, port: int, key: PublicKey, *, mark: str = ""
+) -> None:
+    """Trust this key for this host and port from now on, in addition to trusted ones.
+
+    Where keys are pinned, that needs their `pin_mark`.
+    """
     make_private_folder(known_hosts.parent)
-    line = f"{_name(host, port)} {key.line()}\n"
+    line = f"{_name(host, port)} {key.line(mark)}\n"
     with _locked(known_hosts):
         before = _read(known_hosts)
         if line not in before.splitlines(keepends=True):
@@ -276,13 +308,13 @@ def _name(host: str, port: int) -> str:
     return f"[{host.lower()}]:{port}"
 
 
-def _matching(lines: Iterable[str], names: set[str]) -> Iterable[PublicKey]:
+def _matching(lines: Iterable[str], names: set[str]) -> Iterable[tuple[PublicKey, str]]:
     for line in lines:
         hosts, _, rest = line.partition(" ")
         if line.startswith(("#", "@")) or not names.intersection(hosts.lower().split(",")):
             continue
         with suppress(ValueError):  # ignore an invalid line
-            yield PublicKey.parse(rest)
+            yield PublicKey.parse(rest), "".join(rest.split(None, 2)[2:]).strip()
 
 
 def _fingerprint(text: str) -> str:
@@ -326,15 +358,16 @@ def _unknown(endpoint: Endpoint, key: PublicKey) -> HostKeyError:
 
 
 def _changed(endpoint: Endpoint, key: PublicKey, trusted: tuple[str, ...]) -> HostKeyError:
-    pinned = " Only the keys in transfer.host_keys count; keys from the server are ignored."
-    replace = (
-        " If it has replaced the key, trust the new one with: mydata-like register "
-        f"--accept-host-key {key.fingerprint}"
-    )
+    unpin = ""
+    if endpoint.host_keys and endpoint.pinned_by_server:
+        unpin = "ask the administrator of the server to correct host_keys of the storage box, or "
+    elif endpoint.host_keys:
+        unpin = "replace the old one in transfer.host_keys or --accept-host-key, or "
     return HostKeyError(
         f"{endpoint.host}, port {endpoint.port}, has a different key than the known one: "
         f"{key.fingerprint} ({key.type}) instead of {' or '.join(trusted)}.",
-        hint="Another computer may be impersonating the staging host. Nothing was sent to it. "
-        f"Ask your facility.{pinned if endpoint.host_keys else replace}",
+        hint="Another computer may be impersonating the staging host. Nothing was sent to it. Ask "
+        f"your facility. If it has replaced the key, {unpin}trust the new one with: mydata-like "
+        f"register --accept-host-key {key.fingerprint}",
         code=CHANGED,
     )

@@ -60,7 +60,8 @@ class Endpoint(NamedTuple):
     """The host, account and keys of a session; small enough to be pickled.
 
     `host_keys` are pinned fingerprints (`SHA256:...`). Without any, the host's key must be in
-    `known_hosts` or `also_trusted`. Timeouts are in seconds; `stall_timeout` limits every wait
+    `known_hosts` or `also_trusted`. `pinned_by_server` tells them from those of the settings.
+    Timeouts are in seconds; `stall_timeout` limits every wait
     without progress.
     """
 
@@ -70,6 +71,7 @@ class Endpoint(NamedTuple):
     key_file: Path
     known_hosts: Path
     host_keys: tuple[str, ...] = ()
+    pinned_by_server: bool = False
     also_trusted: tuple[str, ...] = ()
     ciphers: tuple[str, ...] = ()
     connect_timeout: float = 10.0

@@ -73,8 +73,12 @@ def build_endpoints(
         agent=_find_agent() if settings.ssh_agent else "",
     )
     via = _find_jump_hosts(plain, settings.ssh_jump, settings.host_keys)
-    host_keys = settings.host_keys or area.host_keys
-    return [plain._replace(host=host, host_keys=host_keys, via=via) for host in area.hosts]
+    pinned = plain._replace(
+        host_keys=settings.host_keys or area.host_keys,
+        pinned_by_server=not settings.host_keys,
+        via=via,
+    )
+    return [pinned._replace(host=host) for host in area.hosts]
 
 
 def locate(area: StagingArea, destinations: Sequence[Destination]) -> bytes:

@@ -999,6 +999,14 @@
         <translation>Der Staging-Host %1 weist sich mit einem anderen Schlüssel aus als bisher: Vertrauen Sie ihm nur, wenn Ihr Administrator diesen Fingerabdruck bestätigt.</translation>
     </message>
     <message>
+        <source>The staging host %1 identifies itself with another key than those in the setting “Trusted host keys”: trust it only if your administrator confirms this fingerprint.</source>
+        <translation>Der Staging-Host %1 weist sich mit einem anderen Schlüssel aus als denen in der Einstellung „Vertraute Rechnerschlüssel“: Vertrauen Sie ihm nur, wenn Ihr Administrator diesen Fingerabdruck bestätigt.</translation>
+    </message>
+    <message>
+        <source>The staging host %1 identifies itself with another key than those that the server names: trust it only if your administrator confirms this fingerprint.</source>
+        <translation>Der Staging-Host %1 weist sich mit einem anderen Schlüssel aus als denen, die der Server nennt: Vertrauen Sie ihm nur, wenn Ihr Administrator diesen Fingerabdruck bestätigt.</translation>
+    </message>
+    <message>
         <source>Earlier key of port %1: %2</source>
         <translation>Früherer Schlüssel von Port %1: %2</translation>
     </message>
@@ -3812,12 +3820,16 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Ein Archiv, das der Server noch nicht geprüft hat, könnte diese Datei enthalten.</translation>
     </message>
     <message>
-        <source>Another computer may be impersonating the staging host. Nothing was sent to it. Ask your facility. If it has replaced the key, trust the new one with: mydata-like register --accept-host-key %1</source>
-        <translation>Vielleicht gibt sich ein anderer Computer als der Annahmerechner aus. An ihn wurde nichts gesendet. Fragen Sie Ihre Einrichtung. Wenn sie den Schlüssel ersetzt hat, vertrauen Sie dem neuen mit: mydata-like register --accept-host-key %1</translation>
+        <source>Another computer may be impersonating the staging host. Nothing was sent to it. Ask your facility. If it has replaced the key, ask the administrator of the server to correct host_keys of the storage box, or trust the new one with: mydata-like register --accept-host-key %1</source>
+        <translation>Vielleicht gibt sich ein anderer Computer als der Annahmerechner aus. An ihn wurde nichts gesendet. Fragen Sie Ihre Einrichtung. Wenn sie den Schlüssel ersetzt hat, bitten Sie die Administration des Servers, host_keys der Ablage zu berichtigen, oder vertrauen Sie dem neuen mit: mydata-like register --accept-host-key %1</translation>
     </message>
     <message>
-        <source>Another computer may be impersonating the staging host. Nothing was sent to it. Ask your facility. Only the keys in transfer.host_keys count; keys from the server are ignored.</source>
-        <translation>Vielleicht gibt sich ein anderer Computer als der Annahmerechner aus. An ihn wurde nichts gesendet. Fragen Sie Ihre Einrichtung. Nur die Schlüssel in transfer.host_keys gelten; Schlüssel vom Server werden ignoriert.</translation>
+        <source>Another computer may be impersonating the staging host. Nothing was sent to it. Ask your facility. If it has replaced the key, replace the old one in transfer.host_keys or --accept-host-key, or trust the new one with: mydata-like register --accept-host-key %1</source>
+        <translation>Vielleicht gibt sich ein anderer Computer als der Annahmerechner aus. An ihn wurde nichts gesendet. Fragen Sie Ihre Einrichtung. Wenn sie den Schlüssel ersetzt hat, ersetzen Sie den alten in transfer.host_keys oder --accept-host-key, oder vertrauen Sie dem neuen mit: mydata-like register --accept-host-key %1</translation>
+    </message>
+    <message>
+        <source>Another computer may be impersonating the staging host. Nothing was sent to it. Ask your facility. If it has replaced the key, trust the new one with: mydata-like register --accept-host-key %1</source>
+        <translation>Vielleicht gibt sich ein anderer Computer als der Annahmerechner aus. An ihn wurde nichts gesendet. Fragen Sie Ihre Einrichtung. Wenn sie den Schlüssel ersetzt hat, vertrauen Sie dem neuen mit: mydata-like register --accept-host-key %1</translation>
     </message>
     <message>
         <source>Another file of the session failed.</source>
@@ -4174,10 +4186,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Compare it with the server&apos;s copy: a disk fault or a program has changed it.</source>
         <translation>Vergleichen Sie sie mit der Kopie auf dem Server: Ein Fehler des Datenträgers oder ein Programm hat sie geändert.</translation>
-    </message>
-    <message>
-        <source>Compare it with what the facility&apos;s administrator tells you, then run again with --accept-host-key %1</source>
-        <translation>Vergleichen Sie ihn mit der Angabe der Administration der Einrichtung, und rufen Sie den Befehl dann noch einmal auf mit --accept-host-key %1</translation>
     </message>
     <message>
         <source>Connect its drive; the next run continues. Or remove it from the list of sources.</source>
@@ -5526,14 +5534,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>The key is approved for the storage box %1.</source>
         <translation>Der Schlüssel ist freigegeben für die Ablage %1.</translation>
-    </message>
-    <message>
-        <source>The key of %1 port %2 is not trusted yet: %3 instead of %4.</source>
-        <translation>Dem Schlüssel von %1, Port %2, wird noch nicht vertraut: %3 statt %4.</translation>
-    </message>
-    <message>
-        <source>The key of %1 port %2 is not trusted yet: %3.</source>
-        <translation>Dem Schlüssel von %1, Port %2, wird noch nicht vertraut: %3.</translation>
     </message>
     <message>
         <source>The key of %1, port %2, is not known yet. Its fingerprint is %3 (%4).</source>

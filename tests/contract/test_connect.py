@@ -79,6 +79,14 @@ def test_a_server_that_adds_a_type_of_key_does_not_alarm(endpoint, host_rsa):
     assert fetch_host_key(endpoint) == host_rsa.public
 
 
+def test_a_trusted_key_of_a_host_with_several_is_fetched_rather_than_the_first(endpoint, host_rsa):
+    rsa = host_rsa.public
+    for trusting in ({"host_keys": (rsa.fingerprint,)}, {"also_trusted": (rsa.fingerprint,)}):
+        assert fetch_host_key(endpoint._replace(**trusting)) == rsa
+    unknown = endpoint._replace(host_keys=("SHA256:" + "A" * 43,))
+    assert fetch_host_key(unknown).type == "ssh-ed25519"
+
+
 def test_learning_a_host_key_sends_no_identity(sshd, endpoint):
     fetch_host_key(endpoint)
     assert f"for {sshd.username}" not in sshd.log

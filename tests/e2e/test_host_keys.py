@@ -15,6 +15,13 @@ from tests.sshd_fixture import needs_sshd
 pytestmark = [pytest.mark.e2e, needs_sshd]
 
 
+def remove_pins(site):
+    """Remove the host keys from the settings."""
+    settings = tomlkit.parse(site.config.read_text())
+    del settings["transfer"]["host_keys"]
+    site.config.write_text(tomlkit.dumps(settings))
+
+
 @pytest.fixture
 def stranger(tmp_path):
     """A site whose staging host neither the settings nor the server vouch for."""
@@ -23,9 +30,22 @@ def stranger(tmp_path):
         sshd = site.sshd
         site.server.site.store.change("DELETE FROM box_attribute WHERE key = 'host_keys'")
         site.server.set_address(ScpAddress(sshd.username, sshd.host, sshd.port))
-        settings = tomlkit.parse(site.config.read_text())
-        del settings["transfer"]["host_keys"]
-        site.config.write_text(tomlkit.dumps(settings))
+        remove_pins(site)
+        yield site
+
+
+@pytest.fixture(params=["settings", "server"])
+def pinned(request, tmp_path):
+    """A site whose staging host has replaced the key that the settings or the server name."""
+    make_data(tmp_path / "data", tiny_files=5, large=1000)
+    with open_site(tmp_path) as site:
+        if request.param == "settings":
+            site.server.site.store.change("DELETE FROM box_attribute WHERE key = 'host_keys'")
+        else:
+            remove_pins(site)
+        site.pinned_by = request.param
+        site.old = site.sshd.fingerprint
+        site.sshd.restart(new_host_key=True)
         yield site
 
 
@@ -98,6 +118,75 @@ def test_a_host_that_has_replaced_its_key_is_trusted_again_only_when_the_user_sa
     check_complete(stranger, stranger.run())
 
 
+def test_a_replaced_key_is_refused_whoever_pinned_the_old_one_until_the_user_names_it(pinned):
+    new = pinned.sshd.fingerprint
+    ended = pinned.run()
+    asked = pinned.command("register")
+    stale = pinned.command("register", "--accept-host-key", pinned.old)
+
+    assert (ended.code, ended.problem) == (3, "host-key.changed")
+    hint = ended.sums["problem"]["hint"]
+    assert f"register --accept-host-key {new}" in hint
+    assert ("transfer.host_keys" in hint) == (pinned.pinned_by == "settings")
+    assert ("administrator of the server" in hint) == (pinned.pinned_by == "server")
+    for refused in (asked, stale):
+        assert refused.code == 3
+        assert pinned.old in refused.complaints
+        assert hint in " ".join(refused.complaints.split())
+    assert pinned.server.datafiles() == []
+
+
+def test_a_replaced_key_that_register_accepts_is_trusted_whoever_pinned_the_old_one(pinned):
+    new = pinned.sshd.fingerprint
+
+    registered = pinned.command("register", "--accept-host-key", new + "=")
+
+    assert registered.code == 0, registered.complaints
+    assert pinned.command("register").code == 0
+    check_complete(pinned, pinned.run())
+
+
+def test_run_and_check_accept_a_replaced_key_once(pinned):
+    accept = "--accept-host-key", pinned.sshd.fingerprint
+    checked = pinned.command("register", "--check", *accept)
+    accepted = pinned.command("run", "--json", *accept)
+
+    assert checked.code == 0
+    check_complete(pinned, accepted)
+    make_data(pinned.data / "more", tiny_files=1, large=1)
+    assert pinned.run().problem == "host-key.changed"
+
+
+def test_a_key_accepted_instead_of_a_pinned_one_counts_no_more_where_others_are_pinned(pinned):
+    pinned.command("register", "--accept-host-key", pinned.sshd.fingerprint)
+
+    assert pinned.run(f'transfer.host_keys=["SHA256:{"A" * 43}"]').problem == "host-key.changed"
+    assert pinned.run(f'transfer.host_keys=["{pinned.old}"]').problem == (
+        None if pinned.pinned_by == "settings" else "host-key.changed"
+    )
+
+
+def test_forgetting_a_host_explains_which_keys_are_still_trusted(pinned):
+    by_settings = pinned.pinned_by == "settings"
+    words = "settings", "forget-host", pinned.sshd.host, "--config", str(pinned.config)
+    command = [sys.executable, "-m", "mydata_like", *words]
+
+    def forget():
+        ended = subprocess.run(command, env=pinned.environment, capture_output=True, timeout=60)
+        return ended.returncode, ended.stdout.decode(), ended.stderr.decode()
+
+    pinned.command("register", "--accept-host-key", pinned.sshd.fingerprint)
+    (code, forgotten, pins), (again, _, unknown) = forget(), forget()
+
+    assert (code, again) == (0, 2)
+    assert forgotten.splitlines() == ["1 key of 127.0.0.1 forgotten."]
+    told = "The keys in transfer.host_keys", "Keys that the server names"
+    for stated in (pins, unknown):
+        assert [part in stated for part in told] == [by_settings, not by_settings]
+    assert "No key of 127.0.0.1 is known." in unknown
+    assert pinned.run().problem == "host-key.changed"
+
+
 def test_a_forgotten_host_is_met_again_as_if_for_the_first_time(stranger):
     stranger.command("register", "--accept-host-key", stranger.sshd.fingerprint)
 
@@ -110,5 +199,5 @@ def test_a_forgotten_host_is_met_again_as_if_for_the_first_time(stranger):
 
     assert [ended.returncode for ended in told] == [0, 2]
     assert told[0].stdout.decode().splitlines() == ["1 key of 127.0.0.1 forgotten."]
-    assert told[1].stderr.decode().splitlines() == ["No key of 127.0.0.1 is known."]
+    assert told[1].stderr.decode().splitlines()[0] == "No key of 127.0.0.1 is known."
     assert stranger.run().problem == "host-key.unknown"

@@ -7,6 +7,7 @@ import pytest
 from PySide6.QtCore import QTime
 
 from mydata_like.app.settings_service import find_places, save_settings
+from mydata_like.demo.uploaders import ScpAddress
 from mydata_like.gui.theme.widgets import PlainLabel
 from mydata_like.gui.wizard import SetupWizard
 from mydata_like.gui.wizard.step_base import Readiness
@@ -178,6 +179,35 @@ def test_a_host_that_has_replaced_its_key_is_shown_with_both_fingerprints(open_w
     person.wait(key.test.isVisible)
     assert old.line() not in known_hosts.read_text()
     assert town.sshd.host_key.line() in known_hosts.read_text()
+
+
+@pytest.mark.parametrize(
+    ("pinned_by", "sentence"),
+    [("settings", "those in the setting “Trusted host keys”"), ("server", "those that the server")],
+)
+def test_a_replaced_key_is_shown_with_the_pinned_one(open_wizard, town, pinned_by, sentence):
+    sshd, old = town.sshd, "SHA256:" + "A" * 43
+    town.fill()
+    if pinned_by == "settings":
+        save_settings(town.config, {"transfer.host_keys": [old]})
+    else:
+        town.server.set_address(ScpAddress(sshd.username, sshd.host, sshd.port, (old,)))
+    person = open_wizard()
+    key = person.wizard.key
+    person.wait(key.waiting.isVisible)
+    town.approve()
+    key.ask_now.click()
+
+    person.wait(key.host_key.isVisible)
+    assert sentence in key.host_key.findChildren(PlainLabel)[0].text()
+    assert old in key.host_key.earlier.text()
+    assert key.host_key.fingerprint.text() == sshd.fingerprint
+    assert not key.test.isVisible()
+
+    key.host_key.trust.click()
+    person.wait(key.test.isVisible)
+    key.test.send.click()
+    person.wait(lambda: key.proved)
 
 
 def test_a_closed_wizard_opens_again_where_it_was_left(open_wizard, town):

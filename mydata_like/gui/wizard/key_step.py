@@ -96,13 +96,24 @@ class HostKeyPanel(QWidget):
                 "The staging host %1 identifies itself with another key than before: trust it only "
                 "if your administrator confirms this fingerprint."
             )
+        if key.endpoint.host_keys:
+            text = self.tr(
+                "The staging host %1 identifies itself with another key than those in the setting "
+                "“Trusted host keys”: trust it only if your administrator confirms this "
+                "fingerprint."
+            )
+        if key.endpoint.host_keys and key.endpoint.pinned_by_server:
+            text = self.tr(
+                "The staging host %1 identifies itself with another key than those that the "
+                "server names: trust it only if your administrator confirms this fingerprint."
+            )
         host = texts.plain(key.host)
         self._sentence.setText(text.replace("%1", host).replace("%2", str(key.port)))
         self.fingerprint.setText(key.fingerprint)
         self.earlier.setText(
             self.tr("Earlier key of port %1: %2")
             .replace("%1", str(key.port))
-            .replace("%2", ", ".join(key.known))
+            .replace("%2", texts.plain(", ".join(key.known)))
         )
         self.show_earlier.setChecked(False)
         self.show_earlier.setVisible(bool(key.known))

@@ -11,7 +11,9 @@ from mydata_like.ssh.keys import (
     accept_host_key,
     check_host_key,
     forget_host_keys,
+    is_trusted,
     known_keys,
+    pin_mark,
     preferred_types,
 )
 from mydata_like.ssh.session import Endpoint
@@ -85,6 +87,33 @@ def test_a_pinned_fingerprint_is_trusted_and_nothing_else(endpoint):
     with pytest.raises(HostKeyError) as raised:
         check_host_key(pinned, key_of(2))
     assert raised.value.problem_code == "host-key.changed"
+
+
+def test_a_key_accepted_instead_of_pinned_ones_is_trusted_while_exactly_these_are(endpoint):
+    pins = (key_of(1).fingerprint, key_of(2).fingerprint)
+    pinned = endpoint._replace(host_keys=pins)
+    accept_host_key(
+        endpoint.known_hosts, endpoint.host, endpoint.port, key_of(3), mark=pin_mark(pinned)
+    )
+
+    assert is_trusted(pinned, key_of(3))
+    assert is_trusted(pinned, key_of(1))
+    assert is_trusted(pinned._replace(host_keys=(key_of(2).line(), *pins)), key_of(3))
+    assert is_trusted(endpoint, key_of(3))
+    assert not is_trusted(pinned._replace(port=22), key_of(3))
+    assert not is_trusted(pinned._replace(pinned_by_server=True), key_of(3))
+    assert not is_trusted(pinned._replace(host_keys=pins[:1]), key_of(3))
+    assert not is_trusted(pinned._replace(host_keys=(*pins, "nonsense")), key_of(3))
+
+
+def test_a_pinned_text_of_any_form_adds_no_line_to_the_known_hosts(endpoint):
+    pinned = endpoint._replace(host_keys=(f"\u2028[evil]:1 {key_of(9).line()}\ud800\n",))
+    accept_host_key(
+        endpoint.known_hosts, endpoint.host, endpoint.port, key_of(3), mark=pin_mark(pinned)
+    )
+
+    assert len(endpoint.known_hosts.read_text().splitlines()) == 1
+    assert is_trusted(pinned, key_of(3))
 
 
 def test_a_whole_public_key_can_be_pinned_too(endpoint):

@@ -45,12 +45,14 @@ def test_the_way_leads_through_the_hosts_between_in_their_order():
 def test_where_keys_are_pinned_here_the_servers_do_not_count():
     (first, second) = build(ssh_jump=("gate",), host_keys=(OURS,))
     assert first.host_keys == second.host_keys == (OURS,)
+    assert not first.pinned_by_server
     assert (first.via.host_keys, first.via.also_trusted) == ((), (OURS,))
 
 
 def test_the_servers_keys_count_at_the_end_of_the_way_only():
     (first, _) = build(ssh_jump=("gate",))
     assert first.host_keys == (THEIRS,)
+    assert first.pinned_by_server
     assert (first.via.host_keys, first.via.also_trusted) == ((), ())
 
 
