@@ -107,6 +107,10 @@ class Headline(QWidget):
             Rise.NONE: "",
             Rise.FOUND: self.tr("It takes longer, since more files were found."),
             Rise.SLOWER: self.tr("It takes longer, since sending has become slower."),
+            Rise.SERVER: self.tr(
+                "It takes longer, since the server needs more time for each file."
+            ),
+            Rise.REST: self.tr("It takes longer, since the files that are left need more time."),
         }[rise]
 
     def _explain_idle(self, state: RunState) -> str:
