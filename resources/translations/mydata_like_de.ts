@@ -766,6 +766,14 @@
         <translation>Es dauert länger, weil das Senden langsamer geworden ist.</translation>
     </message>
     <message>
+        <source>It takes longer, since the server needs more time for each file.</source>
+        <translation>Es dauert länger, weil der Server für jede Datei mehr Zeit braucht.</translation>
+    </message>
+    <message>
+        <source>It takes longer, since the files that are left need more time.</source>
+        <translation>Es dauert länger, weil die übrigen Dateien mehr Zeit brauchen.</translation>
+    </message>
+    <message>
         <source>Start continues where it stopped.</source>
         <translation>„Start“ macht dort weiter, wo der Lauf aufhörte.</translation>
     </message>
