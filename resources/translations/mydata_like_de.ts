@@ -804,6 +804,10 @@
         <translation>Einstellun&amp;gen öffnen …</translation>
     </message>
     <message>
+        <source>Check key and approva&amp;l…</source>
+        <translation>Schlüsse&amp;l und Freigabe prüfen …</translation>
+    </message>
+    <message>
         <source>Resu&amp;me</source>
         <translation>Wei&amp;ter</translation>
     </message>
