@@ -1649,6 +1649,21 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <source>Your changes can be restored.</source>
         <translation>Ihre Änderungen können wiederhergestellt werden.</translation>
     </message>
+    <message numerus="yes">
+        <source>%Ln folder(s) or file(s) are scanned and then uploaded.</source>
+        <translation>
+            <numerusform>%Ln Ordner oder Datei wird durchsucht und dann hochgeladen.</numerusform>
+            <numerusform>%Ln Ordner oder Dateien werden durchsucht und dann hochgeladen.</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>“%1” is scanned and then uploaded.</source>
+        <translation>„%1“ wird durchsucht und dann hochgeladen.</translation>
+    </message>
+    <message>
+        <source>Added</source>
+        <translation>Hinzugefügt</translation>
+    </message>
 </context>
 <context>
     <name>QueueActions</name>
