@@ -32,6 +32,7 @@ TINY: Final = 3_000  # bytes of a tiny file; half of the tiny files of real inst
 _EXPLAINED: Final = 0.7  # of the total time; a part that takes this much is the cause
 _NOTHING: Final = 0.01  # of the bottleneck's time; a stage that takes less is left out
 _STRIPES: Final = 2  # streams of a large file at least, see `transfer.crew`
+_DISKS: Final = frozenset({StageResult.SERVER_DISK, StageResult.FOLDER})
 _PROCESSORS: Final = frozenset({StageResult.HASH, StageResult.CIPHER, StageResult.SERVER_CPU})
 
 
@@ -167,9 +168,20 @@ def _disk(findings: SpeedTestResult, stage: StageResult) -> StageCost:
     return StageCost(stage, byte, max(0.0, tiny - TINY * byte))
 
 
+def _folder(findings: SpeedTestResult, mode: TransferMode) -> StageCost:
+    """Return the cost of a mounted folder, to which each channel writes one file after another."""
+    floods = findings.floods()
+    measured = max((number for number in floods if number <= mode.channels), default=1)
+    disk = _disk(findings, StageResult.FOLDER)
+    return disk._replace(per_byte=inverse(floods[measured].value) if floods else 0.0)
+
+
 def _send(findings: SpeedTestResult, mode: TransferMode) -> Iterator[StageCost]:
     """Yield the measured costs of sending a byte."""
     yield from _processors(findings, mode)
+    if findings.in_folder:
+        yield _folder(findings, mode)
+        return
     yield from _wire(findings, mode)
     yield _disk(findings, StageResult.SERVER_DISK)
 
@@ -190,11 +202,7 @@ def _find_overheads(findings: SpeedTestResult) -> Mapping[StageResult, float]:
     overhead = carrying / slowest.per_byte
     if slowest.stage in _PROCESSORS:
         return dict.fromkeys(_PROCESSORS, overhead)
-    return (
-        {StageResult.SERVER_DISK: max(1.0, overhead)}
-        if slowest.stage is StageResult.SERVER_DISK
-        else {}
-    )
+    return {slowest.stage: max(1.0, overhead)} if slowest.stage in _DISKS else {}
 
 
 def _each_byte(load: StageCost) -> float:
