@@ -163,8 +163,16 @@ def inverse(rate: float | None) -> float:
 
 
 def _disk(findings: SpeedTestResult, stage: StageResult) -> StageCost:
-    """Return the cost of a disk; the measured time of a tiny file includes that of its bytes."""
-    byte, tiny = (inverse(findings.value(stage, what)) for what in (LARGE_FILES, TINY_FILES))
+    """Return the cost of a disk."""
+    return _by_file(findings, stage, inverse(findings.value(stage, LARGE_FILES)))
+
+
+def _by_file(findings: SpeedTestResult, stage: StageResult, byte: float) -> StageCost:
+    """Return the cost of a stage that takes `byte` seconds for a byte of a large file.
+
+    The measured time of a tiny file includes that of its bytes.
+    """
+    tiny = inverse(findings.value(stage, TINY_FILES))
     return StageCost(stage, byte, max(0.0, tiny - TINY * byte))
 
 
@@ -172,8 +180,8 @@ def _folder(findings: SpeedTestResult, mode: TransferMode) -> StageCost:
     """Return the cost of a mounted folder, to which each channel writes one file after another."""
     floods = findings.floods()
     measured = max((number for number in floods if number <= mode.channels), default=1)
-    disk = _disk(findings, StageResult.FOLDER)
-    return disk._replace(per_byte=inverse(floods[measured].value) if floods else 0.0)
+    byte = inverse(floods[measured].value) if floods else 0.0
+    return _by_file(findings, StageResult.FOLDER, byte)
 
 
 def _send(findings: SpeedTestResult, mode: TransferMode) -> Iterator[StageCost]:

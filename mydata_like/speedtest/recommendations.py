@@ -279,10 +279,10 @@ def _name(
     """Return the words for a stage; processors that both sides share have words of their own."""
     if _is_unclear(findings, stage):
         return f"{NAMES[stage]} or {NAMES[StageResult.SERVER_DISK]}"
-    if stage is StageResult.CHANNELS and _are_batches_slow(findings, workload):
-        return f"{NAMES[stage]} or the size of batches"
-    if findings.in_folder and stage is StageResult.CHANNELS:
-        return "the number of channels"
+    if stage is StageResult.CHANNELS:
+        name = "the number of channels" if findings.in_folder else NAMES[stage]
+        slow = _are_batches_slow(findings, workload)
+        return f"{name} or the size of batches" if slow else name
     if findings.one_machine and stage in _WORK:
         return f"the processors that both sides share, mainly {_WORK[stage]}"
     return NAMES[stage]

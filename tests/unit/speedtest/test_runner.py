@@ -129,7 +129,8 @@ def put_leftovers(site):
 
 
 def test_each_stage_has_a_figure(examined):
-    assert {one.stage for one in examined.measured} == set(StageResult) - {StageResult.SERVER_CPU}
+    elsewhere = {StageResult.SERVER_CPU, StageResult.FOLDER}
+    assert {one.stage for one in examined.measured} == set(StageResult) - elsewhere
     once = [one.what for one in examined.measured if len(one.samples) < 3]
     assert all(one.value > 0 for one in examined.measured)
     assert once == [COMPRESSED]
@@ -211,26 +212,21 @@ def test_where_the_line_is_to_be_spared_only_at_other_times_it_is_tested(site):
         pass
 
 
-def test_over_http_no_other_way_is_suggested(site):
-    with speed_test(site, "transfer.method=http") as test:
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        (["transfer.method=http"], "files are sent over HTTP"),
+        (["transfer.method=s3", "transfer.s3_bucket=box"], "files are sent to object storage"),
+    ],
+)
+def test_over_http_and_to_object_storage_no_other_way_is_suggested(site, settings, reason):
+    with speed_test(site, *settings) as test:
         measured = {one.stage for one in test.measure()}
 
         assert measured.isdisjoint(
             {StageResult.CHANNELS, StageResult.NETWORK, StageResult.SERVER_DISK}
         )
-        assert "files are sent over HTTP" in test.obstacle
-        assert test.obstacle in test.findings.unknown
-
-
-def test_a_folder_is_not_measured_which_is_said(site, tmp_path):
-    folder = f"transfer.folder={tmp_path}"
-    with speed_test(site, "transfer.method=folder", folder) as test:
-        measured = {one.stage for one in test.measure()}
-
-        assert measured.isdisjoint(
-            {StageResult.CHANNELS, StageResult.NETWORK, StageResult.SERVER_DISK}
-        )
-        assert "files are written to a folder" in test.obstacle
+        assert reason in test.obstacle
         assert test.obstacle in test.findings.unknown
 
 
