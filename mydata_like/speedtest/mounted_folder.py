@@ -36,8 +36,7 @@ _FEW: Final = 40  # tiny files of a first write
 _SMALLEST: Final = 100_000  # bytes of each of several files that are written at once
 _GRACE: Final = 3.0  # seconds to end what was begun within the time of the test
 _CLEANING: Final = 10.0  # seconds to remove the test files, also after the time of the test
-_REPLYING: Final = 1.5  # times the stall timeout that the transport waits, see `transfer.pool`
-_LEAST_STALL: Final = 1.0  # seconds
+_SILENCE: Final = 10.0  # seconds without progress, although a sample takes less than one
 
 
 class ProbeFolder(NamedTuple):
@@ -108,10 +107,14 @@ class MountedFolder:
         )
 
     def open_transport(self, settings: Transfer) -> Transport:
-        """Return the transport of a run; its waits end with the time of the test."""
-        left = max(_LEAST_STALL, self._budget.seconds_left / _REPLYING)
-        limited = settings.changed(stall_timeout=min(settings.stall_timeout, left))
-        return self._probe.open_transport(limited)
+        """Return the transport of a run, which soon gives up a folder that does not respond.
+
+        Nobody can cancel what waits for it, so the folder has to respond first.
+        """
+        with self._in_processes(1) as (process,):
+            process.time_renames(self._below("renamed"), 1)
+        limit = min(settings.stall_timeout, _SILENCE)
+        return self._probe.open_transport(settings.changed(stall_timeout=limit))
 
     def remove(self) -> bool:
         """Remove the test files, even if the time is over; return whether they are gone.

@@ -287,6 +287,7 @@ class SpeedTestRunner:
         try:
             yield from part()
         except (UploaderError, OSError) as error:
+            self._budget.check()  # it may have failed while the test was cancelled
             message = error.message if isinstance(error, UploaderError) else str(error)
             self._unknown.append(f"{what} could not be fully measured: {message}")
 

@@ -17,6 +17,7 @@ from tests.site import (
     left_behind,
     make_data,
     open_site,
+    wait_for,
     yield_processor,
 )
 from tests.sshd_fixture import needs_sshd
@@ -73,11 +74,12 @@ def unmeasured(record):
     return [text.removeprefix(said) for text in unknown if text.startswith(said)]
 
 
-def start_until(site, what, *words):
-    """Start a test and wait until something was measured; return the process."""
-    process = site.start("doctor", "--quick", "--events", *words)
+def start_until(site, what):
+    """Start a test and wait until something but the local disk was measured; return the process."""
+    process = site.start("doctor", "--quick", "--events")
     for line in process.stdout:
-        if json.loads(line).get("what") == what:
+        found = json.loads(line)
+        if found.get("what") == what and found["stage"] != "source":
             return process
     raise AssertionError(f"{what} was not measured: {process.stderr.read()}")
 
@@ -126,10 +128,7 @@ def test_channels_are_applied_and_measured_in_the_folder(site):
 
 
 def test_an_interrupt_leaves_nothing_in_the_folder(site):
-    process = start_until(site, "large files", "--anyway")
-    for line in process.stdout:
-        if json.loads(line).get("stage") == "folder":
-            break
+    process = start_until(site, "large files")
     process.send_signal(signal.SIGINT)
 
     ended = finish_reading(process)
@@ -200,26 +199,42 @@ def test_a_folder_without_space_or_mounted_read_only_is_said_to_be(site, tmp_pat
 
 
 @needs_sshfs
-@pytest.mark.parametrize("moment", ["4 connections", "rename", "tiny files"])
+@pytest.mark.parametrize("moment", ["4 connections", "rename", "together, large files"])
 def test_a_mount_that_hangs_is_given_up_and_left_for_the_next_test(site, mounted, moment):
-    words = ("doctor", "--quick", "--events", "--set", "transfer.stall_timeout=1")
-    process = site.start(*words)
-    for line in process.stdout:
-        record = json.loads(line)
-        if record.get("what") == moment and record["stage"] != "source":
-            mounted.pause()
-        if record["event"] == "test_finished":
-            break
+    process = start_until(site, moment)
+    mounted.pause()
+
+    unknown = wait_for(process, "test_finished")[-1]["findings"]["unknown"]
     process.wait(DEADLINE)  # although its workers still wait for the folder
     mounted.resume()
-    process.communicate()
-    while left_behind(process.pid):
-        yield_processor()
+    end_all(process)
     later = site.command("doctor", "--quick", "--json")
 
     assert process.returncode == 0
-    unknown = record["findings"]["unknown"]
     assert any(re.search("The folder .* (does|did) not respond", text) for text in unknown), unknown
     assert later.code == 0, later.complaints
     assert unmeasured(later.sums) == []
     assert left_by_tests(site) == []
+
+
+@needs_sshfs
+@pytest.mark.parametrize("moment", ["rename", "together, large files"])
+def test_a_mount_that_hangs_does_not_keep_a_test_from_being_cancelled(site, mounted, moment):
+    process = start_until(site, moment)
+    mounted.pause()
+    process.send_signal(signal.SIGINT)
+
+    process.wait(DEADLINE)
+    mounted.resume()
+    _, complaints = end_all(process)
+
+    assert process.returncode == 130
+    assert complaints == ""
+
+
+def end_all(process):
+    """Wait until the processes have ended that waited for the folder; return all output."""
+    output = process.communicate()
+    while left_behind(process.pid):
+        yield_processor()
+    return output
