@@ -26,6 +26,7 @@ from mydata_like.speedtest.results import (
     COMPRESSED,
     LARGE_FILES,
     RECORDS,
+    RENAME,
     TINY_FILES,
     SpeedTestBudget,
     SpeedTestEffort,
@@ -49,6 +50,7 @@ from tests.sshd_fixture import (
     sshd_with,
     with_programs,
 )
+from tests.staging import use_folder
 
 pytestmark = needs_sshd
 CIPHERS = ["chacha20-poly1305@openssh.com", "aes256-gcm@openssh.com"]
@@ -67,10 +69,12 @@ MADE_BY_SHELL = {"findings": SpeedTestResult(rung="shell").as_record()}
 
 
 @contextmanager
-def site_with(folder, *options):
+def site_with(folder, *options, method="auto"):
     make_data(folder, large=8_000_000)
     with open_site(folder, options=options) as site:
         assert site.command("register").code == 0
+        if method == "folder":
+            use_folder(site)
         yield site
 
 
@@ -228,6 +232,33 @@ def test_over_http_and_to_object_storage_no_other_way_is_suggested(site, setting
         )
         assert reason in test.obstacle
         assert test.obstacle in test.findings.unknown
+
+
+def test_a_mounted_folder_is_measured_in_the_place_of_a_host(tmp_path):
+    with site_with(tmp_path / "site", method="folder") as site, speed_test(site) as test:
+        measured = {(one.stage, one.what): one for one in test.measure()}
+
+        assert {stage for stage, _ in measured} == {
+            StageResult.HASH,
+            StageResult.SOURCE,
+            StageResult.API,
+            StageResult.FOLDER,
+            StageResult.CHANNELS,
+        }
+        assert {what for stage, what in measured if stage is StageResult.FOLDER} == {
+            RENAME,
+            LARGE_FILES,
+            TINY_FILES,
+        }
+        assert {what for stage, what in measured if stage is StageResult.CHANNELS} == {
+            *(flooded(count) for count in (2, 4, 8) if count <= 8 * count_cpus()),
+            carried(LARGE_FILES),
+            carried(TINY_FILES),
+        }
+        assert all(one.value > 0 and len(one.samples) >= 3 for one in measured.values())
+        assert test.findings.rung == "folder"
+        assert test.judge().predictions[0].limit
+        assert left_behind(site) == []
 
 
 def test_earlier_runs_report_how_fast_the_server_makes_records(site):
