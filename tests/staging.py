@@ -96,13 +96,16 @@ def mark_folder(area: StagingArea, folder: Path | None = None) -> StagingFolder:
     return marked
 
 
-def use_folder(site: Site) -> Path:
-    """Let a site write to the location of its storage box as to a mounted folder."""
+def use_folder(site: Site, mounted: Path | None = None) -> Path:
+    """Let a site write to the location of its storage box as to a mounted folder.
+
+    It may be `mounted` elsewhere.
+    """
     location = site.server.box_location
     box = site.server.box_name
     mark_folder(StagingArea(box=box, location=str(location), username="", hosts=()))
     settings = tomlkit.parse(site.config.read_text(encoding="utf-8"))
-    settings["transfer"] |= {"method": "folder", "folder": str(location)}
+    settings["transfer"] |= {"method": "folder", "folder": str(mounted or location)}
     site.config.write_text(tomlkit.dumps(settings), encoding="utf-8")
     return location
 

@@ -23,10 +23,15 @@ from mydata_like.app.settings_service import (
     save_settings,
     speed_tests_file,
 )
-from mydata_like.app.staging_service import list_endpoints, open_approval_request, open_transport
+from mydata_like.app.staging_service import (
+    list_destinations,
+    open_approval_request,
+    open_transport,
+)
 from mydata_like.core.errors import NotApprovedError, Problem, RunError
 from mydata_like.core.formatting import format_size
-from mydata_like.core.ports import CancelSignal, Clock
+from mydata_like.core.model import StagingArea
+from mydata_like.core.ports import CancelSignal, Clock, Transport
 from mydata_like.engine.gate import judge_hours, judge_program
 from mydata_like.engine.run_limits import Planned, find_planned
 from mydata_like.hostos.clock import SystemClock
@@ -37,6 +42,7 @@ from mydata_like.settings.layers import Layer
 from mydata_like.settings.schedule_section import parse_period
 from mydata_like.settings.schema import Settings
 from mydata_like.settings.transfer_sections import Limits, Transfer
+from mydata_like.speedtest.mounted_folder import ProbeFolder
 from mydata_like.speedtest.recommendations import Diagnosis, judge, reorder
 from mydata_like.speedtest.results import (
     FULL,
@@ -50,6 +56,7 @@ from mydata_like.speedtest.results import (
 from mydata_like.speedtest.runner import ProbeFiles, Questions, SpeedTestRunner, SpeedTestTarget
 from mydata_like.state.paths import StatePaths
 from mydata_like.state.state_files import add_speed_test
+from mydata_like.transfer.staging_folder import StagingFolder
 
 
 def require_quiet(limits: Limits, clock: Clock) -> None:
@@ -85,7 +92,6 @@ FOLDER: Final = ".mydata-like-doctor-"  # in the staging area, followed by the u
 _NOT_MEASURED: Final = "The connection to the server was not measured"
 _WITHOUT_SSH: Final[Mapping[str, str]] = {
     "http": "files are sent over HTTP",
-    "folder": "files are written to a folder, whose speed is not measured either",
     "s3": "files are sent to object storage",
 }
 _PAGE: Final = 100  # rows
@@ -246,7 +252,7 @@ def open_speed_test(
 
 def _find_staging(
     approval_request: ApprovalRequest, settings: Settings, config: Path | None
-) -> tuple[ProbeFiles | None, str]:
+) -> tuple[ProbeFiles | ProbeFolder | None, str]:
     """Return the access to the staging area; without it, a sentence that says why."""
     if settings.transfer.method in _WITHOUT_SSH:
         return None, f"{_NOT_MEASURED}: {_WITHOUT_SSH[settings.transfer.method]}."
@@ -256,18 +262,27 @@ def _find_staging(
         return None, f"{_NOT_MEASURED}: {error.message}"
     if approved is None:
         return None, f"{_NOT_MEASURED}: ask for approval first (register)."
-    area, places = approved.area, find_places(config)
-    endpoints = list_endpoints(approval_request, area, settings, places)
-    if not endpoints:
-        return None, f"{_NOT_MEASURED}: the staging area has no host."
-    return ProbeFiles(
-        endpoint=endpoints[0],
-        location=os.fsencode(area.location),
-        folder=FOLDER + approval_request.applicant.installation.uuid,
-        open_transport=lambda transfer: open_transport(
-            approval_request, area, settings.changed(transfer=transfer), places
-        ),
-    ), ""
+    probe = _build_probe(approval_request, approved.area, settings, find_places(config))
+    return probe, "" if probe else f"{_NOT_MEASURED}: the staging area has no host."
+
+
+def _build_probe(
+    approval_request: ApprovalRequest, area: StagingArea, settings: Settings, places: StatePaths
+) -> ProbeFiles | ProbeFolder | None:
+    """Return the access to the first host of the staging area, or to the folder in its place."""
+    destinations = list_destinations(approval_request, area, settings, places)
+    if not destinations:
+        return None
+    name = FOLDER + approval_request.applicant.installation.uuid
+
+    def open_to_send(transfer: Transfer) -> Transport:
+        return open_transport(approval_request, area, settings.changed(transfer=transfer), places)
+
+    destination = destinations[0]
+    if isinstance(destination, StagingFolder):
+        stall_timeout = settings.transfer.stall_timeout
+        return ProbeFolder(destination, name, stall_timeout, open_to_send)
+    return ProbeFiles(destination, os.fsencode(area.location), name, open_to_send)
 
 
 def _recall_records(settings: Settings, places: StatePaths) -> Iterator[float]:

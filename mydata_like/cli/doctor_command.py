@@ -275,6 +275,8 @@ def _describe_machines(findings: SpeedTestResult) -> str:
     here = _describe_machine(findings.here)
     if findings.one_machine:
         return f"This computer, which is also the staging host, has {here}."
+    if findings.in_folder:  # nothing is encrypted
+        return f"This computer has {_describe_machine(findings.here._replace(aes=None))}."
     if findings.there.cpus is None:
         return f"This computer has {here}."
     return f"This computer has {here}, the staging host {_describe_machine(findings.there)}."

@@ -52,7 +52,9 @@ class EndToEndTest(NamedTuple):
 
     `rate` is the highest known throughput of the connection in bytes a second. `pace` is the number
     of tiny files that the server's disk can create in a second, if known. The first `warm_up`
-    seconds are not counted. `spared` bytes of the budget are kept for later measurements.
+    seconds are not counted. `spared` bytes of the budget are kept for later measurements. With
+    `whole`, large files are sent to their end, as often as tiny ones: what is written may stay in
+    memory until then.
     """
 
     folder: str
@@ -61,12 +63,17 @@ class EndToEndTest(NamedTuple):
     pace: float = inf
     warm_up: float = 0.0
     spared: int = 0
+    whole: bool = False
 
     def size(self, effort: SpeedTestEffort, left: int) -> int:
         """Return the size of each large file if `left` bytes may be sent in all."""
         seconds = self.warm_up + effort.together
         together = min(effort.carried, self.rate * seconds, left - self.spared)
-        return max(_LEAST, int(together) // self.channels)
+        return max(_LEAST, int(together) // (self.channels * self.times(effort)))
+
+    def times(self, effort: SpeedTestEffort) -> int:
+        """Return how often each large file is sent."""
+        return effort.samples + 1 if self.whole else 1
 
     def files(self, effort: SpeedTestEffort) -> int:
         """Return the number of tiny files that can be sent in the time of one sample."""
@@ -90,14 +97,15 @@ def measure_end_to_end(
     """Yield the speed of large and of tiny files, each read, hashed, sent and checked on the host.
 
     Return the number of channels used: `plan.channels`, or fewer if the host allows fewer. The
-    start and the end of a large file are not counted, because the large files of a run are larger
-    than those of a test. Files that take longer than expected are interrupted.
+    start and the end of a large file are not counted unless it is sent `whole`, because the large
+    files of a run are larger than those of a test. Otherwise, files that take longer than expected
+    are interrupted.
     """
     effort = budget.effort
     batches = _list_batches(settings)
     tiny_bytes = plan.files(effort) * TINY * (effort.samples + 1) * len(batches)
     size = plan.size(effort, budget.left - tiny_bytes)
-    budget.take(size * plan.channels + tiny_bytes)
+    budget.take(size * plan.channels * plan.times(effort) + tiny_bytes)
     with (
         _own_files(state, size, plan.files(effort)) as files,
         closing(open_transport(settings)) as transport,
@@ -105,11 +113,7 @@ def measure_end_to_end(
         channels = [*_open_channels(transport, plan.channels)]
         count = len(channels)
         large, *tiny = files
-        names = [f"{plan.folder}/large-{number}" for number in range(count)]
-        loads = [[_payload(number, [(large, name)])] for number, name in enumerate(names)]
-        ticks = _send(channels, loads, budget, budget.over_after(plan.warm_up + effort.together))
-        samples = slice_up(ticks, effort.samples, plan.warm_up)
-        yield Measurement(StageResult.CHANNELS, carried(LARGE_FILES), Unit.BYTES, samples)
+        yield _measure_large(channels, large, plan, budget)
 
         def send_tiny(most: int, sample: int) -> float:
             folder = f"{plan.folder}/tiny-{most}-{sample}"
@@ -125,6 +129,26 @@ def measure_end_to_end(
             samples = _repeat(partial(send_tiny, most), budget)
             yield Measurement(StageResult.CHANNELS, what, Unit.FILES, samples)
     return count
+
+
+def _measure_large(
+    channels: list[Channel], file: LocalFile, plan: EndToEndTest, budget: SpeedTestBudget
+) -> Measurement:
+    """Return the speed of sending a large file over each channel."""
+    names = [f"{plan.folder}/large-{number}" for number in range(len(channels))]
+    loads = [[_payload(number, [(file, name)])] for number, name in enumerate(names)]
+    if plan.whole:
+
+        def send(_: int) -> float:
+            _send(channels, loads, budget)
+            return float(file.size * len(channels))
+
+        samples = _repeat(send, budget)
+    else:
+        effort = budget.effort
+        end = budget.over_after(plan.warm_up + effort.together)
+        samples = slice_up(_send(channels, loads, budget, end), effort.samples, plan.warm_up)
+    return Measurement(StageResult.CHANNELS, carried(LARGE_FILES), Unit.BYTES, samples)
 
 
 def _list_batches(settings: Transfer) -> dict[str, int]:

@@ -32,6 +32,7 @@ TINY: Final = 3_000  # bytes of a tiny file; half of the tiny files of real inst
 _EXPLAINED: Final = 0.7  # of the total time; a part that takes this much is the cause
 _NOTHING: Final = 0.01  # of the bottleneck's time; a stage that takes less is left out
 _STRIPES: Final = 2  # streams of a large file at least, see `transfer.crew`
+_DISKS: Final = frozenset({StageResult.SERVER_DISK, StageResult.FOLDER})
 _PROCESSORS: Final = frozenset({StageResult.HASH, StageResult.CIPHER, StageResult.SERVER_CPU})
 
 
@@ -162,14 +163,33 @@ def inverse(rate: float | None) -> float:
 
 
 def _disk(findings: SpeedTestResult, stage: StageResult) -> StageCost:
-    """Return the cost of a disk; the measured time of a tiny file includes that of its bytes."""
-    byte, tiny = (inverse(findings.value(stage, what)) for what in (LARGE_FILES, TINY_FILES))
+    """Return the cost of a disk."""
+    return _by_file(findings, stage, inverse(findings.value(stage, LARGE_FILES)))
+
+
+def _by_file(findings: SpeedTestResult, stage: StageResult, byte: float) -> StageCost:
+    """Return the cost of a stage that takes `byte` seconds for a byte of a large file.
+
+    The measured time of a tiny file includes that of its bytes.
+    """
+    tiny = inverse(findings.value(stage, TINY_FILES))
     return StageCost(stage, byte, max(0.0, tiny - TINY * byte))
+
+
+def _folder(findings: SpeedTestResult, mode: TransferMode) -> StageCost:
+    """Return the cost of a mounted folder, to which each channel writes one file after another."""
+    floods = findings.floods()
+    measured = max((number for number in floods if number <= mode.channels), default=1)
+    byte = inverse(floods[measured].value) if floods else 0.0
+    return _by_file(findings, StageResult.FOLDER, byte)
 
 
 def _send(findings: SpeedTestResult, mode: TransferMode) -> Iterator[StageCost]:
     """Yield the measured costs of sending a byte."""
     yield from _processors(findings, mode)
+    if findings.in_folder:
+        yield _folder(findings, mode)
+        return
     yield from _wire(findings, mode)
     yield _disk(findings, StageResult.SERVER_DISK)
 
@@ -190,11 +210,7 @@ def _find_overheads(findings: SpeedTestResult) -> Mapping[StageResult, float]:
     overhead = carrying / slowest.per_byte
     if slowest.stage in _PROCESSORS:
         return dict.fromkeys(_PROCESSORS, overhead)
-    return (
-        {StageResult.SERVER_DISK: max(1.0, overhead)}
-        if slowest.stage is StageResult.SERVER_DISK
-        else {}
-    )
+    return {slowest.stage: max(1.0, overhead)} if slowest.stage in _DISKS else {}
 
 
 def _each_byte(load: StageCost) -> float:

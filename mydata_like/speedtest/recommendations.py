@@ -41,6 +41,7 @@ NAMES: Final[Mapping[StageResult, str]] = {
     StageResult.CHANNELS: "the number of channels over this distance",
     StageResult.SERVER_CPU: "the processors of the staging host",
     StageResult.SERVER_DISK: "the disk of the server",
+    StageResult.FOLDER: "the mounted folder",
     StageResult.API: "the server's API",
 }
 _WORK: Final[Mapping[StageResult, str]] = {
@@ -56,6 +57,7 @@ _RELIEF: Final[Mapping[StageResult, str]] = {
     StageResult.CHANNELS: "A closer staging host, or one with larger SSH windows, would help.",
     StageResult.SERVER_CPU: "More cores for the staging host, or several hosts, would help.",
     StageResult.SERVER_DISK: "Faster storage behind the staging host would help.",
+    StageResult.FOLDER: "A faster mount, or faster storage behind it, would help.",
     StageResult.API: "More workers for the server's web application would help.",
 }
 
@@ -224,6 +226,8 @@ def _recommend_relief(
     """Return the change that would remove the bottleneck itself, if it is worth it."""
     if was.limit is None or was.behind is None or _is_unclear(findings, was.limit):
         return None
+    if was.limit is StageResult.CHANNELS and findings.in_folder:
+        return None  # a run finds the best number itself, unless it is set
     if was.limit is StageResult.CHANNELS and _are_batches_slow(findings, was.workload):
         return None  # batches have to be fixed first
     gain = _gain(was, predict(findings, mode._replace(relieved=was.limit), was.workload))
@@ -261,6 +265,10 @@ def _format_sentence(findings: SpeedTestResult, predictions: tuple[Prediction, .
     if not parts:
         return "Nothing could be measured that predicts the speed of an upload."
     if not findings.floods():
+        if findings.in_folder:
+            return (
+                f"The mounted folder was not measured; without it the limit is {', '.join(parts)}."
+            )
         return f"The network was not measured; without it the limit is {', '.join(parts)}."
     return f"The limit is {', '.join(parts)}."
 
@@ -271,8 +279,10 @@ def _name(
     """Return the words for a stage; processors that both sides share have words of their own."""
     if _is_unclear(findings, stage):
         return f"{NAMES[stage]} or {NAMES[StageResult.SERVER_DISK]}"
-    if stage is StageResult.CHANNELS and _are_batches_slow(findings, workload):
-        return f"{NAMES[stage]} or the size of batches"
+    if stage is StageResult.CHANNELS:
+        name = "the number of channels" if findings.in_folder else NAMES[stage]
+        slow = _are_batches_slow(findings, workload)
+        return f"{name} or the size of batches" if slow else name
     if findings.one_machine and stage in _WORK:
         return f"the processors that both sides share, mainly {_WORK[stage]}"
     return NAMES[stage]

@@ -113,13 +113,13 @@ class RemoteHost:
         where = self._enter + b"cd -- %b && " % self._folder
         samples = budget.effort.samples
         (first,) = self._write(where, _FIRST, budget, 1)
-        size = _fit(_FIRST, first, budget.effort.disk, budget)
+        size = budget.fit(_FIRST, first.seconds, budget.effort.disk)
         yield _rate(LARGE_FILES, Unit.BYTES, size, self._write(where, size, budget, samples))
         if not tar:
             return
         self._run(where + b"rm -f random")
         (first,) = self._unpack(where, _FEW, budget, 1)
-        files = _fit(_FEW, first, budget.effort.files, budget)
+        files = budget.fit(_FEW, first.seconds, budget.effort.files)
         yield _rate(TINY_FILES, Unit.FILES, files, self._unpack(where, files, budget, samples))
 
     def _write(
@@ -172,15 +172,6 @@ class _DiskTest(NamedTuple):
 
     seconds: float
     work: float
-
-
-def _fit(count: int, first: _DiskTest, most: int, budget: SpeedTestBudget) -> int:
-    """Return the count that fits into one sample, from the time that `count` took in `first`.
-
-    The result is between `count` and `most`. It keeps a slow disk from being busy for long, because
-    cancelling waits for the current measurement.
-    """
-    return max(count, min(most, int(count * budget.effort.seconds / first.seconds)))
 
 
 def _await(stream: Stream, word: bytes = b"") -> bytes:

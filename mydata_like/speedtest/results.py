@@ -24,6 +24,7 @@ class StageResult(StrEnum):
     CHANNELS = "channels"
     SERVER_CPU = "server cpu"
     SERVER_DISK = "server disk"
+    FOLDER = "folder"
     API = "API"
 
 
@@ -46,6 +47,7 @@ SET_UP: Final = "connection set-up"
 CEILING: Final = "window over round trip, each channel"
 COMPRESSED: Final = "compressed size"
 COMPRESSION: Final = "compression, one core"
+RENAME: Final = "rename"
 RECORDS: Final = "records, in earlier runs"
 LATENCIES: Final = {"root": "root", "listing": "one page of a listing", "statistics": "statistics"}
 
@@ -56,7 +58,10 @@ def local(cipher: str) -> str:
 
 
 def flooded(channels: int) -> str:
-    """Return the name of the flood over so many channels; the host discards its bytes."""
+    """Return the name of the flood over so many channels.
+
+    A host discards its bytes; in a mounted folder, as many files are written at once.
+    """
     return f"{channels} channel{'s' * (channels != 1)}"
 
 
@@ -153,7 +158,8 @@ NOT_TOLD: Final = LocalMachine()
 class SpeedTestResult:
     """All results of a speed test; `unknown` are sentences on what was not measured, and why.
 
-    `rung` is what the staging host allows, as in `ssh.capabilities`, or empty without a host.
+    `rung` is what the staging host allows, as in `ssh.capabilities`, or empty without a host;
+    `folder` if files are written to a mounted folder.
     """
 
     measured: tuple[Measurement, ...] = ()
@@ -178,11 +184,17 @@ class SpeedTestResult:
         return found.value if found and found.value > 0 else None
 
     @property
+    def in_folder(self) -> bool:
+        """Whether files are written to a mounted folder."""
+        return self.rung == "folder"
+
+    @property
     def measured_tiny(self) -> bool:
         """Whether a stage from the network on was measured with tiny files."""
         names = (
             (StageResult.CHANNELS, carried(TINY_FILES)),
             (StageResult.SERVER_DISK, TINY_FILES),
+            (StageResult.FOLDER, TINY_FILES),
             (StageResult.API, RECORDS),
         )
         return any(self.value(stage, what) for stage, what in names)
@@ -193,12 +205,14 @@ class SpeedTestResult:
         return {one.what: one for one in rows if not one.what.endswith(", here")}
 
     def floods(self) -> dict[int, Measurement]:
-        """Return the floods by number of channels."""
+        """Return the floods by number of channels; files that are written in turn use one."""
         return dict(self._floods())
 
     def _floods(self) -> Iterator[tuple[int, Measurement]]:
         for one in self.measured:
             number = one.what.partition(" ")[0]
+            if (one.stage, one.what) == (StageResult.FOLDER, LARGE_FILES):
+                yield 1, one
             if one.stage is StageResult.CHANNELS and number.isdigit():
                 yield int(number), one
 
@@ -261,9 +275,22 @@ class SpeedTestBudget:
             raise RejectedError("The speed test has reached its limit of bytes.")
         self.left -= size
 
+    def fit(self, count: int, seconds: float, most: int) -> int:
+        """Return the count that fits into one sample, if `count` took `seconds`.
+
+        The result is between `count` and `most`. It keeps a slow disk from being busy for long,
+        because cancelling waits for the current measurement.
+        """
+        return max(count, min(most, int(count * self.effort.seconds / seconds)))
+
     def spent(self) -> bool:
         """Return whether the time has run out, so that no new measurement starts."""
         return time.monotonic() >= self._end
+
+    @property
+    def seconds_left(self) -> float:
+        """The seconds until the time runs out."""
+        return max(0.0, self._end - time.monotonic())
 
     def over_after(self, seconds: float) -> Callable[[], bool]:
         """Return a function that returns whether `seconds`, or the time of the test, are over."""

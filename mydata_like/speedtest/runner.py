@@ -5,7 +5,7 @@ A part that fails, or that the server does not allow, is reported and left out; 
 
 from collections.abc import Callable, Generator, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from math import inf
@@ -33,6 +33,7 @@ from mydata_like.speedtest.local_machine import (
     measure_compression,
     measure_source,
 )
+from mydata_like.speedtest.mounted_folder import MountedFolder, ProbeFolder
 from mydata_like.speedtest.recommendations import choose_mode
 from mydata_like.speedtest.remote_host import HostInfo, RemoteHost
 from mydata_like.speedtest.results import (
@@ -57,6 +58,7 @@ from mydata_like.ssh.connect import connect
 from mydata_like.ssh.session import Endpoint, SshSession
 from mydata_like.transfer.sessions import count_sessions
 from mydata_like.transfer.worker_messages import STREAMS
+from mydata_like.transfer.worker_process import answering
 
 CONNECTIONS: Final = (1, 2, 4)
 _ANSWERS: Final = 5  # timed requests of each kind
@@ -136,6 +138,8 @@ def remove_files(staging: ProbeFiles, session: SshSession, clean: Clean) -> bool
 class SpeedTestTarget:
     """The target of a speed test: the data directory, the server's API and its staging area.
 
+    The staging area is a host or, in its place, a mounted folder.
+
     Without `staging`, `why` is the reason. The test's own files are written to `state`. `records`
     has the files a second of earlier runs whose bottleneck was the API.
     """
@@ -144,7 +148,7 @@ class SpeedTestTarget:
     state: Path
     transfer: Transfer
     questions: Questions
-    staging: ProbeFiles | None = None
+    staging: ProbeFiles | ProbeFolder | None = None
     why: str = ""
     records: tuple[float, ...] = ()
 
@@ -217,11 +221,19 @@ class SpeedTestRunner:
         yield from self._try("Checksums", partial(measure_checksums, budget))
         yield from self._try("The disk of this computer", partial(measure_source, sample, budget))
         yield from self._recall_records()
-        yield from self._try("The connection to the server", self._measure_connection)
-        yield from self._try("The API", partial(measure_api, self._target.questions, budget))
-        yield from self._try("Compression", partial(measure_compression, sample, budget))
-        ciphers = self._target.transfer.ciphers
-        yield from self._try("Ciphers here", partial(measure_ciphers, ciphers, budget))
+        ask = partial(measure_api, self._target.questions, budget)
+        if isinstance(self._target.staging, ProbeFolder):
+            yield from self._try("The API", ask)
+            # It comes last, because a folder that hangs uses up the time of the test.
+            measure = partial(self._measure_folder, self._target.staging)
+            yield from self._try("The mounted folder", measure)
+        else:
+            connection = partial(self._measure_connection, self._target.staging)
+            yield from self._try("The connection to the server", connection)
+            yield from self._try("The API", ask)
+            yield from self._try("Compression", partial(measure_compression, sample, budget))
+            ciphers = self._target.transfer.ciphers
+            yield from self._try("Ciphers here", partial(measure_ciphers, ciphers, budget))
         self._here = self._here._replace(busy_after=measure_busy())
 
     def recall(self, found: SpeedTestResult) -> None:
@@ -240,9 +252,13 @@ class SpeedTestRunner:
         The host's capabilities are read again, because they can have changed since an earlier test.
         """
         staging = self._target.staging
+        self._budget.begin()
+        if isinstance(staging, ProbeFolder):
+            with self._open_folder(staging) as folder:
+                yield from self._measure_in_folder(folder, staging, settings)
+            return
         if staging is None or self._capabilities.access != "shell":
             return
-        self._budget.begin()
         connecting = partial(connect, staging.endpoint)
         session, self._capabilities = probe(connecting, staging.location)
         with closing(session):
@@ -250,7 +266,9 @@ class SpeedTestRunner:
                 self._unknown.append(_NO_PROOF)
                 return
             try:
-                yield from self._measure_end_to_end(staging, settings)
+                yield from self._measure_end_to_end(
+                    staging.folder, staging.open_transport, settings
+                )
             finally:
                 self._remove_files(staging, session, clean_by_shell)
 
@@ -269,6 +287,7 @@ class SpeedTestRunner:
         try:
             yield from part()
         except (UploaderError, OSError) as error:
+            self._budget.check()  # it may have failed while the test was cancelled
             message = error.message if isinstance(error, UploaderError) else str(error)
             self._unknown.append(f"{what} could not be fully measured: {message}")
 
@@ -298,8 +317,42 @@ class SpeedTestRunner:
         else:
             self._unknown.append(_NO_RECORDS)
 
-    def _measure_connection(self) -> Iterator[Measurement]:
-        staging = self._target.staging
+    @contextmanager
+    def _open_folder(self, staging: ProbeFolder) -> Iterator[MountedFolder]:
+        """Yield the mounted folder; remove the test files from it at the end."""
+        self._capabilities = HostCapabilities("folder")
+        self._sessions = self._near
+        with closing(MountedFolder(staging, self._budget, self._sessions)) as folder:
+            self._capabilities = folder.open()
+            try:
+                yield folder
+            finally:
+                if not folder.remove():
+                    self._unknown.append(
+                        f"{staging.directory} in the folder could not be removed; "
+                        "the next test removes it."
+                    )
+
+    def _measure_folder(self, staging: ProbeFolder) -> Iterator[Measurement]:
+        with self._open_folder(staging) as folder:
+            yield from folder.measure_rename()
+            yield from folder.measure_large()
+            for count in self._counts(self._sessions):
+                if count > 1 and not self._is_late(flooded(count)):
+                    yield from folder.measure_channels(count)
+            channels = choose_mode(self.findings, self._target.transfer).channels
+            if not self._is_late(TINY_FILES):
+                yield from folder.measure_tiny(channels)
+            together = partial(self._measure_in_folder, folder, staging, self._target.transfer)
+            yield from self._try("All together", together)
+
+    def _measure_in_folder(
+        self, folder: MountedFolder, staging: ProbeFolder, settings: Transfer
+    ) -> Iterator[Measurement]:
+        with folder.noting_silence(), answering(staging.folder):
+            yield from self._measure_end_to_end(staging.directory, folder.open_transport, settings)
+
+    def _measure_connection(self, staging: ProbeFiles | None) -> Iterator[Measurement]:
         if staging is None:
             self._unknown.append(self._target.why)
             return
@@ -326,7 +379,13 @@ class SpeedTestRunner:
                 disk = partial(host.measure_disk, budget, self._capabilities.tar)
                 yield from self._try("The disk of the server", disk)
                 spared = self._budget.effort.flood * len(self._target.transfer.ciphers)
-                together = partial(self._measure_end_to_end, staging, self._target.transfer, spared)
+                together = partial(
+                    self._measure_end_to_end,
+                    staging.folder,
+                    staging.open_transport,
+                    self._target.transfer,
+                    spared,
+                )
                 yield from self._try("All together", together)
                 yield from self._compare_ciphers(pool)
         finally:
@@ -417,17 +476,20 @@ class SpeedTestRunner:
         return sorted(count for count in counts if count <= sessions * STREAMS)
 
     def _measure_end_to_end(
-        self, staging: ProbeFiles, settings: Transfer, spared: int = 0
+        self, folder: str, open_transport: OpenTransport, settings: Transfer, spared: int = 0
     ) -> Iterator[Measurement]:
         """Yield the end-to-end measurement; keep `spared` bytes of the budget for later ones."""
         self._channels = channels = choose_mode(self.findings, settings).channels
         floods = self.findings.floods()
         disk = self.findings.value(StageResult.SERVER_DISK, LARGE_FILES) or inf
         rate = min(disk, max((one.value for one in floods.values()), default=0.0))
-        pace = self.findings.value(StageResult.SERVER_DISK, TINY_FILES) or inf
-        plan = EndToEndTest(staging.folder, channels, rate, pace, SLOW * self._round_trip, spared)
+        whole = self.findings.in_folder
+        stage = StageResult.FOLDER if whole else StageResult.SERVER_DISK
+        pace = self.findings.value(stage, TINY_FILES) or inf
+        slow = SLOW * self._round_trip
+        plan = EndToEndTest(folder, channels, rate, pace, slow, spared, whole)
         measuring = measure_end_to_end(
-            staging.open_transport, settings, plan, self._target.state, self._budget
+            open_transport, settings, plan, self._target.state, self._budget
         )
         self._channels = yield from measuring
 

@@ -359,6 +359,12 @@ class FolderFiles:
             name, place = self._at(path)
             os.unlink(name, dir_fd=place)
 
+    def remove_directory(self, path: bytes) -> None:
+        """Remove a directory and all that is in it; a missing one is not an error."""
+        with _folder_errors(path), suppress(FileNotFoundError):
+            name, place = self._at(path)
+            shutil.rmtree(name, dir_fd=place)
+
     def close(self) -> None:
         """Close the folder."""
         self._folders.close()

@@ -5,15 +5,17 @@ A process that waits for a lost folder cannot be ended, so the engine itself nev
 
 import hashlib
 import os
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from mydata_like.core.errors import RejectedError, UploaderError
+from mydata_like.core.errors import RejectedError, TransientError, UploaderError
 from mydata_like.ssh.capabilities import HostCapabilities
 from mydata_like.transfer.folder_files import FolderFiles, open_files
 from mydata_like.transfer.folder_session import leave_terminal, open_folder
+from mydata_like.transfer.folder_speed import FolderSpeed
 from mydata_like.transfer.probe_file import ProbeResult
 from mydata_like.transfer.remote_cleanup import Leftover, SftpRemover
 from mydata_like.transfer.staging_folder import MARKER, StagingFolder
@@ -22,9 +24,11 @@ from mydata_like.transfer.worker_messages import (
     FolderAnswer,
     FolderCall,
     Pipe,
+    Reply,
     TaskFailed,
 )
 from mydata_like.transfer.worker_process import (
+    STALLED,
     WorkerProcess,
     answering,
     build_command,
@@ -33,6 +37,7 @@ from mydata_like.transfer.worker_process import (
 
 _CHANNEL: Final = 1
 _STARTING: Final = 15.0  # seconds to start a process on a busy machine
+_POLL: Final = 0.1  # seconds between two checks whether a reply is still wanted
 _CHUNK: Final = 256 * 1024  # bytes that are read at once
 
 
@@ -43,6 +48,7 @@ class FolderTasks:
         self._folder = folder
         self._opened: FolderFiles | None = None
         self._removers: dict[bytes, SftpRemover] = {}
+        self._speed = FolderSpeed(folder)
 
     def open(self) -> HostCapabilities:
         """Return what the folder can do; raises as `open_folder` does."""
@@ -98,6 +104,26 @@ class FolderTasks:
         finally:
             files.close()
 
+    def remove_directory(self, name: bytes) -> None:
+        """Remove a directory below the folder and all that is in it, if it exists."""
+        self._files.remove_directory(self._folder.below(name))
+
+    def prepare_large(self, names: tuple[bytes, ...], size: int) -> None:
+        """Prepare large files for `write`."""
+        self._speed.prepare_large(names, size)
+
+    def prepare_tiny(self, names: tuple[bytes, ...], files: int, size: int) -> None:
+        """Prepare tiny files for `write`."""
+        self._speed.prepare_tiny(names, files, size)
+
+    def write(self) -> float:
+        """Write what was prepared; return the seconds that it took."""
+        return self._speed.write()
+
+    def time_renames(self, name: bytes, count: int) -> tuple[float, ...]:
+        """Return the seconds of each of `count` renames of a file."""
+        return self._speed.time_renames(name, count)
+
     @property
     def _files(self) -> FolderFiles:
         self._opened = self._opened or open_files(self._folder)
@@ -131,12 +157,15 @@ class FolderProcess:
     """The process that works on a folder, from the view of the engine.
 
     Every method raises `ServerUnavailableError` if the folder does not respond in time, and
-    otherwise as `FolderTasks` does.
+    otherwise as `FolderTasks` does. While it waits, it calls `check`, which may raise an error.
     """
 
-    def __init__(self, folder: StagingFolder, timeout: float) -> None:
+    def __init__(
+        self, folder: StagingFolder, timeout: float, check: Callable[[], None] = lambda: None
+    ) -> None:
         require_few_left(folder)
         self._folder = folder
+        self._check = check
         self._timeout = _STARTING + timeout
         self._process = WorkerProcess(build_command(), "folder")
         self._process.begin(folder)
@@ -165,17 +194,55 @@ class FolderProcess:
     def confirm(self) -> None:
         self._call("confirm")
 
+    def remove_directory(self, name: bytes) -> None:
+        self._call("remove_directory", name)
+
+    def prepare_large(self, names: tuple[bytes, ...], size: int) -> None:
+        self._call("prepare_large", names, size)
+
+    def prepare_tiny(self, names: tuple[bytes, ...], files: int, size: int) -> None:
+        self._call("prepare_tiny", names, files, size)
+
+    def start_writing(self) -> None:
+        """Let the process write what was prepared; it does so until `finish_writing`."""
+        self._send("write")
+
+    def finish_writing(self) -> float:
+        """Wait for the end of writing, and return the seconds that it took."""
+        return float(self._receive())
+
+    def time_renames(self, name: bytes, count: int) -> tuple[float, ...]:
+        found: tuple[float, ...] = self._call("time_renames", name, count)
+        return found
+
     def close(self) -> None:
         """End the process, or leave it behind if it waits for a lost folder."""
         self._process.kill()
         self._process.reap()
 
-    def _call(self, name: str, *arguments: bytes) -> Any:
+    def _call(self, name: str, *arguments: object) -> Any:
+        self._send(name, *arguments)
+        return self._receive()
+
+    def _send(self, name: str, *arguments: object) -> None:
         self._process.send(_CHANNEL, FolderCall(name, arguments))
+
+    def _receive(self) -> Any:
+        end = time.monotonic() + self._timeout
         with answering(self._folder):
-            answer = self._process.receive(_CHANNEL, self._timeout)
+            while not (answer := self._find_reply(end)):
+                self._check()
         assert isinstance(answer, FolderAnswer)
         return answer.value
+
+    def _find_reply(self, end: float) -> Reply | None:
+        """Return a reply that comes within a moment; raises `TransientError` if it is too late."""
+        try:
+            return self._process.receive(_CHANNEL, _POLL)
+        except TransientError as error:
+            if error.problem_code != STALLED or time.monotonic() >= end:
+                raise
+            return None
 
 
 @contextmanager

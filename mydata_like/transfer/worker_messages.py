@@ -149,7 +149,7 @@ class FolderCall(_Message):
     """Call a method of `folder_process.FolderTasks`."""
 
     name: str
-    arguments: tuple[bytes, ...]
+    arguments: tuple[object, ...]
 
 
 Command = JoinChannel | TaskCommand | FolderCall

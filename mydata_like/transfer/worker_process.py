@@ -27,7 +27,7 @@ from mydata_like.transfer.worker_messages import (
 )
 
 WORKER: Final = "--channel-worker"  # option of the bundled program, which starts itself
-_STALLED: Final = "channel.stalled"
+STALLED: Final = "channel.stalled"  # a worker gives no reply
 # Imports create no garbage, so collection is off until they are done.
 _BEGIN: Final = (
     "import gc, sys; gc.disable(); sys.path[:] = sys.argv[1:]; from {} import main; main()"
@@ -110,7 +110,7 @@ class WorkerProcess:
             reply = self._inbox(channel).get(timeout=timeout)
         except Empty:
             raise TransientError(
-                f"A channel did not respond for {timeout:.0f} seconds.", code=_STALLED
+                f"A channel did not respond for {timeout:.0f} seconds.", code=STALLED
             ) from None
         if isinstance(reply, TaskFailed):
             raise unpack_error(reply)
@@ -224,7 +224,7 @@ def answering(folder: StagingFolder) -> Iterator[None]:
     try:
         yield
     except TransientError as error:
-        if error.problem_code != _STALLED:
+        if error.problem_code != STALLED:
             raise
         raise ServerUnavailableError(
             f"The folder {folder.host} does not respond.",

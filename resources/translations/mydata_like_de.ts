@@ -5479,6 +5479,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Der Ordner %1 ist nicht erreichbar: %2.</translation>
     </message>
     <message>
+        <source>The folder %1 did not respond within the time of the test.</source>
+        <translation>Der Ordner %1 hat während der Zeit des Tests nicht geantwortet.</translation>
+    </message>
+    <message>
         <source>The folder %1 does not accept files: %2</source>
         <translation>Der Ordner %1 nimmt keine Dateien an: %2</translation>
     </message>
@@ -8748,6 +8752,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Festplatte des Servers</translation>
     </message>
     <message>
+        <source>Mounted folder</source>
+        <translation>Eingehängter Ordner</translation>
+    </message>
+    <message>
         <source>Server&apos;s API</source>
         <translation>API des Servers</translation>
     </message>
@@ -8790,6 +8798,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>the disk of the server</source>
         <translation>die Festplatte des Servers</translation>
+    </message>
+    <message>
+        <source>the mounted folder</source>
+        <translation>der eingehängte Ordner</translation>
     </message>
     <message>
         <source>the server&apos;s API</source>
@@ -8858,6 +8870,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Kompression auf einem Kern</translation>
     </message>
     <message>
+        <source>Renaming a file</source>
+        <translation>Umbenennen einer Datei</translation>
+    </message>
+    <message>
         <source>Records, in earlier runs</source>
         <translation>Einträge, in früheren Läufen</translation>
     </message>
@@ -8890,12 +8906,36 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Verbindung zum Server</translation>
     </message>
     <message>
+        <source>The connection to the server was not measured: files are sent to object storage.</source>
+        <translation>Die Verbindung zum Server wurde nicht gemessen: Dateien werden in einen Objektspeicher übertragen.</translation>
+    </message>
+    <message>
+        <source>%1 in the folder could not be removed; the next test removes it.</source>
+        <translation>%1 im Ordner konnte nicht entfernt werden; der nächste Test entfernt es.</translation>
+    </message>
+    <message>
+        <source>The mounted folder was not measured. Without it, the limit is %1 for large files, and %2 for tiny ones.</source>
+        <translation>Der eingehängte Ordner wurde nicht gemessen. Ohne ihn ist die Grenze für große Dateien %1, für winzige %2.</translation>
+    </message>
+    <message>
+        <source>the number of channels or the size of batches</source>
+        <translation>die Zahl der Kanäle oder die Größe der Bündel</translation>
+    </message>
+    <message>
+        <source>the number of channels</source>
+        <translation>die Zahl der Kanäle</translation>
+    </message>
+    <message>
         <source>Choose the number of channels automatically.</source>
         <translation>Die Zahl der Kanäle automatisch wählen.</translation>
     </message>
     <message>
         <source>Send more tiny files together: use the default batch sizes.</source>
         <translation>Mehr winzige Dateien zusammen senden: die voreingestellten Bündelgrößen verwenden.</translation>
+    </message>
+    <message>
+        <source>A faster mount, or faster storage behind it, would help.</source>
+        <translation>Eine schnellere Verbindung zum eingehängten Ordner oder ein schnellerer Speicher dahinter würde helfen.</translation>
     </message>
     <message>
         <source>Other programs used %1 % of this computer: it may be faster alone.</source>

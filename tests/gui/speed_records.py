@@ -12,6 +12,7 @@ from mydata_like.speedtest.results import (
     MD5,
     MD5_ALL,
     RECORDS,
+    RENAME,
     ROUND_TRIP,
     TINY_FILES,
     CpuCost,
@@ -63,6 +64,27 @@ def findings(network=112e6):
         rung="shell",
         cipher=AES,
         unknown=(UNKNOWN,),
+    )
+
+
+def in_folder():
+    """Return the result for a mounted folder that is slower than this computer."""
+    here = (StageResult.HASH, StageResult.SOURCE)
+    measured = (
+        *(one for one in findings().measured if one.stage in here and one.what != COMPRESSED),
+        of(StageResult.FOLDER, RENAME, 0.004, Unit.SECONDS),
+        of(StageResult.FOLDER, LARGE_FILES, 60e6),
+        of(StageResult.CHANNELS, flooded(2), 90e6),
+        of(StageResult.FOLDER, TINY_FILES, 900.0, Unit.FILES),
+        of(StageResult.CHANNELS, carried(TINY_FILES), 400.0, Unit.FILES),
+    )
+    return replace(
+        findings(),
+        measured=measured,
+        there=LocalMachine(),
+        rung="folder",
+        cipher="",
+        channels=2,
     )
 
 

@@ -25,7 +25,7 @@ from mydata_like.settings.transfer_sections import Transfer
 from mydata_like.speedtest import runner
 from mydata_like.speedtest.prediction import Workload
 from mydata_like.speedtest.results import LARGE_FILES, RECORDS, TINY_FILES, StageResult
-from tests.gui.speed_records import UNKNOWN, a_record, findings, keep
+from tests.gui.speed_records import UNKNOWN, a_record, findings, in_folder, keep
 from tests.sshd_fixture import needs_sshd
 
 LOCK = {"transfer.channels": "the facility (/etc/mydata-like.toml)"}
@@ -134,6 +134,35 @@ def test_without_a_shell_it_names_what_is_not_distinguished(view):
     )
     choose(shown, "tiny")
     assert bars(shown) == []
+
+
+def test_a_mounted_folder_takes_the_place_of_network_and_server(view):
+    shown = view(a_record(0, in_folder()))
+
+    assert speedtest_texts.limit_sentence(shown.report) == (
+        "The limit is the mounted folder at 90.0 MB/s for large files, "
+        "and the number of channels at 400 files/s for tiny ones."
+    )
+    assert [bar.partition(":")[0] for bar in bars(shown)] == [
+        "Disk of this computer",
+        "Checksums",
+        "Mounted folder",
+    ]
+    assert "A faster mount, or faster storage behind it, would help." in shown._advice.text()
+    model = shown._figures.figures
+    rows = [tuple(model.index(row, column).data() for column in range(3)) for row in range(9)]
+    assert ("Mounted folder", "Renaming a file", "4.0 ms") in rows
+    assert ("Mounted folder", "Tiny files", "900 files/s") in rows
+
+
+def test_a_folder_that_was_not_measured_is_named(view):
+    found = in_folder()
+    before_it = tuple(one for one in found.measured if one.stage in ("source", "hash"))
+
+    report = view(a_record(0, replace(found, measured=before_it))).report
+
+    assert speedtest_texts.limit_sentence(report).startswith("The mounted folder was not measured.")
+    assert report.advice == ()
 
 
 def test_tiny_files_are_counted(view):
@@ -250,6 +279,20 @@ def test_sentences_that_the_test_always_says_alike_are_known():
         (
             "The connection to the server was not measured: ask for approval first (register).",
             "Die Verbindung zum Server wurde nicht gemessen: Bitten Sie zuerst um die Freigabe.",
+        ),
+        (
+            "The connection to the server was not measured: files are sent to object storage.",
+            "Die Verbindung zum Server wurde nicht gemessen: Dateien werden in einen "
+            "Objektspeicher übertragen.",
+        ),
+        (
+            "The mounted folder could not be fully measured: The folder /mnt does not respond.",
+            "Nicht vollständig gemessen: Eingehängter Ordner (Der Ordner /mnt antwortet nicht.)",
+        ),
+        (
+            ".mydata-like-doctor-1 in the folder could not be removed; the next test removes it.",
+            ".mydata-like-doctor-1 im Ordner konnte nicht entfernt werden; der nächste Test "
+            "entfernt es.",
         ),
         (
             "A speed test would disturb the instrument or its network now. scan.exe is running: "

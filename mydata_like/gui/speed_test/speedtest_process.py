@@ -28,6 +28,7 @@ STAGES = (
     "channels",
     "server cpu",
     "server disk",
+    "folder",
     "API",
 )
 WORKLOADS = ("large", "mixed", "tiny")
@@ -94,13 +95,18 @@ class SpeedTestReport:
     unknown: tuple[str, ...]
     one_machine: bool
     without_shell: bool  # the server's disk cannot be measured apart from the network
+    in_folder: bool  # files are written to a mounted folder
     busy: float  # the share of this computer that other programs used
     proof: AppliedGain | None
 
     @property
     def reached(self) -> bool:
-        """Whether the connection to the server was measured."""
-        return any(one.stage == "channels" and one.what[:1].isdigit() for one in self.figures)
+        """Whether the connection to the server, or the mounted folder, was measured."""
+        return any(
+            (one.stage == "channels" and one.what[:1].isdigit())
+            or (one.stage, one.what) == ("folder", "large files")
+            for one in self.figures
+        )
 
     @property
     def changes(self) -> dict[str, object]:
@@ -131,6 +137,7 @@ def read_report(record: Mapping[str, Any]) -> SpeedTestReport:
         unknown=tuple(findings["unknown"]),
         one_machine=findings["one_machine"],
         without_shell=findings.get("rung") == "sftp",
+        in_folder=findings.get("rung") == "folder",
         busy=max(here.get("busy") or 0.0, here.get("busy_after") or 0.0),
         proof=_read_proof(record.get("proof")),
     )

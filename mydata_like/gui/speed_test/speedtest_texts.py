@@ -27,6 +27,7 @@ def stage_title(stage: str) -> str:
         "channels": translate("speed", "Channels"),
         "server cpu": translate("speed", "Staging host's processors"),
         "server disk": translate("speed", "Disk of the server"),
+        "folder": translate("speed", "Mounted folder"),
         "API": translate("speed", "Server's API"),
     }.get(stage, stage)
 
@@ -48,6 +49,7 @@ def stage_phrase(stage: str, *, one_machine: bool) -> str:
         "channels": translate("speed", "the number of channels over this distance"),
         "server cpu": translate("speed", "the processors of the staging host"),
         "server disk": translate("speed", "the disk of the server"),
+        "folder": translate("speed", "the mounted folder"),
         "API": translate("speed", "the server's API"),
     }.get(stage, stage)
 
@@ -104,6 +106,7 @@ def _titles() -> dict[str, str]:
         "window over round trip, each channel": translate("speed", "Maximum of one channel"),
         "compressed size": translate("speed", "Size when compressed"),
         "compression, one core": translate("speed", "Compression on one core"),
+        "rename": translate("speed", "Renaming a file"),
         "records, in earlier runs": translate("speed", "Records, in earlier runs"),
         "root": translate("speed", "Shortest answer"),
         "one page of a listing": translate("speed", "One page of a listing"),
@@ -120,6 +123,7 @@ def _titles() -> dict[str, str]:
         "Compression": translate("speed", "Compression"),
         "Ciphers here": translate("speed", "Ciphers on this computer"),
         "The disk of the server": translate("speed", "Disk of the server"),
+        "The mounted folder": translate("speed", "Mounted folder"),
         "All together": translate("speed", "All together"),
     }
 
@@ -192,12 +196,16 @@ _SENTENCES: Final = (
     QT_TRANSLATE_NOOP(
         "speed", "The connection to the server was not measured: files are sent over HTTP."
     ),
+    QT_TRANSLATE_NOOP(
+        "speed", "The connection to the server was not measured: files are sent to object storage."
+    ),
     QT_TRANSLATE_NOOP("speed", "The connection to the server was not measured: %1"),
     QT_TRANSLATE_NOOP("speed", "%1 could not be fully measured: %2"),
     QT_TRANSLATE_NOOP("speed", "%1: there was no time left to measure this."),
     QT_TRANSLATE_NOOP(
         "speed", "%1 on the staging host could not be removed; the next test removes it."
     ),
+    QT_TRANSLATE_NOOP("speed", "%1 in the folder could not be removed; the next test removes it."),
     QT_TRANSLATE_NOOP("speed", "%1: %2"),
 )
 
@@ -242,15 +250,20 @@ def limit_sentence(report: SpeedTestReport) -> str:
         return text.replace("%1", large)
     if not large or not tiny:
         return translate("speed", "Nothing could be measured that predicts the speed of an upload.")
-    text = (
-        translate("speed", "The limit is %1 for large files, and %2 for tiny ones.")
-        if report.reached
-        else translate(
+    if report.reached:
+        text = translate("speed", "The limit is %1 for large files, and %2 for tiny ones.")
+    elif report.in_folder:
+        text = translate(
+            "speed",
+            "The mounted folder was not measured. Without it, the limit is %1 for large files, and "
+            "%2 for tiny ones.",
+        )
+    else:
+        text = translate(
             "speed",
             "The connection to the server was not measured. Without it, the limit is %1 for large "
             "files, and %2 for tiny ones.",
         )
-    )
     return text.replace("%1", large).replace("%2", tiny)
 
 
@@ -267,12 +280,25 @@ def _name_stage(report: SpeedTestReport, stage: str, workload: str) -> str:
     """Return the name of a stage within a sentence about a test."""
     if stage == "network" and report.without_shell:
         return translate("speed", "the network or the disk of the server")
-    small_batches = any(one.code == "batches" for one in report.advice)
-    if stage == "channels" and small_batches and workload != "large":
-        return translate(
-            "speed", "the number of channels over this distance or the size of batches"
-        )
+    if stage == "channels":
+        return _name_channels(report, workload)
     return stage_phrase(stage, one_machine=report.one_machine)
+
+
+def _name_channels(report: SpeedTestReport, workload: str) -> str:
+    """Return the name of the channels as a limit; small batches may be the cause as well."""
+    small_batches = any(one.code == "batches" for one in report.advice) and workload != "large"
+    if report.in_folder:
+        return (
+            translate("speed", "the number of channels or the size of batches")
+            if small_batches
+            else translate("speed", "the number of channels")
+        )
+    return (
+        translate("speed", "the number of channels over this distance or the size of batches")
+        if small_batches
+        else translate("speed", "the number of channels over this distance")
+    )
 
 
 def behind_sentence(report: SpeedTestReport, workload: str) -> str:
@@ -345,6 +371,7 @@ def _name_relief(report: SpeedTestReport, advice: ReportedAdvice) -> str:
             "speed", "More cores for the staging host, or several hosts, would help."
         ),
         "server disk": translate("speed", "Faster storage behind the staging host would help."),
+        "folder": translate("speed", "A faster mount, or faster storage behind it, would help."),
         "API": translate("speed", "More workers for the server's web application would help."),
     }.get(forecast.limit, texts.plain(advice.text))
     if not forecast.behind:

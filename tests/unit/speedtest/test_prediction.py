@@ -369,6 +369,72 @@ def test_more_channels_are_advised_where_their_number_is_set_too_low():
     assert advice(findings(changes), Transfer(), "channels") is None
 
 
+def in_folder(changes=(), **more):
+    """Return the findings for a mounted folder that is slower than the disk and the processors."""
+    rows = {
+        **{name: OFFICE[name] for name in ("source", "source tiny", "hash", "hash all")},
+        "folder": of(StageResult.FOLDER, LARGE_FILES, 100 * MB),
+        "2": of(StageResult.CHANNELS, flooded(2), 180 * MB),
+        "4": of(StageResult.CHANNELS, flooded(4), 300 * MB),
+        "folder tiny": of(StageResult.FOLDER, TINY_FILES, 500),
+    } | dict(changes)
+    measured = tuple(one for one in rows.values() if one)
+    here = LocalMachine(4, aes=True)
+    return SpeedTestResult(**{"measured": measured, "here": here, "rung": "folder"} | more)
+
+
+@pytest.mark.parametrize(
+    ("changes", "limit", "rate"),
+    [
+        ({}, StageResult.FOLDER, 300 * MB),
+        ({"source": of(StageResult.SOURCE, LARGE_FILES, 80 * MB)}, StageResult.SOURCE, 80 * MB),
+        (SLOW_CPU, StageResult.HASH, 200 * MB),
+    ],
+)
+def test_with_a_folder_the_limit_is_the_disk_the_checksums_or_the_folder(changes, limit, rate):
+    verdict = judge(in_folder(changes), Transfer())
+    large, _, tiny = verdict.predictions
+
+    assert (large.limit, tiny.limit) == (limit, StageResult.FOLDER)
+    assert (large.rate, tiny.files) == (pytest.approx(rate, rel=0.01), pytest.approx(500, rel=0.01))
+    assert {one.code for one in verdict.advice} == {"relief"}
+    assert set(large.rates) <= {StageResult.SOURCE, StageResult.HASH, StageResult.FOLDER}
+
+
+def test_a_folder_is_as_slow_as_whole_files_that_were_sent_to_it():
+    slower = {"together": of(StageResult.CHANNELS, carried(LARGE_FILES), 150 * MB)}
+
+    large = judge(in_folder(slower, channels=4), Transfer()).predictions[0]
+
+    assert (large.limit, large.rate) == (StageResult.FOLDER, pytest.approx(150 * MB, rel=0.01))
+
+
+def test_more_channels_are_advised_where_a_folder_takes_more_over_them():
+    found = judge(in_folder(), Transfer(channels=1))
+
+    (channels,) = [one for one in found.advice if one.changes]
+    assert (channels.code, channels.changes) == ("channels", {"transfer.channels": 0})
+    assert channels.gain == pytest.approx(3, rel=0.01)
+
+
+def test_tiny_files_that_a_channel_sends_in_turn_are_no_matter_of_distance_in_a_folder():
+    slower = {"together tiny": of(StageResult.CHANNELS, carried(TINY_FILES), 200)}
+
+    verdict = judge(in_folder(slower), Transfer())
+
+    assert verdict.sentence.endswith("for tiny ones the number of channels (200 files/s).")
+    assert not any("closer" in one.text for one in verdict.advice)
+
+
+def test_a_folder_that_was_not_measured_is_no_network():
+    nothing = dict.fromkeys(("folder", "2", "4", "folder tiny"))
+
+    verdict = judge(in_folder(nothing), Transfer(channels=1))
+
+    assert verdict.sentence.startswith("The mounted folder was not measured; without it the limit")
+    assert verdict.advice == ()
+
+
 def test_larger_batches_are_advised_where_the_settings_make_them_small():
     tiny = carried(TINY_FILES)
     measured = {

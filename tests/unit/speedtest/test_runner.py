@@ -26,6 +26,7 @@ from mydata_like.speedtest.results import (
     COMPRESSED,
     LARGE_FILES,
     RECORDS,
+    RENAME,
     TINY_FILES,
     SpeedTestBudget,
     SpeedTestEffort,
@@ -49,6 +50,7 @@ from tests.sshd_fixture import (
     sshd_with,
     with_programs,
 )
+from tests.staging import use_folder
 
 pytestmark = needs_sshd
 CIPHERS = ["chacha20-poly1305@openssh.com", "aes256-gcm@openssh.com"]
@@ -67,10 +69,12 @@ MADE_BY_SHELL = {"findings": SpeedTestResult(rung="shell").as_record()}
 
 
 @contextmanager
-def site_with(folder, *options):
+def site_with(folder, *options, method="auto"):
     make_data(folder, large=8_000_000)
     with open_site(folder, options=options) as site:
         assert site.command("register").code == 0
+        if method == "folder":
+            use_folder(site)
         yield site
 
 
@@ -129,7 +133,8 @@ def put_leftovers(site):
 
 
 def test_each_stage_has_a_figure(examined):
-    assert {one.stage for one in examined.measured} == set(StageResult) - {StageResult.SERVER_CPU}
+    elsewhere = {StageResult.SERVER_CPU, StageResult.FOLDER}
+    assert {one.stage for one in examined.measured} == set(StageResult) - elsewhere
     once = [one.what for one in examined.measured if len(one.samples) < 3]
     assert all(one.value > 0 for one in examined.measured)
     assert once == [COMPRESSED]
@@ -211,27 +216,49 @@ def test_where_the_line_is_to_be_spared_only_at_other_times_it_is_tested(site):
         pass
 
 
-def test_over_http_no_other_way_is_suggested(site):
-    with speed_test(site, "transfer.method=http") as test:
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        (["transfer.method=http"], "files are sent over HTTP"),
+        (["transfer.method=s3", "transfer.s3_bucket=box"], "files are sent to object storage"),
+    ],
+)
+def test_over_http_and_to_object_storage_no_other_way_is_suggested(site, settings, reason):
+    with speed_test(site, *settings) as test:
         measured = {one.stage for one in test.measure()}
 
         assert measured.isdisjoint(
             {StageResult.CHANNELS, StageResult.NETWORK, StageResult.SERVER_DISK}
         )
-        assert "files are sent over HTTP" in test.obstacle
+        assert reason in test.obstacle
         assert test.obstacle in test.findings.unknown
 
 
-def test_a_folder_is_not_measured_which_is_said(site, tmp_path):
-    folder = f"transfer.folder={tmp_path}"
-    with speed_test(site, "transfer.method=folder", folder) as test:
-        measured = {one.stage for one in test.measure()}
+def test_a_mounted_folder_is_measured_in_the_place_of_a_host(tmp_path):
+    with site_with(tmp_path / "site", method="folder") as site, speed_test(site) as test:
+        measured = {(one.stage, one.what): one for one in test.measure()}
 
-        assert measured.isdisjoint(
-            {StageResult.CHANNELS, StageResult.NETWORK, StageResult.SERVER_DISK}
-        )
-        assert "files are written to a folder" in test.obstacle
-        assert test.obstacle in test.findings.unknown
+        assert {stage for stage, _ in measured} == {
+            StageResult.HASH,
+            StageResult.SOURCE,
+            StageResult.API,
+            StageResult.FOLDER,
+            StageResult.CHANNELS,
+        }
+        assert {what for stage, what in measured if stage is StageResult.FOLDER} == {
+            RENAME,
+            LARGE_FILES,
+            TINY_FILES,
+        }
+        assert {what for stage, what in measured if stage is StageResult.CHANNELS} == {
+            *(flooded(count) for count in (2, 4, 8) if count <= 8 * count_cpus()),
+            carried(LARGE_FILES),
+            carried(TINY_FILES),
+        }
+        assert all(one.value > 0 and len(one.samples) >= 3 for one in measured.values())
+        assert test.findings.rung == "folder"
+        assert test.judge().predictions[0].limit
+        assert left_behind(site) == []
 
 
 def test_earlier_runs_report_how_fast_the_server_makes_records(site):

@@ -75,6 +75,35 @@ def count_written() -> int:
     return int(dict(line.split(": ") for line in lines)["wchar"])
 
 
+def test_a_directory_is_removed_with_all_that_is_in_it(place, folder, files):
+    path = folder.below(b"set/inner")
+    files.make_directories(path, 0o700)
+    assert put(files, path + b"/file") == [None]
+
+    for _ in range(2):  # the second time, there is nothing left to remove
+        files.remove_directory(folder.below(b"set"))
+
+    assert [left.name for left in place.location.iterdir()] == [os.fsdecode(MARKER)]
+    files.make_directories(path, 0o700)
+    assert put(files, path + b"/file") == [None]
+
+
+@needs_links
+def test_removing_a_directory_follows_no_links(place, folder, files, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "file").touch()
+    files.make_directories(folder.below(b"set"), 0o700)
+    (place.location / "set" / "link").symlink_to(other)
+    (place.location / "link").symlink_to(other)
+
+    files.remove_directory(folder.below(b"set"))
+    with pytest.raises(RejectedError):
+        files.remove_directory(folder.below(b"link"))
+
+    assert (other / "file").exists()
+
+
 @pytest.mark.parametrize("left", [0, 9 * MIB, 9 * MIB + 7, 12 * MIB])
 @needs_counts
 def test_what_an_earlier_attempt_left_is_compared_and_not_written_again(place, folder, left):
