@@ -5004,6 +5004,22 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>%1 Der Lauf versucht es automatisch wieder, spätestens nach %2 Sekunden.</translation>
     </message>
     <message>
+        <source>%1 allows only scp: interrupted transfers start again from the beginning.</source>
+        <translation>%1 erlaubt nur scp: Unterbrochene Übertragungen beginnen wieder von vorn.</translation>
+    </message>
+    <message>
+        <source>%1 does not rename and remove files: interrupted transfers start again from the beginning.</source>
+        <translation>%1 benennt keine Dateien um und entfernt keine: Unterbrochene Übertragungen beginnen wieder von vorn.</translation>
+    </message>
+    <message>
+        <source>%1 has no program for checksums: interrupted transfers start again from the beginning.</source>
+        <translation>%1 hat kein Programm für Prüfsummen: Unterbrochene Übertragungen beginnen wieder von vorn.</translation>
+    </message>
+    <message>
+        <source>%1 is not a host; write HOST, HOST:PORT or [ADDRESS]:PORT</source>
+        <translation>%1 ist kein Rechner; schreiben Sie HOST, HOST:PORT oder [ADRESSE]:PORT</translation>
+    </message>
+    <message>
         <source>%1 sent no valid answer of an object storage: %2.</source>
         <translation>%1 hat nicht wie ein Objektspeicher geantwortet: %2.</translation>
     </message>
