@@ -5024,6 +5024,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>%1 hat nicht wie ein Objektspeicher geantwortet: %2.</translation>
     </message>
     <message>
+        <source>A start file of the account on the host, such as .bashrc, prints text. Its administrator can let it print nothing where no terminal is used.</source>
+        <translation>Eine Startdatei des Kontos auf dem Rechner, etwa .bashrc, gibt Text aus. Sein Administrator kann sie so ändern, dass sie ohne Terminal nichts ausgibt.</translation>
+    </message>
+    <message>
         <source>Another session was refused: %1</source>
         <translation>Eine weitere Sitzung wurde abgelehnt: %1</translation>
     </message>
@@ -6878,6 +6882,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>stale file handle</source>
         <translation>veralteter Dateizugriff (stale file handle)</translation>
+    </message>
+    <message>
+        <source>text came before its answer: %1</source>
+        <translation>vor seiner Antwort kam Text: %1</translation>
     </message>
     <message>
         <source>the age is that of a folder&apos;s last change; in MyData on Windows, of its creation</source>

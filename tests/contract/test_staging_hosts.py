@@ -225,6 +225,28 @@ def test_scp_sends_each_line_after_the_answer_to_the_one_before(tmp_path, place,
     assert opened(events).rung == "scp"
 
 
+TALKING = """
+echo "Welcome to our storage"
+case "$SSH_ORIGINAL_COMMAND" in scp*) exec $SSH_ORIGINAL_COMMAND ;; esac
+exit 1
+"""
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_a_start_file_that_prints_text_before_scp_is_named(tmp_path, place, stack):
+    place.location = place.location.with_name("staging")
+    options = (f"ForceCommand {script(tmp_path / 'bashrc', TALKING)}",)
+    with Staging(tmp_path / "server", options=options) as staging:
+        transport = staging.build(place.location, ssh=stack)
+        with pytest.raises(StagingError) as raised:
+            transport.open_channel()
+        transport.close()
+    assert raised.value.message.endswith(
+        "scp was refused (text came before its answer: Welcome to our storage)."
+    )
+    assert "start file" in raised.value.hint
+
+
 def test_that_nothing_resumes_over_scp_is_reported(tmp_path, place):
     place.location = place.location.with_name("staging")
     with Staging(tmp_path / "server", "scp") as staging:
