@@ -234,6 +234,6 @@ def _build(rule: _Rule, bucket: Bucket, said: str) -> UploaderError:
         "host": bucket.host,
         "bucket": format_text(bucket.name),
         "account": format_text(bucket.access_key),
-        "said": text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...",
+        "said": text if len(text) <= _SHOWN else f"{text[:_SHOWN]} [...]",
     }
     return rule.kind(rule.message.format(**fields), hint=rule.hint, code=rule.code)

@@ -109,6 +109,13 @@ def test_each_refusal_has_its_code(server, member, code, status, expected):
     assert told(member, server.url) == expected
 
 
+def test_a_long_text_of_the_service_is_shortened(server, member):
+    server.interfere = lambda _: refusal("AccessDenied", 403, "No entry. " * 100)
+
+    with pytest.raises(StagingError, match=r"AccessDenied: (No entry. )+.* \[\.\.\.\]\.$"):
+        send(member, server.url)
+
+
 @pytest.mark.parametrize("kind", ["CreateMultipartUpload", "UploadPart", "CompleteMultipartUpload"])
 def test_a_large_file_that_is_refused_leaves_no_parts(server, large, kind):
     server.interfere = lambda it: refusal("QuotaExceeded", 403) if it.kind == kind else None
