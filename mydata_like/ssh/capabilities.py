@@ -133,7 +133,7 @@ def check_space(text: bytes) -> None:
 def _full() -> StagingError:
     return StagingError(
         "The staging area is full.",
-        hint="Sending resumes automatically when the server has space again.",
+        hint="The server's administrator can free space or raise the quota.",
         code=FULL,
     )
 

@@ -111,7 +111,6 @@ _ANSWERS: Final = (
             *("ThrottlingException", "RequestLimitExceeded", "TooManyRequests"),
         ),
         message="{host} is too busy: {said}.",
-        hint="Sending resumes automatically.",
         statuses=(429, 503),
     ),
     _Rule(
@@ -158,7 +157,7 @@ _FAILURES: Final = (
         code="s3.unreachable",
         names=("EndpointConnectionError", "ConnectTimeoutError"),
         message="{host} cannot be reached: {said}.",
-        hint="Check the network and transfer.s3_endpoint. Sending resumes automatically.",
+        hint="Check the network and transfer.s3_endpoint.",
     ),
     _Rule(
         TransientError,

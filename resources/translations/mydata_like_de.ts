@@ -4036,10 +4036,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Prüfen Sie die Zugriffsrechte. Sie enthält eine uuid, die im Protokoll jedes Laufs steht.</translation>
     </message>
     <message>
-        <source>Check its server and the network; sending resumes automatically.</source>
-        <translation>Prüfen Sie den Server des Ordners und das Netz; das Senden geht automatisch weiter.</translation>
-    </message>
-    <message>
         <source>Check that its drive is connected.</source>
         <translation>Prüfen Sie, ob das Laufwerk verbunden ist.</translation>
     </message>
@@ -4078,10 +4074,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Check the network and the server address.</source>
         <translation>Prüfen Sie das Netz und die Serveradresse.</translation>
-    </message>
-    <message>
-        <source>Check the network and transfer.s3_endpoint. Sending resumes automatically.</source>
-        <translation>Prüfen Sie das Netz und transfer.s3_endpoint. Das Senden geht automatisch weiter.</translation>
     </message>
     <message>
         <source>Check the network; the staging host may be down.</source>
@@ -4584,18 +4576,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Anmeldung und Upload funktionieren: %1.</translation>
     </message>
     <message>
-        <source>Mount it again, or restart this computer; sending resumes automatically.</source>
-        <translation>Hängen Sie ihn neu ein, oder starten Sie diesen Computer neu; das Senden geht automatisch weiter.</translation>
-    </message>
-    <message>
-        <source>Mount it with write access; sending resumes automatically.</source>
-        <translation>Hängen Sie ihn mit Schreibzugriff ein; das Senden geht automatisch weiter.</translation>
-    </message>
-    <message>
-        <source>Mount it, or correct transfer.folder; sending resumes automatically.</source>
-        <translation>Hängen Sie ihn ein, oder berichtigen Sie transfer.folder; das Senden geht automatisch weiter.</translation>
-    </message>
-    <message>
         <source>Move it away first, or add the line &quot;Made by mydata-like, which removes it as well&quot; to a comment in it.</source>
         <translation>Verschieben Sie sie zuerst, oder fügen Sie in einem Kommentar darin diese Zeile ein: &quot;Made by mydata-like, which removes it as well&quot;</translation>
     </message>
@@ -4952,16 +4932,8 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Das Senden geht automatisch weiter, wenn das Programm endet.</translation>
     </message>
     <message>
-        <source>Sending resumes automatically when the server has space again.</source>
-        <translation>Das Senden geht automatisch weiter, wenn der Server wieder Platz hat.</translation>
-    </message>
-    <message>
         <source>Sending resumes automatically when they wait less than half of that.</source>
         <translation>Das Senden geht automatisch weiter, wenn sie weniger als die Hälfte davon warten.</translation>
-    </message>
-    <message>
-        <source>Sending resumes automatically.</source>
-        <translation>Das Senden geht automatisch weiter.</translation>
     </message>
     <message>
         <source>Set each with: mydata-like settings set KEY VALUE</source>
@@ -5038,6 +5010,26 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Before the first run, confirm it with: mydata-like register. If the folder is not mounted, mount it.</source>
         <translation>Bestätigen Sie ihn vor dem ersten Lauf mit: mydata-like register. Wenn der Ordner nicht eingehängt ist, hängen Sie ihn ein.</translation>
+    </message>
+    <message>
+        <source>Check its server and the network.</source>
+        <translation>Prüfen Sie den Server des Ordners und das Netz.</translation>
+    </message>
+    <message>
+        <source>Check the network and transfer.s3_endpoint.</source>
+        <translation>Prüfen Sie das Netz und transfer.s3_endpoint.</translation>
+    </message>
+    <message>
+        <source>Mount it again, or restart this computer.</source>
+        <translation>Hängen Sie ihn neu ein, oder starten Sie diesen Computer neu.</translation>
+    </message>
+    <message>
+        <source>Mount it with write access.</source>
+        <translation>Hängen Sie ihn mit Schreibzugriff ein.</translation>
+    </message>
+    <message>
+        <source>Mount it, or correct transfer.folder.</source>
+        <translation>Hängen Sie ihn ein, oder berichtigen Sie transfer.folder.</translation>
     </message>
     <message>
         <source>Set its owners on the server&apos;s web pages.</source>
@@ -5958,6 +5950,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>The server&apos;s administrator can fix its permissions.</source>
         <translation>Die Administration des Servers kann die Zugriffsrechte berichtigen.</translation>
+    </message>
+    <message>
+        <source>The server&apos;s administrator can free space or raise the quota.</source>
+        <translation>Die Administration des Servers kann Platz schaffen oder das Kontingent erhöhen.</translation>
     </message>
     <message>
         <source>The server&apos;s administrator may delete the empty one.</source>
