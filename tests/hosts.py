@@ -4,14 +4,16 @@
 
 For each kind, runs upload tiny files, files with odd names, and large files, each timed as a whole
 with start-up and verification. Another large file is interrupted by SIGKILL and completed by the
-next run. At the end, all bytes on the server are compared. The result is a table in Markdown. Some
-kinds need root, since dropbear and ProFTPD log in only to accounts of the system. `make
-staging-hosts` puts SFTPGo and Apache MINA into `build/hosts`, `make s3-hosts` the S3 services into
-`.venv/bin`.
+next run. At the end, all bytes on the server are compared. A kind that is full has space for all
+files but some large ones: the first run must upload what fits, the next one the rest, after the
+space was enlarged. The result is a table in Markdown. Some kinds need root, since dropbear and
+ProFTPD log in only to accounts of the system, and to mount small disks. `make staging-hosts` puts
+SFTPGo and Apache MINA into `build/hosts`, `make s3-hosts` the S3 services into `.venv/bin`.
 """
 
 import argparse
 import getpass
+import json
 import logging
 import os
 import re
@@ -30,7 +32,7 @@ import asyncssh
 
 from mydata_like.demo.ssh_servers import AsyncSshd, PrivateSshd
 from mydata_like.ssh.keys import PublicKey, create_key
-from tests.mounts import SAMBA, SmbMount, SshfsMount
+from tests.mounts import SAMBA, SmallDisk, SmbMount, SshfsMount, may_mount_disks
 from tests.object_site import add_storage
 from tests.openssh import open_ssh
 from tests.s3_service import FOLDERS, open_service
@@ -38,6 +40,9 @@ from tests.site import Ended, Site, finish, kill_group, open_site, wait_for
 from tests.sshd_fixture import scp_only, script, sftp_only
 
 PATIENCE = 600.0  # seconds for one run
+MOUNT = ("mount",)
+QUOTA = 40_000_000  # bytes
+SPACE = "40m"  # of a small disk, as `mount` reads it
 LONG_AGO = 1_600_000_000
 BUILT = Path(__file__).parents[1] / "build" / "hosts"
 ELSEWHERE = "/usr/sbin:/usr/local/sbin:/usr/local/go/bin"
@@ -83,6 +88,7 @@ class Amounts(NamedTuple):
     tiny: int = 1000
     large: tuple[int, ...] = (100_000_000, 100_000_000)
     interrupted: int = 50_000_000
+    too_much: tuple[int, ...] = (9_000_000, 50_000_000, 9_000_000)  # one is above `SPACE`
 
 
 class Result(NamedTuple):
@@ -226,6 +232,42 @@ class SftpGo(_Server):
         }
 
 
+class SftpGoWithQuota(SftpGo):
+    """SFTPGo whose only account has a quota; it has the permissions of all."""
+
+    def __init__(self, here: Path, **quota: int) -> None:
+        super().__init__(here, "*")
+        self._quota = quota
+
+    def lift_quota(self) -> None:
+        """Start the server again without a quota."""
+        self.__exit__()
+        self._quota = {}
+        self._launch()
+
+    def _command(self) -> Sequence[str]:
+        user = {
+            "username": self.username,
+            "status": 1,
+            "public_keys": [self._key],
+            "home_dir": "/",
+            "permissions": {"/": [self._permissions]},
+            **self._quota,
+        }
+        for name in ("reset-password", "password-expiration"):  # without them it does not start
+            make_file(self.here / "templates" / "email" / f"{name}.html", 0)
+        (self.here / "users.json").write_text(json.dumps({"users": [user], "version": 15}))
+        return (_find("sftpgo"), "serve", "--config-dir", str(self.here))
+
+    def _environment(self) -> dict[str, str]:
+        return super()._environment() | {
+            "SFTPGO_SFTPD__BINDINGS__0__PORT": str(self.port),
+            "SFTPGO_HTTPD__BINDINGS__0__PORT": "0",
+            "SFTPGO_DATA_PROVIDER__DRIVER": "memory",
+            "SFTPGO_DATA_PROVIDER__NAME": str(self.here / "users.json"),
+        }
+
+
 class Mina(_Server):
     """Apache MINA SSHD."""
 
@@ -343,6 +385,34 @@ def _by_s3(name: str) -> Callable[[Site, Path], AbstractContextManager[Settings]
     return start
 
 
+Enlarge = Callable[[], None]
+
+
+@contextmanager
+def _on_small_disk(site: Site, folder: Path) -> Iterator[Enlarge]:
+    """Put a small disk over the location of the storage box."""
+    with SmallDisk(site.server.box_location, SPACE) as disk:
+        yield disk.enlarge
+
+
+def _on_small_disk_of(name: str) -> Callable[[Site, Path], AbstractContextManager[Enlarge]]:
+    """Return what puts the files of an S3 service on a small disk."""
+
+    @contextmanager
+    def mount(site: Site, folder: Path) -> Iterator[Enlarge]:
+        (folder / name).mkdir()
+        with SmallDisk(folder / name, SPACE) as disk:
+            yield disk.enlarge
+
+    return mount
+
+
+@contextmanager
+def _with_quota(site: Site, folder: Path) -> Iterator[Enlarge]:
+    assert isinstance(site.sshd, SftpGoWithQuota)
+    yield site.sshd.lift_quota
+
+
 def _built_with_go(program: str) -> tuple[str, ...]:
     """Return the command for a program that was installed with Go and does not know its version."""
     return ("go", "version", "-m", _find(program))
@@ -352,6 +422,8 @@ class Kind(NamedTuple):
     """A kind of staging area: how it starts, and the command that prints its version.
 
     Where it is not the SSH server that `start` returns, `use` returns the settings that choose it.
+    `limit` leaves it space for all files but some of the pattern `excess`, and returns what
+    enlarges it.
     """
 
     start: Callable[[Path], Any]
@@ -359,6 +431,8 @@ class Kind(NamedTuple):
     needs: Sequence[str] = ()
     use: Callable[[Site, Path], AbstractContextManager[Settings]] = _by_ssh
     names: Sequence[str] = ODD_NAMES
+    limit: Callable[[Site, Path], AbstractContextManager[Enlarge]] | None = None
+    excess: str = "*.raw"
 
 
 KINDS = {
@@ -373,6 +447,9 @@ KINDS = {
     "OpenSSH, SFTP only": Kind(_with_options(*sftp_only())),
     "OpenSSH, SFTP that cannot rename": Kind(
         _with_options("ForceCommand internal-sftp -P remove,rename,posix-rename")
+    ),
+    "OpenSSH, SFTP without SETSTAT": Kind(
+        _with_options("ForceCommand internal-sftp -P setstat,fsetstat")
     ),
     "OpenSSH, scp only": Kind(_with_scp),
     "OpenSSH, MaxSessions 1": Kind(_with_options("MaxSessions 1")),
@@ -402,12 +479,47 @@ KINDS = {
         _with_options(), _built_with_go("versitygw"), ("versitygw",), _by_s3("versitygw")
     ),
     "S3, MinIO": Kind(_with_options(), _built_with_go("minio"), ("minio",), _by_s3("minio")),
+    "OpenSSH, full": Kind(_with_options(), needs=MOUNT, limit=_on_small_disk),
+    "OpenSSH, SFTP only, full": Kind(
+        _with_options(*sftp_only()), needs=MOUNT, limit=_on_small_disk
+    ),
+    "OpenSSH, scp only, full": Kind(_with_scp, needs=MOUNT, limit=_on_small_disk),
+    "SFTPGo, quota of bytes": Kind(
+        lambda folder: SftpGoWithQuota(folder / "sftpgo", quota_size=QUOTA),
+        ("sftpgo", "--version"),
+        ("sftpgo",),
+        limit=_with_quota,
+    ),
+    "SFTPGo, quota of files": Kind(
+        lambda folder: SftpGoWithQuota(folder / "sftpgo", quota_files=500),
+        ("sftpgo", "--version"),
+        ("sftpgo",),
+        limit=_with_quota,
+        excess="*",
+    ),
+    "Folder, full": Kind(_with_options(), ("uname", "-r"), MOUNT, _by_folder, limit=_on_small_disk),
+    "S3, versitygw, full": Kind(
+        _with_options(),
+        _built_with_go("versitygw"),
+        (*MOUNT, "versitygw"),
+        _by_s3("versitygw"),
+        limit=_on_small_disk_of("versitygw"),
+    ),
+    "S3, MinIO, full": Kind(
+        _with_options(),
+        _built_with_go("minio"),
+        (*MOUNT, "minio"),
+        _by_s3("minio"),
+        limit=_on_small_disk_of("minio"),
+    ),
 }
 
 
 def try_kind(name: str, folder: Path, amounts: Amounts) -> Result:
     """Upload to a new host of this kind, and compare all bytes."""
     kind = KINDS[name]
+    if kind.limit:
+        return try_full(name, kind, folder, amounts)
     version = find_version(kind)
     data = folder / "site" / "data" / "alice"
     make_small(data, amounts.tiny, kind.names)
@@ -433,6 +545,49 @@ def try_kind(name: str, folder: Path, amounts: Amounts) -> Result:
             sum(amounts.large) / large_seconds,
             find_message(runs),
         )
+
+
+def try_full(name: str, kind: Kind, folder: Path, amounts: Amounts) -> Result:
+    """Upload too much to a new host of this kind, enlarge its space, and upload the rest."""
+    assert kind.limit is not None
+    data = folder / "site" / "data" / "alice"
+    make_small(data, amounts.tiny, kind.names)
+    for number, size in enumerate(amounts.too_much):
+        make_file(data / "Large" / f"{number}.raw", size)
+    with (
+        open_site(folder / "site", sshd=kind.start(folder)) as site,
+        kind.limit(site, folder) as enlarge,
+        kind.use(site, folder) as settings,
+    ):
+        full, _ = timed(site, settings)
+        wrong = list(find_wrongs_of_full(site, full, kind.excess))
+        enlarge()
+        completed, _ = timed(site, settings)
+        if completed.code:
+            wrong.append(f"then exit code {completed.code}: {completed.problem}")
+        wrong += site.find_wrongs()
+        message = full.sums["problem"] and full.sums["problem"]["message"]
+        return Result(
+            name, find_version(kind), find_way(full), "; ".join(wrong[:3]), message=message or ""
+        )
+
+
+def find_wrongs_of_full(site: Site, full: Ended, excess: str) -> Iterator[str]:
+    """Yield what a run did wrong that had space for all files but some of the pattern `excess`."""
+    if (full.code, full.problem) != (3, "staging.full"):
+        yield f"exit code {full.code}: {full.problem}"
+    staged, verified, waiting, failed = (
+        {event["path"] for event in full.events(f"file_{outcome}")}
+        for outcome in ("staged", "verified", "waiting", "failed")
+    )
+    if failed:
+        yield f"{len(failed)} failed"
+    if staged != verified:
+        yield f"{len(staged)} arrived, {len(verified)} are verified"
+    left = {site.data / path for path in waiting}
+    if not set(site.data.rglob(excess)) > left > set():
+        yield f"{len(left)} are left"
+    yield from site.find_wrongs(left_out=sorted(left))
 
 
 def timed(site: Site, settings: Settings) -> tuple[Ended, float]:
@@ -489,6 +644,8 @@ def find_version(kind: Kind) -> str:
 
 
 def is_available(kind: Kind) -> bool:
+    if "mount" in kind.needs and not may_mount_disks():
+        return False
     return all(map(_find, kind.needs)) and (not kind.needs or os.geteuid() == 0)
 
 
@@ -503,8 +660,8 @@ def format_row(result: Result) -> str:
         result.version,
         result.way,
         result.wrong or "all bytes",
-        f"{result.files:.0f}",
-        f"{result.bytes / 1e6:.0f}",
+        f"{result.files:.0f}" if result.files else "",
+        f"{result.bytes / 1e6:.0f}" if result.bytes else "",
         result.message,
     )
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
@@ -527,6 +684,8 @@ def main() -> int:
     parser.add_argument("--all", action="store_true", help="all kinds that can be started here")
     chosen = parser.parse_args()
     names = [name for name, kind in KINDS.items() if is_available(kind)]
+    if chosen.all and (missing := [name for name in KINDS if name not in names]):
+        sys.stderr.write(f"Left out, since they cannot be started here: {'; '.join(missing)}\n")
     # asyncssh still answers the run that was killed, and asyncio warns of each answer.
     logging.getLogger("asyncio").setLevel(logging.ERROR)
     failed = False

@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -92,6 +93,37 @@ class SshfsMount:
             self._process.kill()
             self._process.wait()
             self._process = None
+
+
+class SmallDisk:
+    """A file system of this size (as `mount` reads it) over a folder, which can be enlarged."""
+
+    def __init__(self, folder: Path, size: str) -> None:
+        self._folder = folder
+        self._size = size
+
+    def __enter__(self) -> "SmallDisk":
+        self._mount(f"size={self._size}")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        subprocess.run(["umount", "--lazy", self._folder], check=True)
+
+    def enlarge(self) -> None:
+        self._mount("remount,size=500m")
+
+    def _mount(self, options: str) -> None:
+        words = ["mount", "-t", "tmpfs", "-o", options, "small", str(self._folder)]
+        subprocess.run(words, check=True, capture_output=True)
+
+
+def may_mount_disks() -> bool:
+    """Return whether a `SmallDisk` can be mounted here."""
+    try:
+        with tempfile.TemporaryDirectory() as folder, SmallDisk(Path(folder), "1m"):
+            return True
+    except (OSError, subprocess.CalledProcessError):
+        return False
 
 
 SAMBA = ("smbd", "smbnetfs")

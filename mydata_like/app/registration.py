@@ -216,9 +216,9 @@ def trust_host(key: HostKey) -> None:
     accept_host_key(known_hosts, key.host, key.port, key.key, mark=mark)
 
 
-def forget_host(config: Path | None, host: str) -> int:
-    """Trust no key of this host any more; return how many were trusted."""
-    return forget_host_keys(find_places(config).known_hosts, host)
+def forget_host(config: Path | None, host: str, port: int | None = None) -> int:
+    """Trust no key of this host any more, on one port or on all; return how many were trusted."""
+    return forget_host_keys(find_places(config).known_hosts, host, port)
 
 
 def load_trusting(

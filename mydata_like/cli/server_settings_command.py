@@ -20,6 +20,7 @@ from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.settings.fields import format_value
 from mydata_like.settings.layers import Layer
 from mydata_like.settings.schema import Settings
+from mydata_like.settings.values import parse_host
 
 
 def fetch(config: ConfigOption = None, assignments: SetOption = None) -> None:
@@ -44,18 +45,28 @@ def fetch(config: ConfigOption = None, assignments: SetOption = None) -> None:
 
 
 def forget(
-    host: Annotated[str, typer.Argument(metavar="HOST", help="Its name or address.")],
+    host: Annotated[
+        str,
+        typer.Argument(
+            metavar="HOST[:PORT]", help="Its name or address; without a port, on all ports."
+        ),
+    ],
     config: ConfigOption = None,
 ) -> None:
-    """Forget the keys of a staging host; the next contact is like the first.
+    """Forget the keys of a staging host or a jump host; the next contact is like the first.
 
     A key that the known hosts file lists for several names is forgotten for all of them.
     """
-    if number := forget_host(config, host):
+    try:
+        name, port = parse_host(host)
+    except ValueError as error:
+        raise typer.BadParameter(f"{error}.") from None
+    shown = format_text(name) + ("" if port is None else f" port {port}")
+    if number := forget_host(config, name, port):
         keys = "1 key" if number == 1 else f"{number} keys"
-        print_line(f"{keys} of {format_text(host)} forgotten.")
+        print_line(f"{keys} of {shown} forgotten.")
     else:
-        print_line(f"No key of {format_text(host)} is known.", err=True)
+        print_line(f"No key of {shown} is known.", err=True)
     _explain_pins(config)
     if not number:
         raise typer.Exit(SettingsError.exit_code)

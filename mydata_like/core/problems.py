@@ -298,6 +298,11 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
     "staging.no-times": ProblemInfo(
         "The staging host does not set modification times.", ADMINISTRATOR, TRY_AGAIN
     ),
+    "staging.no-resume": ProblemInfo(
+        "Interrupted transfers to the staging host start again from the beginning.",
+        ADMINISTRATOR,
+        TRY_AGAIN,
+    ),
     "staging.moved": ProblemInfo(
         "The server now names another staging area, which the next run uses.", NOBODY
     ),

@@ -241,9 +241,12 @@ class Gate:
 
 
 def _describe_outage(error: UploaderError) -> Problem:
-    """Return the problem of a condition; that of an outage says when the run tries again."""
+    """Return the problem of a condition; that of an outage says when the run tries again.
+
+    So does that of a staging area. What ends a run must not promise that.
+    """
     problem = error.problem
-    if not isinstance(error, ServerUnavailableError):
+    if not isinstance(error, ServerUnavailableError | StagingError):
         return problem
     again = f"The run tries again automatically, {LONGEST_PROBE:.0f} seconds later at most."
     return problem._replace(hint=f"{problem.hint} {again}".strip())

@@ -81,7 +81,7 @@ def describe_no_space() -> StagingError:
     """Return the error of a staging area without space for a small file."""
     return StagingError(
         "The staging area is full.",
-        hint="Sending resumes automatically when the server has space again.",
+        hint="The server's administrator can free space or raise the quota.",
         code=FULL,
     )
 

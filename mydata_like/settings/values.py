@@ -166,6 +166,9 @@ _JUMP = re.compile(
     r"((?P<user>[\w.][\w.-]*)@)?(?P<host>[A-Za-z0-9][\w.-]*|\[[0-9A-Fa-f:.]+\])(:(?P<port>\d{1,5}))?",
     re.ASCII,
 )
+_HOST = re.compile(
+    r"([^@\[\]]*@)?(\[(?P<inside>[^@\[\]]+)\]|(?P<name>[^@\[\]:]+))(:(?P<port>\d{1,5}))?", re.ASCII
+)
 _PORTS = {"http": 80, "https": 443}
 
 
@@ -226,6 +229,20 @@ def parse_jump(text: str) -> tuple[str, str, int]:
             f"{text[:60]!r} is not a host; write user@host:port, with an IPv6 address in brackets"
         )
     return match["user"] or "", match["host"].strip("[]"), port
+
+
+def parse_host(text: str) -> tuple[str, int | None]:
+    """Return host and port of a text such as `host`, `user@host:22` or `[host]:22`; None for all.
+
+    An IPv6 address needs brackets only before a port.
+    """
+    match = _HOST.fullmatch(text)
+    if match is None and text.count(":") > 1 and not set("[]@").intersection(text):
+        return text, None
+    port = int(match["port"]) if match and match["port"] else None
+    if match is None or (port is not None and not 0 < port < 65_536):
+        raise ValueError(f"{text[:60]!r} is not a host; write HOST, HOST:PORT or [ADDRESS]:PORT")
+    return match["inside"] or match["name"], port
 
 
 def server_origin(url: str) -> str:

@@ -133,7 +133,7 @@ def check_space(text: bytes) -> None:
 def _full() -> StagingError:
     return StagingError(
         "The staging area is full.",
-        hint="Sending resumes automatically when the server has space again.",
+        hint="The server's administrator can free space or raise the quota.",
         code=FULL,
     )
 
@@ -182,7 +182,7 @@ def probe(
     if b"\n" in location or b"\0" in location or not location.startswith(b"/"):
         raise _no_files(location, b"it is not an absolute path of one line")
     refusals: list[str] = []
-    lacks = ""
+    lacks = hint = ""
     unanswered: TransientError | None = None
     for name, attempt in (("a shell", _probe_shell), ("SFTP", _probe_sftp), ("scp", _probe_scp)):
         session = connect()
@@ -190,7 +190,7 @@ def probe(
             with _closing_after_failure(session), session.limit_waits(_LONGEST_WAIT):
                 found = attempt(session, location)
         except RejectedError as error:
-            lacks = lacks or getattr(error, "programs", "")
+            lacks, hint = lacks or getattr(error, "programs", ""), hint or error.hint
             refusals.append(f"{name} was refused ({error.message.rstrip('.')})")
         except TransientError as error:
             if error.problem_code == NO_CHANNEL:  # whatever the channel is for
@@ -200,17 +200,17 @@ def probe(
         else:
             why = "; ".join([*refusals, found.why])
             return session, found._replace(why=why, lacks=lacks, doubtful=unanswered is not None)
-    raise _refused("; ".join(refusals), unanswered)
+    raise _refused("; ".join(refusals), hint, unanswered)
 
 
-def _refused(refusals: str, unanswered: TransientError | None) -> UploaderError:
+def _refused(refusals: str, hint: str, unanswered: TransientError | None) -> UploaderError:
     """Return the error of a host on which nothing works."""
     message = f"The staging host does not accept files: {refusals}."
     if dialing.says_expired(message.encode()):
         return StagingError(message, hint=dialing.RENEW, code=dialing.EXPIRED)
     if unanswered is None:
-        hint = "The server's administrator can allow a shell, scp or SFTP for this account."
-        return StagingError(message, hint=hint)
+        usual = "The server's administrator can allow a shell, scp or SFTP for this account."
+        return StagingError(message, hint=hint or usual)
     return TransientError(
         message,
         hint="If this persists, the host's administrator can check the account's login scripts "
@@ -431,14 +431,25 @@ def _expect_ready(stream: Stream, location: bytes) -> None:
         return
     if output[:1] in (b"\1", b"\2"):
         raise _no_files(location, output[1:])
-    raise RejectedError(_describe_output(stream.finish(), output))
+    finished = stream.finish()
+    printed, ready, _ = (output + finished.output).partition(b"\0")
+    if ready:
+        raise RejectedError(
+            f"text came before its answer: {_shorten_output(printed)}",
+            hint="A start file of the account on the host, such as .bashrc, prints text. Its "
+            "administrator can let it print nothing where no terminal is used.",
+        )
+    raise RejectedError(_describe_output(finished, output))
 
 
 def _describe_output(finished: CommandResult, before: bytes = b"") -> str:
     """Return the host's output as the reason for a failure."""
     output = finished.errors.strip() or (before + finished.output).strip()
-    text = format_path(b" ".join(output[:_MOST_OUTPUT].split()))[:_MOST_SHOWN]
-    return text or "no output"
+    return _shorten_output(output) or "no output"
+
+
+def _shorten_output(output: bytes) -> str:
+    return format_path(b" ".join(output[:_MOST_OUTPUT].split()))[:_MOST_SHOWN]
 
 
 def _no_files(location: bytes, output: bytes) -> StagingError:

@@ -97,7 +97,7 @@ def translated(path: bytes, error: OSError) -> UploaderError:
     if error.errno == errno.EROFS or code == _PROTECTED_WINDOWS:
         return StagingError(
             f"{shown} cannot be written: the folder is mounted read-only.",
-            hint="Mount it with write access; sending resumes automatically.",
+            hint="Mount it with write access.",
             code="staging.denied",
         )
     return _rejected(shown, reason, error.errno)
@@ -587,6 +587,6 @@ def _deleted(folder: bytes) -> TransientError:
 def _absent(root: bytes, reason: str) -> ServerUnavailableError:
     return ServerUnavailableError(
         f"The folder {format_path(root)} cannot be reached: {reason}.",
-        hint="Mount it, or correct transfer.folder; sending resumes automatically.",
+        hint="Mount it, or correct transfer.folder.",
         code="staging.absent",
     )

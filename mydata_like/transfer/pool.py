@@ -421,3 +421,18 @@ def _list_limits(host: str, capabilities: HostCapabilities) -> Iterator[Problem]
     if not capabilities.times:
         message = f"{host} does not set times: files there get the time of their transfer."
         yield Problem("staging.no-times", message)
+    yield from _report_restarts(host, capabilities)
+
+
+def _report_restarts(host: str, capabilities: HostCapabilities) -> Iterator[Problem]:
+    """Yield why interrupted transfers to a host do not resume, if they do not."""
+    if capabilities.access == "scp":
+        why = "allows only scp"
+    elif not capabilities.renames:
+        why = "does not rename and remove files"
+    elif capabilities.access == "shell" and not capabilities.checksum:
+        why = "has no program for checksums"
+    else:
+        return
+    message = f"{host} {why}: interrupted transfers start again from the beginning."
+    yield Problem("staging.no-resume", message)

@@ -111,7 +111,6 @@ _ANSWERS: Final = (
             *("ThrottlingException", "RequestLimitExceeded", "TooManyRequests"),
         ),
         message="{host} is too busy: {said}.",
-        hint="Sending resumes automatically.",
         statuses=(429, 503),
     ),
     _Rule(
@@ -158,7 +157,7 @@ _FAILURES: Final = (
         code="s3.unreachable",
         names=("EndpointConnectionError", "ConnectTimeoutError"),
         message="{host} cannot be reached: {said}.",
-        hint="Check the network and transfer.s3_endpoint. Sending resumes automatically.",
+        hint="Check the network and transfer.s3_endpoint.",
     ),
     _Rule(
         TransientError,
@@ -234,6 +233,6 @@ def _build(rule: _Rule, bucket: Bucket, said: str) -> UploaderError:
         "host": bucket.host,
         "bucket": format_text(bucket.name),
         "account": format_text(bucket.access_key),
-        "said": text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...",
+        "said": text if len(text) <= _SHOWN else f"{text[:_SHOWN]} [...]",
     }
     return rule.kind(rule.message.format(**fields), hint=rule.hint, code=rule.code)

@@ -10,7 +10,7 @@ from itertools import count
 from typing import Any, Final
 
 from mydata_like.core.channel_time import NOTHING_SPENT
-from mydata_like.core.errors import ItemError, Problem, TransientError
+from mydata_like.core.errors import FULL, ItemError, Problem, StagingError, TransientError
 from mydata_like.core.events import ChannelChanged
 from mydata_like.core.formatting import format_path
 from mydata_like.core.model import FileToSend, Payload, Replacement
@@ -177,6 +177,10 @@ class S3Channel:
                 return SentFile(index, checksum, inside=source.inside)
         except ItemError as error:
             return UnsentFile(index, error.problem, again=isinstance(error, TransientError))
+        except StagingError as error:
+            if error.problem_code != FULL:
+                raise
+            return UnsentFile(index, error.problem, again=True)  # a smaller file may fit
 
     def replace(
         self, replacements: Sequence[Replacement], files: Mapping[bytes, FileToSend]

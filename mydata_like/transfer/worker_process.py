@@ -213,7 +213,7 @@ def require_few_left(folder: StagingFolder) -> None:
         raise ServerUnavailableError(
             f"The folder {folder.host} does not respond: {count} processes wait for it and cannot "
             "be ended.",
-            hint="Mount it again, or restart this computer; sending resumes automatically.",
+            hint="Mount it again, or restart this computer.",
             code="staging.absent",
         )
 
@@ -228,7 +228,7 @@ def answering(folder: StagingFolder) -> Iterator[None]:
             raise
         raise ServerUnavailableError(
             f"The folder {folder.host} does not respond.",
-            hint="Check its server and the network; sending resumes automatically.",
+            hint="Check its server and the network.",
             code="staging.absent",
         ) from error
 

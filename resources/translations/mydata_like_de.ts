@@ -4063,10 +4063,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Prüfen Sie die Zugriffsrechte. Sie enthält eine uuid, die im Protokoll jedes Laufs steht.</translation>
     </message>
     <message>
-        <source>Check its server and the network; sending resumes automatically.</source>
-        <translation>Prüfen Sie den Server des Ordners und das Netz; das Senden geht automatisch weiter.</translation>
-    </message>
-    <message>
         <source>Check that its drive is connected.</source>
         <translation>Prüfen Sie, ob das Laufwerk verbunden ist.</translation>
     </message>
@@ -4105,10 +4101,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Check the network and the server address.</source>
         <translation>Prüfen Sie das Netz und die Serveradresse.</translation>
-    </message>
-    <message>
-        <source>Check the network and transfer.s3_endpoint. Sending resumes automatically.</source>
-        <translation>Prüfen Sie das Netz und transfer.s3_endpoint. Das Senden geht automatisch weiter.</translation>
     </message>
     <message>
         <source>Check the network; the staging host may be down.</source>
@@ -4611,18 +4603,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Anmeldung und Upload funktionieren: %1.</translation>
     </message>
     <message>
-        <source>Mount it again, or restart this computer; sending resumes automatically.</source>
-        <translation>Hängen Sie ihn neu ein, oder starten Sie diesen Computer neu; das Senden geht automatisch weiter.</translation>
-    </message>
-    <message>
-        <source>Mount it with write access; sending resumes automatically.</source>
-        <translation>Hängen Sie ihn mit Schreibzugriff ein; das Senden geht automatisch weiter.</translation>
-    </message>
-    <message>
-        <source>Mount it, or correct transfer.folder; sending resumes automatically.</source>
-        <translation>Hängen Sie ihn ein, oder berichtigen Sie transfer.folder; das Senden geht automatisch weiter.</translation>
-    </message>
-    <message>
         <source>Move it away first, or add the line &quot;Made by mydata-like, which removes it as well&quot; to a comment in it.</source>
         <translation>Verschieben Sie sie zuerst, oder fügen Sie in einem Kommentar darin diese Zeile ein: &quot;Made by mydata-like, which removes it as well&quot;</translation>
     </message>
@@ -4979,16 +4959,8 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Das Senden geht automatisch weiter, wenn das Programm endet.</translation>
     </message>
     <message>
-        <source>Sending resumes automatically when the server has space again.</source>
-        <translation>Das Senden geht automatisch weiter, wenn der Server wieder Platz hat.</translation>
-    </message>
-    <message>
         <source>Sending resumes automatically when they wait less than half of that.</source>
         <translation>Das Senden geht automatisch weiter, wenn sie weniger als die Hälfte davon warten.</translation>
-    </message>
-    <message>
-        <source>Sending resumes automatically.</source>
-        <translation>Das Senden geht automatisch weiter.</translation>
     </message>
     <message>
         <source>Set each with: mydata-like settings set KEY VALUE</source>
@@ -5031,8 +5003,28 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>%1 Der Lauf versucht es automatisch wieder, spätestens nach %2 Sekunden.</translation>
     </message>
     <message>
+        <source>%1 allows only scp: interrupted transfers start again from the beginning.</source>
+        <translation>%1 erlaubt nur scp: Unterbrochene Übertragungen beginnen wieder von vorn.</translation>
+    </message>
+    <message>
+        <source>%1 does not rename and remove files: interrupted transfers start again from the beginning.</source>
+        <translation>%1 benennt keine Dateien um und entfernt keine: Unterbrochene Übertragungen beginnen wieder von vorn.</translation>
+    </message>
+    <message>
+        <source>%1 has no program for checksums: interrupted transfers start again from the beginning.</source>
+        <translation>%1 hat kein Programm für Prüfsummen: Unterbrochene Übertragungen beginnen wieder von vorn.</translation>
+    </message>
+    <message>
+        <source>%1 is not a host; write HOST, HOST:PORT or [ADDRESS]:PORT</source>
+        <translation>%1 ist kein Rechner; schreiben Sie HOST, HOST:PORT oder [ADRESSE]:PORT</translation>
+    </message>
+    <message>
         <source>%1 sent no valid answer of an object storage: %2.</source>
         <translation>%1 hat nicht wie ein Objektspeicher geantwortet: %2.</translation>
+    </message>
+    <message>
+        <source>A start file of the account on the host, such as .bashrc, prints text. Its administrator can let it print nothing where no terminal is used.</source>
+        <translation>Eine Startdatei des Kontos auf dem Rechner, etwa .bashrc, gibt Text aus. Sein Administrator kann sie so ändern, dass sie ohne Terminal nichts ausgibt.</translation>
     </message>
     <message>
         <source>Another session was refused: %1</source>
@@ -5045,6 +5037,26 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Before the first run, confirm it with: mydata-like register. If the folder is not mounted, mount it.</source>
         <translation>Bestätigen Sie ihn vor dem ersten Lauf mit: mydata-like register. Wenn der Ordner nicht eingehängt ist, hängen Sie ihn ein.</translation>
+    </message>
+    <message>
+        <source>Check its server and the network.</source>
+        <translation>Prüfen Sie den Server des Ordners und das Netz.</translation>
+    </message>
+    <message>
+        <source>Check the network and transfer.s3_endpoint.</source>
+        <translation>Prüfen Sie das Netz und transfer.s3_endpoint.</translation>
+    </message>
+    <message>
+        <source>Mount it again, or restart this computer.</source>
+        <translation>Hängen Sie ihn neu ein, oder starten Sie diesen Computer neu.</translation>
+    </message>
+    <message>
+        <source>Mount it with write access.</source>
+        <translation>Hängen Sie ihn mit Schreibzugriff ein.</translation>
+    </message>
+    <message>
+        <source>Mount it, or correct transfer.folder.</source>
+        <translation>Hängen Sie ihn ein, oder berichtigen Sie transfer.folder.</translation>
     </message>
     <message>
         <source>Set its owners on the server&apos;s web pages.</source>
@@ -5971,6 +5983,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Die Administration des Servers kann die Zugriffsrechte berichtigen.</translation>
     </message>
     <message>
+        <source>The server&apos;s administrator can free space or raise the quota.</source>
+        <translation>Die Administration des Servers kann Platz schaffen oder das Kontingent erhöhen.</translation>
+    </message>
+    <message>
         <source>The server&apos;s administrator may delete the empty one.</source>
         <translation>Die Administration des Servers darf das leere löschen.</translation>
     </message>
@@ -6893,6 +6909,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>stale file handle</source>
         <translation>veralteter Dateizugriff (stale file handle)</translation>
+    </message>
+    <message>
+        <source>text came before its answer: %1</source>
+        <translation>vor seiner Antwort kam Text: %1</translation>
     </message>
     <message>
         <source>the age is that of a folder&apos;s last change; in MyData on Windows, of its creation</source>

@@ -166,8 +166,9 @@ def test_files_go_straight_to_their_names_where_nothing_can_be_renamed(
     tmp_path, place, server, stack
 ):
     with Staging(tmp_path / "server", options=(f"ForceCommand {server}",)) as staging:
+        events = upload(staging, place, stack=stack, size=20 << 20)
         upload(staging, place, stack=stack, size=20 << 20)
-        upload(staging, place, stack=stack, size=20 << 20)
+    assert notices(events) == ["staging.no-resume"] * 2  # one for each run
 
 
 TOOLS = ("cat", "ls", "mv", "rm", "mkdir")
@@ -222,6 +223,41 @@ def test_scp_sends_each_line_after_the_answer_to_the_one_before(tmp_path, place,
     with Staging(tmp_path / "server", options=options) as staging:
         events = upload(staging, place, stack=stack)
     assert opened(events).rung == "scp"
+
+
+TALKING = """
+echo "Welcome to our storage"
+case "$SSH_ORIGINAL_COMMAND" in scp*) exec $SSH_ORIGINAL_COMMAND ;; esac
+exit 1
+"""
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_a_start_file_that_prints_text_before_scp_is_named(tmp_path, place, stack):
+    place.location = place.location.with_name("staging")
+    options = (f"ForceCommand {script(tmp_path / 'bashrc', TALKING)}",)
+    with Staging(tmp_path / "server", options=options) as staging:
+        transport = staging.build(place.location, ssh=stack)
+        with pytest.raises(StagingError) as raised:
+            transport.open_channel()
+        transport.close()
+    assert raised.value.message.endswith(
+        "scp was refused (text came before its answer: Welcome to our storage)."
+    )
+    assert "start file" in raised.value.hint
+
+
+def test_that_nothing_resumes_over_scp_is_reported(tmp_path, place):
+    place.location = place.location.with_name("staging")
+    with Staging(tmp_path / "server", "scp") as staging:
+        assert notices(upload(staging, place)) == ["staging.no-resume"]
+
+
+def test_that_nothing_resumes_without_a_program_for_checksums_is_reported(tmp_path, place):
+    with Staging(tmp_path / "server", options=with_programs(tmp_path, tar="/bin/tar")) as staging:
+        events = upload(staging, place)
+    assert opened(events).rung == "shell"
+    assert notices(events) == ["staging.no-resume"]
 
 
 def test_scp_makes_a_missing_location_a_directory(tmp_path, place):

@@ -187,6 +187,26 @@ def test_forgetting_a_host_explains_which_keys_are_still_trusted(pinned):
     assert pinned.run().problem == "host-key.changed"
 
 
+def test_only_the_named_port_of_a_host_is_forgotten(stranger):
+    stranger.command("register", "--accept-host-key", stranger.sshd.fingerprint)
+    host, port = stranger.sshd.host, stranger.sshd.port
+
+    def forget(text):
+        words = "settings", "forget-host", text, "--config", str(stranger.config)
+        ended = subprocess.run(
+            [sys.executable, "-m", "mydata_like", *words],
+            env=stranger.environment,
+            capture_output=True,
+            timeout=60,
+            text=True,
+        )
+        return ended.returncode, (ended.stdout + ended.stderr).splitlines()[0]
+
+    assert forget(f"{host}:{port + 1}") == (2, f"No key of {host} port {port + 1} is known.")
+    assert forget(f"[{host}]:{port}") == (0, f"1 key of {host} port {port} forgotten.")
+    assert stranger.run().problem == "host-key.unknown"
+
+
 def test_a_forgotten_host_is_met_again_as_if_for_the_first_time(stranger):
     stranger.command("register", "--accept-host-key", stranger.sshd.fingerprint)
 

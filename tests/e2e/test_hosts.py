@@ -1,4 +1,4 @@
-"""The trial of staging areas, `python -m tests.hosts`, with few files on two kinds."""
+"""The trial of staging areas, `python -m tests.hosts`, with few files on some kinds."""
 
 import pytest
 
@@ -7,11 +7,12 @@ from tests.sshd_fixture import needs_sshd
 
 pytestmark = [pytest.mark.e2e, needs_sshd]
 
-FEW = Amounts(tiny=30, large=(2_000_000,), interrupted=12_000_000)
-
+FEW = Amounts(tiny=30, large=(2_000_000,), interrupted=12_000_000, too_much=(1_000_000, 50_000_000))
+FULL = {"SFTPGo, quota of bytes": "sftp", "S3, versitygw, full": "s3"}
 
 WAYS = {
     "OpenSSH, SFTP only": "sftp",
+    "OpenSSH, SFTP without SETSTAT": "sftp",
     "OpenSSH, ChrootDirectory": "sftp",
     "Dropbear": "shell",
     "SFTPGo, no chmod and chtimes": "sftp",
@@ -31,3 +32,14 @@ def test_all_bytes_arrive_on_a_kind_of_host(tmp_path, kind, way):
     assert result.files > 0
     assert result.bytes > 0
     assert format_row(result).startswith(f"| {kind} | {result.version} | {way} | all bytes |")
+
+
+@pytest.mark.parametrize(("kind", "way"), FULL.items(), ids=FULL)
+def test_a_full_kind_gets_what_fits_and_the_rest_when_it_has_space(tmp_path, kind, way):
+    if not is_available(KINDS[kind]):
+        pytest.skip(f"{kind} cannot be started here")
+
+    result = try_kind(kind, tmp_path, FEW)
+
+    assert (result.wrong, result.way) == ("", way)
+    assert "no space for some files" in result.message

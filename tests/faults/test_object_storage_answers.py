@@ -89,9 +89,9 @@ ANSWERS = [
     ("NoSuchBucket", 404, (StagingError, "s3.no-bucket")),
     ("SlowDown", 503, (ServerUnavailableError, "s3.busy")),
     ("TooManyRequests", 429, (ServerUnavailableError, "s3.busy")),
-    ("QuotaExceeded", 403, (StagingError, "staging.full")),
-    ("XMinioStorageFull", 507, (StagingError, "staging.full")),
-    ("Whatever", 507, (StagingError, "staging.full")),
+    ("QuotaExceeded", 403, (TransientError, "staging.full")),
+    ("XMinioStorageFull", 507, (TransientError, "staging.full")),
+    ("Whatever", 507, (TransientError, "staging.full")),
     ("InternalError", 500, (TransientError, "s3.failed")),
     ("BadDigest", 400, (TransientError, "s3.damaged")),
     ("PermanentRedirect", 301, (StagingError, "s3.elsewhere")),
@@ -109,11 +109,18 @@ def test_each_refusal_has_its_code(server, member, code, status, expected):
     assert told(member, server.url) == expected
 
 
+def test_a_long_text_of_the_service_is_shortened(server, member):
+    server.interfere = lambda _: refusal("AccessDenied", 403, "No entry. " * 100)
+
+    with pytest.raises(StagingError, match=r"AccessDenied: (No entry. )+.* \[\.\.\.\]\.$"):
+        send(member, server.url)
+
+
 @pytest.mark.parametrize("kind", ["CreateMultipartUpload", "UploadPart", "CompleteMultipartUpload"])
 def test_a_large_file_that_is_refused_leaves_no_parts(server, large, kind):
     server.interfere = lambda it: refusal("QuotaExceeded", 403) if it.kind == kind else None
 
-    assert told(large, server.url) == (StagingError, "staging.full")
+    assert told(large, server.url) == (TransientError, "staging.full")
     assert server.uploads == {}
     assert "pre/set-1/large" not in server.objects
 

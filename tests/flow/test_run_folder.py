@@ -180,6 +180,23 @@ def test_a_full_folder_ends_the_run_and_a_later_one_completes_it(site, tmp_path)
     check_complete(site, site.run(*settings))
 
 
+_READ_ONLY = 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && exec "$@"'
+
+
+@needs_mounts
+def test_a_read_only_folder_ends_the_run_which_promises_nothing(site):
+    settings = confirm(site)
+    site.wrap = (*MOUNTS, "sh", "-c", _READ_ONLY, str(folder_of(site)))
+
+    ended = site.run_events(*settings)
+    site.wrap = ()
+
+    assert (ended.code, ended.problem) == (3, "staging.denied"), ended
+    assert ended.sums["problem"]["hint"] == "Mount it with write access."
+    assert ended.events("run_paused") == []
+    check_complete(site, site.run(*settings))
+
+
 @needs_sshfs
 def test_a_mount_whose_server_dies_is_waited_for(site, mounted):
     settings = confirm(site, mounted.target)

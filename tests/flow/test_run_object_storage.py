@@ -6,10 +6,11 @@ They run against a service in memory, and against a real one where it is install
 import pytest
 
 from mydata_like.core.errors import NotApprovedError, SettingsError
-from mydata_like.core.events import ChannelChanged
+from mydata_like.core.events import ChannelChanged, FileWaiting, RunPaused
+from mydata_like.transfer.s3_upload import PART
 from tests.builders import a_file
-from tests.fakes.objects import ACCOUNT
-from tests.invariants import check_carried, check_idle, check_untouched
+from tests.fakes.objects import ACCOUNT, ObjectServer, refusal
+from tests.invariants import check_carried, check_idle, check_law, check_untouched
 from tests.object_site import BOX, add_storage, keep_secret
 from tests.s3_service import SERVICES, open_service
 from tests.site import Picture, make_data, open_site
@@ -74,6 +75,24 @@ def test_changed_files_replace_verified_ones(site, service):
 
     check_carried(site, carried)
     assert carried.sums.sent == 2
+
+
+@pytest.mark.parametrize("kind", ["CreateMultipartUpload", "UploadPart"])
+def test_files_that_do_not_fit_wait_and_the_others_are_sent(site, kind):
+    with ObjectServer() as service:
+        settings = add_storage(site, service.url)
+        service.interfere = lambda it: refusal("QuotaExceeded", 403) if it.kind == kind else None
+        full = site.carry(*settings)
+        service.interfere = lambda _: None
+        after = site.carry(*settings)
+
+        check_law(full)
+        waiting = full.of_kind(FileWaiting)
+        assert {(it.size > PART, it.problem.code) for it in waiting} == {(True, "staging.full")}
+        assert full.sums.verified == full.sums.found - len(waiting)
+        assert (full.code, full.sums.problem.code) == (3, "staging.full")
+        assert full.of_kind(RunPaused) == []
+        check_carried(site, after)
 
 
 def test_archives_are_objects(site, service):

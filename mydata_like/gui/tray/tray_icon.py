@@ -197,6 +197,7 @@ _INFORMATIONAL: Final = (
     "staging.no-tar",
     "staging.no-programs",
     "staging.no-times",
+    "staging.no-resume",
     "archive.unreadable",
     "ledger.damaged",
     "monitor.all-well",

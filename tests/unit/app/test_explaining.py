@@ -1,5 +1,7 @@
 """Every code is explained, in the words of the documentation."""
 
+from pathlib import Path
+
 import pytest
 from typer.testing import CliRunner
 
@@ -32,3 +34,20 @@ def test_a_code_that_there_is_not_is_said_with_those_that_are_like_it(code, said
 
     assert ended.exit_code == 2
     assert said in ended.output
+
+
+def test_the_advice_about_a_changed_host_key_is_that_of_the_page_about_ssh():
+    page = (Path(__file__).parents[3] / "docs" / "ssh.md").read_text(encoding="utf-8")
+    section = " ".join(
+        page.partition("## When a host key changes")[2].partition("\n## ")[0].split()
+    )
+
+    (advice,) = find_advice("host-key.changed")
+
+    assert "host-key.unknown" not in advice
+    for named in (
+        *("register --accept-host-key SHA256:...", "wizard, which shows both"),
+        *("whoever pinned the old", "`transfer.host_keys`", "`host_keys`"),
+        *("`mydata-like settings forget-host HOST`", "`HOST:PORT`"),
+    ):
+        assert [named in section, named in advice] == [True, True], named

@@ -185,6 +185,18 @@ def test_patience_ends_with_the_condition_itself() -> None:
     assert yard.events == [RunPaused(problem=outage)]  # the run ends, it does not go on
 
 
+def test_only_a_pause_says_that_the_run_tries_again() -> None:
+    full = StagingError("The staging area is full.", hint="Free space.", code="staging.full")
+    yard = Yard(patience=lambda error: 100.0)
+
+    with pytest.raises(StagingError) as ended:
+        yard.gate.call(raising(*[full] * 9), staging=True)
+
+    again = "Free space. The run tries again automatically, 60 seconds later at most."
+    assert yard.events == [RunPaused(problem=full.problem._replace(hint=again))]
+    assert ended.value.hint == "Free space."
+
+
 def test_a_hold_keeps_from_sending_until_it_is_released(yard: Yard) -> None:
     yard.gate.hold("person", BY_HAND)
     yard.gate.hold("person", BY_HAND)

@@ -1,6 +1,6 @@
 import pytest
 
-from mydata_like.settings.values import is_loopback, parse_age, server_origin
+from mydata_like.settings.values import is_loopback, parse_age, parse_host, server_origin
 
 DAY = 86_400
 
@@ -71,3 +71,25 @@ def test_one_server_has_one_origin(url, origin):
 )
 def test_only_this_machine_is_loopback(host, loopback):
     assert is_loopback(host) is loopback
+
+
+@pytest.mark.parametrize(
+    ("text", "host", "port"),
+    [
+        ("gate.example.org", "gate.example.org", None),
+        ("gate.example.org:2222", "gate.example.org", 2222),
+        ("me@gate.example.org:2222", "gate.example.org", 2222),
+        ("[gate.example.org]:2222", "gate.example.org", 2222),
+        ("fe80::1", "fe80::1", None),
+        ("[fe80::1]", "fe80::1", None),
+        ("[fe80::1]:22", "fe80::1", 22),
+    ],
+)
+def test_a_host_may_have_a_port(text, host, port):
+    assert parse_host(text) == (host, port)
+
+
+@pytest.mark.parametrize("text", ["", ":22", "gate:", "gate:ssh", "gate:0", "gate:65536", "[gate"])
+def test_what_is_no_host_is_refused(text):
+    with pytest.raises(ValueError, match="write HOST, HOST:PORT"):
+        parse_host(text)
