@@ -1387,6 +1387,20 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     </message>
 </context>
 <context>
+    <name>OpenProblems</name>
+    <message>
+        <source>Needs your attention</source>
+        <translation>Braucht Ihre Aufmerksamkeit</translation>
+    </message>
+    <message numerus="yes">
+        <source>and %Ln more kind(s) of problems</source>
+        <translation>
+            <numerusform>und eine weitere Art von Problemen</numerusform>
+            <numerusform>und %Ln weitere Arten von Problemen</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
     <name>PathEditor</name>
     <message>
         <source>Choose…</source>
@@ -1540,23 +1554,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     </message>
 </context>
 <context>
-    <name>ProblemGroupsModel</name>
-    <message numerus="yes">
-        <source>%Ln folder(s)</source>
-        <translation>
-            <numerusform>%Ln Ordner</numerusform>
-            <numerusform>%Ln Ordner</numerusform>
-        </translation>
-    </message>
-    <message numerus="yes">
-        <source>%Ln file(s)</source>
-        <translation>
-            <numerusform>%Ln Datei</numerusform>
-            <numerusform>%Ln Dateien</numerusform>
-        </translation>
-    </message>
-</context>
-<context>
     <name>ProblemsPage</name>
     <message>
         <source>Hide this kind</source>
@@ -1686,6 +1683,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
 </context>
 <context>
     <name>RecentDatasets</name>
+    <message>
+        <source>Arrived most recently</source>
+        <translation>Zuletzt angekommen</translation>
+    </message>
     <message>
         <source>Datasets sent to most recently</source>
         <translation>Zuletzt gesendete Datensätze</translation>
@@ -7216,6 +7217,27 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Log</source>
         <translation>Protokoll</translation>
+    </message>
+</context>
+<context>
+    <name>problems</name>
+    <message>
+        <source>Show</source>
+        <translation>Zeigen</translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln folder(s)</source>
+        <translation>
+            <numerusform>%Ln Ordner</numerusform>
+            <numerusform>%Ln Ordner</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln file(s)</source>
+        <translation>
+            <numerusform>%Ln Datei</numerusform>
+            <numerusform>%Ln Dateien</numerusform>
+        </translation>
     </message>
 </context>
 <context>

@@ -5,6 +5,7 @@ from typing import Any
 
 from PySide6.QtCore import (
     QAbstractListModel,
+    QCoreApplication,
     QItemSelectionModel,
     QModelIndex,
     QObject,
@@ -33,6 +34,7 @@ from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.widgets import FoldedText, IconLabel, PlainLabel, RowIcon, icon, mark_of
 from mydata_like.gui.window_state import WindowState
 
+translate = QCoreApplication.translate
 Index = QModelIndex | QPersistentModelIndex
 NO_PARENT = QModelIndex()
 WORST_FIRST = ("failed", "folder-failed", "found", "waiting", "skipped", "folder-skipped")
@@ -49,7 +51,7 @@ class ProblemGroupsModel(QAbstractListModel):
 
     def show(self, groups: Sequence[ProblemGroup]) -> None:
         """Show these groups, sorted by severity."""
-        sorted_groups = sorted(groups, key=_severity)
+        sorted_groups = sorted(groups, key=severity)
         if [_key(group) for group in sorted_groups] == [_key(group) for group in self.groups]:
             self.groups = sorted_groups
             if sorted_groups:
@@ -87,11 +89,16 @@ class ProblemGroupsModel(QAbstractListModel):
         return None
 
     def about(self, group: ProblemGroup) -> str:
-        """Return the number of affected files or folders as text."""
-        if group.kind.startswith("folder-"):
-            return self.tr("%Ln folder(s)", "", group.files)
-        count = self.tr("%Ln file(s)", "", group.files)
+        """Return the number of affected files or folders, and their size, as text."""
+        count = count_of_group(group)
         return f"{count}, {texts.size(group.size)}" if group.size else count
+
+
+def count_of_group(group: ProblemGroup) -> str:
+    """Return the number of affected files or folders as text."""
+    if group.kind.startswith("folder-"):
+        return translate("problems", "%Ln folder(s)", "", group.files)
+    return translate("problems", "%Ln file(s)", "", group.files)
 
 
 def mark_of_group(group: ProblemGroup) -> RowIcon:
@@ -99,7 +106,8 @@ def mark_of_group(group: ProblemGroup) -> RowIcon:
     return mark_of(group.kind) or RowIcon(texts.plain(group.kind), "error", "problem")
 
 
-def _severity(group: ProblemGroup) -> tuple[bool, int, int, str]:
+def severity(group: ProblemGroup) -> tuple[bool, int, int, str]:
+    """Return a key that sorts the most serious groups first."""
     known = group.kind in WORST_FIRST
     rank = WORST_FIRST.index(group.kind) if known else len(WORST_FIRST)
     return group.problem.code in INTENDED, rank, -group.files, group.problem.code
@@ -121,7 +129,7 @@ class ProblemFilter(QWidget):
         super().__init__(parent)
         self._memory = memory
         self._all: Sequence[ProblemGroup] = ()
-        self._hidden = set(_as_list(memory.value(HIDDEN)))
+        self._hidden = list_hidden(memory)
         self._last_hidden = ""  # the name of a kind
         self._selected: tuple[str, str] | None = None  # kind and code
         self._requested = ""
@@ -148,18 +156,18 @@ class ProblemFilter(QWidget):
         self._show_filtered()
 
     def look_for(self, kind: str) -> None:
-        """Select the first kind with this outcome, now or once there is one."""
+        """Select a kind by its name, or the first with an outcome, now or once there is one."""
         self._requested = kind
         self._select()
 
     def is_hidden(self, group: ProblemGroup) -> bool:
         """Return whether a kind is shown only because the user shows hidden kinds."""
-        return _name(group) in self._hidden
+        return name_of_group(group) in self._hidden
 
     def hide_chosen(self) -> None:
         """Hide the selected kind, or unhide it if it was hidden."""
         if self.group is not None:
-            self._last_hidden = _name(self.group)
+            self._last_hidden = name_of_group(self.group)
             self._set_hidden(self._hidden ^ {self._last_hidden})
 
     @Slot()
@@ -199,7 +207,8 @@ class ProblemFilter(QWidget):
     @Slot()
     def _select(self) -> None:
         """Select the requested kind, the previous one or the first, in this order of preference."""
-        requested = self.model.find(self._requested) if self._requested else self.model.index(-1)
+        wanted = self._requested.partition(":")[::2]
+        requested = self.model.find(*wanted) if self._requested else self.model.index(-1)
         previous = self.model.find(*self._selected) if self._selected else self.model.index(-1)
         candidates = [
             candidate
@@ -225,8 +234,14 @@ class ProblemFilter(QWidget):
         self._show_filtered()
 
 
-def _name(group: ProblemGroup) -> str:
+def name_of_group(group: ProblemGroup) -> str:
+    """Return the outcome and the code of a group, as `list_hidden` and `look_for` take it."""
     return f"{group.kind}:{group.problem.code}"
+
+
+def list_hidden(memory: WindowState) -> set[str]:
+    """Return the names of the kinds that the user has hidden."""
+    return set(_as_list(memory.value(HIDDEN)))
 
 
 def _as_list(value: object) -> list[str]:

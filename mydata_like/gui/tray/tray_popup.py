@@ -67,6 +67,7 @@ class TrayPopup(QFrame):
         self._show_state(self._controller.state)
         self._datasets.show_transfers(self._controller.live.transfers)
         self.show()
+        self._datasets.refresh()
         self.raise_()
         self.activateWindow()
 
@@ -139,7 +140,7 @@ class TrayPopup(QFrame):
         self._route.show_state(state)
         self._headline.show_state(state)
         self._sent.show_state(state)
-        self._datasets.show_run(state.run if state.ours else "")
+        self._datasets.show_state(state)
         self._safe.setText(safe_sentence(state))
         self._fit()
 
