@@ -531,6 +531,10 @@
         <translation>Dateien dieses Ordners senden, die in diesem Lauf zurückgestellt wurden oder fehlgeschlagen sind</translation>
     </message>
     <message>
+        <source>Select a dataset, or a folder in one, to list its files or to open it.</source>
+        <translation>Wählen Sie einen Datensatz oder einen Ordner darin aus, um die Dateien aufzulisten oder ihn zu öffnen.</translation>
+    </message>
+    <message>
         <source>The folders appear here after the first run.</source>
         <translation>Die Ordner erscheinen hier nach dem ersten Lauf.</translation>
     </message>
@@ -1812,6 +1816,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Copy path</source>
         <translation>Pfad kopieren</translation>
+    </message>
+    <message>
+        <source>Select files to open their folder, find them, or send them again.</source>
+        <translation>Wählen Sie Dateien aus, um ihren Ordner zu öffnen, sie zu finden oder erneut zu senden.</translation>
     </message>
 </context>
 <context>

@@ -272,3 +272,23 @@ def test_in_the_tray_no_page_does_anything_regularly(window, still_desk, qtbot, 
 
 def test_the_status_line_begins_where_the_names_of_pages_have_their_icons(window):
     assert window._sentence.mapTo(window, QPoint(0, 0)).x() >= 8
+
+
+@pytest.mark.parametrize(
+    ("phase", "shown"),
+    [
+        (Phase.UNSET, ["Start"]),
+        (Phase.IDLE, ["Start"]),
+        (Phase.STARTING, ["Start", "Stop"]),
+        (Phase.RUNNING, ["Pause", "Stop"]),
+        (Phase.PAUSING, ["Pause", "Stop"]),
+        (Phase.PAUSED, ["Resume", "Stop"]),
+        (Phase.STOPPING, ["Start"]),
+    ],
+)
+def test_start_pause_and_resume_have_one_place_in_the_tool_bar(window, phase, shown):
+    window._desk.controller.run_changed.emit(RunState(phase=phase))
+
+    actions = window.findChild(QToolBar).actions()
+    first = actions[: next(at for at, action in enumerate(actions) if action.isSeparator())]
+    assert [one.text().replace("&", "") for one in first if one.isVisible()] == shown

@@ -28,9 +28,9 @@ from mydata_like.gui.tables import table_panel
 from mydata_like.gui.tables.columns import BarDelegate
 from mydata_like.gui.tables.folder_tree import PROGRESS, TOP, FolderTree, Parents, RunPhase
 from mydata_like.gui.tables.queue_actions import HoldBackToast, QueueActions
-from mydata_like.gui.tables.table_panel import action_bar, dataset_address, path_of
+from mydata_like.gui.tables.table_panel import ActionRow, dataset_address, path_of
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.widgets import EmptyMessage, icon
+from mydata_like.gui.theme.widgets import EmptyMessage, allow_action, icon
 from mydata_like.gui.window_state import KeptColumns
 
 MAX_EXPANDED = 20  # owners whose experiments are shown at once
@@ -105,7 +105,8 @@ class FoldersPage(Page):
         self._stack.addWidget(self._message)
         layout = QVBoxLayout(self)
         layout.addWidget(self._stack, 1)
-        layout.addWidget(action_bar(self._actions, self))
+        hint = self.tr("Select a dataset, or a folder in one, to list its files or to open it.")
+        layout.addWidget(ActionRow(self._actions, hint, self))
         layout.addWidget(self._queue.toast)
 
     def _connect(self) -> None:
@@ -203,15 +204,15 @@ class FoldersPage(Page):
     @Slot()
     def _update_actions(self) -> None:
         for action in self._view_actions:
-            action.setEnabled(self._group is not None)
+            allow_action(action, allowed=self._group is not None)
         state = self._controller.state
         for action in self._queue_actions:
-            action.setEnabled(self._group is not None and state.is_steerable)
+            allow_action(action, allowed=self._group is not None and state.is_steerable)
         # Extra sources have separate runs, and a run always covers a whole dataset.
         whole = self._group is not None and self._group.dataset is not None
         inside = whole and not Path(os.fsdecode(self._path)).is_absolute()
         can_start = state.phase in (Phase.IDLE, Phase.BROKEN)
-        self._only.setEnabled(inside and can_start)
+        allow_action(self._only, allowed=inside and can_start)
 
     @Slot(QPoint)
     def _show_menu(self, place: QPoint) -> None:

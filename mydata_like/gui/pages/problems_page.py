@@ -24,7 +24,7 @@ from mydata_like.gui.tables.columns import problem_columns
 from mydata_like.gui.tables.problem_groups import ProblemCard, ProblemFilter, mark_of_group
 from mydata_like.gui.tables.table_panel import RowActions, TablePanel, action_button, path_of
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.widgets import PlainLabel, RowIcon, Toast, icon
+from mydata_like.gui.theme.widgets import PlainLabel, RowIcon, Toast, allow_action, icon
 from mydata_like.gui.window_state import KeptHalves
 
 MAX_RETRIED = 1000  # files of a kind that are retried one by one
@@ -190,7 +190,7 @@ class ProblemsPage(Page):
         group = self._kinds.group
         self._card.setVisible(group is not None)
         self._files.setVisible(group is not None)
-        self._hide.setEnabled(group is not None)
+        allow_action(self._hide, allowed=group is not None)
         if group is None:
             return
         about = self._kinds.model.about(group)

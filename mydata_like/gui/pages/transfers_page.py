@@ -44,7 +44,7 @@ from mydata_like.gui.tables.columns import FRACTION, STATUS, BarDelegate, file_c
 from mydata_like.gui.tables.queue_actions import HoldBackToast, QueueActions
 from mydata_like.gui.tables.table_panel import RowActions, TablePanel, action_bar, action_button
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.widgets import ElidedLabel, icon
+from mydata_like.gui.theme.widgets import ElidedLabel, allow_action, icon
 from mydata_like.gui.window_state import KeptColumns, KeptHalves
 
 Row = ActiveTransfer | WaitingFile
@@ -407,10 +407,10 @@ class TransfersPage(Page):
     @Slot()
     def _update_queue_actions(self) -> None:
         steerable = self._controller.state.is_steerable
-        self._queue.hold.setEnabled(steerable and bool(self._selected))
+        allow_action(self._queue.hold, allowed=steerable and bool(self._selected))
         self._live.setDragEnabled(steerable)
         for action in (self._queue.send_next, self._up, self._down):
-            action.setEnabled(steerable and bool(self._selected_waiting))
+            allow_action(action, allowed=steerable and bool(self._selected_waiting))
 
     @Slot()
     def _send_next(self) -> None:

@@ -13,7 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QEvent, QObject, QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QAction, QGuiApplication, QKeySequence, QShowEvent
 from PySide6.QtWidgets import (
     QComboBox,
@@ -41,7 +41,14 @@ from mydata_like.gui.tables.queue_actions import QueueActions
 from mydata_like.gui.tables.table_query import Open
 from mydata_like.gui.tables.table_view import TableView, WindowedModel
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.widgets import EmptyMessage, PathLineEdit, PlainLabel, icon
+from mydata_like.gui.theme.widgets import (
+    ElidedLabel,
+    EmptyMessage,
+    PathLineEdit,
+    PlainLabel,
+    allow_action,
+    icon,
+)
 from mydata_like.settings.atomic_write import PRIVATE_FILE
 from mydata_like.settings.schema import Settings
 
@@ -356,7 +363,7 @@ HELD_BACK = "file.cancelled"  # the problem code of files that the user holds ba
 
 
 class RowActions(QObject):
-    """Actions on the selected rows; only those that apply are enabled.
+    """Actions on the selected rows; only those that apply are shown.
 
     With `queue`, they include those on files that wait to be sent.
     """
@@ -388,19 +395,20 @@ class RowActions(QObject):
         self._rows = rows = [row for row in selected if isinstance(row, FileRow)]
         one = len(rows) == 1
         self._enable_sending()
-        self._open.setEnabled(one)
-        self._web.setEnabled(one and rows[0].dataset is not None)
-        self._where.setEnabled(one)
-        self._copy.setEnabled(bool(rows))
+        allow_action(self._open, allowed=one)
+        allow_action(self._web, allowed=one and rows[0].dataset is not None)
+        allow_action(self._where, allowed=one)
+        allow_action(self._copy, allowed=bool(rows))
 
     @Slot()
     def _enable_sending(self) -> None:
         retryable = any(row.state in RETRYABLE for row in self._rows)
-        self._retry.setEnabled(retryable and self._controller.can_retry)
+        allow_action(self._retry, allowed=retryable and self._controller.can_retry)
         if self._queue is not None:
             steerable = self._controller.state.is_steerable
-            self._queue.hold.setEnabled(steerable and bool(self._queued))
-            self._queue.send_next.setEnabled(steerable and bool(self._queued + self._held_back))
+            hold, send_next = self._queue.hold, self._queue.send_next
+            allow_action(hold, allowed=steerable and bool(self._queued))
+            allow_action(send_next, allowed=steerable and bool(self._queued + self._held_back))
 
     @property
     def _queued(self) -> list[bytes]:
@@ -420,9 +428,10 @@ class RowActions(QObject):
         """Add the actions to a menu."""
         menu.addActions(self._actions)
 
-    def make_buttons(self, parent: QWidget) -> QToolBar:
+    def make_buttons(self, parent: QWidget) -> "ActionRow":
         """Return a row of buttons with the actions."""
-        return action_bar(self._actions, parent)
+        hint = self.tr("Select files to open their folder, find them, or send them again.")
+        return ActionRow(self._actions, hint, parent)
 
     def _connect(self) -> None:
         self._controller.run_changed.connect(self._enable_sending)
@@ -470,6 +479,44 @@ class RowActions(QObject):
     def _copy_paths(self) -> None:
         paths = [texts.plain(bytes(path_of(self._controller, row.key))) for row in self._rows]
         QGuiApplication.clipboard().setText("\n".join(paths))
+
+
+class ActionRow(QWidget):
+    """Buttons for the actions that are shown; if none is, a hint of the same height."""
+
+    def __init__(self, actions: Sequence[QAction], hint: str, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._actions = actions
+        self._bar = action_bar(actions, self)
+        self._hint = ElidedLabel(hint, self)
+        self._hint.setForegroundRole(self.palette().ColorRole.PlaceholderText)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self._bar, 1)
+        layout.addWidget(self._hint, 1)
+        for action in actions:
+            action.changed.connect(self._show_possible)
+        self._keep_height()
+        self._show_possible()
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):
+            self._keep_height()
+
+    def _keep_height(self) -> None:
+        """Reserve the height of the buttons, also while there are none."""
+        button = self._bar.widgetForAction(self._actions[0])
+        style = self._bar.style()
+        edge = style.pixelMetric(QStyle.PixelMetric.PM_ToolBarFrameWidth)
+        edge += style.pixelMetric(QStyle.PixelMetric.PM_ToolBarItemMargin)
+        self.setMinimumHeight(button.sizeHint().height() + 2 * edge)
+
+    @Slot()
+    def _show_possible(self) -> None:
+        some = any(action.isVisible() for action in self._actions)
+        self._bar.setVisible(some)
+        self._hint.setVisible(not some)
 
 
 def action_bar(actions: Sequence[QAction], parent: QWidget) -> QToolBar:

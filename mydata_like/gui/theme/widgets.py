@@ -270,6 +270,12 @@ class ElidedLabel(PlainLabel):
         set_tip(self, "" if shown == self._full_text else self._full_text)
 
 
+def allow_action(action: QAction, *, allowed: bool) -> None:
+    """Show and enable an action, or hide it; Qt ignores the keys of hidden actions."""
+    action.setVisible(allowed)
+    action.setEnabled(allowed)
+
+
 class IconLabel(QWidget):
     """A label with an icon, scaled relative to the text, in light or dark colours.
 
