@@ -14,8 +14,9 @@ from mydata_like.gui.base import AppContext
 from mydata_like.gui.overview.bars import SentBar, ShareBar
 from mydata_like.gui.overview.recent_datasets import MIN_ROWS, RecentDatasets
 from mydata_like.gui.run_state import LiveView, Phase
+from mydata_like.gui.theme.metrics import SECTION
 from mydata_like.gui.theme.widgets import PlainLabel
-from mydata_like.gui.tray.tray_popup import SAME_CLICK, SCALE, TrayPopup
+from mydata_like.gui.tray.tray_popup import SAME_CLICK, TrayPopup
 from mydata_like.gui.window_state import WindowState
 from tests.gui.conftest import DEADLINE
 from tests.gui.scripted import run_that
@@ -186,6 +187,6 @@ def test_it_follows_a_change_of_the_font(controller, popup, area, qtbot):
         qtbot.waitUntil(lambda: popup.layout().contentsMargins().top() > margin)
         assert popup.layout().contentsMargins().top() == popup.fontMetrics().height()
         sizes = {label.font().pointSizeF() / large.pointSizeF() for label in labels}
-        assert sizes == {1.0, SCALE}
+        assert sizes == {1.0, SECTION}
     finally:
         QApplication.setFont(usual)

@@ -19,6 +19,7 @@ from mydata_like.gui.tables.problem_groups import (
     severity,
 )
 from mydata_like.gui.tables.table_panel import group_problems
+from mydata_like.gui.theme.metrics import LARGE_SPACE, SPACE
 from mydata_like.gui.theme.widgets import ElidedLabel, IconLabel, PlainLabel, icon
 
 translate = QCoreApplication.translate
@@ -47,8 +48,8 @@ class OpenProblems(QFrame):
         self._more.setForegroundRole(self.palette().ColorRole.PlaceholderText)
         self._layout = QGridLayout(self)
         self._layout.setContentsMargins(0, 0, 0, 0)
-        self._layout.setHorizontalSpacing(self.fontMetrics().height())
-        self._layout.setVerticalSpacing(self.fontMetrics().height() // 2)
+        self._layout.setHorizontalSpacing(LARGE_SPACE)
+        self._layout.setVerticalSpacing(SPACE)
         self._layout.setColumnStretch(1, 1)
         self._layout.addWidget(self._title, 0, 0, 1, 3)
         self.rows = [_Row(self) for _ in range(MAX_ROWS)]

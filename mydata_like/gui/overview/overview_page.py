@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from mydata_like.core.extra_sources import KnownSource
-from mydata_like.gui.base import AppContext, NavigationRequest, Page
+from mydata_like.gui.base import PAGE_MARGINS, AppContext, NavigationRequest, Page
 from mydata_like.gui.demo_launcher import is_installed
 from mydata_like.gui.overview.bars import (
     SentBar,
@@ -37,7 +37,8 @@ from mydata_like.gui.run_state import LiveView, Phase, RunState
 from mydata_like.gui.status_text import safe_sentence
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.colours import current_shades, quiet
-from mydata_like.gui.theme.widgets import LARGE, PlainLabel, app_icon, icon
+from mydata_like.gui.theme.metrics import LARGE_SPACE, TITLE
+from mydata_like.gui.theme.widgets import PlainLabel, app_icon, icon
 from mydata_like.settings.layers import ServerDecision
 from mydata_like.settings.schema import CONTEXT
 
@@ -60,7 +61,7 @@ class EmptyState(QWidget):
         layout.addWidget(picture, 0, Qt.AlignmentFlag.AlignHCenter)
         layout.addWidget(self._make_title(), 0, Qt.AlignmentFlag.AlignHCenter)
         layout.addLayout(self._make_text())
-        layout.addSpacing(self.fontMetrics().height())
+        layout.addSpacing(LARGE_SPACE)
         layout.addLayout(self._make_buttons())
         layout.addStretch(3)
 
@@ -73,7 +74,7 @@ class EmptyState(QWidget):
 
     def _make_title(self) -> PlainLabel:
         title = PlainLabel(self.tr("Your data, safe on the server"), self)
-        title.scale(LARGE, bold=True)
+        title.scale(TITLE, bold=True)
         return title
 
     def _make_text(self) -> QHBoxLayout:
@@ -311,9 +312,8 @@ class _OverviewContent(QWidget):
             self._datasets.allow_rows_for(page.height() - needed)
 
     def _lay_out(self) -> None:
-        side = self.fontMetrics().height()
-        self._layout.setContentsMargins(side, side, side, side)
-        self._layout.setSpacing(side)
+        self._layout.setContentsMargins(*PAGE_MARGINS)
+        self._layout.setSpacing(LARGE_SPACE)
         parts: Sequence[QWidget] = (
             self._route,
             self._headline,

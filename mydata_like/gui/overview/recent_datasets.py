@@ -16,6 +16,7 @@ from mydata_like.gui.ledger_query import LedgerQuery
 from mydata_like.gui.overview.bars import ShareBar
 from mydata_like.gui.run_state import PastRunState, RunState
 from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.metrics import LARGE_SPACE, SPACE
 from mydata_like.gui.theme.widgets import ElidedLabel, IconLabel, PlainLabel, icon
 
 translate = QCoreApplication.translate
@@ -61,8 +62,8 @@ class RecentDatasets(QFrame):
         self._query.answered.connect(self._show_datasets)
         self._layout = QGridLayout(self)
         self._layout.setContentsMargins(0, 0, 0, 0)
-        self._layout.setHorizontalSpacing(self.fontMetrics().height())
-        self._layout.setVerticalSpacing(self.fontMetrics().height() // 2)
+        self._layout.setHorizontalSpacing(LARGE_SPACE)
+        self._layout.setVerticalSpacing(SPACE)
         self._layout.setColumnStretch(1, 3)
         self._layout.setColumnStretch(2, 2)
         self._title = PlainLabel(self.tr("Arrived most recently"), self)

@@ -7,20 +7,19 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from PySide6.QtCore import QPoint, Qt, QTimer, Slot
+from PySide6.QtCore import QCoreApplication, QPoint, Qt, QTimer, Slot
 from PySide6.QtGui import QAction, QGuiApplication
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QMenu,
     QStackedWidget,
     QTreeView,
-    QVBoxLayout,
     QWidget,
 )
 
 from mydata_like.core.errors import UploaderError
 from mydata_like.core.queries import FolderGroup
-from mydata_like.gui.base import AppContext, NavigationRequest, Page
+from mydata_like.gui.base import AppContext, NavigationRequest, Page, PageTitle, page_layout
 from mydata_like.gui.pages.transfers_page import FOLDER
 from mydata_like.gui.run_state import Phase, RunState
 from mydata_like.gui.table_model import column_width
@@ -32,6 +31,8 @@ from mydata_like.gui.tables.table_panel import ActionRow, dataset_address, path_
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.widgets import EmptyMessage, allow_action, icon
 from mydata_like.gui.window_state import KeptColumns
+
+translate = QCoreApplication.translate
 
 MAX_EXPANDED = 20  # owners whose experiments are shown at once
 REFRESH_AFTER = 2000  # minimum milliseconds between two refreshes of the open branches,
@@ -103,7 +104,8 @@ class FoldersPage(Page):
     def _lay_out(self) -> None:
         self._stack.addWidget(self._tree)
         self._stack.addWidget(self._message)
-        layout = QVBoxLayout(self)
+        layout = page_layout(self)
+        layout.addWidget(PageTitle(translate("pages", "Folders"), self))
         layout.addWidget(self._stack, 1)
         hint = self.tr("Select a dataset, or a folder in one, to list its files or to open it.")
         layout.addWidget(ActionRow(self._actions, hint, self))

@@ -3,7 +3,7 @@
 from functools import partial
 from time import monotonic
 
-from PySide6.QtCore import Qt, QTimer, Slot
+from PySide6.QtCore import QCoreApplication, Qt, QTimer, Slot
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
 
 from mydata_like.core.errors import Problem, UploaderError
 from mydata_like.gui import services
-from mydata_like.gui.base import AppContext, Page
+from mydata_like.gui.base import AppContext, Page, PageTitle, page_layout
 from mydata_like.gui.engine_process import Record
 from mydata_like.gui.run_state import Phase, RunState
 from mydata_like.gui.speed_test import speedtest_process, speedtest_texts
@@ -30,7 +30,10 @@ from mydata_like.gui.speed_test.speedtest_process import (
 )
 from mydata_like.gui.speed_test.speedtest_texts import interpret
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.widgets import LARGE, IconLabel, PlainLabel, icon
+from mydata_like.gui.theme.metrics import LARGE_SPACE, SECTION
+from mydata_like.gui.theme.widgets import IconLabel, PlainLabel, icon
+
+translate = QCoreApplication.translate
 
 # Problems that the user may override.
 OVERRIDABLE = ("limits.quiet-hours", "limits.acquisition", "limits.bandwidth")
@@ -52,7 +55,7 @@ class SpeedPage(Page):
         self._problem: Problem | None = None  # why the last test failed
         self._sentence = PlainLabel("", self)
         self._sentence.setWordWrap(True)
-        self._sentence.scale(LARGE, bold=True)
+        self._sentence.scale(SECTION, bold=True)
         self._test = QPushButton(icon("speed"), self.tr("&Test now"), self)
         self._test_quickly = QPushButton(self.tr("&Quick test"), self)
         self._cancel = QPushButton(icon("cancel"), self.tr("Ca&ncel"), self)
@@ -79,7 +82,6 @@ class SpeedPage(Page):
         buttons = QHBoxLayout()
         for button in (self._test, self._test_quickly, self._cancel):
             buttons.addWidget(button)
-        buttons.addStretch(1)
         scroll = QScrollArea(self)
         scroll.setWidgetResizable(True)
         scroll.setFrameShape(QFrame.Shape.NoFrame)
@@ -87,12 +89,12 @@ class SpeedPage(Page):
         scroll.setWidget(self._result)
         for widget in (self._empty, self._partial, scroll):
             self._middle.addWidget(widget)
-        side = self.fontMetrics().height()
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(side, side, side, side)
-        layout.setSpacing(side // 2)
+        head = QHBoxLayout()
+        head.addWidget(PageTitle(translate("pages", "Speed test"), self), 1)
+        head.addLayout(buttons)
+        layout = page_layout(self)
+        layout.addLayout(head)
         layout.addWidget(self._sentence)
-        layout.addLayout(buttons)
         layout.addWidget(self._progress)
         layout.addWidget(self._status)
         layout.addWidget(self._notice)
@@ -268,7 +270,7 @@ class _EmptyState(QWidget):
         layout = QVBoxLayout(self)
         layout.addStretch(2)
         layout.addWidget(label)
-        layout.addSpacing(self.fontMetrics().height())
+        layout.addSpacing(LARGE_SPACE)
         layout.addWidget(self.test, 0, Qt.AlignmentFlag.AlignHCenter)
         layout.addStretch(3)
 

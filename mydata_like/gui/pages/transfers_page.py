@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from PySide6.QtCore import (
+    QCoreApplication,
     QMimeData,
     QModelIndex,
     QObject,
@@ -30,7 +31,7 @@ from mydata_like.core.formatting import round_estimate
 from mydata_like.core.queries import View
 from mydata_like.engine.progress import ActiveTransfer
 from mydata_like.engine.send_order import WaitingFile
-from mydata_like.gui.base import AppContext, Page
+from mydata_like.gui.base import AppContext, Page, PageTitle, page_layout
 from mydata_like.gui.run_state import LiveView, Phase, RunState
 from mydata_like.gui.table_model import (
     NO_PARENT,
@@ -44,8 +45,11 @@ from mydata_like.gui.tables.columns import FRACTION, STATUS, BarDelegate, file_c
 from mydata_like.gui.tables.queue_actions import HoldBackToast, QueueActions
 from mydata_like.gui.tables.table_panel import RowActions, TablePanel, action_bar, action_button
 from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.metrics import LARGE_SPACE, SPACE
 from mydata_like.gui.theme.widgets import ElidedLabel, allow_action, icon
 from mydata_like.gui.window_state import KeptColumns, KeptHalves
+
+translate = QCoreApplication.translate
 
 Row = ActiveTransfer | WaitingFile
 PROGRESS = 1  # the number of a column
@@ -314,6 +318,8 @@ class TransfersPage(Page):
 
     def _lay_out(self) -> None:
         head = QHBoxLayout()
+        head.setSpacing(LARGE_SPACE)
+        head.addWidget(PageTitle(translate("pages", "Transfers"), self))
         head.addWidget(self._message, 1)
         for widget in (self._queue_bar, self._pause_button, self._resume_button):
             head.addWidget(widget)
@@ -321,7 +327,7 @@ class TransfersPage(Page):
         self.setTabOrder(self._live, self._files.field)
         lower = QWidget(self)
         below = QVBoxLayout(lower)
-        below.setContentsMargins(0, self.fontMetrics().height() // 2, 0, 0)
+        below.setContentsMargins(0, SPACE, 0, 0)
         below.addWidget(self._files, 1)
         below.addWidget(self._actions.make_buttons(lower))
         splitter = QSplitter(Qt.Orientation.Vertical, self)
@@ -331,7 +337,7 @@ class TransfersPage(Page):
         splitter.setStretchFactor(0, LIVE_SHARE)
         splitter.setStretchFactor(1, FILES_SHARE)
         KeptHalves("transfers", splitter, self._memory)
-        whole = QVBoxLayout(self)
+        whole = page_layout(self)
         whole.addLayout(head)
         whole.addWidget(splitter, 1)
         whole.addWidget(self._toast)

@@ -31,6 +31,7 @@ from mydata_like.core.problems import INTENDED, Action, Fixer, find_problem_info
 from mydata_like.core.queries import ProblemGroup
 from mydata_like.gui.status_text import describe_problem
 from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.metrics import LARGE_SPACE, SECTION, SMALL_SPACE, SPACE
 from mydata_like.gui.theme.widgets import FoldedText, IconLabel, PlainLabel, RowIcon, icon, mark_of
 from mydata_like.gui.window_state import WindowState
 
@@ -182,7 +183,7 @@ class ProblemFilter(QWidget):
         self._list.setWordWrap(True)
         self._list.setResizeMode(QListView.ResizeMode.Adjust)
         self._list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self._list.setSpacing(3)
+        self._list.setSpacing(SMALL_SPACE)
         self._list.setMinimumWidth(self.fontMetrics().averageCharWidth() * 14)
         self._show_hidden.setVisible(False)
         layout = QVBoxLayout(self)
@@ -326,12 +327,12 @@ class ProblemCard(QFrame):
         self.setFrameShape(QFrame.Shape.StyledPanel)
         self.setAutoFillBackground(True)
         self.setBackgroundRole(self.palette().ColorRole.Base)
-        self._message.scale(1.1, bold=True)
+        self._message.scale(SECTION, bold=True)
         for label in (self._message, self._hint, self._footer):
             label.setWordWrap(True)
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._footer.setForegroundRole(self.palette().ColorRole.PlaceholderText)
-        self._buttons.setSpacing(self.fontMetrics().height() // 2)
+        self._buttons.setSpacing(SPACE)
         self._buttons.addWidget(self._button)
         self._buttons.addWidget(self._copy)
         self._buttons.addStretch(1)
@@ -343,7 +344,7 @@ class ProblemCard(QFrame):
         layout.addWidget(self._footer, 3, 1)
         layout.addLayout(self._buttons, 4, 1)
         layout.setColumnStretch(1, 1)
-        layout.setHorizontalSpacing(self.fontMetrics().height())
+        layout.setHorizontalSpacing(LARGE_SPACE)
 
     def _connect(self) -> None:
         self._button.clicked.connect(self._emit_acted)

@@ -41,6 +41,7 @@ from mydata_like.gui.tables.queue_actions import QueueActions
 from mydata_like.gui.tables.table_query import Open
 from mydata_like.gui.tables.table_view import TableView, WindowedModel
 from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.metrics import SPACE
 from mydata_like.gui.theme.widgets import (
     ElidedLabel,
     EmptyMessage,
@@ -95,6 +96,10 @@ class TablePanel(QWidget):
             self.states.addItem(word, states)
         self.states.setVisible(True)
         self._states_label.setVisible(True)
+
+    def add_title(self, title: QWidget) -> None:
+        """Add a title on the left of the filters."""
+        self._top.insertWidget(0, title)
 
     def add_top_widgets(self, *widgets: QWidget) -> None:
         """Add widgets next to the number of rows."""
@@ -154,6 +159,7 @@ class TablePanel(QWidget):
         self.addAction(self._find)
 
     def _lay_out(self) -> None:
+        self._top.setSpacing(SPACE)
         self._top.addWidget(self.field, 1)
         self._top.addWidget(self._states_label)
         self._top.addWidget(self.states)

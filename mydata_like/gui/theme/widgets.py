@@ -57,7 +57,7 @@ from PySide6.QtWidgets import (
 
 import mydata_like
 from mydata_like.core.formatting import format_lines
-from mydata_like.gui.theme import colours, texts
+from mydata_like.gui.theme import colours, metrics, texts
 from mydata_like.gui.theme.colours import Status, status_colour
 
 logger = logging.getLogger(__name__)
@@ -209,10 +209,6 @@ def list_marks() -> dict[str, RowIcon]:
     }
 
 
-LARGE = 1.6  # times the usual size of text
-SMALL = 0.9
-
-
 class PlainLabel(QLabel):
     r"""A label that never interprets markup, and shows control characters as `\x1b`."""
 
@@ -358,7 +354,7 @@ class EmptyMessage(QWidget):
         self._sentence.setWordWrap(True)
         self._sentence.setAlignment(Qt.AlignmentFlag.AlignHCenter)
         self._content = QVBoxLayout()
-        self._content.setSpacing(self.fontMetrics().height() // 2)
+        self._content.setSpacing(metrics.SPACE)
         self._content.addWidget(picture, 0, Qt.AlignmentFlag.AlignHCenter)
         self._content.addWidget(self._sentence)
         layout = QVBoxLayout(self)
@@ -512,7 +508,7 @@ class DropFrame(QWidget):
         inner = QRectF(self.rect()).adjusted(step, step, -step, -step)
         painter.drawRoundedRect(inner, step, step)
         font = self.font()
-        font.setPointSizeF(font.pointSizeF() * LARGE)
+        font.setPointSizeF(font.pointSizeF() * metrics.TITLE)
         font.setBold(True)
         painter.setFont(font)
         painter.setPen(self.palette().windowText().color())
