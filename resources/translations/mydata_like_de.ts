@@ -2253,6 +2253,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>A&amp;bbrechen</translation>
     </message>
     <message>
+        <source>Find out what limits the speed of your uploads, and what would help. A test takes a minute at most, and leaves nothing on the server.</source>
+        <translation>Finden Sie heraus, was Ihre Uploads bremst und was helfen würde. Ein Test dauert höchstens eine Minute und lässt nichts auf dem Server zurück.</translation>
+    </message>
+    <message>
         <source>About 15 seconds; less accurate</source>
         <translation>Etwa 15 Sekunden; weniger genau</translation>
     </message>
@@ -2308,6 +2312,13 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>The limit</source>
         <translation>Die Grenze</translation>
+    </message>
+</context>
+<context>
+    <name>StartButton</name>
+    <message>
+        <source>Start now</source>
+        <translation>Jetzt starten</translation>
     </message>
 </context>
 <context>
@@ -3001,17 +3012,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Set by %1.</source>
         <translation>Festgelegt von %1.</translation>
-    </message>
-</context>
-<context>
-    <name>_EmptyState</name>
-    <message>
-        <source>&amp;Test now</source>
-        <translation>&amp;Jetzt testen</translation>
-    </message>
-    <message>
-        <source>Find out what limits the speed of your uploads, and what would help. A test takes a minute at most, and leaves nothing on the server.</source>
-        <translation>Finden Sie heraus, was Ihre Uploads bremst und was helfen würde. Ein Test dauert höchstens eine Minute und lässt nichts auf dem Server zurück.</translation>
     </message>
 </context>
 <context>

@@ -23,7 +23,7 @@ from mydata_like.gui.pages.transfers_page import TransfersModel, TransfersPage
 from mydata_like.gui.run_state import Phase
 from mydata_like.gui.table_model import RowsModel, column_width, style_table
 from mydata_like.gui.tables.columns import FRACTION, file_columns
-from mydata_like.gui.tables.table_panel import ActionRow
+from mydata_like.gui.tables.table_panel import ActionRow, StartButton
 from mydata_like.gui.theme.widgets import ElidedLabel
 from tests.gui.ledgers import an_entry, an_outcome
 
@@ -133,6 +133,18 @@ def test_what_leaves_nothing_says_so_and_can_be_lifted(qtbot, still_desk, writte
 
 def test_without_a_ledger_the_page_says_what_it_is_for(still_desk, open_page):
     assert open_page(still_desk)._files._empty.text() == "No file has been sent yet."
+
+
+def test_a_run_can_be_started_where_no_file_was_sent(controller, still_desk, written, open_page):
+    page = open_page(still_desk._replace(controller=controller))
+    start = page.findChild(StartButton)
+    assert not start.isVisible()  # no run can start yet
+
+    controller.turn(phase=Phase.IDLE)
+    start.click()
+
+    assert controller.orders == ["start"]
+    assert not start.isVisible()
 
 
 def test_the_header_orders_all_rows(qtbot, still_desk, written, open_page):

@@ -1,7 +1,7 @@
 """The page Folders: the status of each dataset, by owner and experiment."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from time import monotonic
@@ -27,7 +27,7 @@ from mydata_like.gui.tables import table_panel
 from mydata_like.gui.tables.columns import BarDelegate
 from mydata_like.gui.tables.folder_tree import PROGRESS, TOP, FolderTree, Parents, RunPhase
 from mydata_like.gui.tables.queue_actions import HoldBackToast, QueueActions
-from mydata_like.gui.tables.table_panel import ActionRow, dataset_address, path_of
+from mydata_like.gui.tables.table_panel import ActionRow, StartButton, dataset_address, path_of
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.widgets import EmptyMessage, allow_action, icon
 from mydata_like.gui.window_state import KeptColumns
@@ -53,6 +53,7 @@ class FoldersPage(Page):
         self._model = FolderTree(self)
         self._tree = QTreeView(self)
         self._message = EmptyMessage("folders", self)
+        self._start = StartButton(desk.controller, self)
         self._stack = QStackedWidget(self)
         self._files = QAction(icon("transfers"), self.tr("Show files"), self)
         self._open = QAction(icon("folder"), self.tr("Open folder"), self)
@@ -61,10 +62,8 @@ class FoldersPage(Page):
         self._only = QAction(icon("start"), self.tr("Only this one now"), self)
         self._queue = QueueActions(self._tree, HoldBackToast(desk.controller))
         self._send_again = QAction(icon("retry"), self.tr("Send after all"), self)
-        # For files queued in a run of this window.
-        self._queue_actions = (*self._queue.all, self._send_again)
+        self._queue_actions = (*self._queue.all, self._send_again)  # in a run of this window
         self._view_actions = (self._files, self._open, self._web, self._copy)
-        self._actions = (self._only, *self._queue_actions, *self._view_actions)
         self._timer = QTimer(self, singleShot=True, interval=REFRESH_AFTER)
         self._set_up()
         self._lay_out()
@@ -84,6 +83,10 @@ class FoldersPage(Page):
         group = self._model.group(self._tree.currentIndex())
         return group if group is not None and group.path is not None else None
 
+    @property
+    def _actions(self) -> Sequence[QAction]:
+        return (self._only, *self._queue_actions, *self._view_actions)
+
     def _set_up(self) -> None:
         tree = self._tree
         tree.setModel(self._model)
@@ -102,6 +105,7 @@ class FoldersPage(Page):
         )
 
     def _lay_out(self) -> None:
+        self._message.add_button(self._start)
         self._stack.addWidget(self._tree)
         self._stack.addWidget(self._message)
         layout = page_layout(self)
@@ -184,6 +188,7 @@ class FoldersPage(Page):
                 if len(groups) <= MAX_EXPANDED:
                     self._tree.expandToDepth(0)
         self._show_tree(self.tr("The folders appear here after the first run."))
+        self._start.offer(offered=True)
 
     @Slot(object)
     def _fail(self, error: UploaderError) -> None:
@@ -191,6 +196,7 @@ class FoldersPage(Page):
         self._expanded, self._stale = False, True  # load and expand it again
         self._start_pause(REFRESH_AFTER)
         self._show_tree(texts.error_text(error))
+        self._start.offer(offered=False)
 
     def _start_pause(self, milliseconds: int) -> None:
         """Pause the refresh of the open branches for this long."""

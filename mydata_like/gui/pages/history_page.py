@@ -67,6 +67,7 @@ class HistoryPage(Page):
     def _set_up(self) -> None:
         self._runs.table.setAccessibleName(self.tr("Runs"))
         self._runs.empty_text = self.tr("There are no runs yet.")
+        self._runs.offer_start()
         self._runs.field.hide()  # runs have no names
         self._runs.show_view(View(table=Table.RUNS))
         self._files.table.setAccessibleName(self.tr("Files of the run"))

@@ -25,7 +25,7 @@ from mydata_like.gui.tables.problem_groups import ProblemCard, ProblemFilter, ma
 from mydata_like.gui.tables.table_panel import RowActions, TablePanel, action_button, path_of
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.metrics import SPACE
-from mydata_like.gui.theme.widgets import PlainLabel, RowIcon, Toast, allow_action, icon
+from mydata_like.gui.theme.widgets import EmptyMessage, RowIcon, Toast, allow_action, icon
 from mydata_like.gui.window_state import KeptHalves
 
 translate = QCoreApplication.translate
@@ -53,7 +53,7 @@ class ProblemsPage(Page):
         self._files = TablePanel(desk, "problems", problem_columns(), self)
         self._actions = RowActions(desk.controller, self)
         self._toast = Toast()
-        self._no_problems = PlainLabel("", self)
+        self._no_problems = EmptyMessage("problems", self)
         self._ledger_error = ""
         self._stack = QStackedWidget(self)
         self._timer = QTimer(self, singleShot=True, interval=REFRESH_AFTER)
@@ -76,8 +76,6 @@ class ProblemsPage(Page):
         self._kinds.look_for(what)
 
     def _lay_out(self) -> None:
-        self._no_problems.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self._no_problems.setWordWrap(True)
         self._stack.addWidget(self._make_splitter())
         self._stack.addWidget(self._no_problems)
         self._stack.setCurrentWidget(self._no_problems)

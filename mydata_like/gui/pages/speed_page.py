@@ -11,7 +11,6 @@ from PySide6.QtWidgets import (
     QPushButton,
     QScrollArea,
     QStackedWidget,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -30,8 +29,8 @@ from mydata_like.gui.speed_test.speedtest_process import (
 )
 from mydata_like.gui.speed_test.speedtest_texts import interpret
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.metrics import LARGE_SPACE, SECTION
-from mydata_like.gui.theme.widgets import IconLabel, PlainLabel, icon
+from mydata_like.gui.theme.metrics import SECTION
+from mydata_like.gui.theme.widgets import EmptyMessage, IconLabel, PlainLabel, icon
 
 translate = QCoreApplication.translate
 
@@ -64,7 +63,8 @@ class SpeedPage(Page):
         self._notice = _Notice(self)
         self._result = ResultView(self)
         self._partial = ResultsTable(self)
-        self._empty = _EmptyState(self)
+        self._empty = EmptyMessage("speed", self)
+        self._test_first = QPushButton(icon("speed"), self._test.text(), self._empty)
         self._middle = QStackedWidget(self)
         self._progress_timer = QTimer(self, interval=SECOND)
         self._lay_out()
@@ -76,6 +76,13 @@ class SpeedPage(Page):
         self._load()
 
     def _lay_out(self) -> None:
+        self._empty.setText(
+            self.tr(
+                "Find out what limits the speed of your uploads, and what would help. "
+                "A test takes a minute at most, and leaves nothing on the server."
+            )
+        )
+        self._empty.add_button(self._test_first)
         self._test_quickly.setToolTip(self.tr("About 15 seconds; less accurate"))
         self._progress.setTextVisible(False)
         self._progress.setAccessibleName(self.tr("The speed test is in progress"))
@@ -102,7 +109,7 @@ class SpeedPage(Page):
 
     def _connect(self) -> None:
         self._test.clicked.connect(self._test_fully)
-        self._empty.test.clicked.connect(self._test_fully)
+        self._test_first.clicked.connect(self._test_fully)
         self._test_quickly.clicked.connect(self._run_quick_test)
         self._notice.anyway.clicked.connect(self._override_problem)
         self._cancel.clicked.connect(self._cancel_test)
@@ -232,7 +239,7 @@ class SpeedPage(Page):
         """Enable the available actions, or show why there are none."""
         busy, obstacle = self._process.at_work, self._find_obstacle(state)
         can_test = not busy and not obstacle and state.phase is not Phase.LOADING
-        for button in (self._test, self._test_quickly, self._empty.test, self._notice.anyway):
+        for button in (self._test, self._test_quickly, self._test_first, self._notice.anyway):
             button.setEnabled(can_test)
         self._result.rest(resting=can_test)
         for widget in (self._cancel, self._progress, self._status):
@@ -252,27 +259,6 @@ class SpeedPage(Page):
                 "A run is active and would distort the test. Test again when it has ended."
             )
         return ""
-
-
-class _EmptyState(QWidget):
-    """The introduction before the first test, with a button."""
-
-    def __init__(self, parent: QWidget) -> None:
-        super().__init__(parent)
-        self.test = QPushButton(icon("speed"), self.tr("&Test now"), self)
-        text = self.tr(
-            "Find out what limits the speed of your uploads, and what would help. "
-            "A test takes a minute at most, and leaves nothing on the server."
-        )
-        label = PlainLabel(text, self)
-        label.setWordWrap(True)
-        label.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        layout = QVBoxLayout(self)
-        layout.addStretch(2)
-        layout.addWidget(label)
-        layout.addSpacing(LARGE_SPACE)
-        layout.addWidget(self.test, 0, Qt.AlignmentFlag.AlignHCenter)
-        layout.addStretch(3)
 
 
 class _Notice(QFrame):

@@ -302,6 +302,7 @@ class TransfersPage(Page):
             self._live.addAction(action)
         self._files.table.setAccessibleName(self.tr("Files"))
         self._files.empty_text = self.tr("No file has been sent yet.")
+        self._files.offer_start()
         self._live.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         in_progress = frozenset({"staged", "registered", "repaired"})
         self._files.add_state_filters(

@@ -35,6 +35,7 @@ from mydata_like.core.queries import FileRow, FolderGroup, ProblemGroup, Row, Vi
 from mydata_like.gui import services
 from mydata_like.gui.base import AppContext, NavigationRequest
 from mydata_like.gui.controller import WindowController
+from mydata_like.gui.run_state import Phase
 from mydata_like.gui.table_model import Column
 from mydata_like.gui.tables.folder_tree import Parents
 from mydata_like.gui.tables.queue_actions import QueueActions
@@ -80,6 +81,7 @@ class TablePanel(QWidget):
         self._states_label = QLabel(self.tr("S&how"), self)
         self._only = QToolButton(self)
         self._count = PlainLabel("", self)
+        self._start: StartButton | None = None
         self._empty = EmptyMessage(name.partition("-")[0], self)  # the icon of the page
         self._all = QPushButton(self.tr("Show all"), self)
         self._top = QHBoxLayout()
@@ -96,6 +98,11 @@ class TablePanel(QWidget):
             self.states.addItem(word, states)
         self.states.setVisible(True)
         self._states_label.setVisible(True)
+
+    def offer_start(self) -> None:
+        """Show a button that starts a run while there are no rows at all."""
+        self._start = StartButton(self._desk.controller, self)
+        self._empty.add_button(self._start)
 
     def add_title(self, title: QWidget) -> None:
         """Add a title on the left of the filters."""
@@ -218,7 +225,10 @@ class TablePanel(QWidget):
         self._count.setMinimumWidth(self._count.sizeHint().width())
         self._stack.setCurrentIndex(0 if rows else 1)
         self._empty.setText(self._explain_empty())
-        self._all.setVisible(self.model.problem is None and self._is_filtered())
+        filtered = self._is_filtered()
+        self._all.setVisible(self.model.problem is None and filtered)
+        if self._start is not None:
+            self._start.offer(offered=self.model.problem is None and not filtered)
         self.selected.emit()
 
     def _is_filtered(self) -> bool:
@@ -535,6 +545,30 @@ def action_bar(actions: Sequence[QAction], parent: QWidget) -> QToolBar:
     for button in bar.findChildren(QToolButton):  # otherwise the keyboard cannot reach them
         button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
     return bar
+
+
+class StartButton(QPushButton):
+    """Starts a run; hidden while none can be started, and unless it is offered."""
+
+    def __init__(self, controller: WindowController, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setIcon(icon("start"))
+        self.setText(self.tr("Start now"))
+        self._controller = controller
+        self._offered = False
+        self.clicked.connect(controller.start)
+        controller.run_changed.connect(self._show_if_possible)
+        self._show_if_possible()
+
+    def offer(self, *, offered: bool) -> None:
+        """Set whether a run is what to do next."""
+        self._offered = offered
+        self._show_if_possible()
+
+    @Slot()
+    def _show_if_possible(self) -> None:
+        possible = self._controller.state.phase in (Phase.IDLE, Phase.BROKEN)
+        self.setVisible(self._offered and possible)
 
 
 def action_button(action: QAction, parent: QWidget) -> QToolButton:
