@@ -15,8 +15,11 @@ SAMPLES: Final = 64  # of the run so far, spread evenly
 SPACING: Final = 1.0  # seconds between samples, at first
 EARLIEST: Final = 3.0  # seconds until the first estimate of a run without history
 RECENT: Final = 10.0  # seconds, or a quarter of the run, from which the speed is taken
-BACKLOG: Final = 10  # files that wait for the server while its own speed can be measured
-RECORDS: Final = 20  # records after which that is known
+BACKLOG: Final = 10  # files that wait for the server while its own speed can be measured,
+FULL: Final = 40  # the same, if requests are full and several of them are on their way
+RECORDS: Final = 50  # records for which an earlier run counts against those of this run,
+GUESS: Final = 3  # and for which a guess counts
+FORGETTING: Final = 60.0  # seconds of the server's work after which they count a third as much
 SMOOTHING: Final = 4.0  # seconds in which an estimate follows a change
 RISE: Final = 1.2  # factor by which an estimate may rise at once without more work
 SHORT: Final = 10.0  # seconds below which a rise does not matter
@@ -47,7 +50,7 @@ class Costs(NamedTuple):
         return Costs(*(mine * share + their * (1 - share) for mine, their in pairs))
 
 
-USUAL: Final = Costs(0.0, 0.005, 0.005)  # of a file and a record, where no run has shown them yet
+USUAL: Final = Costs(0.0, 0.005, 0.001)  # of a file and a record, where no run has shown them yet
 _KEYS: Final = tuple(f"{name}_cost" for name in Costs._fields)
 
 
@@ -75,8 +78,7 @@ class TimeLeft:
         self._spacing = SPACING
         self._busy = 0.0  # seconds in which the run was not paused since it began to work
         self._seen: tuple[float, Work] | None = None  # when it was looked at last, the work done
-        self._server_busy = 0.0  # seconds in which files waited for the server
-        self._server_done = 0  # records in that time
+        self._server = _ServerCost()
         self._shown: tuple[float, float, Work] | None = None  # busy seconds, estimate, work left
 
     def estimate(
@@ -94,18 +96,17 @@ class TimeLeft:
             if self._busy - then < SPACING and not _exceeds(left, had):
                 return max(0.0, seconds - (self._busy - then))
         costs = self._find_costs(done)
-        return self._smooth(costs.seconds_for(left), left) if costs else None
+        if costs is None:
+            return None
+        return self._smooth(self._seconds_for(costs, done, left), left)
 
     def _observe(self, now: float, done: Work, backlog: int, *, paused: bool) -> None:
         if self._seen is None and not any(done):
             return
         if self._seen is not None and not paused:
-            then, before = self._seen
+            then, _ = self._seen
             self._busy += now - then
-            # The time until the first records is that of a request, not of a record.
-            if backlog >= BACKLOG and before.records:
-                self._server_busy += now - then
-                self._server_done += done.records - before.records
+        self._server.observe(self._busy, done.records, backlog)
         self._seen = now, done
         if not self._samples or self._busy - self._samples[-1][0] >= self._spacing:
             self._samples.append((self._busy, done))
@@ -118,9 +119,8 @@ class TimeLeft:
         if self._busy < EARLIEST or not _exceeds(done, self._samples[0][1]):
             return self.history
         usual = self.history or USUAL
-        record = usual.record
-        if self._server_done >= RECORDS:
-            record = self._server_busy / self._server_done
+        weight = RECORDS if self.history else GUESS
+        record = self._server.find_cost(self._busy, usual.record, weight)
         likely = (self._explain(done, Costs(0.0, file, record)) for file in FILE_COSTS)
         explained = min(
             likely, key=lambda it: self._error(it) + BELIEF * math.log(it.file / usual.file) ** 2
@@ -130,7 +130,27 @@ class TimeLeft:
         if self.history is None:
             return self.measured
         share = min(1.0, self._busy / (10 * EARLIEST))  # the beginning of a run says little
-        return self.measured.mixed(share, self.history)
+        return self.measured.mixed(share, self.history)._replace(record=record)
+
+    def _seconds_for(self, costs: Costs, done: Work, left: Work) -> float:
+        """Return how long what is left takes.
+
+        If fewer files arrive now than on average later, because large ones are sent first, the
+        server works longest after these.
+        """
+        large = costs.byte * left.bytes
+        late = max(0.0, left.files - self._find_arrivals(done) * large)
+        return max(costs.seconds_for(left), large + costs.record * late)
+
+    def _find_arrivals(self, done: Work) -> float:
+        """Return how many files have been sent in a second recently."""
+        if not self._samples:
+            return 0.0
+        recent = self._busy - max(RECENT, self._busy / 4)
+        began, before = next(
+            (it for it in reversed(self._samples) if it[0] <= recent), self._samples[0]
+        )
+        return (done.files - before.files) / max(SPACING, self._busy - began)
 
     def _explain(self, done: Work, costs: Costs) -> Costs:
         """Return the costs by which what was sent took as long as it did; `file` is a maximum."""
@@ -173,6 +193,44 @@ class TimeLeft:
                 seconds = min(seconds, max(SHORT, before * RISE))
         self._shown = self._busy, seconds, left
         return seconds
+
+
+class _ServerCost:
+    """The seconds for a record, measured from one record to the next while more files wait.
+
+    The time until the first of them is that of a request. While few wait, requests are not full, so
+    a record takes longer than it needs to; that counts less.
+    """
+
+    def __init__(self) -> None:
+        self._seconds = 0.0
+        self._records = 0.0
+        self._latest = 0  # how many came at once
+        self._total = 0
+        self._backlog = 0
+        self._since: float | None = None  # when the latest came, if others have waited since
+
+    def observe(self, busy: float, total: int, backlog: int) -> None:
+        """Take in how many records there are after so many seconds of work."""
+        if total > self._total:
+            self._latest = total - self._total
+            if self._since is not None:
+                kept = math.exp(-(busy - self._since) / FORGETTING)
+                share = min(1.0, self._backlog / FULL) ** 2
+                self._seconds = self._seconds * kept + (busy - self._since) * share
+                self._records = self._records * kept + self._latest * share
+            self._since = busy
+        self._total, self._backlog = total, backlog
+        if backlog < BACKLOG:
+            self._since = None
+
+    def find_cost(self, busy: float, usual: float, weight: float) -> float:
+        """Return the seconds for a record; the usual ones count for so many records."""
+        seconds, records = self._seconds + weight * usual, self._records + weight
+        if self._since is None:
+            return seconds / records
+        coming = (seconds + busy - self._since) / (records + self._latest)
+        return max(seconds / records, coming)
 
 
 def _exceeds(work: Work, other: Work) -> bool:

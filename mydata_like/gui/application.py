@@ -4,7 +4,7 @@ import gc
 import logging
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -136,6 +136,7 @@ class Program(QObject):
         self.window.settings_wanted.connect(self.drawer.open)
         self.drawer.left_unsaved.connect(self._show_unsaved)
         self.window.folders_wanted.connect(self.arrival.choose)
+        self.arrival.added.connect(self._confirm_added)
         self.presence.paths_given.connect(self._take_paths)
         self.controller.command_refused.connect(self._show_refusal)
         self.window.demo_wanted.connect(self.demonstration.open)
@@ -169,6 +170,19 @@ class Program(QObject):
     @Slot(object)
     def _take_paths(self, paths: tuple[Path, ...]) -> None:
         self.arrival.take([os.fsencode(path) for path in paths])
+
+    @Slot(object)
+    def _confirm_added(self, paths: Sequence[bytes]) -> None:
+        """Confirm that the active run takes in what was dropped; without a run, one starts."""
+        banner = self.presence.banner
+        if not self.controller.state.at_work or banner.shows_problem:
+            return
+        text = self.tr("%Ln folder(s) or file(s) are scanned and then uploaded.", "", len(paths))
+        if len(paths) == 1:
+            name = texts.plain(Path(os.fsdecode(paths[0])).name)
+            text = self.tr("“%1” is scanned and then uploaded.").replace("%1", name)
+        banner.show_notification(Notification(None, self.tr("Added"), text, "", is_at_work))
+        banner.follow(self.controller.state)
 
     @Slot(object)
     def _show_refusal(self, problem: Problem) -> None:

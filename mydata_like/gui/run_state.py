@@ -46,6 +46,8 @@ class Rise(StrEnum):
     NONE = ""
     FOUND = "more was found"
     SLOWER = "sending has become slower"
+    SERVER = "all is sent, and the server takes longer than expected"
+    REST = "what is left takes longer than expected"  # the costs of bytes, files or records
 
 
 def explain_rise(earlier: RunProgressed, now: RunProgressed) -> Rise:
@@ -57,7 +59,9 @@ def explain_rise(earlier: RunProgressed, now: RunProgressed) -> Rise:
         return Rise.FOUND
     # Of larger files fewer are sent in a second, and of smaller ones fewer bytes.
     slower = now.byte_rate * GROWTH < earlier.byte_rate and now.file_rate <= earlier.file_rate
-    return Rise.SLOWER if slower else Rise.NONE
+    if slower:
+        return Rise.SLOWER
+    return Rise.SERVER if now.sent >= now.wanted else Rise.REST
 
 
 class LiveRun:

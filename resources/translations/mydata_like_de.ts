@@ -770,6 +770,14 @@
         <translation>Es dauert länger, weil das Senden langsamer geworden ist.</translation>
     </message>
     <message>
+        <source>It takes longer, since the server needs more time for each file.</source>
+        <translation>Es dauert länger, weil der Server für jede Datei mehr Zeit braucht.</translation>
+    </message>
+    <message>
+        <source>It takes longer, since the files that are left need more time.</source>
+        <translation>Es dauert länger, weil die übrigen Dateien mehr Zeit brauchen.</translation>
+    </message>
+    <message>
         <source>Start continues where it stopped.</source>
         <translation>„Start“ macht dort weiter, wo der Lauf aufhörte.</translation>
     </message>
@@ -798,6 +806,10 @@
     <message>
         <source>Open settin&amp;gs…</source>
         <translation>Einstellun&amp;gen öffnen …</translation>
+    </message>
+    <message>
+        <source>Check key and approva&amp;l…</source>
+        <translation>Schlüsse&amp;l und Freigabe prüfen …</translation>
     </message>
     <message>
         <source>Resu&amp;me</source>
@@ -1637,6 +1649,21 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Your changes can be restored.</source>
         <translation>Ihre Änderungen können wiederhergestellt werden.</translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln folder(s) or file(s) are scanned and then uploaded.</source>
+        <translation>
+            <numerusform>%Ln Ordner oder Datei wird durchsucht und dann hochgeladen.</numerusform>
+            <numerusform>%Ln Ordner oder Dateien werden durchsucht und dann hochgeladen.</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>“%1” is scanned and then uploaded.</source>
+        <translation>„%1“ wird durchsucht und dann hochgeladen.</translation>
+    </message>
+    <message>
+        <source>Added</source>
+        <translation>Hinzugefügt</translation>
     </message>
 </context>
 <context>

@@ -210,6 +210,16 @@
     </message>
 </context>
 <context>
+    <name>Program</name>
+    <message numerus="yes">
+        <source>%Ln folder(s) or file(s) are scanned and then uploaded.</source>
+        <translation>
+            <numerusform>%Ln folder or file is scanned and then uploaded.</numerusform>
+            <numerusform>%Ln folders or files are scanned and then uploaded.</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
     <name>SettingsDialog</name>
     <message numerus="yes">
         <source>%Ln setting(s) must be corrected first</source>

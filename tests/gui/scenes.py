@@ -223,12 +223,12 @@ def _show_banner(stage: Stage) -> QWidget:
     """Show a message in a window, as on systems without a tray."""
     window = QMainWindow(stage.window)
     window.setWindowTitle("banner")
-    window.resize(stage.window.width(), stage.window.height() // 4)
     banner = Banner(window)
     text = "The staging area is full, so nothing new is sent. Tell your administrator."
     banner.show_notification(
         Notification(NotificationKind.PROBLEM, banner.tr("Action required"), text, "problems")
     )
+    window.resize(stage.window.width(), banner.sizeHint().height())
     window.show()
     return window
 

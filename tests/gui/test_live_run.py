@@ -112,7 +112,13 @@ def test_a_line_that_is_not_an_event_is_left_out(line):
 
 
 REPORT = replace(
-    NO_PROGRESS, remaining=60.0, wanted=100, wanted_bytes=10**8, byte_rate=2e6, file_rate=3.0
+    NO_PROGRESS,
+    remaining=60.0,
+    wanted=100,
+    sent=10,
+    wanted_bytes=10**8,
+    byte_rate=2e6,
+    file_rate=3.0,
 )
 
 
@@ -124,9 +130,9 @@ REPORT = replace(
         ({"remaining": 90.0, "wanted_bytes": 2 * 10**8}, Rise.FOUND),
         ({"remaining": 90.0, "wanted": 200}, Rise.FOUND),
         ({"remaining": 90.0, "byte_rate": 1e6}, Rise.SLOWER),
-        ({"remaining": 90.0, "file_rate": 1.0}, Rise.NONE),  # the files are larger
-        ({"remaining": 90.0, "byte_rate": 1e6, "file_rate": 9.0}, Rise.NONE),  # they are smaller
-        ({"remaining": 90.0}, Rise.NONE),  # nothing that is known explains it
+        ({"remaining": 90.0, "file_rate": 1.0}, Rise.REST),  # the files are larger
+        ({"remaining": 90.0, "byte_rate": 1e6, "file_rate": 9.0}, Rise.REST),  # they are smaller
+        ({"remaining": 90.0, "sent": 100}, Rise.SERVER),
     ],
 )
 def test_a_rise_of_the_time_left_has_a_reason(changes, rise):

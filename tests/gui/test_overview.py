@@ -556,6 +556,34 @@ def test_one_button_does_what_is_next(controller, qtbot, phase, changes, button)
     assert (shown.text().replace("&", ""), *controller.orders) == button
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"phase": Phase.BROKEN, "problem": Problem("host-key.changed", "It has another key.")},
+        {
+            "phase": Phase.IDLE,
+            "last": replace(run_that(), problem=Problem("host-key.changed", "It has another key.")),
+        },
+        {"phase": Phase.IDLE, "awaited": Problem("uploader.not-approved", "It waits.")},
+    ],
+    ids=["not started", "run ended", "not approved"],
+)
+def test_the_button_leads_to_key_and_approval_where_these_are_the_matter(
+    controller, qtbot, changes
+):
+    headline = Headline(controller, None)
+    qtbot.addWidget(headline)
+    controller.turn(**changes)
+    headline.show_state(controller.state)
+    wanted = []
+    headline.wanted.connect(wanted.append)
+
+    button = headline.findChild(QPushButton)
+    button.click()
+    assert button.text().replace("&", "") == "Check key and approval…"
+    assert (wanted, controller.orders) == ([NavigationRequest("set-up")], [])
+
+
 def test_a_pause_is_requested_once(controller, qtbot):
     headline = Headline(controller, None)
     qtbot.addWidget(headline)

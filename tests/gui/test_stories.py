@@ -140,6 +140,7 @@ def test_a_day_with_the_program(use, site, tmp_path):  # noqa: PLR0915
         person.waits_for("1 file to send")
         person.presses("alt+u")
         person.turns_to("mydata-like")
+        person.waits_for("“day 1” is scanned and then uploaded.")
 
         person.presses("ctrl+p")
         person.waits_for("Paused")

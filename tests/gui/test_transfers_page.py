@@ -464,7 +464,7 @@ def test_a_batch_that_is_held_back_is_sent_after_all_when_that_is_undone(
     qtbot, desk, site, open_page
 ):
     folder = next(path for path in site.data.glob("*/*") if path.is_dir())
-    (folder / "large.raw").write_bytes(os.urandom(4_000_000))  # the run goes on without the batch
+    (folder / "large.raw").write_bytes(os.urandom(9_000_000))  # too large for the batch
     save_settings(site.config, {"limits.bandwidth": 0.1})
     page = open_page(desk)
     desk.controller.start()

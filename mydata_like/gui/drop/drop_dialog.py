@@ -7,7 +7,15 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QItemSelectionModel, QModelIndex, QPersistentModelIndex, Qt, QTimer, Slot
+from PySide6.QtCore import (
+    QItemSelectionModel,
+    QModelIndex,
+    QPersistentModelIndex,
+    Qt,
+    QTimer,
+    Signal,
+    Slot,
+)
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QDialog,
@@ -62,6 +70,8 @@ WIDTHS = {  # in characters; the name gets the rest
 
 class DropDialog(QDialog):
     """Shows the dropped folders while they are scanned; *Upload* can be chosen at any time."""
+
+    added = Signal(object)  # the paths to upload
 
     def __init__(
         self, desk: AppContext, paths: Sequence[bytes], parent: QWidget | None = None
@@ -223,9 +233,10 @@ class DropDialog(QDialog):
 
     @Slot()
     def _upload(self) -> None:
-        for row in self.model.rows:
-            if row.wanted:
-                self._controller.add_source(row.source.path, *row.destination)
+        wanted = [row for row in self.model.rows if row.wanted]
+        for row in wanted:
+            self._controller.add_source(row.source.path, *row.destination)
+        self.added.emit([row.source.path for row in wanted])
         self.accept()
 
     def _find_obstacle(self) -> DropWarning | None:

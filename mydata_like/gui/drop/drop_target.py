@@ -21,6 +21,7 @@ class DropTarget(QObject):
     """Accepts files dropped on a window or chosen in a file dialog."""
 
     opened = Signal(object)  # the sheet
+    added = Signal(object)  # the paths that a run will upload
 
     def __init__(self, desk: AppContext, window: QWidget) -> None:
         super().__init__(window)
@@ -36,7 +37,7 @@ class DropTarget(QObject):
             self._paths = paths
             self._desk.tasks.run(partial(services.find_settings_kind, path), self._take_file)
         else:
-            self._open(DropDialog(self._desk, paths, self._window))
+            self._open_drop(paths)
 
     @Slot()
     def choose(self) -> None:
@@ -67,11 +68,16 @@ class DropTarget(QObject):
             case "ours":
                 self._open(ImportDialog(self._desk, path, self._window))
             case _:
-                self._open(DropDialog(self._desk, self._paths, self._window))
+                self._open_drop(self._paths)
 
     @Slot()
     def _reload(self) -> None:
         self._desk.controller.reload_settings()
+
+    def _open_drop(self, paths: Sequence[bytes]) -> None:
+        sheet = DropDialog(self._desk, paths, self._window)
+        sheet.added.connect(self.added)
+        self._open(sheet)
 
     def _open(self, sheet: QDialog) -> None:
         sheet.open()

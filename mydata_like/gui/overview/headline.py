@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from mydata_like.core.deletion import Safety
 from mydata_like.core.errors import Problem
-from mydata_like.core.problems import Action, Fixer, find_problem_info
+from mydata_like.core.problems import Action, Fixer, ProblemInfo, find_problem_info
 from mydata_like.gui.base import NavigationRequest
 from mydata_like.gui.controller import WindowController
 from mydata_like.gui.run_state import PastRunState, Phase, Rise, RunState
@@ -108,6 +108,10 @@ class Headline(QWidget):
             Rise.NONE: "",
             Rise.FOUND: self.tr("It takes longer, since more files were found."),
             Rise.SLOWER: self.tr("It takes longer, since sending has become slower."),
+            Rise.SERVER: self.tr(
+                "It takes longer, since the server needs more time for each file."
+            ),
+            Rise.REST: self.tr("It takes longer, since the files that are left need more time."),
         }[rise]
 
     def _explain_idle(self, state: RunState) -> str:
@@ -138,20 +142,27 @@ class Headline(QWidget):
     def _choose_action(self, state: RunState) -> tuple[str, Callable[[], None]] | None:
         """Return the text and the effect of the button, if there is something to do."""
         match state.phase:
-            case Phase.BROKEN:
-                return self._choose_repair(state)
             case Phase.PAUSED:
                 return self.tr("Resu&me"), self._controller.resume
             case Phase.RUNNING | Phase.PAUSING:
                 return self.tr("Pa&use"), self._controller.pause
+            case Phase.BROKEN:
+                start = self.tr("Start agai&n"), self._controller.start
+                return self._choose_repair(state) or start
             case Phase.IDLE if not _find_worst_part(state):
-                return self.tr("Start n&ow"), self._controller.start
+                start = self.tr("Start n&ow"), self._controller.start
+                return self._choose_repair(state) or start
         return (self.tr("Show pro&blems"), self._show_problems) if _find_worst_part(state) else None
 
-    def _choose_repair(self, state: RunState) -> tuple[str, Callable[[], None]]:
-        if _find_setting(state) is None:
-            return self.tr("Start agai&n"), self._controller.start
-        return self.tr("Open settin&gs…"), self._open_settings
+    def _choose_repair(self, state: RunState) -> tuple[str, Callable[[], None]] | None:
+        """Return the text and the effect of a button that leads to what the user can correct."""
+        match _find_info(state).action:
+            case Action.OPEN_SETTINGS:
+                return self.tr("Open settin&gs…"), self._open_settings
+            case Action.SET_UP:
+                return self.tr("Check key and approva&l…"), self._open_set_up
+            case _:
+                return None
 
     @Slot()
     def _run_action(self) -> None:
@@ -159,8 +170,11 @@ class Headline(QWidget):
             action[1]()
 
     def _open_settings(self) -> None:
-        setting = _find_setting(self._controller.state)
-        self.wanted.emit(NavigationRequest("settings", setting or ""))
+        setting = _find_info(self._controller.state).setting
+        self.wanted.emit(NavigationRequest("settings", setting))
+
+    def _open_set_up(self) -> None:
+        self.wanted.emit(NavigationRequest("set-up"))
 
     def _show_problems(self) -> None:
         part = _find_worst_part(self._controller.state)
@@ -177,10 +191,10 @@ def _find_problem(state: RunState) -> Problem | None:
     return state.last.problem
 
 
-def _find_setting(state: RunState) -> str | None:
-    """Return the setting that fixes the problem, "" for any; None if no setting does."""
-    info = find_problem_info(state.problem.code) if state.problem else None
-    return info.setting if info and info.action is Action.OPEN_SETTINGS else None
+def _find_info(state: RunState) -> ProblemInfo:
+    """Return what is known about the problem that the sentence describes."""
+    problem = _find_problem(state)
+    return find_problem_info(problem.code if problem else "")
 
 
 def _recovers(state: RunState) -> bool:

@@ -216,6 +216,11 @@ class Banner(QToolBar):
         self._more.setVisible(bool(message.page))
         self.show()
 
+    @property
+    def shows_problem(self) -> bool:
+        """Whether a problem is shown."""
+        return self._is_problem and not self.isHidden()
+
     def follow(self, state: RunState) -> None:
         """Hide the notification when it is settled."""
         before, self._concerned = self._concerned, self._concerns(state)
