@@ -141,7 +141,7 @@ class FolderGroup(NamedTuple):
 class RecentDataset(NamedTuple):
     """A dataset folder, and when the state of a file in it changed last.
 
-    `at` is in seconds since 1970; None if no file of it was sent yet.
+    `at` is in seconds since 1970; None for a dataset that was asked for by its files.
     """
 
     group: FolderGroup

@@ -10,6 +10,7 @@ from mydata_like.core.problems import INTENDED, Fixer, find_problem_info
 from mydata_like.core.queries import ProblemGroup
 from mydata_like.gui.base import AppContext, NavigationRequest
 from mydata_like.gui.ledger_query import LedgerQuery
+from mydata_like.gui.run_state import PastRunState, RunState
 from mydata_like.gui.status_text import describe_problem
 from mydata_like.gui.tables.problem_groups import (
     count_of_group,
@@ -41,6 +42,7 @@ class OpenProblems(QFrame):
         super().__init__(parent)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Maximum)
         self._desk = desk
+        self._seen: tuple[bool, PastRunState | None] = (False, None)
         self._query = LedgerQuery(desk, parent, self._ask)
         self._title = PlainLabel(self.tr("Needs your attention"), self)
         self._title.scale(1.0, bold=True)
@@ -64,6 +66,12 @@ class OpenProblems(QFrame):
     def refresh(self) -> None:
         """Read the ledger; for the moment when the widget becomes visible."""
         self._query.refresh()
+
+    def show_state(self, state: RunState) -> None:
+        """Read the ledger again if a run has begun or ended."""
+        if (state.at_work, state.last) != self._seen:
+            self._seen = (state.at_work, state.last)
+            self.refresh()
 
     def _ask(self) -> Callable[[], list[ProblemGroup]]:
         return partial(group_problems, self._desk.controller.settings, self._desk.controller.config)

@@ -119,7 +119,7 @@ class DropHint(QWidget):
 
     def sizeHint(self) -> QSize:
         text = self.fontMetrics()
-        return QSize(text.horizontalAdvance(self._text) + text.height() * 6, text.height() * 4)
+        return QSize(text.horizontalAdvance(self._text) + text.height() * 6, text.height() * 6)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
@@ -271,6 +271,7 @@ class _OverviewContent(QWidget):
         self._safe.setText(safe_sentence(state))
         self._safe.setVisible(bool(self._safe.text()))
         self._datasets.show_state(state)
+        self._problems.show_state(state)
         self._summary.show_state(state)
         self._set_by_server.show_state(state)
         self._unfinished.show_state(state)

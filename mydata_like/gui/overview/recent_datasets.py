@@ -57,7 +57,7 @@ class RecentDatasets(QFrame):
         self._shown: Sequence[RecentDataset] = ()
         self._transfers: Sequence[ActiveTransfer] = ()
         self._at_work = False
-        self._last: PastRunState | None = None
+        self._seen: tuple[bool, PastRunState | None] = (False, None)
         self._query = LedgerQuery(desk, parent, self._ask)
         self._query.answered.connect(self._show_datasets)
         self._layout = QGridLayout(self)
@@ -81,9 +81,10 @@ class RecentDatasets(QFrame):
 
     def show_state(self, state: RunState) -> None:
         """Read the ledger again if a run has begun or ended."""
-        if (state.at_work, state.last) == (self._at_work, self._last):
+        if (state.at_work, state.last) == self._seen:
             return
-        self._at_work, self._last = state.at_work, state.last
+        self._seen = (state.at_work, state.last)
+        self._at_work = state.at_work
         if state.at_work:
             self._title.setText(self.tr("Datasets sent to most recently"))
         else:

@@ -4,6 +4,7 @@
 SMALL_SPACE = 4
 SPACE = 8
 LARGE_SPACE = 16
+PICTURE = 56  # the side of the picture on a page without rows
 
 # Times the usual size of text.
 TITLE = 1.6  # of a page or a dialog

@@ -348,7 +348,8 @@ class EmptyMessage(QWidget):
 
     def __init__(self, icon_name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        picture = IconLabel(3.0, self)
+        picture = IconLabel(parent=self)
+        picture.setFixedSize(metrics.PICTURE, metrics.PICTURE)
         picture.show_icon(icon(icon_name, "skipped"))
         self._sentence = PlainLabel("", self)
         self._sentence.setWordWrap(True)
