@@ -87,6 +87,9 @@ class ProblemGroup(NamedTuple):
     problem: Problem
 
 
+MAX_UNFINISHED = 0.97  # the largest share that does not look like the whole in a bar
+
+
 class FolderGroup(NamedTuple):
     """An owner, an experiment, a dataset folder or a folder in one, with its totals.
 
@@ -118,3 +121,28 @@ class FolderGroup(NamedTuple):
     def open(self) -> int:
         """The number of files that were found and have no outcome yet."""
         return self.found - self.verified - self.waiting - self.skipped - self.failed
+
+    @property
+    def wanted(self) -> int:
+        """The number of files that were found and not skipped."""
+        return self.found - self.skipped
+
+    @property
+    def verified_share(self) -> float:
+        """The share of the bytes that is verified; 1 only if every wanted file is.
+
+        The sizes of skipped files are not known separately, so the share is too low with them.
+        """
+        if self.verified >= self.wanted:
+            return 1.0
+        return min(self.verified_bytes / max(1, self.found_bytes), MAX_UNFINISHED)
+
+
+class RecentDataset(NamedTuple):
+    """A dataset folder, and when the state of a file in it changed last.
+
+    `at` is in seconds since 1970; None for a dataset that was asked for by its files.
+    """
+
+    group: FolderGroup
+    at: int | None

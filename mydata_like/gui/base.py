@@ -1,12 +1,14 @@
-"""The base class of pages, and the context that they share."""
+"""The base class of pages, their layout and title, and the context that they share."""
 
 from typing import NamedTuple
 
-from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import QEvent, Signal
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from mydata_like.gui.controller import WindowController
 from mydata_like.gui.tasks import Tasks
+from mydata_like.gui.theme.metrics import LARGE_SPACE, SPACE, TITLE
+from mydata_like.gui.theme.widgets import PlainLabel
 from mydata_like.gui.window_state import WindowState
 
 
@@ -23,6 +25,12 @@ class Page(QWidget):
 
     wanted = Signal(object)  # a NavigationRequest
 
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange:
+            for title in self.findChildren(PageTitle):
+                title.scale(TITLE, bold=True)
+
     def show_page(self) -> None:
         """Start the work of the page when it becomes visible."""
 
@@ -31,6 +39,25 @@ class Page(QWidget):
 
     def look_for(self, what: str) -> None:
         """Show the content that another page requests: a filter, a path or a key."""
+
+
+PAGE_MARGINS = (LARGE_SPACE, LARGE_SPACE, LARGE_SPACE, SPACE)  # left, top, right, bottom
+
+
+def page_layout(page: Page) -> QVBoxLayout:
+    """Return the layout of a page, with the margins that all pages share."""
+    layout = QVBoxLayout(page)
+    layout.setContentsMargins(*PAGE_MARGINS)
+    layout.setSpacing(SPACE)
+    return layout
+
+
+class PageTitle(PlainLabel):
+    """The name of a page, in the size of titles; it follows changes of the page's font."""
+
+    def __init__(self, text: str, parent: QWidget) -> None:
+        super().__init__(text, parent)
+        self.scale(TITLE, bold=True)
 
 
 class NavigationRequest(NamedTuple):

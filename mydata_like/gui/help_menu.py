@@ -20,7 +20,8 @@ from PySide6.QtWidgets import (
 
 from mydata_like import __version__
 from mydata_like.gui.tasks import Tasks
-from mydata_like.gui.theme.widgets import LARGE, PlainLabel, app_icon, find_resources, icon
+from mydata_like.gui.theme.metrics import TITLE
+from mydata_like.gui.theme.widgets import PlainLabel, app_icon, find_resources, icon
 from mydata_like.hostos.dependencies import PROGRAM, Component, describe_versions, list_components
 
 CHANGES: Final = "CHANGELOG.md"
@@ -98,7 +99,7 @@ class HelpDialog(QDialog):
         side = self.fontMetrics().height() * 3
         picture.setPixmap(app_icon().pixmap(side, side))
         name = PlainLabel(f"{PROGRAM} {__version__}", page)
-        name.scale(LARGE, bold=True)
+        name.scale(TITLE, bold=True)
         top = QHBoxLayout()
         top.addWidget(picture)
         top.addWidget(name, 1)

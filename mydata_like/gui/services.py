@@ -22,7 +22,7 @@ from mydata_like.core.extra_sources import ExtraSource
 from mydata_like.core.file_status import PathStatus, Suggestion
 from mydata_like.core.model import Facility
 from mydata_like.core.ports import CancelSignal
-from mydata_like.core.queries import FolderGroup, View
+from mydata_like.core.queries import RecentDataset, View
 from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.engine.progress import NO_PROGRESS
 from mydata_like.gui.run_state import CurrentRunState, PastRunState, StatusSnapshot
@@ -247,12 +247,12 @@ def open_summary(settings: Settings, config: Path | None) -> LedgerSummary | Non
     return ledger_status.open_survey(settings, config)
 
 
-def find_dataset_folders(
-    settings: Settings, config: Path | None, files: Sequence[bytes]
-) -> list[FolderGroup]:
-    """Return the dataset folders of these files, with totals; raises `UploaderError`."""
+def find_recent_datasets(
+    settings: Settings, config: Path | None, files: Sequence[bytes], most: int
+) -> list[RecentDataset]:
+    """Return the datasets of these files, then the latest others; raises `UploaderError`."""
     summary = open_summary(settings, config)
-    return summary.find_dataset_folders(files) if summary else []
+    return summary.find_recent_datasets(files, most) if summary else []
 
 
 def find_status(settings: Settings, config: Path | None, path: Path) -> PathStatus:

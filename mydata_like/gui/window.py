@@ -40,6 +40,7 @@ from mydata_like.gui.theme.widgets import (
     ElidedLabel,
     PathLineEdit,
     PlainLabel,
+    allow_action,
     icon,
     text_icon_size,
 )
@@ -333,12 +334,14 @@ class MainWindow(QMainWindow):
 
     @Slot(object)
     def _show_state(self, state: RunState) -> None:
+        pausable = state.phase in (Phase.RUNNING, Phase.PAUSING)
+        self._start.setVisible(not pausable and state.phase is not Phase.PAUSED)
         self._start.setEnabled(state.phase in (Phase.IDLE, Phase.BROKEN))
-        self._pause.setVisible(state.phase is not Phase.PAUSED)
+        self._pause.setVisible(pausable)
         self._pause.setEnabled(state.phase is Phase.RUNNING)
-        self._resume.setVisible(state.phase is Phase.PAUSED)
+        allow_action(self._resume, allowed=state.phase is Phase.PAUSED)
         stoppable = (Phase.STARTING, Phase.RUNNING, Phase.PAUSING, Phase.PAUSED)
-        self._stop.setEnabled(state.phase in stoppable)
+        allow_action(self._stop, allowed=state.phase in stoppable)
         self._dry_run.setEnabled(state.phase not in (Phase.LOADING, Phase.UNSET))
         self._add.setEnabled(state.phase not in (Phase.LOADING, Phase.UNSET))
         self._sentence.set_full_text(overview_sentence(state))

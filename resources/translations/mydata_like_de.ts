@@ -531,6 +531,10 @@
         <translation>Dateien dieses Ordners senden, die in diesem Lauf zurückgestellt wurden oder fehlgeschlagen sind</translation>
     </message>
     <message>
+        <source>Select a dataset, or a folder in one, to list its files or to open it.</source>
+        <translation>Wählen Sie einen Datensatz oder einen Ordner darin aus, um die Dateien aufzulisten oder ihn zu öffnen.</translation>
+    </message>
+    <message>
         <source>The folders appear here after the first run.</source>
         <translation>Die Ordner erscheinen hier nach dem ersten Lauf.</translation>
     </message>
@@ -1399,6 +1403,20 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     </message>
 </context>
 <context>
+    <name>OpenProblems</name>
+    <message>
+        <source>Needs your attention</source>
+        <translation>Braucht Ihre Aufmerksamkeit</translation>
+    </message>
+    <message numerus="yes">
+        <source>and %Ln more kind(s) of problems</source>
+        <translation>
+            <numerusform>und eine weitere Art von Problemen</numerusform>
+            <numerusform>und %Ln weitere Arten von Problemen</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
     <name>PathEditor</name>
     <message>
         <source>Choose…</source>
@@ -1552,23 +1570,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     </message>
 </context>
 <context>
-    <name>ProblemGroupsModel</name>
-    <message numerus="yes">
-        <source>%Ln folder(s)</source>
-        <translation>
-            <numerusform>%Ln Ordner</numerusform>
-            <numerusform>%Ln Ordner</numerusform>
-        </translation>
-    </message>
-    <message numerus="yes">
-        <source>%Ln file(s)</source>
-        <translation>
-            <numerusform>%Ln Datei</numerusform>
-            <numerusform>%Ln Dateien</numerusform>
-        </translation>
-    </message>
-</context>
-<context>
     <name>ProblemsPage</name>
     <message>
         <source>Hide this kind</source>
@@ -1714,6 +1715,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
 <context>
     <name>RecentDatasets</name>
     <message>
+        <source>Arrived most recently</source>
+        <translation>Zuletzt angekommen</translation>
+    </message>
+    <message>
         <source>Datasets sent to most recently</source>
         <translation>Zuletzt gesendete Datensätze</translation>
     </message>
@@ -1838,6 +1843,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Copy path</source>
         <translation>Pfad kopieren</translation>
+    </message>
+    <message>
+        <source>Select files to open their folder, find them, or send them again.</source>
+        <translation>Wählen Sie Dateien aus, um ihren Ordner zu öffnen, sie zu finden oder erneut zu senden.</translation>
     </message>
 </context>
 <context>
@@ -2271,6 +2280,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>A&amp;bbrechen</translation>
     </message>
     <message>
+        <source>Find out what limits the speed of your uploads, and what would help. A test takes a minute at most, and leaves nothing on the server.</source>
+        <translation>Finden Sie heraus, was Ihre Uploads bremst und was helfen würde. Ein Test dauert höchstens eine Minute und lässt nichts auf dem Server zurück.</translation>
+    </message>
+    <message>
         <source>About 15 seconds; less accurate</source>
         <translation>Etwa 15 Sekunden; weniger genau</translation>
     </message>
@@ -2326,6 +2339,13 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>The limit</source>
         <translation>Die Grenze</translation>
+    </message>
+</context>
+<context>
+    <name>StartButton</name>
+    <message>
+        <source>Start now</source>
+        <translation>Jetzt starten</translation>
     </message>
 </context>
 <context>
@@ -3019,17 +3039,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Set by %1.</source>
         <translation>Festgelegt von %1.</translation>
-    </message>
-</context>
-<context>
-    <name>_EmptyState</name>
-    <message>
-        <source>&amp;Test now</source>
-        <translation>&amp;Jetzt testen</translation>
-    </message>
-    <message>
-        <source>Find out what limits the speed of your uploads, and what would help. A test takes a minute at most, and leaves nothing on the server.</source>
-        <translation>Finden Sie heraus, was Ihre Uploads bremst und was helfen würde. Ein Test dauert höchstens eine Minute und lässt nichts auf dem Server zurück.</translation>
     </message>
 </context>
 <context>
@@ -7267,6 +7276,27 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Log</source>
         <translation>Protokoll</translation>
+    </message>
+</context>
+<context>
+    <name>problems</name>
+    <message>
+        <source>Show</source>
+        <translation>Zeigen</translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln folder(s)</source>
+        <translation>
+            <numerusform>%Ln Ordner</numerusform>
+            <numerusform>%Ln Ordner</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln file(s)</source>
+        <translation>
+            <numerusform>%Ln Datei</numerusform>
+            <numerusform>%Ln Dateien</numerusform>
+        </translation>
     </message>
 </context>
 <context>

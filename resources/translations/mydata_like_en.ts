@@ -190,29 +190,22 @@
     </message>
 </context>
 <context>
+    <name>OpenProblems</name>
+    <message numerus="yes">
+        <source>and %Ln more kind(s) of problems</source>
+        <translation>
+            <numerusform>and %Ln more kind of problems</numerusform>
+            <numerusform>and %Ln more kinds of problems</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
     <name>ProblemFilter</name>
     <message numerus="yes">
         <source>Show %Ln hidden kind(s)</source>
         <translation>
             <numerusform>Show %Ln hidden kind</numerusform>
             <numerusform>Show %Ln hidden kinds</numerusform>
-        </translation>
-    </message>
-</context>
-<context>
-    <name>ProblemGroupsModel</name>
-    <message numerus="yes">
-        <source>%Ln folder(s)</source>
-        <translation>
-            <numerusform>%Ln folder</numerusform>
-            <numerusform>%Ln folders</numerusform>
-        </translation>
-    </message>
-    <message numerus="yes">
-        <source>%Ln file(s)</source>
-        <translation>
-            <numerusform>%Ln file</numerusform>
-            <numerusform>%Ln files</numerusform>
         </translation>
     </message>
 </context>
@@ -469,6 +462,23 @@
         <translation>
             <numerusform>%n file waits for the next run.</numerusform>
             <numerusform>%n files wait for the next run.</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>problems</name>
+    <message numerus="yes">
+        <source>%Ln folder(s)</source>
+        <translation>
+            <numerusform>%Ln folder</numerusform>
+            <numerusform>%Ln folders</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln file(s)</source>
+        <translation>
+            <numerusform>%Ln file</numerusform>
+            <numerusform>%Ln files</numerusform>
         </translation>
     </message>
 </context>

@@ -10,7 +10,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QAbstractItemModelTester
 
 from mydata_like.core.model import FolderSums
-from mydata_like.core.queries import FolderGroup
+from mydata_like.core.queries import MAX_UNFINISHED, FolderGroup
 from mydata_like.gui.base import NavigationRequest
 from mydata_like.gui.pages.folders_page import FoldersPage
 from mydata_like.gui.run_state import Phase
@@ -218,6 +218,24 @@ def test_a_dataset_is_opened_down_to_the_last_of_its_folders(qtbot, page_with_fi
     assert texts(model, raw) == ["day 1", "day 2"]
     assert texts(model, raw, 1) == ["Verified", "Failed"]
     assert model.index(0, 2, raw).data(FRACTION) == 1.0
+
+
+def test_the_bar_is_that_of_the_bytes_and_full_only_if_every_file_is_verified(qapp):
+    model = FolderTree()
+    sums = {"found": 4, "found_bytes": 100, "waiting": 0, "skipped": 0, "failed": 0}
+    known = [(1, 60), (3, 99), (4, 100)]  # files and bytes
+    owners = [
+        FolderGroup(
+            f"{files}", "", None, None, None, 1, verified=files, verified_bytes=size, **sums
+        )
+        for files, size in known
+    ]
+
+    model.show(TOP, owners)
+
+    cells = [model.index(row, 2, ROOT) for row in range(3)]
+    assert [cell.data(FRACTION) for cell in cells] == [0.6, MAX_UNFINISHED, 1.0]
+    assert [cell.data() for cell in cells] == ["1 of 4", "3 of 4", "4 of 4"]
 
 
 def test_what_has_no_folders_no_longer_offers_to_be_opened(qtbot, page_with_files):

@@ -3,10 +3,11 @@
 import os
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QPushButton, QToolButton
+from PySide6.QtWidgets import QPushButton, QToolButton, QVBoxLayout, QWidget
 
 from mydata_like.app.settings_service import save_settings
 from mydata_like.core.errors import HostKeyError, Problem
@@ -32,12 +33,19 @@ from mydata_like.gui.overview.details_panel import (
     count_stages,
 )
 from mydata_like.gui.overview.headline import Headline, _icon_of
+from mydata_like.gui.overview.open_problems import OpenProblems
 from mydata_like.gui.overview.overview_page import OverviewPage, _parts_of
-from mydata_like.gui.overview.recent_datasets import RecentDatasets, add_transfers
+from mydata_like.gui.overview.recent_datasets import (
+    MAX_ROWS,
+    MIN_ROWS,
+    RecentDatasets,
+    add_transfers,
+)
 from mydata_like.gui.overview.route_row import RouteRow
 from mydata_like.gui.overview.summary_cards import SummaryRow
 from mydata_like.gui.run_state import Phase, RunState, ServerIndicator
 from mydata_like.gui.status_text import overview_sentence, safe_sentence
+from mydata_like.gui.tables.problem_groups import HIDDEN
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.texts import limit_name, limit_word
 from mydata_like.gui.theme.widgets import PlainLabel
@@ -45,6 +53,7 @@ from mydata_like.gui.tray.tray_popup import LONGEST
 from mydata_like.gui.window_state import WindowState
 from mydata_like.ssh.keys import PublicKey, accept_host_key, check_host_key
 from mydata_like.ssh.session import Endpoint
+from tests.fakes.clock import FakeClock
 from tests.gui.conftest import DEADLINE
 from tests.gui.ledgers import WrittenLedger, an_entry
 from tests.gui.scripted import BEGAN, ENDED, run_that
@@ -147,7 +156,17 @@ def test_a_part_of_the_bar_is_a_button_that_leads_to_its_files(qtbot):
         failed.click()
     assert chosen.args == ["failed"]
     assert "2" in failed.text()
-    assert not bar.findChild(QToolButton, "waiting").isEnabled()
+
+
+def test_only_parts_with_files_have_a_button(qtbot):
+    bar = StatusBreakdownBar()
+    qtbot.addWidget(bar)
+    bar.show()
+
+    bar.show_parts(StatusCounts(2, 0, 0, 0, 0, 2))
+
+    shown = {one.objectName() for one in bar.findChildren(QToolButton) if one.isVisible()}
+    assert shown == {"verified", "failed"}
 
 
 def test_while_bytes_are_sent_their_bar_is_the_only_one(still_desk, qtbot):
@@ -580,29 +599,127 @@ def test_a_pause_is_requested_once(controller, qtbot):
     assert button.isEnabled()
 
 
-def test_the_datasets_of_active_transfers_are_listed_with_what_is_verified(desk, site, qtbot):
+class Listed(NamedTuple):
+    """The list of datasets in a window of its own."""
+
+    window: QWidget
+    datasets: RecentDatasets
+
+    @property
+    def names(self) -> list[str]:
+        return [bar.accessibleName() for bar in self.bars]
+
+    @property
+    def bars(self) -> list[ShareBar]:
+        return [bar for bar in self.datasets.findChildren(ShareBar) if bar.isVisible()]
+
+
+@pytest.fixture
+def list_datasets(desk, qtbot):
+    """Return a function that opens the list of datasets."""
+
+    def open_it(most=3):
+        window = QWidget()
+        qtbot.addWidget(window)
+        layout = QVBoxLayout(window)
+        listed = RecentDatasets(desk, window, most)
+        layout.addWidget(listed)
+        window.show()
+        return Listed(window, listed)
+
+    return open_it
+
+
+def write_datasets(desk, *names, verified=3):
+    """Record datasets of three files of 10 bytes, the last one a second later than the others."""
+    controller = desk.controller
+    written = WrittenLedger.of(controller.settings, controller.config)
+    sums = {"found": 3, "found_bytes": 30, "verified": verified, "verified_bytes": 10 * verified}
+    for name in names:
+        written.ledger.record_folders([FolderSums(name, name.decode(), None, "ann", "", **sums)])
+        written.ledger.record([an_entry(name + b"/a", 10)])
+        written.clock.move(1)
+    written.close()
+
+
+def test_datasets_are_listed_without_a_run_of_this_program(desk, qtbot, list_datasets):
+    write_datasets(desk, b"first", b"second", b"third")
+    listed = list_datasets()
+
+    listed.datasets.refresh()
+    qtbot.waitUntil(lambda: len(listed.names) == 3, timeout=DEADLINE)
+
+    when = texts.moment(FakeClock().now())
+    assert "Arrived most recently" in shown_texts(listed.datasets)
+    assert [name.partition(" ")[0] for name in listed.names] == ["third", "second", "first"]
+    assert sum(when[:-3] in text for text in shown_texts(listed.datasets)) == 3
+
+
+def test_datasets_are_read_again_after_a_run_of_another_program(desk, qtbot, list_datasets):
+    listed = list_datasets()
+    listed.datasets.refresh()
+    write_datasets(desk, b"first")
+
+    elsewhere = RunState(phase=Phase.RUNNING, elsewhere=True)
+    listed.datasets.show_state(elsewhere)
+    qtbot.waitUntil(lambda: len(listed.names) == 1, timeout=DEADLINE)
+    assert "Datasets sent to most recently" in shown_texts(listed.datasets)
+
+    write_datasets(desk, b"second")
+    listed.datasets.show_state(RunState(phase=Phase.IDLE, last=run_that()))
+    qtbot.waitUntil(lambda: len(listed.names) == 2, timeout=DEADLINE)
+    assert "Arrived most recently" in shown_texts(listed.datasets)
+
+
+def test_there_are_as_many_datasets_as_have_room(desk, qtbot):
+    write_datasets(desk, *(b"%d" % number for number in range(MAX_ROWS + 1)))
+    page = OverviewPage(desk)
+    qtbot.addWidget(page)
+    listed = page.findChild(RecentDatasets)
+
+    def count():
+        return len([bar for bar in listed.findChildren(ShareBar) if bar.isVisible()])
+
+    page.resize(900, 2000)
+    page.show()
+    qtbot.waitUntil(lambda: count() == MAX_ROWS, timeout=DEADLINE)
+    page.resize(900, 100)
+    qtbot.waitUntil(lambda: count() == MIN_ROWS, timeout=DEADLINE)
+    page.resize(900, 2000)
+    qtbot.waitUntil(lambda: count() == MAX_ROWS, timeout=DEADLINE)
+
+
+def test_a_bar_is_full_only_if_every_file_is_verified(desk, qtbot, list_datasets):
+    written = WrittenLedger.of(desk.controller.settings, desk.controller.config)
+    sums = {"found": 2, "found_bytes": 10**9, "verified": 1, "verified_bytes": 10**9 - 1}
+    written.ledger.record_folders([FolderSums(b"one", "one", None, "ann", "", **sums)])
+    written.ledger.record([an_entry(b"one/a", 10**9 - 1)])
+    written.close()
+    listed = list_datasets()
+
+    listed.datasets.refresh()
+    qtbot.waitUntil(lambda: len(listed.bars) == 1, timeout=DEADLINE)
+
+    assert listed.bars[0].value() == 0.97 * ShareBar.PARTS
+
+
+def test_the_datasets_of_active_transfers_are_listed_with_what_is_verified(
+    desk, site, qtbot, list_datasets
+):
     assert site.run().code == 0
     files = [path for path in sorted(site.data.rglob("*")) if path.is_file()]
     key = os.fsencode(files[0].relative_to(site.data).as_posix())
-    listed = RecentDatasets(desk, None)
-    qtbot.addWidget(listed)
-    listed.show_transfers((ActiveTransfer(1, 1, key, 1, 10),))
-    assert listed.isHidden()  # no run
+    listed = list_datasets()
 
-    listed.show_run("a run")
-    listed.show_transfers((ActiveTransfer(1, 1, key, 1, 10),))
-    qtbot.waitUntil(lambda: not listed.isHidden(), timeout=DEADLINE)
-
-    said = [bar.accessibleName() for bar in listed.findChildren(ShareBar) if not bar.isHidden()]
-    (text,) = said
+    listed.datasets.show_transfers((ActiveTransfer(1, 1, key, 1, 10),))
+    listed.datasets.show_state(RunState(phase=Phase.RUNNING))
     folder = key.split(b"/")[1].decode()
-    assert folder in text
-    assert text.endswith("verified")
-    listed.show_run("")
-    assert listed.isHidden()
+    qtbot.waitUntil(lambda: any(folder in name for name in listed.names), timeout=DEADLINE)
+
+    assert all(name.endswith("verified") for name in listed.names)
 
 
-def test_bytes_that_were_sent_stay_in_the_bar_until_they_are_verified(desk, qtbot):
+def test_bytes_that_were_sent_stay_in_the_bar_until_they_are_verified(desk, qtbot, list_datasets):
     controller = desk.controller
     written = WrittenLedger.of(controller.settings, controller.config)
     sums = {"found": 2, "found_bytes": 10, "verified": 0, "verified_bytes": 0}
@@ -611,16 +728,47 @@ def test_bytes_that_were_sent_stay_in_the_bar_until_they_are_verified(desk, qtbo
     written.ledger.record_outcomes(found)
     written.ledger.record([an_entry(b"ann/1/a", 5, EntryState.REGISTERED)])
     written.close()
-    listed = RecentDatasets(desk, None)
-    qtbot.addWidget(listed)
-    listed.show_run("a run")
+    listed = list_datasets()
 
-    listed.show_transfers((ActiveTransfer(1, 1, b"ann/1/b", 1, 5, done=2),))
-    qtbot.waitUntil(lambda: not listed.isHidden(), timeout=DEADLINE)
+    listed.datasets.show_transfers((ActiveTransfer(1, 1, b"ann/1/b", 1, 5, done=2),))
+    listed.datasets.show_state(RunState(phase=Phase.RUNNING))
+    qtbot.waitUntil(lambda: len(listed.bars) == 1, timeout=DEADLINE)
 
-    bar = listed.findChild(ShareBar)
-    assert bar.value() == 0.7 * ShareBar.PARTS
-    assert bar.accessibleName().endswith("0 of 2 file(s) verified")
+    assert listed.bars[0].value() == 0.7 * ShareBar.PARTS
+    assert listed.names[0].endswith("0 of 2 file(s) verified")
+
+
+def test_what_someone_has_to_fix_leads_to_its_kind_of_problem(desk, qtbot):
+    kinds = {
+        b"a": ("waiting", Problem("file.changed", "It changed.")),  # needs nobody
+        b"b": ("failed", Problem("staging.full", "The staging area is full.")),  # is hidden
+        b"c": ("skipped", Problem("skipped.outside-dataset", "It is in no dataset folder.")),
+        b"d": ("failed", WHY),
+        b"e": ("failed", Problem("staging.no-host", "There is no staging host.")),
+        b"f": ("folder-failed", WHY),
+    }
+    written = WrittenLedger.of(desk.controller.settings, desk.controller.config)
+    written.ledger.record_outcomes(
+        [Outcome(path, 5, 0, kind, problem) for path, (kind, problem) in kinds.items()]
+    )
+    written.close()
+    desk.memory.setValue(HIDDEN, ["failed:staging.full"])
+    window = QWidget()
+    qtbot.addWidget(window)
+    shown = OpenProblems(desk, window)
+    window.show()
+
+    shown.refresh()
+    qtbot.waitUntil(lambda: not shown.isHidden(), timeout=DEADLINE)
+
+    buttons = [one for one in shown.findChildren(QPushButton) if one.isVisible()]
+    said = [button.accessibleName().partition(": ")[2] for button in buttons]
+    assert said[0] == "1 file(s): It cannot be read."
+    assert len(said) == 3
+    assert "and 1 more kind(s) of problems" in shown_texts(shown)
+    with qtbot.waitSignal(shown.wanted) as wanted:
+        buttons[0].click()
+    assert wanted.args == [NavigationRequest("problems", "failed:file.unreadable")]
 
 
 def test_bytes_under_way_belong_to_the_innermost_dataset():

@@ -102,6 +102,14 @@ def test_files_left_out_unintentionally_come_first(qtbot, ill, open_page, still_
     assert page._kinds.group.problem.code == "skipped.layout"
 
 
+def test_a_kind_is_found_by_its_name(qtbot, ill, open_page, still_desk):
+    page = open_page()
+    page.look_for("skipped:skipped.ignored")
+    settle(qtbot, still_desk)
+
+    assert page._kinds.group.problem.code == "skipped.ignored"
+
+
 def test_the_files_of_the_chosen_kind_are_shown(qtbot, ill, open_page, still_desk):
     page = open_page()
     page.look_for("waiting")

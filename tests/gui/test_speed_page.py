@@ -77,8 +77,8 @@ def test_a_page_without_tests_says_what_one_is_for(still_desk, open_page):
     page = open_page(still_desk)
 
     assert page._middle.currentIndex() == EMPTY
-    assert page._empty.test.isVisible()
-    assert not page._empty.test.isEnabled()
+    assert page._test_first.isVisible()
+    assert not page._test_first.isEnabled()
     assert "Set up" in page._notice.text
 
 
@@ -332,7 +332,7 @@ def test_a_test_in_quiet_hours_is_made_if_the_user_insists(desk, site, open_page
 
 def test_a_test_that_is_cancelled_ends_automatically(desk, open_page, qtbot):
     page = open_page(desk)
-    page._empty.test.click()
+    page._test_first.click()
     qtbot.waitUntil(lambda: page._partial.figures.rowCount() > 0)
 
     page._cancel.click()
@@ -340,12 +340,12 @@ def test_a_test_that_is_cancelled_ends_automatically(desk, open_page, qtbot):
     qtbot.waitUntil(lambda: page._middle.currentIndex() == EMPTY)
 
     assert page._notice.isHidden()
-    assert page._empty.test.isEnabled()
+    assert page._test_first.isEnabled()
 
 
 def test_a_test_that_crashes_is_reported_and_another_one_can_be_made(desk, open_page, qtbot):
     page = open_page(desk)
-    page._empty.test.click()
+    page._test_first.click()
     qtbot.waitUntil(lambda: page._partial.figures.rowCount() > 0)
 
     os.kill(page._process._engine.number, signal.SIGKILL)
@@ -353,7 +353,7 @@ def test_a_test_that_crashes_is_reported_and_another_one_can_be_made(desk, open_
 
     assert "ended unexpectedly (a crash)" in page._notice.text
     assert page._middle.currentIndex() == EMPTY
-    assert page._empty.test.isEnabled()
+    assert page._test_first.isEnabled()
 
 
 def test_no_speed_test_starts_during_a_run(desk, site, open_page, qtbot):
@@ -363,7 +363,7 @@ def test_no_speed_test_starts_during_a_run(desk, site, open_page, qtbot):
     examiner.ended.connect(told.append)
     with lock_data_directory(site.state, bytes(site.data), SystemClock()):
         qtbot.waitUntil(lambda: desk.controller.state.phase == "elsewhere")
-        assert not page._empty.test.isEnabled()
+        assert not page._test_first.isEnabled()
         assert "A run is active" in page._notice.text
 
         examiner.test(quick=True, anyway=False)

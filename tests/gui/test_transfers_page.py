@@ -8,7 +8,7 @@ import pytest
 from PySide6.QtCore import QItemSelection, QItemSelectionModel, QMimeData, QModelIndex, Qt, QUrl
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QAbstractItemModelTester
-from PySide6.QtWidgets import QTableView, QWidget
+from PySide6.QtWidgets import QApplication, QTableView, QToolButton, QWidget
 
 from mydata_like.app.settings_service import save_settings
 from mydata_like.core.errors import Problem
@@ -23,6 +23,8 @@ from mydata_like.gui.pages.transfers_page import TransfersModel, TransfersPage
 from mydata_like.gui.run_state import Phase
 from mydata_like.gui.table_model import RowsModel, column_width, style_table
 from mydata_like.gui.tables.columns import FRACTION, file_columns
+from mydata_like.gui.tables.table_panel import ActionRow, StartButton
+from mydata_like.gui.theme.widgets import ElidedLabel
 from tests.gui.ledgers import an_entry, an_outcome
 
 SELECT_ROWS = (
@@ -131,6 +133,18 @@ def test_what_leaves_nothing_says_so_and_can_be_lifted(qtbot, still_desk, writte
 
 def test_without_a_ledger_the_page_says_what_it_is_for(still_desk, open_page):
     assert open_page(still_desk)._files._empty.text() == "No file has been sent yet."
+
+
+def test_a_run_can_be_started_where_no_file_was_sent(controller, still_desk, written, open_page):
+    page = open_page(still_desk._replace(controller=controller))
+    start = page.findChild(StartButton)
+    assert not start.isVisible()  # no run can start yet
+
+    controller.turn(phase=Phase.IDLE)
+    start.click()
+
+    assert controller.orders == ["start"]
+    assert not start.isVisible()
 
 
 def test_the_header_orders_all_rows(qtbot, still_desk, written, open_page):
@@ -266,11 +280,31 @@ def test_tab_leads_from_the_table_to_what_can_be_done_with_a_row(qtbot, filled_p
     assert filled_page.focusWidget().text() == "Open folder"  # of what can be done now the first
 
 
+def test_only_what_can_be_done_with_the_selected_files_is_shown(qtbot, filled_page):
+    table = filled_page._files.table
+    row = filled_page.findChild(ActionRow)
+    before = row.height()
+
+    def shown():
+        buttons = [one.text() for one in row.findChildren(QToolButton) if one.isVisible()]
+        hints = [one.full_text for one in row.findChildren(ElidedLabel) if one.isVisible()]
+        return [text for text in buttons if text], hints
+
+    assert shown() == ([], ["Select files to open their folder, find them, or send them again."])
+    table.selectRow(3)
+    one_file = ["Open folder", "Open on server", "Where is it?", "Copy path"]
+    qtbot.waitUntil(lambda: shown() == (one_file, []))
+    table.selectAll()
+    qtbot.waitUntil(lambda: shown() == (["Copy path"], []))
+    assert row.height() == before
+
+
 def test_without_a_run_the_files_have_the_whole_page(qtbot, filled_page):
     page, files, live = filled_page, filled_page._files, filled_page._live
     whole = files.height()
     turn(page._controller, Phase.RUNNING)
     qtbot.waitUntil(lambda: files.height() < whole)
+    QApplication.processEvents()  # lay out what was shown or hidden with it
     live.parentWidget().moveSplitter(whole // 2, 1)
     chosen = live.height()
 

@@ -12,7 +12,8 @@ from mydata_like.app.settings_service import save_settings
 from mydata_like.core.errors import Problem
 from mydata_like.core.events import RunStarted, ServerSilent
 from mydata_like.engine.progress import NO_PROGRESS
-from mydata_like.gui.base import NavigationRequest
+from mydata_like.gui.base import NavigationRequest, PageTitle
+from mydata_like.gui.overview.route_row import RouteRow
 from mydata_like.gui.pages.page_registry import list_pages
 from mydata_like.gui.run_state import (
     PastRunState,
@@ -24,6 +25,7 @@ from mydata_like.gui.run_state import (
 )
 from mydata_like.gui.server_indicator import ServerIndicatorLabel, indicator_mark
 from mydata_like.gui.status_text import amount_sentence
+from mydata_like.gui.theme.metrics import LARGE_SPACE, TITLE
 from mydata_like.gui.theme.texts import moment
 from mydata_like.gui.theme.widgets import PlainLabel
 from mydata_like.gui.window import MainWindow
@@ -272,3 +274,41 @@ def test_in_the_tray_no_page_does_anything_regularly(window, still_desk, qtbot, 
 
 def test_the_status_line_begins_where_the_names_of_pages_have_their_icons(window):
     assert window._sentence.mapTo(window, QPoint(0, 0)).x() >= 8
+
+
+@pytest.mark.parametrize(
+    ("phase", "shown"),
+    [
+        (Phase.UNSET, ["Start"]),
+        (Phase.IDLE, ["Start"]),
+        (Phase.STARTING, ["Start", "Stop"]),
+        (Phase.RUNNING, ["Pause", "Stop"]),
+        (Phase.PAUSING, ["Pause", "Stop"]),
+        (Phase.PAUSED, ["Resume", "Stop"]),
+        (Phase.STOPPING, ["Start"]),
+    ],
+)
+def test_start_pause_and_resume_have_one_place_in_the_tool_bar(window, phase, shown):
+    window._desk.controller.run_changed.emit(RunState(phase=phase))
+
+    actions = window.findChild(QToolBar).actions()
+    first = actions[: next(at for at, action in enumerate(actions) if action.isSeparator())]
+    assert [one.text().replace("&", "") for one in first if one.isVisible()] == shown
+
+
+def test_all_pages_begin_at_the_same_left_edge_with_a_title_of_the_same_size(window, qtbot):
+    window._desk.controller.run_changed.emit(IDLE)
+    edges, sizes = set(), set()
+    for spec in list_pages():
+        window.show_page(NavigationRequest(spec.name))
+        page = window.page
+        kind = RouteRow if spec.name == "overview" else PageTitle
+        first = page.findChild(kind)
+        qtbot.waitUntil(lambda first=first: first.isVisibleTo(window) and first.width() > 0)
+        if kind is PageTitle:
+            assert first.text() == spec.title
+            sizes.add(first.font().pointSizeF())
+        edges.add(first.mapTo(page, QPoint(0, 0)).x())
+
+    assert edges == {LARGE_SPACE}
+    assert sizes == {window.font().pointSizeF() * TITLE}

@@ -46,7 +46,8 @@ from mydata_like.gui.drop.drop_model import (
 from mydata_like.gui.run_state import Phase
 from mydata_like.gui.table_model import column_width
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.widgets import LARGE, PlainLabel
+from mydata_like.gui.theme.metrics import TITLE
+from mydata_like.gui.theme.widgets import PlainLabel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -157,7 +158,7 @@ class DropDialog(QDialog):
         self._list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
 
     def _lay_out(self) -> None:
-        self._title.scale(LARGE, bold=True)
+        self._title.scale(TITLE, bold=True)
         layout = QVBoxLayout(self)
         for widget in (self._title, self._sum):
             layout.addWidget(widget)

@@ -14,7 +14,8 @@ from mydata_like.gui import services, setting_labels
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.drop.drop_model import DropWarning, DropWarningsModel
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.widgets import LARGE, PlainLabel
+from mydata_like.gui.theme.metrics import TITLE
+from mydata_like.gui.theme.widgets import PlainLabel
 from mydata_like.settings.fields import format_value
 from mydata_like.settings.schema import settings_by_key
 
@@ -50,7 +51,7 @@ class ImportDialog(QDialog):
         )
 
     def _lay_out(self) -> None:
-        self._title.scale(LARGE, bold=True)
+        self._title.scale(TITLE, bold=True)
         self._summary.setWordWrap(True)
         self._list.setModel(self.notes)
         self._list.setAccessibleName(self.tr("What would change"))

@@ -78,7 +78,7 @@ KINDS = (
 
 
 class StatusBreakdownBar(QWidget):
-    """A bar of all files that were found, with each part as a button."""
+    """A bar of all files that were found, and a button for each part that is not empty."""
 
     chosen = Signal(object)  # the name of a part
 
@@ -103,7 +103,7 @@ class StatusBreakdownBar(QWidget):
             number = getattr(parts, kind.name)
             button = self._buttons[kind.name]
             button.setText(self._part_text(kind.name).replace("%1", texts.count(number)))
-            button.setEnabled(number > 0)
+            button.setVisible(number > 0 or kind.name == "verified")
 
     def _make_button(self, kind: _Kind) -> QToolButton:
         button = QToolButton(self)

@@ -15,7 +15,8 @@ from mydata_like.gui.run_state import ChannelRates, RunState
 from mydata_like.gui.status_text import limit_sentence
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.colours import accent
-from mydata_like.gui.theme.widgets import LARGE, SMALL, FoldButton, IconLabel, PlainLabel, icon
+from mydata_like.gui.theme.metrics import SMALL, TITLE
+from mydata_like.gui.theme.widgets import FoldButton, IconLabel, PlainLabel, icon
 from mydata_like.gui.window_state import WindowState
 
 STATE = "overview/details"  # the key in the window state
@@ -149,7 +150,7 @@ class StageCard(QFrame):
         self._icon.show_icon(icon(icon_name))
         self._title = PlainLabel(title, self)
         self._count = PlainLabel("", self)
-        self._count.scale(LARGE, bold=True)
+        self._count.scale(TITLE, bold=True)
         self._rate = PlainLabel("", self)
         self._queue = PlainLabel("", self)
         self._queue.scale(SMALL)

@@ -14,7 +14,8 @@ from mydata_like.gui.run_state import PastRunState, Phase, Rise, RunState
 from mydata_like.gui.status_text import amount_sentence, describe_problem, overview_sentence
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.colours import Status
-from mydata_like.gui.theme.widgets import LARGE, FoldedText, IconLabel, PlainLabel, icon
+from mydata_like.gui.theme.metrics import LARGE_SPACE, TITLE
+from mydata_like.gui.theme.widgets import FoldedText, IconLabel, PlainLabel, icon
 
 PAGE_OF_PART = {
     "verified": NavigationRequest("transfers", "verified"),
@@ -30,7 +31,7 @@ class Headline(QWidget):
 
     wanted = Signal(object)  # a NavigationRequest
 
-    def __init__(self, controller: WindowController, parent: QWidget, scale: float = LARGE) -> None:
+    def __init__(self, controller: WindowController, parent: QWidget, scale: float = TITLE) -> None:
         super().__init__(parent)
         self._controller = controller
         self._icon = IconLabel(3.0, self)
@@ -62,7 +63,7 @@ class Headline(QWidget):
     def _fit_font(self) -> None:
         if layout := self.layout():
             self._sentence.scale(self._scale, bold=True)
-            layout.setSpacing(self.fontMetrics().height())
+            layout.setSpacing(LARGE_SPACE)
 
     def show_state(self, state: RunState) -> None:
         """Show the current state."""

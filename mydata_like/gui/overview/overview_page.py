@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from PySide6.QtCore import QCoreApplication, QRectF, Qt, Signal, Slot
+from PySide6.QtCore import QCoreApplication, QEvent, QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QShowEvent
 from PySide6.QtWidgets import (
     QFrame,
@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from mydata_like.core.extra_sources import KnownSource
-from mydata_like.gui.base import AppContext, NavigationRequest, Page
+from mydata_like.gui.base import PAGE_MARGINS, AppContext, NavigationRequest, Page
 from mydata_like.gui.demo_launcher import is_installed
 from mydata_like.gui.overview.bars import (
     SentBar,
@@ -29,6 +29,7 @@ from mydata_like.gui.overview.bars import (
 )
 from mydata_like.gui.overview.details_panel import DetailsPanel
 from mydata_like.gui.overview.headline import PAGE_OF_PART, Headline
+from mydata_like.gui.overview.open_problems import OpenProblems
 from mydata_like.gui.overview.recent_datasets import RecentDatasets
 from mydata_like.gui.overview.route_row import RouteRow
 from mydata_like.gui.overview.summary_cards import RemoveQuestion, SummaryRow, UnfinishedList
@@ -36,7 +37,8 @@ from mydata_like.gui.run_state import LiveView, Phase, RunState
 from mydata_like.gui.status_text import safe_sentence
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.colours import current_shades, quiet
-from mydata_like.gui.theme.widgets import LARGE, PlainLabel, app_icon, icon
+from mydata_like.gui.theme.metrics import LARGE_SPACE, TITLE
+from mydata_like.gui.theme.widgets import PlainLabel, app_icon, icon
 from mydata_like.settings.layers import ServerDecision
 from mydata_like.settings.schema import CONTEXT
 
@@ -59,7 +61,7 @@ class EmptyState(QWidget):
         layout.addWidget(picture, 0, Qt.AlignmentFlag.AlignHCenter)
         layout.addWidget(self._make_title(), 0, Qt.AlignmentFlag.AlignHCenter)
         layout.addLayout(self._make_text())
-        layout.addSpacing(self.fontMetrics().height())
+        layout.addSpacing(LARGE_SPACE)
         layout.addLayout(self._make_buttons())
         layout.addStretch(3)
 
@@ -72,7 +74,7 @@ class EmptyState(QWidget):
 
     def _make_title(self) -> PlainLabel:
         title = PlainLabel(self.tr("Your data, safe on the server"), self)
-        title.scale(LARGE, bold=True)
+        title.scale(TITLE, bold=True)
         return title
 
     def _make_text(self) -> QHBoxLayout:
@@ -113,20 +115,25 @@ class DropHint(QWidget):
         super().__init__(parent)
         self._text = self.tr("Drop folders or files here to upload them")
         self.setAccessibleName(self._text)
-        self.setMinimumHeight(self.fontMetrics().height() * 4)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+
+    def sizeHint(self) -> QSize:
+        text = self.fontMetrics()
+        return QSize(text.horizontalAdvance(self._text) + text.height() * 6, text.height() * 6)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(QPen(QColor(current_shades().edge), 2.0, Qt.PenStyle.DashLine))
-        painter.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), 8, 8)
+        painter.setPen(QPen(QColor(current_shades().edge), 1.0, Qt.PenStyle.DashLine))
+        painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), 8, 8)
         line = self.fontMetrics().height()
-        side = min(line * 3, self.height() // 3)
-        top = (self.height() - side - line * 2) // 2
-        icon("add-folders").paint(painter, (self.width() - side) // 2, top, side, side)
+        side, gap = round(line * 1.5), line // 2
+        width = side + gap + self.fontMetrics().horizontalAdvance(self._text)
+        left = (self.width() - width) // 2
+        icon("add-folders", "skipped").paint(painter, left, 0, side, self.height())
         painter.setPen(quiet())
-        below = QRectF(0, top + side, self.width(), line * 2)
-        painter.drawText(below, Qt.AlignmentFlag.AlignCenter, self._text)
+        beside = QRectF(left + side + gap, 0, self.width(), self.height())
+        painter.drawText(beside, Qt.AlignmentFlag.AlignVCenter, self._text)
 
 
 MAX_VALUE = 200  # characters
@@ -239,14 +246,17 @@ class _OverviewContent(QWidget):
         self._safe = PlainLabel("", self)
         self._safe.setWordWrap(True)
         self._datasets = RecentDatasets(desk, self)
+        self._problems = OpenProblems(desk, self)
         self._summary = SummaryRow(self)
         self._set_by_server = SetByServer(self)
         self._unfinished = UnfinishedList(self)
         self._details = DetailsPanel(desk.memory, self)
         self._hint = DropHint(self)
+        self._layout = QVBoxLayout(self)
         self._lay_out()
         self._headline.wanted.connect(self.wanted)
         self._bar.chosen.connect(self._choose)
+        self._problems.wanted.connect(self.wanted)
         self._details.changed.connect(self._make_room)
         self._unfinished.continue_wanted.connect(self._continue_source)
         self._unfinished.remove_wanted.connect(self._ask_to_remove)
@@ -260,7 +270,8 @@ class _OverviewContent(QWidget):
         self._bar.setVisible(state.at_work or bool(state.interrupted or state.last))
         self._safe.setText(safe_sentence(state))
         self._safe.setVisible(bool(self._safe.text()))
-        self._datasets.show_run(state.run if state.ours else "")
+        self._datasets.show_state(state)
+        self._problems.show_state(state)
         self._summary.show_state(state)
         self._set_by_server.show_state(state)
         self._unfinished.show_state(state)
@@ -281,18 +292,46 @@ class _OverviewContent(QWidget):
         has_room = self._details.isHidden() or not self._details.is_open
         self._summary.setVisible(has_room)
         self._hint.setVisible(has_room)
+        self._layout.setStretchFactor(self._details, 0 if has_room else 1)
+
+    def event(self, event: QEvent) -> bool:
+        done = super().event(event)
+        if event.type() in (QEvent.Type.LayoutRequest, QEvent.Type.Resize):
+            self._fit_datasets()
+        return done
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._datasets.refresh()
+        self._problems.refresh()
+
+    def _fit_datasets(self) -> None:
+        """Show as many datasets as have room without scrolling."""
+        page = self.parentWidget()
+        if page is not None:
+            needed = self._layout.totalHeightForWidth(self.width())
+            self._datasets.allow_rows_for(page.height() - needed)
 
     def _lay_out(self) -> None:
-        side = self.fontMetrics().height()
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(side, side, side, side)
-        layout.setSpacing(side)
-        for part in (self._route, self._headline, self._sent, self._bar, self._safe):
-            layout.addWidget(part)
-        for below in (self._datasets, self._summary, self._set_by_server, self._unfinished):
-            layout.addWidget(below)
-        layout.addWidget(self._details, 1)
-        layout.addWidget(self._hint, 1)
+        self._layout.setContentsMargins(*PAGE_MARGINS)
+        self._layout.setSpacing(LARGE_SPACE)
+        parts: Sequence[QWidget] = (
+            self._route,
+            self._headline,
+            self._sent,
+            self._bar,
+            self._safe,
+            self._datasets,
+            self._problems,
+            self._summary,
+            self._set_by_server,
+            self._unfinished,
+            self._details,
+            self._hint,
+        )
+        for part in parts:
+            self._layout.addWidget(part)
+        self._layout.addStretch()
 
     @Slot(object)
     def _continue_source(self, source: KnownSource) -> None:

@@ -1,27 +1,27 @@
-"""The datasets that are being sent, with what the server has verified of each."""
+"""The datasets that were sent to most recently, with what the server has verified of each."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from functools import partial
-from time import monotonic
 from typing import NamedTuple
 
 from PySide6.QtCore import QCoreApplication, Slot
 from PySide6.QtWidgets import QFrame, QGridLayout, QSizePolicy, QWidget
 
-from mydata_like.core.errors import UploaderError
-from mydata_like.core.queries import FolderGroup
+from mydata_like.core.queries import FolderGroup, RecentDataset
 from mydata_like.engine.progress import ActiveTransfer
 from mydata_like.gui import services
 from mydata_like.gui.base import AppContext
+from mydata_like.gui.ledger_query import LedgerQuery
 from mydata_like.gui.overview.bars import ShareBar
+from mydata_like.gui.run_state import PastRunState, RunState
 from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.metrics import LARGE_SPACE, SPACE
 from mydata_like.gui.theme.widgets import ElidedLabel, IconLabel, PlainLabel, icon
 
 translate = QCoreApplication.translate
 
-MAX_ROWS = 4
-MIN_INTERVAL = 1.0  # seconds between two looks into the ledger,
-INTERVAL_FACTOR = 10.0  # and this many times the duration of the last one
+MIN_ROWS, MAX_ROWS = 3, 8
 
 
 class DatasetProgress(NamedTuple):
@@ -44,78 +44,89 @@ def add_transfers(
 
 
 class RecentDatasets(QFrame):
-    """The datasets that were sent to most recently; hidden while there are none."""
+    """The datasets that were sent to most recently; hidden while there are none.
 
-    def __init__(self, desk: AppContext, parent: QWidget) -> None:
+    It reads the ledger while `parent` is visible, so it also shows runs of other programs.
+    """
+
+    def __init__(self, desk: AppContext, parent: QWidget, most: int = MIN_ROWS) -> None:
         super().__init__(parent)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Maximum)
-        self._desk = desk
-        self._run = ""
-        self._recent: list[bytes] = []  # folders, the latest last
+        self._controller = desk.controller
+        self._most = most
+        self._shown: Sequence[RecentDataset] = ()
         self._transfers: Sequence[ActiveTransfer] = ()
-        self._asking = False
-        self._asked_at = self._pause = 0.0
+        self._at_work = False
+        self._seen: tuple[bool, PastRunState | None] = (False, None)
+        self._query = LedgerQuery(desk, parent, self._ask)
+        self._query.answered.connect(self._show_datasets)
         self._layout = QGridLayout(self)
         self._layout.setContentsMargins(0, 0, 0, 0)
-        self._layout.setHorizontalSpacing(self.fontMetrics().height())
-        self._layout.setVerticalSpacing(self.fontMetrics().height() // 2)
+        self._layout.setHorizontalSpacing(LARGE_SPACE)
+        self._layout.setVerticalSpacing(SPACE)
         self._layout.setColumnStretch(1, 3)
         self._layout.setColumnStretch(2, 2)
-        self._title = PlainLabel(self.tr("Datasets sent to most recently"), self)
+        self._title = PlainLabel(self.tr("Arrived most recently"), self)
         self._title.scale(1.0, bold=True)
-        self._layout.addWidget(self._title, 0, 0, 1, 4)
+        self._layout.addWidget(self._title, 0, 0, 1, 5)
         self.rows = [_Row(self, number) for number in range(1, MAX_ROWS + 1)]
         for row in self.rows:
             row.add_to(self._layout)
         self.hide()
 
-    def show_run(self, run: str) -> None:
-        """Forget the datasets of another run; an empty `run` is none."""
-        if run != self._run:
-            self._run, self._recent = run, []
-            self.hide()
+    @Slot()
+    def refresh(self) -> None:
+        """Read the ledger; for the moment when the widget becomes visible."""
+        self._query.refresh()
+
+    def show_state(self, state: RunState) -> None:
+        """Read the ledger again if a run has begun or ended."""
+        if (state.at_work, state.last) == self._seen:
+            return
+        self._seen = (state.at_work, state.last)
+        self._at_work = state.at_work
+        if state.at_work:
+            self._title.setText(self.tr("Datasets sent to most recently"))
+        else:
+            self._title.setText(self.tr("Arrived most recently"))
+            self._transfers = ()
+        self.refresh()
 
     def show_transfers(self, transfers: Sequence[ActiveTransfer]) -> None:
-        """Show the datasets of these transfers, and those of the transfers before them."""
+        """Show the bytes of these transfers, and their datasets when the ledger is read next."""
         self._transfers = transfers
-        now = monotonic()
-        if self._asking or not self._run or now - self._asked_at < self._pause:
-            return
-        files = [*(folder + b"/" for folder in self._recent), *(each.name for each in transfers)]
-        if files:
-            self._asking, self._asked_at = True, now
-            controller = self._desk.controller
-            find = services.find_dataset_folders
-            ask = partial(find, controller.settings, controller.config, files)
-            self._desk.tasks.run(ask, partial(self._show_groups, self._run), self._fail)
+        self._show_rows()
 
-    def _show_groups(self, run: str, groups: Sequence[FolderGroup]) -> None:
-        self._end_question()
-        if run != self._run:  # it has ended
-            return
-        self._remember([group.path for group in groups if group.path is not None])
-        shown = [group for group in groups if group.path in self._recent]
-        for number, row in enumerate(self.rows):
-            row.show(visible=number < len(shown))
-        for row, dataset in zip(self.rows, add_transfers(shown, self._transfers), strict=False):
-            row.show_dataset(dataset)
-        self.setVisible(bool(shown))
+    def allow_rows_for(self, spare: int) -> None:
+        """Show more or fewer datasets, for a height in pixels that is left or, below 0, missing."""
+        height = self.rows[0].height() + self._layout.verticalSpacing()
+        shown = min(len(self._shown), self._most)
+        most = max(MIN_ROWS, min(shown + spare // height, MAX_ROWS))
+        if most != self._most:
+            self._most = most
+            self._show_rows()
 
-    def _remember(self, folders: Sequence[bytes]) -> None:
-        """Keep the folders of active transfers, and before them the ones that were shown."""
-        names = [transfer.name for transfer in self._transfers]
-        active = [path for path in folders if any(name.startswith(path + b"/") for name in names)]
-        before = [path for path in self._recent if path in folders and path not in active]
-        self._recent = [*before, *active][-MAX_ROWS:]
+    def _ask(self) -> Callable[[], list[RecentDataset]]:
+        files = [transfer.name for transfer in self._transfers]
+        find, controller = services.find_recent_datasets, self._controller
+        return partial(find, controller.settings, controller.config, files, MAX_ROWS)
 
     @Slot(object)
-    def _fail(self, error: UploaderError) -> None:
-        """Keep what is shown; other parts of the window tell of a damaged ledger."""
-        self._end_question()
+    def _show_datasets(self, datasets: Sequence[RecentDataset]) -> None:
+        self._shown = datasets
+        self._show_rows()
 
-    def _end_question(self) -> None:
-        self._asking = False
-        self._pause = max(MIN_INTERVAL, INTERVAL_FACTOR * (monotonic() - self._asked_at))
+    def _show_rows(self) -> None:
+        """Show the datasets; while they change often, in the order of their names."""
+        shown = list(self._shown[: self._most])
+        if self._at_work:
+            shown.sort(key=lambda dataset: dataset.group.path or b"")
+        groups = add_transfers([dataset.group for dataset in shown], self._transfers)
+        for number, row in enumerate(self.rows):
+            row.show(visible=number < len(shown))
+        for row, progress, dataset in zip(self.rows, groups, shown, strict=False):
+            row.show_dataset(progress, None if self._at_work else dataset.at)
+        self.setVisible(bool(shown))
 
 
 class _Row:
@@ -128,27 +139,31 @@ class _Row:
         self._name = ElidedLabel("", parent)
         self._bar = ShareBar("", parent)
         self._text = PlainLabel("", parent)
-        self._widgets = (self._icon, self._name, self._bar, self._text)
+        self._when = PlainLabel("", parent)
+        self._when.setForegroundRole(parent.palette().ColorRole.PlaceholderText)
+        self._widgets = (self._icon, self._name, self._bar, self._text, self._when)
 
     def add_to(self, layout: QGridLayout) -> None:
         for column, widget in enumerate(self._widgets):
             layout.addWidget(widget, self._number, column)
 
+    def height(self) -> int:
+        return max(widget.sizeHint().height() for widget in self._widgets)
+
     def show(self, *, visible: bool) -> None:
         for widget in self._widgets:
             widget.setVisible(visible)
 
-    def show_dataset(self, dataset: DatasetProgress) -> None:
+    def show_dataset(self, dataset: DatasetProgress, at: int | None) -> None:
         group = dataset.group
         names = filter(None, (group.dataset, group.title, group.owner))
         self._name.set_full_text(" · ".join(map(texts.plain, names)))
-        size = max(1, group.found_bytes)
-        unverified = group.found_bytes - group.verified_bytes
-        under_way = min(group.sent_bytes + dataset.under_way, unverified)
-        self._bar.show_shares(
-            (group.verified_bytes / size, "good"), (max(0, under_way) / size, "working")
-        )
-        text = translate("datasets", "%1 of %Ln file(s) verified", None, group.found)
+        share = group.verified_share if group.wanted else 0.0
+        under_way = (group.sent_bytes + dataset.under_way) / max(1, group.found_bytes)
+        self._bar.show_shares((share, "good"), (max(0.0, min(under_way, 1 - share)), "working"))
+        text = translate("datasets", "%1 of %Ln file(s) verified", None, group.wanted)
         text = text.replace("%1", texts.count(group.verified))
         self._text.setText(text)
+        self._when.setText("" if at is None else texts.moment(datetime.fromtimestamp(at, UTC)))
+        self._when.setVisible(at is not None)
         self._bar.setAccessibleName(f"{self._name.full_text}: {text}")

@@ -9,6 +9,7 @@ from mydata_like.gui.run_state import Phase, RunState, ServerIndicator
 from mydata_like.gui.server_indicator import indicator_mark
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.colours import Status, status_colour
+from mydata_like.gui.theme.metrics import LARGE_SPACE, SPACE
 from mydata_like.gui.theme.widgets import IconLabel, PlainLabel, icon, set_tip
 
 MAX_LENGTH = 40  # average characters of a name, if the other one is as long
@@ -42,7 +43,7 @@ class RouteRow(QWidget):
     def _lay_out(self) -> None:
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(self.fontMetrics().height() // 2)
+        layout.setSpacing(SPACE)
         for name, label in (("computer", self._instrument), ("server", self._server)):
             label.scale(1.0, bold=True)
             shape = IconLabel(1.2, self)
@@ -51,7 +52,7 @@ class RouteRow(QWidget):
                 layout.addWidget(self._arrow)
             layout.addWidget(shape)
             layout.addWidget(label)
-        layout.addSpacing(self.fontMetrics().height())
+        layout.addSpacing(LARGE_SPACE)
         layout.addWidget(self._mark)
         layout.addWidget(self._word)
         layout.addStretch(1)

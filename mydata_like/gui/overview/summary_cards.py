@@ -21,7 +21,8 @@ from mydata_like.core.model import AtRisk
 from mydata_like.gui.run_state import PastRunState, RunState
 from mydata_like.gui.setting_labels import with_labels
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.widgets import LARGE, ElidedLabel, IconLabel, PlainLabel, Prompt, icon
+from mydata_like.gui.theme.metrics import SECTION, SPACE
+from mydata_like.gui.theme.widgets import ElidedLabel, IconLabel, PlainLabel, Prompt, icon
 
 
 class SummaryCard(QFrame):
@@ -32,7 +33,7 @@ class SummaryCard(QFrame):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
         self._title = PlainLabel(title, self)
         self._fact = PlainLabel("", self)
-        self._fact.scale(LARGE * 0.8, bold=True)
+        self._fact.scale(SECTION, bold=True)
         self._more = PlainLabel("", self)
         self._more.setWordWrap(True)
         layout = QVBoxLayout(self)
@@ -64,6 +65,7 @@ class SummaryRow(QWidget):
         self._next = SummaryCard(self.tr("Next run"), self)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(SPACE)
         for card in (self._risk, self._last, self._next):
             layout.addWidget(card, 1)
 
@@ -179,7 +181,7 @@ class UnfinishedList(QFrame):
         self._title = PlainLabel(self.tr("Added folders that are not finished"), self)
         self._rest = PlainLabel("", self)
         self._lines = QVBoxLayout()
-        self._lines.setSpacing(self.fontMetrics().height() // 2)
+        self._lines.setSpacing(SPACE)
         layout = QVBoxLayout(self)
         layout.addWidget(self._title)
         layout.addLayout(self._lines)
@@ -250,12 +252,12 @@ class UnfinishedRow(QWidget):
         shape = IconLabel(ICON_SCALE, self)
         shape.show_icon(icon("folder", "waiting"))
         buttons = QHBoxLayout()
-        buttons.setSpacing(self.fontMetrics().height() // 2)
+        buttons.setSpacing(SPACE)
         buttons.addWidget(self._continue)
         buttons.addWidget(self._remove)
         layout = QGridLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
-        layout.setHorizontalSpacing(self.fontMetrics().height() // 2)
+        layout.setHorizontalSpacing(SPACE)
         layout.setVerticalSpacing(0)
         layout.addWidget(shape, 0, 0, 2, 1, Qt.AlignmentFlag.AlignTop)
         layout.addWidget(self._path, 0, 1)

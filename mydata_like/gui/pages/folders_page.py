@@ -1,26 +1,25 @@
 """The page Folders: the status of each dataset, by owner and experiment."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from PySide6.QtCore import QPoint, Qt, QTimer, Slot
+from PySide6.QtCore import QCoreApplication, QPoint, Qt, QTimer, Slot
 from PySide6.QtGui import QAction, QGuiApplication
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QMenu,
     QStackedWidget,
     QTreeView,
-    QVBoxLayout,
     QWidget,
 )
 
 from mydata_like.core.errors import UploaderError
 from mydata_like.core.queries import FolderGroup
-from mydata_like.gui.base import AppContext, NavigationRequest, Page
+from mydata_like.gui.base import AppContext, NavigationRequest, Page, PageTitle, page_layout
 from mydata_like.gui.pages.transfers_page import FOLDER
 from mydata_like.gui.run_state import Phase, RunState
 from mydata_like.gui.table_model import column_width
@@ -28,10 +27,12 @@ from mydata_like.gui.tables import table_panel
 from mydata_like.gui.tables.columns import BarDelegate
 from mydata_like.gui.tables.folder_tree import PROGRESS, TOP, FolderTree, Parents, RunPhase
 from mydata_like.gui.tables.queue_actions import HoldBackToast, QueueActions
-from mydata_like.gui.tables.table_panel import action_bar, dataset_address, path_of
+from mydata_like.gui.tables.table_panel import ActionRow, StartButton, dataset_address, path_of
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.widgets import EmptyMessage, icon
+from mydata_like.gui.theme.widgets import EmptyMessage, allow_action, icon
 from mydata_like.gui.window_state import KeptColumns
+
+translate = QCoreApplication.translate
 
 MAX_EXPANDED = 20  # owners whose experiments are shown at once
 REFRESH_AFTER = 2000  # minimum milliseconds between two refreshes of the open branches,
@@ -52,6 +53,7 @@ class FoldersPage(Page):
         self._model = FolderTree(self)
         self._tree = QTreeView(self)
         self._message = EmptyMessage("folders", self)
+        self._start = StartButton(desk.controller, self)
         self._stack = QStackedWidget(self)
         self._files = QAction(icon("transfers"), self.tr("Show files"), self)
         self._open = QAction(icon("folder"), self.tr("Open folder"), self)
@@ -60,10 +62,8 @@ class FoldersPage(Page):
         self._only = QAction(icon("start"), self.tr("Only this one now"), self)
         self._queue = QueueActions(self._tree, HoldBackToast(desk.controller))
         self._send_again = QAction(icon("retry"), self.tr("Send after all"), self)
-        # For files queued in a run of this window.
-        self._queue_actions = (*self._queue.all, self._send_again)
+        self._queue_actions = (*self._queue.all, self._send_again)  # in a run of this window
         self._view_actions = (self._files, self._open, self._web, self._copy)
-        self._actions = (self._only, *self._queue_actions, *self._view_actions)
         self._timer = QTimer(self, singleShot=True, interval=REFRESH_AFTER)
         self._set_up()
         self._lay_out()
@@ -83,6 +83,10 @@ class FoldersPage(Page):
         group = self._model.group(self._tree.currentIndex())
         return group if group is not None and group.path is not None else None
 
+    @property
+    def _actions(self) -> Sequence[QAction]:
+        return (self._only, *self._queue_actions, *self._view_actions)
+
     def _set_up(self) -> None:
         tree = self._tree
         tree.setModel(self._model)
@@ -101,11 +105,14 @@ class FoldersPage(Page):
         )
 
     def _lay_out(self) -> None:
+        self._message.add_button(self._start)
         self._stack.addWidget(self._tree)
         self._stack.addWidget(self._message)
-        layout = QVBoxLayout(self)
+        layout = page_layout(self)
+        layout.addWidget(PageTitle(translate("pages", "Folders"), self))
         layout.addWidget(self._stack, 1)
-        layout.addWidget(action_bar(self._actions, self))
+        hint = self.tr("Select a dataset, or a folder in one, to list its files or to open it.")
+        layout.addWidget(ActionRow(self._actions, hint, self))
         layout.addWidget(self._queue.toast)
 
     def _connect(self) -> None:
@@ -181,6 +188,7 @@ class FoldersPage(Page):
                 if len(groups) <= MAX_EXPANDED:
                     self._tree.expandToDepth(0)
         self._show_tree(self.tr("The folders appear here after the first run."))
+        self._start.offer(offered=True)
 
     @Slot(object)
     def _fail(self, error: UploaderError) -> None:
@@ -188,6 +196,7 @@ class FoldersPage(Page):
         self._expanded, self._stale = False, True  # load and expand it again
         self._start_pause(REFRESH_AFTER)
         self._show_tree(texts.error_text(error))
+        self._start.offer(offered=False)
 
     def _start_pause(self, milliseconds: int) -> None:
         """Pause the refresh of the open branches for this long."""
@@ -203,15 +212,15 @@ class FoldersPage(Page):
     @Slot()
     def _update_actions(self) -> None:
         for action in self._view_actions:
-            action.setEnabled(self._group is not None)
+            allow_action(action, allowed=self._group is not None)
         state = self._controller.state
         for action in self._queue_actions:
-            action.setEnabled(self._group is not None and state.is_steerable)
+            allow_action(action, allowed=self._group is not None and state.is_steerable)
         # Extra sources have separate runs, and a run always covers a whole dataset.
         whole = self._group is not None and self._group.dataset is not None
         inside = whole and not Path(os.fsdecode(self._path)).is_absolute()
         can_start = state.phase in (Phase.IDLE, Phase.BROKEN)
-        self._only.setEnabled(inside and can_start)
+        allow_action(self._only, allowed=inside and can_start)
 
     @Slot(QPoint)
     def _show_menu(self, place: QPoint) -> None:

@@ -3,19 +3,22 @@
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import Qt, QTimer, Slot
+from PySide6.QtCore import QCoreApplication, Qt, QTimer, Slot
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QFileDialog, QSplitter, QVBoxLayout, QWidget
 
 from mydata_like.core.errors import UploaderError
 from mydata_like.core.queries import RunRow, Table, View
-from mydata_like.gui.base import AppContext, Page
+from mydata_like.gui.base import AppContext, Page, PageTitle, page_layout
 from mydata_like.gui.tables import table_panel
 from mydata_like.gui.tables.columns import file_columns, run_columns
 from mydata_like.gui.tables.table_panel import RowActions, TablePanel, action_button, export_rows
 from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.metrics import SPACE
 from mydata_like.gui.theme.widgets import PlainLabel, icon
 from mydata_like.gui.window_state import KeptHalves
+
+translate = QCoreApplication.translate
 
 MESSAGE_DURATION = 15_000  # milliseconds
 
@@ -64,6 +67,7 @@ class HistoryPage(Page):
     def _set_up(self) -> None:
         self._runs.table.setAccessibleName(self.tr("Runs"))
         self._runs.empty_text = self.tr("There are no runs yet.")
+        self._runs.offer_start()
         self._runs.field.hide()  # runs have no names
         self._runs.show_view(View(table=Table.RUNS))
         self._files.table.setAccessibleName(self.tr("Files of the run"))
@@ -71,11 +75,12 @@ class HistoryPage(Page):
 
     def _lay_out(self) -> None:
         export = action_button(self._export, self)
+        self._runs.add_title(PageTitle(translate("pages", "History"), self._runs))
         self._runs.add_top_widgets(self._message, export)
         self.setTabOrder(export, self._runs.table)
         self._file_area = QWidget(self)
         below = QVBoxLayout(self._file_area)
-        below.setContentsMargins(0, self.fontMetrics().height() // 2, 0, 0)
+        below.setContentsMargins(0, SPACE, 0, 0)
         below.addWidget(self._title)
         below.addWidget(self._files, 1)
         below.addWidget(self._actions.make_buttons(self._file_area))
@@ -85,7 +90,7 @@ class HistoryPage(Page):
         splitter.addWidget(self._runs)
         splitter.addWidget(self._file_area)
         KeptHalves("history", splitter, self._desk.memory)
-        QVBoxLayout(self).addWidget(splitter)
+        page_layout(self).addWidget(splitter)
 
     def _connect(self) -> None:
         self._runs.selected.connect(self._open_run)

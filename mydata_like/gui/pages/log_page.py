@@ -3,7 +3,7 @@
 from functools import partial
 from itertools import chain
 
-from PySide6.QtCore import Qt, QTimer, Slot
+from PySide6.QtCore import QCoreApplication, Qt, QTimer, Slot
 from PySide6.QtGui import QAction, QGuiApplication, QHideEvent, QKeySequence, QShowEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -14,13 +14,12 @@ from PySide6.QtWidgets import (
     QPushButton,
     QStackedWidget,
     QTableView,
-    QVBoxLayout,
     QWidget,
 )
 
 from mydata_like.core.errors import UploaderError
 from mydata_like.gui import services
-from mydata_like.gui.base import AppContext, Page
+from mydata_like.gui.base import AppContext, Page, PageTitle, page_layout
 from mydata_like.gui.log_viewer import log_model
 from mydata_like.gui.log_viewer.bundle_dialog import BundleDialog
 from mydata_like.gui.log_viewer.log_model import (
@@ -38,8 +37,11 @@ from mydata_like.gui.log_viewer.log_model import (
 from mydata_like.gui.table_model import column_width, style_table
 from mydata_like.gui.tasks import BackgroundTask
 from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.metrics import SPACE
 from mydata_like.gui.theme.widgets import EmptyMessage, PathLineEdit, icon
 from mydata_like.gui.window_state import KeptColumns
+
+translate = QCoreApplication.translate
 
 READ_INTERVAL = 1000  # milliseconds between two reads of the file
 FILTER_DELAY = 250  # milliseconds after the last key
@@ -57,10 +59,10 @@ class LogPage(Page):
         self._follower: Follower | None = None
         self._reading = BackgroundTask()
         self._user_scrolls = True  # the next change of the scroll position is by the user
+        self._follow = QCheckBox(self.tr("Follow"), self)
         self._which = QComboBox(self)
         self._level = QComboBox(self)
         self._text = PathLineEdit(self)
-        self._follow = QCheckBox(self.tr("Follow"), self)
         self._model = LogModel(self)
         self._table = QTableView(self)
         self._empty = EmptyMessage("log", self)
@@ -138,10 +140,13 @@ class LogPage(Page):
 
     def _lay_out(self) -> None:
         head = QHBoxLayout()
+        head.setSpacing(SPACE)
         head.addWidget(self._which)
         head.addWidget(self._level)
         head.addWidget(self._text, 1)
-        head.addWidget(self._follow)
+        first = QHBoxLayout()
+        first.addWidget(PageTitle(translate("pages", "Log"), self), 1)
+        first.addWidget(self._follow)
         foot = QHBoxLayout()
         foot.addWidget(self._copy_button)
         foot.addWidget(self._folder)
@@ -149,7 +154,8 @@ class LogPage(Page):
         foot.addWidget(self._bundle)
         self._stack.addWidget(self._empty)
         self._stack.addWidget(self._table)
-        layout = QVBoxLayout(self)
+        layout = page_layout(self)
+        layout.addLayout(first)
         layout.addLayout(head)
         layout.addWidget(self._stack, 1)
         layout.addLayout(foot)

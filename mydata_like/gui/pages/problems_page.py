@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from PySide6.QtCore import Qt, QTimer, Slot
+from PySide6.QtCore import QCoreApplication, Qt, QTimer, Slot
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import (
     QFrame,
@@ -17,15 +17,18 @@ from mydata_like.core.deletion import Safety
 from mydata_like.core.errors import Problem, UploaderError
 from mydata_like.core.problems import Action, ProblemInfo
 from mydata_like.core.queries import FileRow, ProblemGroup, Table, View
-from mydata_like.gui.base import AppContext, NavigationRequest, Page
+from mydata_like.gui.base import PAGE_MARGINS, AppContext, NavigationRequest, Page, PageTitle
 from mydata_like.gui.run_state import Phase, RunState
 from mydata_like.gui.tables import table_panel
 from mydata_like.gui.tables.columns import problem_columns
 from mydata_like.gui.tables.problem_groups import ProblemCard, ProblemFilter, mark_of_group
 from mydata_like.gui.tables.table_panel import RowActions, TablePanel, action_button, path_of
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.widgets import PlainLabel, RowIcon, Toast, icon
+from mydata_like.gui.theme.metrics import SPACE
+from mydata_like.gui.theme.widgets import EmptyMessage, RowIcon, Toast, allow_action, icon
 from mydata_like.gui.window_state import KeptHalves
+
+translate = QCoreApplication.translate
 
 MAX_RETRIED = 1000  # files of a kind that are retried one by one
 MIN_LINES = 22  # of text in the height of the selected kind
@@ -50,7 +53,7 @@ class ProblemsPage(Page):
         self._files = TablePanel(desk, "problems", problem_columns(), self)
         self._actions = RowActions(desk.controller, self)
         self._toast = Toast()
-        self._no_problems = PlainLabel("", self)
+        self._no_problems = EmptyMessage("problems", self)
         self._ledger_error = ""
         self._stack = QStackedWidget(self)
         self._timer = QTimer(self, singleShot=True, interval=REFRESH_AFTER)
@@ -73,13 +76,14 @@ class ProblemsPage(Page):
         self._kinds.look_for(what)
 
     def _lay_out(self) -> None:
-        self._no_problems.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self._no_problems.setWordWrap(True)
         self._stack.addWidget(self._make_splitter())
         self._stack.addWidget(self._no_problems)
         self._stack.setCurrentWidget(self._no_problems)
         content = QWidget(self)
         layout = QVBoxLayout(content)
+        layout.setContentsMargins(*PAGE_MARGINS)
+        layout.setSpacing(SPACE)
+        layout.addWidget(PageTitle(translate("pages", "Problems"), content))
         layout.addWidget(self._run)
         layout.addWidget(self._stack, 1)
         layout.addWidget(self._toast)
@@ -115,7 +119,7 @@ class ProblemsPage(Page):
         self._files.add_top_widgets(hide)
         self.setTabOrder(hide, self._files.table)
         layout = QVBoxLayout(right)
-        layout.setContentsMargins(self.fontMetrics().height() // 2, 0, 0, 0)
+        layout.setContentsMargins(SPACE, 0, 0, 0)
         layout.addWidget(self._card)
         layout.addWidget(self._files, 1)
         layout.addWidget(self._actions.make_buttons(right))
@@ -190,7 +194,7 @@ class ProblemsPage(Page):
         group = self._kinds.group
         self._card.setVisible(group is not None)
         self._files.setVisible(group is not None)
-        self._hide.setEnabled(group is not None)
+        allow_action(self._hide, allowed=group is not None)
         if group is None:
             return
         about = self._kinds.model.about(group)

@@ -3,7 +3,7 @@
 from functools import partial
 from time import monotonic
 
-from PySide6.QtCore import Qt, QTimer, Slot
+from PySide6.QtCore import QCoreApplication, Qt, QTimer, Slot
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
@@ -11,13 +11,12 @@ from PySide6.QtWidgets import (
     QPushButton,
     QScrollArea,
     QStackedWidget,
-    QVBoxLayout,
     QWidget,
 )
 
 from mydata_like.core.errors import Problem, UploaderError
 from mydata_like.gui import services
-from mydata_like.gui.base import AppContext, Page
+from mydata_like.gui.base import AppContext, Page, PageTitle, page_layout
 from mydata_like.gui.engine_process import Record
 from mydata_like.gui.run_state import Phase, RunState
 from mydata_like.gui.speed_test import speedtest_process, speedtest_texts
@@ -30,7 +29,10 @@ from mydata_like.gui.speed_test.speedtest_process import (
 )
 from mydata_like.gui.speed_test.speedtest_texts import interpret
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.widgets import LARGE, IconLabel, PlainLabel, icon
+from mydata_like.gui.theme.metrics import SECTION
+from mydata_like.gui.theme.widgets import EmptyMessage, IconLabel, PlainLabel, icon
+
+translate = QCoreApplication.translate
 
 # Problems that the user may override.
 OVERRIDABLE = ("limits.quiet-hours", "limits.acquisition", "limits.bandwidth")
@@ -52,7 +54,7 @@ class SpeedPage(Page):
         self._problem: Problem | None = None  # why the last test failed
         self._sentence = PlainLabel("", self)
         self._sentence.setWordWrap(True)
-        self._sentence.scale(LARGE, bold=True)
+        self._sentence.scale(SECTION, bold=True)
         self._test = QPushButton(icon("speed"), self.tr("&Test now"), self)
         self._test_quickly = QPushButton(self.tr("&Quick test"), self)
         self._cancel = QPushButton(icon("cancel"), self.tr("Ca&ncel"), self)
@@ -61,7 +63,8 @@ class SpeedPage(Page):
         self._notice = _Notice(self)
         self._result = ResultView(self)
         self._partial = ResultsTable(self)
-        self._empty = _EmptyState(self)
+        self._empty = EmptyMessage("speed", self)
+        self._test_first = QPushButton(icon("speed"), self._test.text(), self._empty)
         self._middle = QStackedWidget(self)
         self._progress_timer = QTimer(self, interval=SECOND)
         self._lay_out()
@@ -73,13 +76,19 @@ class SpeedPage(Page):
         self._load()
 
     def _lay_out(self) -> None:
+        self._empty.setText(
+            self.tr(
+                "Find out what limits the speed of your uploads, and what would help. "
+                "A test takes a minute at most, and leaves nothing on the server."
+            )
+        )
+        self._empty.add_button(self._test_first)
         self._test_quickly.setToolTip(self.tr("About 15 seconds; less accurate"))
         self._progress.setTextVisible(False)
         self._progress.setAccessibleName(self.tr("The speed test is in progress"))
         buttons = QHBoxLayout()
         for button in (self._test, self._test_quickly, self._cancel):
             buttons.addWidget(button)
-        buttons.addStretch(1)
         scroll = QScrollArea(self)
         scroll.setWidgetResizable(True)
         scroll.setFrameShape(QFrame.Shape.NoFrame)
@@ -87,12 +96,12 @@ class SpeedPage(Page):
         scroll.setWidget(self._result)
         for widget in (self._empty, self._partial, scroll):
             self._middle.addWidget(widget)
-        side = self.fontMetrics().height()
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(side, side, side, side)
-        layout.setSpacing(side // 2)
+        head = QHBoxLayout()
+        head.addWidget(PageTitle(translate("pages", "Speed test"), self), 1)
+        head.addLayout(buttons)
+        layout = page_layout(self)
+        layout.addLayout(head)
         layout.addWidget(self._sentence)
-        layout.addLayout(buttons)
         layout.addWidget(self._progress)
         layout.addWidget(self._status)
         layout.addWidget(self._notice)
@@ -100,7 +109,7 @@ class SpeedPage(Page):
 
     def _connect(self) -> None:
         self._test.clicked.connect(self._test_fully)
-        self._empty.test.clicked.connect(self._test_fully)
+        self._test_first.clicked.connect(self._test_fully)
         self._test_quickly.clicked.connect(self._run_quick_test)
         self._notice.anyway.clicked.connect(self._override_problem)
         self._cancel.clicked.connect(self._cancel_test)
@@ -230,7 +239,7 @@ class SpeedPage(Page):
         """Enable the available actions, or show why there are none."""
         busy, obstacle = self._process.at_work, self._find_obstacle(state)
         can_test = not busy and not obstacle and state.phase is not Phase.LOADING
-        for button in (self._test, self._test_quickly, self._empty.test, self._notice.anyway):
+        for button in (self._test, self._test_quickly, self._test_first, self._notice.anyway):
             button.setEnabled(can_test)
         self._result.rest(resting=can_test)
         for widget in (self._cancel, self._progress, self._status):
@@ -250,27 +259,6 @@ class SpeedPage(Page):
                 "A run is active and would distort the test. Test again when it has ended."
             )
         return ""
-
-
-class _EmptyState(QWidget):
-    """The introduction before the first test, with a button."""
-
-    def __init__(self, parent: QWidget) -> None:
-        super().__init__(parent)
-        self.test = QPushButton(icon("speed"), self.tr("&Test now"), self)
-        text = self.tr(
-            "Find out what limits the speed of your uploads, and what would help. "
-            "A test takes a minute at most, and leaves nothing on the server."
-        )
-        label = PlainLabel(text, self)
-        label.setWordWrap(True)
-        label.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        layout = QVBoxLayout(self)
-        layout.addStretch(2)
-        layout.addWidget(label)
-        layout.addSpacing(self.fontMetrics().height())
-        layout.addWidget(self.test, 0, Qt.AlignmentFlag.AlignHCenter)
-        layout.addStretch(3)
 
 
 class _Notice(QFrame):

@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from PySide6.QtCore import (
+    QCoreApplication,
     QMimeData,
     QModelIndex,
     QObject,
@@ -30,7 +31,7 @@ from mydata_like.core.formatting import round_estimate
 from mydata_like.core.queries import View
 from mydata_like.engine.progress import ActiveTransfer
 from mydata_like.engine.send_order import WaitingFile
-from mydata_like.gui.base import AppContext, Page
+from mydata_like.gui.base import AppContext, Page, PageTitle, page_layout
 from mydata_like.gui.run_state import LiveView, Phase, RunState
 from mydata_like.gui.table_model import (
     NO_PARENT,
@@ -44,8 +45,11 @@ from mydata_like.gui.tables.columns import FRACTION, STATUS, BarDelegate, file_c
 from mydata_like.gui.tables.queue_actions import HoldBackToast, QueueActions
 from mydata_like.gui.tables.table_panel import RowActions, TablePanel, action_bar, action_button
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.widgets import ElidedLabel, icon
+from mydata_like.gui.theme.metrics import LARGE_SPACE, SPACE
+from mydata_like.gui.theme.widgets import ElidedLabel, allow_action, icon
 from mydata_like.gui.window_state import KeptColumns, KeptHalves
+
+translate = QCoreApplication.translate
 
 Row = ActiveTransfer | WaitingFile
 PROGRESS = 1  # the number of a column
@@ -298,6 +302,7 @@ class TransfersPage(Page):
             self._live.addAction(action)
         self._files.table.setAccessibleName(self.tr("Files"))
         self._files.empty_text = self.tr("No file has been sent yet.")
+        self._files.offer_start()
         self._live.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         in_progress = frozenset({"staged", "registered", "repaired"})
         self._files.add_state_filters(
@@ -314,6 +319,8 @@ class TransfersPage(Page):
 
     def _lay_out(self) -> None:
         head = QHBoxLayout()
+        head.setSpacing(LARGE_SPACE)
+        head.addWidget(PageTitle(translate("pages", "Transfers"), self))
         head.addWidget(self._message, 1)
         for widget in (self._queue_bar, self._pause_button, self._resume_button):
             head.addWidget(widget)
@@ -321,7 +328,7 @@ class TransfersPage(Page):
         self.setTabOrder(self._live, self._files.field)
         lower = QWidget(self)
         below = QVBoxLayout(lower)
-        below.setContentsMargins(0, self.fontMetrics().height() // 2, 0, 0)
+        below.setContentsMargins(0, SPACE, 0, 0)
         below.addWidget(self._files, 1)
         below.addWidget(self._actions.make_buttons(lower))
         splitter = QSplitter(Qt.Orientation.Vertical, self)
@@ -331,7 +338,7 @@ class TransfersPage(Page):
         splitter.setStretchFactor(0, LIVE_SHARE)
         splitter.setStretchFactor(1, FILES_SHARE)
         KeptHalves("transfers", splitter, self._memory)
-        whole = QVBoxLayout(self)
+        whole = page_layout(self)
         whole.addLayout(head)
         whole.addWidget(splitter, 1)
         whole.addWidget(self._toast)
@@ -407,10 +414,10 @@ class TransfersPage(Page):
     @Slot()
     def _update_queue_actions(self) -> None:
         steerable = self._controller.state.is_steerable
-        self._queue.hold.setEnabled(steerable and bool(self._selected))
+        allow_action(self._queue.hold, allowed=steerable and bool(self._selected))
         self._live.setDragEnabled(steerable)
         for action in (self._queue.send_next, self._up, self._down):
-            action.setEnabled(steerable and bool(self._selected_waiting))
+            allow_action(action, allowed=steerable and bool(self._selected_waiting))
 
     @Slot()
     def _send_next(self) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QModelIndex, Qt, QTimer, Slot
+from PySide6.QtCore import QCoreApplication, QModelIndex, Qt, QTimer, Slot
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import (
     QFrame,
@@ -14,15 +14,15 @@ from PySide6.QtWidgets import (
     QScrollArea,
     QSplitter,
     QStackedWidget,
-    QVBoxLayout,
     QWidget,
 )
 
 from mydata_like.core.errors import UploaderError
 from mydata_like.core.file_status import PathStatus, Suggestion
-from mydata_like.gui.base import AppContext, Page
+from mydata_like.gui.base import AppContext, Page, PageTitle, page_layout
 from mydata_like.gui.tasks import BackgroundTask
 from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.metrics import SPACE
 from mydata_like.gui.theme.widgets import (
     EmptyMessage,
     PathLineEdit,
@@ -42,6 +42,8 @@ from mydata_like.gui.where.status_poller import (
 from mydata_like.gui.where.status_view import StatusText, StatusView, describe_check
 from mydata_like.gui.where.suggestions import SuggestionsModel, SuggestionsTable
 from mydata_like.gui.window_state import KeptHalves
+
+translate = QCoreApplication.translate
 
 SEARCH_DELAY = 200  # milliseconds after the last key
 
@@ -104,6 +106,7 @@ class WherePage(Page):
         self.setAcceptDrops(True)
         self._set_up()
         head = QHBoxLayout()
+        head.setSpacing(SPACE)
         head.addWidget(self._text, 1)
         head.addWidget(self._file)
         head.addWidget(self._folder)
@@ -115,7 +118,8 @@ class WherePage(Page):
         line = self.fontMetrics().height()
         splitter.setSizes([line * 14, line * 26])
         KeptHalves("where/found", splitter, self._desk.memory)
-        layout = QVBoxLayout(self)
+        layout = page_layout(self)
+        layout.addWidget(PageTitle(translate("pages", "Where is my data?"), self))
         layout.addLayout(head)
         layout.addWidget(splitter, 1)
         self._list.hide()

@@ -26,6 +26,7 @@ from mydata_like.gui.settings_editor.form import fit_to_screen
 from mydata_like.gui.tasks import BackgroundTask, Tasks
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.colours import Status
+from mydata_like.gui.theme.metrics import SECTION
 from mydata_like.gui.theme.widgets import PlainLabel, icon
 from mydata_like.settings.schema import Settings
 
@@ -129,7 +130,7 @@ class ConnectionTestDialog(QDialog):
         self.test = ConnectionTest(tasks, self)
         self._head = PlainLabel(self.tr("Testing the connection to the server"), self)
         self._head.setWordWrap(True)
-        self._head.scale(1.2, bold=True)
+        self._head.scale(SECTION, bold=True)
         self._bar = QProgressBar(self)
         self._bar.setRange(0, 0)
         self._bar.setTextVisible(False)

@@ -18,7 +18,8 @@ from mydata_like.gui.setting_labels import Tab
 from mydata_like.gui.settings_editor.editors import make_editor
 from mydata_like.gui.theme import colours, texts
 from mydata_like.gui.theme.colours import Status
-from mydata_like.gui.theme.widgets import SMALL, IconLabel, PlainLabel, icon
+from mydata_like.gui.theme.metrics import SECTION, SMALL
+from mydata_like.gui.theme.widgets import IconLabel, PlainLabel, icon
 from mydata_like.settings.fields import Setting
 from mydata_like.settings.layers import Layer
 from mydata_like.settings.pending_changes import PendingChanges
@@ -304,16 +305,13 @@ class SettingRow(QWidget):
         self.reset_wanted.emit(self)
 
 
-HEADING = 1.2  # times the usual size of text
-
-
 class FormSection(QWidget):
     """One section: its heading, its rows and other widgets."""
 
     def __init__(self, name: str, parent: QWidget) -> None:
         super().__init__(parent)
         heading = PlainLabel(setting_labels.name_section(name), self)
-        heading.scale(HEADING, bold=True)
+        heading.scale(SECTION, bold=True)
         self.rows: list[SettingRow] = []
         self._asides: list[SideNote] = []
         self._layout = QVBoxLayout(self)

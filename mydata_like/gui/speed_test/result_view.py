@@ -51,6 +51,7 @@ from mydata_like.gui.speed_test.speedtest_texts import (
 from mydata_like.gui.table_model import Column, RowsModel, column_width, style_table
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.colours import accent, quiet, status_colour
+from mydata_like.gui.theme.metrics import SPACE
 from mydata_like.gui.theme.widgets import PlainLabel, icon
 from mydata_like.settings.schema import Settings
 
@@ -363,7 +364,7 @@ class ResultView(QWidget):
         layout.addLayout(self._make_choices())
         layout.addWidget(self._chart)
         layout.addWidget(self._behind)
-        layout.addSpacing(self.fontMetrics().height() // 2)
+        layout.addSpacing(SPACE)
         layout.addWidget(self._advice)
         layout.addLayout(_row(self._apply))
         layout.addWidget(self._gained)

@@ -240,7 +240,7 @@ def file_columns() -> list[Column]:
 
 def problem_columns() -> list[Column]:
     """Return the columns of a table of files and folders with the same problem."""
-    wanted = {"name": 20, "folder": 22, "size": 10, "at": 20, "message": 15}
+    wanted = {"name": 20, "folder": 20, "size": 10, "at": 19, "message": 14}
     columns = {column.name: column for column in file_columns()}
     return [columns[name]._replace(width=width) for name, width in wanted.items()]
 

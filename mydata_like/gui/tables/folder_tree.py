@@ -250,10 +250,10 @@ class FolderTree(QAbstractItemModel):
 
     def _progress(self, group: FolderGroup) -> str:
         text = self.tr("%1 of %2", "number of files of a total")
-        wanted = group.found - group.skipped
-        if wanted <= 0:
+        if group.wanted <= 0:
             return ""
-        return text.replace("%1", texts.count(group.verified)).replace("%2", texts.count(wanted))
+        text = text.replace("%1", texts.count(group.verified))
+        return text.replace("%2", texts.count(group.wanted))
 
     def _unverified(self, group: FolderGroup) -> str:
         parts = (
@@ -274,7 +274,7 @@ class RunPhase(Enum):
 
 def mark_of_folder(group: FolderGroup, phase: RunPhase = RunPhase.AT_REST) -> RowIcon:
     """Return the state of a folder: that of its worst file."""
-    wanted = group.found - group.skipped
+    wanted = group.wanted
     if group.failed:
         return list_marks()["failed"]
     if wanted > group.verified + group.waiting or (
@@ -304,8 +304,7 @@ def _mark_empty(group: FolderGroup) -> RowIcon:
 
 
 def _fraction(group: FolderGroup) -> float | None:
-    wanted = group.found - group.skipped
-    return group.verified / wanted if wanted > 0 else None
+    return group.verified_share if group.wanted > 0 else None
 
 
 def _is_rest(node: Node) -> bool:

@@ -5,6 +5,7 @@ from typing import Any
 
 from PySide6.QtCore import (
     QAbstractListModel,
+    QCoreApplication,
     QItemSelectionModel,
     QModelIndex,
     QObject,
@@ -30,9 +31,11 @@ from mydata_like.core.problems import INTENDED, Action, Fixer, find_problem_info
 from mydata_like.core.queries import ProblemGroup
 from mydata_like.gui.status_text import describe_problem
 from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.metrics import LARGE_SPACE, SECTION, SMALL_SPACE, SPACE
 from mydata_like.gui.theme.widgets import FoldedText, IconLabel, PlainLabel, RowIcon, icon, mark_of
 from mydata_like.gui.window_state import WindowState
 
+translate = QCoreApplication.translate
 Index = QModelIndex | QPersistentModelIndex
 NO_PARENT = QModelIndex()
 WORST_FIRST = ("failed", "folder-failed", "found", "waiting", "skipped", "folder-skipped")
@@ -49,7 +52,7 @@ class ProblemGroupsModel(QAbstractListModel):
 
     def show(self, groups: Sequence[ProblemGroup]) -> None:
         """Show these groups, sorted by severity."""
-        sorted_groups = sorted(groups, key=_severity)
+        sorted_groups = sorted(groups, key=severity)
         if [_key(group) for group in sorted_groups] == [_key(group) for group in self.groups]:
             self.groups = sorted_groups
             if sorted_groups:
@@ -87,11 +90,16 @@ class ProblemGroupsModel(QAbstractListModel):
         return None
 
     def about(self, group: ProblemGroup) -> str:
-        """Return the number of affected files or folders as text."""
-        if group.kind.startswith("folder-"):
-            return self.tr("%Ln folder(s)", "", group.files)
-        count = self.tr("%Ln file(s)", "", group.files)
+        """Return the number of affected files or folders, and their size, as text."""
+        count = count_of_group(group)
         return f"{count}, {texts.size(group.size)}" if group.size else count
+
+
+def count_of_group(group: ProblemGroup) -> str:
+    """Return the number of affected files or folders as text."""
+    if group.kind.startswith("folder-"):
+        return translate("problems", "%Ln folder(s)", "", group.files)
+    return translate("problems", "%Ln file(s)", "", group.files)
 
 
 def mark_of_group(group: ProblemGroup) -> RowIcon:
@@ -99,7 +107,8 @@ def mark_of_group(group: ProblemGroup) -> RowIcon:
     return mark_of(group.kind) or RowIcon(texts.plain(group.kind), "error", "problem")
 
 
-def _severity(group: ProblemGroup) -> tuple[bool, int, int, str]:
+def severity(group: ProblemGroup) -> tuple[bool, int, int, str]:
+    """Return a key that sorts the most serious groups first."""
     known = group.kind in WORST_FIRST
     rank = WORST_FIRST.index(group.kind) if known else len(WORST_FIRST)
     return group.problem.code in INTENDED, rank, -group.files, group.problem.code
@@ -121,7 +130,7 @@ class ProblemFilter(QWidget):
         super().__init__(parent)
         self._memory = memory
         self._all: Sequence[ProblemGroup] = ()
-        self._hidden = set(_as_list(memory.value(HIDDEN)))
+        self._hidden = list_hidden(memory)
         self._last_hidden = ""  # the name of a kind
         self._selected: tuple[str, str] | None = None  # kind and code
         self._requested = ""
@@ -148,18 +157,18 @@ class ProblemFilter(QWidget):
         self._show_filtered()
 
     def look_for(self, kind: str) -> None:
-        """Select the first kind with this outcome, now or once there is one."""
+        """Select a kind by its name, or the first with an outcome, now or once there is one."""
         self._requested = kind
         self._select()
 
     def is_hidden(self, group: ProblemGroup) -> bool:
         """Return whether a kind is shown only because the user shows hidden kinds."""
-        return _name(group) in self._hidden
+        return name_of_group(group) in self._hidden
 
     def hide_chosen(self) -> None:
         """Hide the selected kind, or unhide it if it was hidden."""
         if self.group is not None:
-            self._last_hidden = _name(self.group)
+            self._last_hidden = name_of_group(self.group)
             self._set_hidden(self._hidden ^ {self._last_hidden})
 
     @Slot()
@@ -174,7 +183,7 @@ class ProblemFilter(QWidget):
         self._list.setWordWrap(True)
         self._list.setResizeMode(QListView.ResizeMode.Adjust)
         self._list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self._list.setSpacing(3)
+        self._list.setSpacing(SMALL_SPACE)
         self._list.setMinimumWidth(self.fontMetrics().averageCharWidth() * 14)
         self._show_hidden.setVisible(False)
         layout = QVBoxLayout(self)
@@ -199,7 +208,8 @@ class ProblemFilter(QWidget):
     @Slot()
     def _select(self) -> None:
         """Select the requested kind, the previous one or the first, in this order of preference."""
-        requested = self.model.find(self._requested) if self._requested else self.model.index(-1)
+        wanted = self._requested.partition(":")[::2]
+        requested = self.model.find(*wanted) if self._requested else self.model.index(-1)
         previous = self.model.find(*self._selected) if self._selected else self.model.index(-1)
         candidates = [
             candidate
@@ -225,8 +235,14 @@ class ProblemFilter(QWidget):
         self._show_filtered()
 
 
-def _name(group: ProblemGroup) -> str:
+def name_of_group(group: ProblemGroup) -> str:
+    """Return the outcome and the code of a group, as `list_hidden` and `look_for` take it."""
     return f"{group.kind}:{group.problem.code}"
+
+
+def list_hidden(memory: WindowState) -> set[str]:
+    """Return the names of the kinds that the user has hidden."""
+    return set(_as_list(memory.value(HIDDEN)))
 
 
 def _as_list(value: object) -> list[str]:
@@ -311,12 +327,12 @@ class ProblemCard(QFrame):
         self.setFrameShape(QFrame.Shape.StyledPanel)
         self.setAutoFillBackground(True)
         self.setBackgroundRole(self.palette().ColorRole.Base)
-        self._message.scale(1.1, bold=True)
+        self._message.scale(SECTION, bold=True)
         for label in (self._message, self._hint, self._footer):
             label.setWordWrap(True)
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._footer.setForegroundRole(self.palette().ColorRole.PlaceholderText)
-        self._buttons.setSpacing(self.fontMetrics().height() // 2)
+        self._buttons.setSpacing(SPACE)
         self._buttons.addWidget(self._button)
         self._buttons.addWidget(self._copy)
         self._buttons.addStretch(1)
@@ -328,7 +344,7 @@ class ProblemCard(QFrame):
         layout.addWidget(self._footer, 3, 1)
         layout.addLayout(self._buttons, 4, 1)
         layout.setColumnStretch(1, 1)
-        layout.setHorizontalSpacing(self.fontMetrics().height())
+        layout.setHorizontalSpacing(LARGE_SPACE)
 
     def _connect(self) -> None:
         self._button.clicked.connect(self._emit_acted)

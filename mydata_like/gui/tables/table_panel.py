@@ -13,7 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QEvent, QObject, QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QAction, QGuiApplication, QKeySequence, QShowEvent
 from PySide6.QtWidgets import (
     QComboBox,
@@ -35,13 +35,22 @@ from mydata_like.core.queries import FileRow, FolderGroup, ProblemGroup, Row, Vi
 from mydata_like.gui import services
 from mydata_like.gui.base import AppContext, NavigationRequest
 from mydata_like.gui.controller import WindowController
+from mydata_like.gui.run_state import Phase
 from mydata_like.gui.table_model import Column
 from mydata_like.gui.tables.folder_tree import Parents
 from mydata_like.gui.tables.queue_actions import QueueActions
 from mydata_like.gui.tables.table_query import Open
 from mydata_like.gui.tables.table_view import TableView, WindowedModel
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.widgets import EmptyMessage, PathLineEdit, PlainLabel, icon
+from mydata_like.gui.theme.metrics import SPACE
+from mydata_like.gui.theme.widgets import (
+    ElidedLabel,
+    EmptyMessage,
+    PathLineEdit,
+    PlainLabel,
+    allow_action,
+    icon,
+)
 from mydata_like.settings.atomic_write import PRIVATE_FILE
 from mydata_like.settings.schema import Settings
 
@@ -72,6 +81,7 @@ class TablePanel(QWidget):
         self._states_label = QLabel(self.tr("S&how"), self)
         self._only = QToolButton(self)
         self._count = PlainLabel("", self)
+        self._start: StartButton | None = None
         self._empty = EmptyMessage(name.partition("-")[0], self)  # the icon of the page
         self._all = QPushButton(self.tr("Show all"), self)
         self._top = QHBoxLayout()
@@ -88,6 +98,15 @@ class TablePanel(QWidget):
             self.states.addItem(word, states)
         self.states.setVisible(True)
         self._states_label.setVisible(True)
+
+    def offer_start(self) -> None:
+        """Show a button that starts a run while there are no rows at all."""
+        self._start = StartButton(self._desk.controller, self)
+        self._empty.add_button(self._start)
+
+    def add_title(self, title: QWidget) -> None:
+        """Add a title on the left of the filters."""
+        self._top.insertWidget(0, title)
 
     def add_top_widgets(self, *widgets: QWidget) -> None:
         """Add widgets next to the number of rows."""
@@ -147,6 +166,7 @@ class TablePanel(QWidget):
         self.addAction(self._find)
 
     def _lay_out(self) -> None:
+        self._top.setSpacing(SPACE)
         self._top.addWidget(self.field, 1)
         self._top.addWidget(self._states_label)
         self._top.addWidget(self.states)
@@ -205,7 +225,10 @@ class TablePanel(QWidget):
         self._count.setMinimumWidth(self._count.sizeHint().width())
         self._stack.setCurrentIndex(0 if rows else 1)
         self._empty.setText(self._explain_empty())
-        self._all.setVisible(self.model.problem is None and self._is_filtered())
+        filtered = self._is_filtered()
+        self._all.setVisible(self.model.problem is None and filtered)
+        if self._start is not None:
+            self._start.offer(offered=self.model.problem is None and not filtered)
         self.selected.emit()
 
     def _is_filtered(self) -> bool:
@@ -356,7 +379,7 @@ HELD_BACK = "file.cancelled"  # the problem code of files that the user holds ba
 
 
 class RowActions(QObject):
-    """Actions on the selected rows; only those that apply are enabled.
+    """Actions on the selected rows; only those that apply are shown.
 
     With `queue`, they include those on files that wait to be sent.
     """
@@ -388,19 +411,20 @@ class RowActions(QObject):
         self._rows = rows = [row for row in selected if isinstance(row, FileRow)]
         one = len(rows) == 1
         self._enable_sending()
-        self._open.setEnabled(one)
-        self._web.setEnabled(one and rows[0].dataset is not None)
-        self._where.setEnabled(one)
-        self._copy.setEnabled(bool(rows))
+        allow_action(self._open, allowed=one)
+        allow_action(self._web, allowed=one and rows[0].dataset is not None)
+        allow_action(self._where, allowed=one)
+        allow_action(self._copy, allowed=bool(rows))
 
     @Slot()
     def _enable_sending(self) -> None:
         retryable = any(row.state in RETRYABLE for row in self._rows)
-        self._retry.setEnabled(retryable and self._controller.can_retry)
+        allow_action(self._retry, allowed=retryable and self._controller.can_retry)
         if self._queue is not None:
             steerable = self._controller.state.is_steerable
-            self._queue.hold.setEnabled(steerable and bool(self._queued))
-            self._queue.send_next.setEnabled(steerable and bool(self._queued + self._held_back))
+            hold, send_next = self._queue.hold, self._queue.send_next
+            allow_action(hold, allowed=steerable and bool(self._queued))
+            allow_action(send_next, allowed=steerable and bool(self._queued + self._held_back))
 
     @property
     def _queued(self) -> list[bytes]:
@@ -420,9 +444,10 @@ class RowActions(QObject):
         """Add the actions to a menu."""
         menu.addActions(self._actions)
 
-    def make_buttons(self, parent: QWidget) -> QToolBar:
+    def make_buttons(self, parent: QWidget) -> "ActionRow":
         """Return a row of buttons with the actions."""
-        return action_bar(self._actions, parent)
+        hint = self.tr("Select files to open their folder, find them, or send them again.")
+        return ActionRow(self._actions, hint, parent)
 
     def _connect(self) -> None:
         self._controller.run_changed.connect(self._enable_sending)
@@ -472,6 +497,44 @@ class RowActions(QObject):
         QGuiApplication.clipboard().setText("\n".join(paths))
 
 
+class ActionRow(QWidget):
+    """Buttons for the actions that are shown; if none is, a hint of the same height."""
+
+    def __init__(self, actions: Sequence[QAction], hint: str, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._actions = actions
+        self._bar = action_bar(actions, self)
+        self._hint = ElidedLabel(hint, self)
+        self._hint.setForegroundRole(self.palette().ColorRole.PlaceholderText)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self._bar, 1)
+        layout.addWidget(self._hint, 1)
+        for action in actions:
+            action.changed.connect(self._show_possible)
+        self._keep_height()
+        self._show_possible()
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):
+            self._keep_height()
+
+    def _keep_height(self) -> None:
+        """Reserve the height of the buttons, also while there are none."""
+        button = self._bar.widgetForAction(self._actions[0])
+        style = self._bar.style()
+        edge = style.pixelMetric(QStyle.PixelMetric.PM_ToolBarFrameWidth)
+        edge += style.pixelMetric(QStyle.PixelMetric.PM_ToolBarItemMargin)
+        self.setMinimumHeight(button.sizeHint().height() + 2 * edge)
+
+    @Slot()
+    def _show_possible(self) -> None:
+        some = any(action.isVisible() for action in self._actions)
+        self._bar.setVisible(some)
+        self._hint.setVisible(not some)
+
+
 def action_bar(actions: Sequence[QAction], parent: QWidget) -> QToolBar:
     """Return a row of buttons for actions; a menu has those that do not fit."""
     bar = QToolBar(parent)
@@ -482,6 +545,30 @@ def action_bar(actions: Sequence[QAction], parent: QWidget) -> QToolBar:
     for button in bar.findChildren(QToolButton):  # otherwise the keyboard cannot reach them
         button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
     return bar
+
+
+class StartButton(QPushButton):
+    """Starts a run; hidden while none can be started, and unless it is offered."""
+
+    def __init__(self, controller: WindowController, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setIcon(icon("start"))
+        self.setText(self.tr("Start now"))
+        self._controller = controller
+        self._offered = False
+        self.clicked.connect(controller.start)
+        controller.run_changed.connect(self._show_if_possible)
+        self._show_if_possible()
+
+    def offer(self, *, offered: bool) -> None:
+        """Set whether a run is what to do next."""
+        self._offered = offered
+        self._show_if_possible()
+
+    @Slot()
+    def _show_if_possible(self) -> None:
+        possible = self._controller.state.phase in (Phase.IDLE, Phase.BROKEN)
+        self.setVisible(self._offered and possible)
 
 
 def action_button(action: QAction, parent: QWidget) -> QToolButton:

@@ -57,7 +57,7 @@ from PySide6.QtWidgets import (
 
 import mydata_like
 from mydata_like.core.formatting import format_lines
-from mydata_like.gui.theme import colours, texts
+from mydata_like.gui.theme import colours, metrics, texts
 from mydata_like.gui.theme.colours import Status, status_colour
 
 logger = logging.getLogger(__name__)
@@ -209,10 +209,6 @@ def list_marks() -> dict[str, RowIcon]:
     }
 
 
-LARGE = 1.6  # times the usual size of text
-SMALL = 0.9
-
-
 class PlainLabel(QLabel):
     r"""A label that never interprets markup, and shows control characters as `\x1b`."""
 
@@ -268,6 +264,12 @@ class ElidedLabel(PlainLabel):
         shown = self.fontMetrics().elidedText(self._full_text, mode, max(1, self.width()))
         self.setText(shown)
         set_tip(self, "" if shown == self._full_text else self._full_text)
+
+
+def allow_action(action: QAction, *, allowed: bool) -> None:
+    """Show and enable an action, or hide it; Qt ignores the keys of hidden actions."""
+    action.setVisible(allowed)
+    action.setEnabled(allowed)
 
 
 class IconLabel(QWidget):
@@ -346,13 +348,14 @@ class EmptyMessage(QWidget):
 
     def __init__(self, icon_name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        picture = IconLabel(2.0, self)
+        picture = IconLabel(parent=self)
+        picture.setFixedSize(metrics.PICTURE, metrics.PICTURE)
         picture.show_icon(icon(icon_name, "skipped"))
         self._sentence = PlainLabel("", self)
         self._sentence.setWordWrap(True)
         self._sentence.setAlignment(Qt.AlignmentFlag.AlignHCenter)
         self._content = QVBoxLayout()
-        self._content.setSpacing(self.fontMetrics().height() // 2)
+        self._content.setSpacing(metrics.SPACE)
         self._content.addWidget(picture, 0, Qt.AlignmentFlag.AlignHCenter)
         self._content.addWidget(self._sentence)
         layout = QVBoxLayout(self)
@@ -506,7 +509,7 @@ class DropFrame(QWidget):
         inner = QRectF(self.rect()).adjusted(step, step, -step, -step)
         painter.drawRoundedRect(inner, step, step)
         font = self.font()
-        font.setPointSizeF(font.pointSizeF() * LARGE)
+        font.setPointSizeF(font.pointSizeF() * metrics.TITLE)
         font.setBold(True)
         painter.setFont(font)
         painter.setPen(self.palette().windowText().color())

@@ -16,11 +16,11 @@ from mydata_like.gui.overview.recent_datasets import RecentDatasets
 from mydata_like.gui.overview.route_row import RouteRow
 from mydata_like.gui.run_state import LiveView, RunState
 from mydata_like.gui.status_text import safe_sentence
+from mydata_like.gui.theme.metrics import SECTION
 from mydata_like.gui.theme.widgets import PlainLabel
 
 WIDTH: Final = 64  # average characters, at least
 LONGEST: Final = 14  # average characters of a name, if the other one is as long
-SCALE: Final = 1.25  # of the first sentence
 GAP: Final = 8  # pixels to the icon and to the edges of the screen
 SAME_CLICK: Final = 0.3  # seconds; a click on the icon takes the focus from the pop-up before
 
@@ -42,7 +42,7 @@ class TrayPopup(QFrame):
         self._hidden = -inf  # when it lost the focus last
         self._icon = QRect()
         self._route = RouteRow(controller, self, LONGEST)
-        self._headline = Headline(controller, self, SCALE)
+        self._headline = Headline(controller, self, SECTION)
         self._sent = SentBar(self)
         self._datasets = RecentDatasets(desk, self)
         self._safe = PlainLabel("", self)
@@ -67,6 +67,7 @@ class TrayPopup(QFrame):
         self._show_state(self._controller.state)
         self._datasets.show_transfers(self._controller.live.transfers)
         self.show()
+        self._datasets.refresh()
         self.raise_()
         self.activateWindow()
 
@@ -139,7 +140,7 @@ class TrayPopup(QFrame):
         self._route.show_state(state)
         self._headline.show_state(state)
         self._sent.show_state(state)
-        self._datasets.show_run(state.run if state.ours else "")
+        self._datasets.show_state(state)
         self._safe.setText(safe_sentence(state))
         self._fit()
 

@@ -28,6 +28,7 @@ from mydata_like.gui.base import AppContext
 from mydata_like.gui.table_model import Column, RowsModel, column_width, style_table
 from mydata_like.gui.tasks import BackgroundTask
 from mydata_like.gui.theme import texts
+from mydata_like.gui.theme.metrics import SECTION, SPACE
 from mydata_like.gui.theme.widgets import PlainLabel, icon
 from mydata_like.gui.where import status_poller
 from mydata_like.gui.where.status_poller import CleanupProgress, CleanupResults, LedgerRef
@@ -58,7 +59,6 @@ def _describe_size(result: DeletedFile | KeptFile) -> str:
     return texts.size(result.size)
 
 
-HEADLINE = 1.3
 PROGRESS_INTERVAL = 250  # milliseconds between two updates of the progress
 
 
@@ -94,7 +94,7 @@ class FreeDialog(QDialog):
 
     def _lay_out(self) -> None:
         self.setWindowTitle(self.tr("Free space"))
-        self._headline.scale(HEADLINE, bold=True)
+        self._headline.scale(SECTION, bold=True)
         for label in (self._headline, self._explanation):
             label.setWordWrap(True)
         self._bar.setTextVisible(False)
@@ -109,7 +109,7 @@ class FreeDialog(QDialog):
         buttons.addWidget(self._delete)
         buttons.addWidget(self._close)
         layout = QVBoxLayout(self)
-        layout.setSpacing(self.fontMetrics().height() // 2)
+        layout.setSpacing(SPACE)
         for widget in (self._headline, self._explanation, self._bar):
             layout.addWidget(widget)
         layout.addWidget(self._tabs, 1)

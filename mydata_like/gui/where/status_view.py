@@ -31,6 +31,7 @@ from mydata_like.core.model import EntryState
 from mydata_like.core.parsing import moment_of
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.colours import Status, status_colour
+from mydata_like.gui.theme.metrics import LARGE_SPACE, SECTION, SPACE
 from mydata_like.gui.theme.widgets import IconLabel, PlainLabel, drawing, icon
 from mydata_like.gui.where.status_poller import CleanupResults
 
@@ -354,9 +355,7 @@ class _Mark(QWidget):
         painter.drawLine(start, end)
 
 
-HEADLINE = 1.15
 ICON_SCALE = 1.6  # times the icons of buttons
-TITLE = 1.4
 
 
 class StatusCard(QFrame):
@@ -401,18 +400,18 @@ class StatusCard(QFrame):
         self.setAutoFillBackground(True)
         self.setBackgroundRole(self.palette().ColorRole.Base)
         self._question.setForegroundRole(self.palette().ColorRole.PlaceholderText)
-        self._headline.scale(HEADLINE, bold=True)
+        self._headline.scale(SECTION, bold=True)
         for label in (self._headline, self._reason):
             label.setWordWrap(True)
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         buttons = QHBoxLayout()
-        buttons.setSpacing(self.fontMetrics().height() // 2)
+        buttons.setSpacing(SPACE)
         buttons.addWidget(self._check)
         buttons.addWidget(self._free)
         buttons.addStretch(1)
         layout = QGridLayout(self)
-        layout.setHorizontalSpacing(self.fontMetrics().height())
-        layout.setVerticalSpacing(self.fontMetrics().height() // 2)
+        layout.setHorizontalSpacing(LARGE_SPACE)
+        layout.setVerticalSpacing(SPACE)
         layout.addWidget(self._question, 0, 1)
         layout.addWidget(self._icon, 1, 0, 2, 1, Qt.AlignmentFlag.AlignTop)
         layout.addWidget(self._headline, 1, 1)
@@ -502,13 +501,13 @@ class StatusView(QWidget):
         self._state_counts.setVisible(bool(lines))
 
     def _lay_out(self) -> None:
-        self._name.scale(TITLE, bold=True)
+        self._name.scale(SECTION, bold=True)
         for label in (self._name, self._folder_label, self._facts):
             label.setWordWrap(True)
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._folder_label.setForegroundRole(self.palette().ColorRole.PlaceholderText)
         buttons = QHBoxLayout()
-        buttons.setSpacing(self.fontMetrics().height() // 2)
+        buttons.setSpacing(SPACE)
         for button in (self._page, self._folder, self._copy):
             buttons.addWidget(button)
         buttons.addStretch(1)

@@ -23,6 +23,7 @@ from mydata_like.core.errors import UploaderError
 from mydata_like.gui import services
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.tasks import BackgroundTask
+from mydata_like.gui.theme.metrics import LARGE_SPACE, SPACE, TITLE
 from mydata_like.gui.theme.widgets import PlainLabel, icon
 from mydata_like.gui.wizard.folders_step import FoldersStep
 from mydata_like.gui.wizard.key_step import KeyStep
@@ -43,7 +44,7 @@ class StepIndicator(QFrame):
         self.setAutoFillBackground(True)
         self.setBackgroundRole(QPalette.ColorRole.Base)
         column = QVBoxLayout(self)
-        column.setSpacing(self.fontMetrics().height() // 2)
+        column.setSpacing(SPACE)
         self._rows: list[tuple[CheckIcon, PlainLabel]] = []
         for number, name in enumerate(names, start=1):
             sign, label = CheckIcon(self), PlainLabel(f"{number}  {name}", self)
@@ -65,9 +66,6 @@ class StepIndicator(QFrame):
             font = QFont(label.font())
             font.setBold(index == place)
             label.setFont(font)
-
-
-TITLE = 1.4  # times the usual size of text
 
 
 class SetupWizard(QDialog):
@@ -178,7 +176,7 @@ class SetupWizard(QDialog):
         layout = QHBoxLayout(self)
         layout.addWidget(self._trail)
         layout.addLayout(right, 1)
-        layout.setSpacing(self.fontMetrics().height())
+        layout.setSpacing(LARGE_SPACE)
         self._choose_size()
 
     def _choose_size(self) -> None:

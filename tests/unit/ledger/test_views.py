@@ -10,7 +10,7 @@ import pytest
 
 from mydata_like.core.errors import Cancelled, Problem, RunError, SettingsError
 from mydata_like.core.model import UNSENT, DatasetId, Entry, EntryState, FolderSums, Outcome
-from mydata_like.core.queries import ProblemGroup, Table, View
+from mydata_like.core.queries import MAX_UNFINISHED, ProblemGroup, Table, View
 from mydata_like.ledger.row_query import RowQuery
 from mydata_like.ledger.sql import PastRunRow
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
@@ -255,6 +255,41 @@ def test_files_lead_to_their_innermost_dataset_folders(ledger, file) -> None:
 
     assert [it.path for it in found] == [b"ann", b"ann/1", b"bob/1"]
     assert {(it.found, it.verified, it.verified_bytes) for it in found} == {(3, 2, 20)}
+
+
+def test_the_datasets_that_changed_last_come_after_those_that_are_asked_for(
+    ledger, file, clock
+) -> None:
+    paths = b"ann/1", b"ann/2", b"bob/1", b"bob/2", b"eve/1"
+    ledger.record_folders([FolderSums(path, "d", None, "ann", "") for path in paths])
+    times = {}
+    for path in (*paths[:3], b"in no dataset", b"ann/1"):
+        ledger.record([entry(path + b"/deep/%d" % number) for number in range(3)])
+        times[path] = int(clock.now().timestamp())
+        clock.move(10)
+    summary = LedgerSummary(file, ROOT)
+
+    found = summary.find_recent_datasets([b"bob/2/x"], 9)
+
+    newest = [(path, times[path]) for path in (b"ann/1", b"bob/1", b"ann/2")]
+    assert [(it.group.path, it.at) for it in found] == [(b"bob/2", None), *newest]
+    assert summary.find_recent_datasets([b"bob/2/x"], 2) == found[:2]
+    assert LedgerSummary(file.with_name("none.db"), ROOT).find_recent_datasets([], 3) == []
+
+
+def test_a_share_is_the_whole_only_if_every_wanted_file_is_verified(ledger, file) -> None:
+    sums = {"found": 3, "found_bytes": 1000, "skipped": 1}
+    ledger.record_folders(
+        [
+            FolderSums(b"d", "all", None, "ann", "", verified=2, verified_bytes=990, **sums),
+            FolderSums(b"e", "half", None, "ann", "", verified=1, verified_bytes=500, **sums),
+            FolderSums(b"f", "nearly", None, "ann", "", verified=1, verified_bytes=999, **sums),
+        ]
+    )
+
+    found = LedgerSummary(file, ROOT).list_folders("ann", "", None)
+
+    assert [it.verified_share for it in found] == [1.0, 0.5, MAX_UNFINISHED]
 
 
 def test_what_was_sent_and_is_not_verified_yet_is_summed_up(ledger, file) -> None:

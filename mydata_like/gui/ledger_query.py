@@ -1,0 +1,62 @@
+"""Questions to the ledger, asked again after it has changed."""
+
+from collections.abc import Callable
+from time import monotonic
+
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from PySide6.QtWidgets import QWidget
+
+from mydata_like.core.errors import UploaderError
+from mydata_like.gui.base import AppContext
+
+MIN_INTERVAL = 1.0  # seconds between an answer and the next question,
+INTERVAL_FACTOR = 10.0  # and this many times the duration of the last one
+
+
+class LedgerQuery(QObject):
+    """Asks a question in the background when the ledger changes, while its widget is visible.
+
+    `ask` returns the function that reads the ledger; `answered` reports its result. After an error
+    nothing is reported: other parts of the window show that the ledger is damaged.
+    """
+
+    answered = Signal(object)
+
+    def __init__(
+        self, desk: AppContext, widget: QWidget, ask: Callable[[], Callable[[], object]]
+    ) -> None:
+        super().__init__(widget)
+        self._tasks, self._widget, self._ask = desk.tasks, widget, ask
+        self._asking = self._stale = False
+        self._asked_at = 0.0
+        self._timer = QTimer(self, singleShot=True)
+        self._timer.timeout.connect(self._refresh_if_stale)
+        desk.controller.ledger_changed.connect(self.refresh)
+        desk.controller.settings_changed.connect(self.refresh)
+
+    @Slot()
+    def refresh(self) -> None:
+        """Ask now, or once the last question is answered and the interval is over."""
+        self._stale = self._asking or self._timer.isActive()
+        if self._widget.isVisible() and not self._stale:
+            self._asking, self._asked_at = True, monotonic()
+            self._tasks.run(self._ask(), self._take, self._fail)
+
+    @Slot()
+    def _refresh_if_stale(self) -> None:
+        if self._stale:
+            self.refresh()
+
+    @Slot(object)
+    def _take(self, answer: object) -> None:
+        self._end()
+        self.answered.emit(answer)
+
+    @Slot(object)
+    def _fail(self, _error: UploaderError) -> None:
+        self._end()
+
+    def _end(self) -> None:
+        self._asking = False
+        interval = max(MIN_INTERVAL, INTERVAL_FACTOR * (monotonic() - self._asked_at))
+        self._timer.start(round(interval * 1000))
