@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from math import inf
 
 from mydata_like.core.errors import (
+    FULL,
     Cancelled,
     ServerUnavailableError,
     StagingError,
@@ -449,8 +450,10 @@ class ChannelPool:
         """Return whether the run can continue with the channels that are open or being opened.
 
         Before the first one is open, it may be a limit of logins, or concern them all: the last
-        one that is being opened finds out, or the one that probes.
+        one that is being opened finds out, or the one that probes. A full disk is no such limit.
         """
+        if error.problem_code == FULL:
+            return False
         with self._lock:
             if self._opened:
                 return error.problem_code == NOT_GRANTED

@@ -1,6 +1,8 @@
 """Sending: only what is proven counts; the rest is sent again, alone if need be."""
 
+from concurrent.futures import ThreadPoolExecutor
 from random import Random
+from threading import Barrier
 
 import pytest
 
@@ -53,7 +55,8 @@ class ScriptedTransport:
 
     def open_channel(self):
         if self.openings:
-            raise self.openings.pop(0)
+            opening = self.openings.pop(0)
+            raise opening() if callable(opening) else opening
         self.opened += 1
         return ScriptedChannel(self, self.opened)
 
@@ -349,6 +352,23 @@ def test_after_a_while_large_files_are_tried_again():
     bench.clock.move(FULL_FOR)
 
     assert names(bench(file_of("larger", 3 * SMALL))) == ["larger"]
+
+
+def test_a_full_staging_area_is_no_limit_of_channels_even_if_two_are_opened_at_once():
+    both = Barrier(2, timeout=5)
+    full = StagingError("The staging area is full.", code="staging.full")
+
+    def open_both():
+        both.wait()
+        return full
+
+    bench = Bench(openings=[open_both, open_both])
+    with ThreadPoolExecutor(2) as threads:
+        opened = [*threads.map(lambda _: bench.channels.open_another(), range(2))]
+
+    assert None not in opened
+    assert {event.problem.code for event in bench.of_kind(RunPaused)} == {"staging.full"}
+    assert bench.of_kind(LimitsChanged) == []
 
 
 def test_fewer_channels_than_workers_are_no_failure():
