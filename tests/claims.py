@@ -5,6 +5,7 @@ from `tests.truth`. No view may claim more than the truth. After a successful ru
 show exactly the truth.
 """
 
+import itertools
 import json
 import os
 import re
@@ -45,8 +46,9 @@ _ALL_SAFE = re.compile(
     re.I,
 )
 _VERIFIED_COUNT = re.compile(
-    r"(?<![\d.,])(\d[\d,]*) (?:files? )?(?:are |is )?(?:verified|safe)\b", re.I
+    r"(?<![\d.,])(?<!\bof )(\d[\d,]*) (?:files? )?(?:are |is )?(?:verified|safe)\b", re.I
 )
+_DATASET_COUNT = re.compile(r"([\d,]+) of ([\d,]+) files? verified")
 _ALL_COUNT = re.compile(r"\ball (\d[\d,]*)[^\d]*\bsafe\b", re.I)
 _RISK_COUNT = re.compile(
     r"(\d[\d,]*) files?\b.*\b(only (on this computer|here)|at risk)\b",
@@ -249,7 +251,7 @@ def read_free(record: dict[str, Any]) -> Iterator[Claim]:
 
 def read_look(look: Look, truth: Truth) -> Iterator[Claim]:
     """Yield the claims of the window from the texts that `tests.window_texts` has read."""
-    yield from _read_overview(look["overview"])
+    yield from _read_overview(look["overview"], truth)
     yield from _read_tray(look["tray"])
     yield from _read_texts("status line", look["line"])
     yield from _read_folders(look["folders"])
@@ -260,7 +262,7 @@ def read_look(look: Look, truth: Truth) -> Iterator[Claim]:
         yield from _read_where_page(path, shown, truth)
 
 
-def _read_overview(page: dict[str, Any]) -> Iterator[Claim]:
+def _read_overview(page: dict[str, Any], truth: Truth) -> Iterator[Claim]:
     yield from _read_texts("overview", page["texts"])
     if page["level"] == "good":
         yield Claim("overview icon", SAFE, text="green")
@@ -269,6 +271,26 @@ def _read_overview(page: dict[str, Any]) -> Iterator[Claim]:
             yield from _read_card(group[1:])
         elif any(re.fullmatch(r"[\d,]+ verified", text) for text in group):
             yield from _read_bar(group)
+        elif any(_DATASET_COUNT.fullmatch(text) for text in group):
+            yield from _read_datasets(group, truth)
+
+
+def _read_datasets(texts: list[str], truth: Truth) -> Iterator[Claim]:
+    """Yield the claims of the rows of datasets: the number of verified files in each."""
+    for name, text in itertools.pairwise(texts):
+        if match := _DATASET_COUNT.fullmatch(text):
+            verified, wanted = (int(number.replace(",", "")) for number in match.groups())
+            folder = _find_dataset(name, truth)
+            yield Claim("overview datasets", VERIFIED_COUNT, folder, verified, text)
+            if verified == wanted and folder != ALL:
+                yield Claim("overview datasets", SAFE, folder, text=text)
+
+
+def _find_dataset(name: str, truth: Truth) -> str:
+    """Return the folder of a dataset that is shown with its owner; that of all if it is gone."""
+    names = name.split(" · ")
+    folder = f"{names[-1]}/{names[0]}/"
+    return folder if truth.below(folder) else ALL
 
 
 def _read_card(texts: list[str]) -> Iterator[Claim]:
