@@ -279,7 +279,7 @@ def test_the_status_line_begins_where_the_names_of_pages_have_their_icons(window
 @pytest.mark.parametrize(
     ("phase", "shown"),
     [
-        (Phase.UNSET, ["Start"]),
+        (Phase.UNSET, []),
         (Phase.IDLE, ["Start"]),
         (Phase.STARTING, ["Start", "Stop"]),
         (Phase.RUNNING, ["Pause", "Stop"]),
@@ -294,6 +294,15 @@ def test_start_pause_and_resume_have_one_place_in_the_tool_bar(window, phase, sh
     actions = window.findChild(QToolBar).actions()
     first = actions[: next(at for at, action in enumerate(actions) if action.isSeparator())]
     assert [one.text().replace("&", "") for one in first if one.isVisible()] == shown
+
+
+def test_before_the_set_up_the_tool_bar_has_only_what_can_be_done(window):
+    window._desk.controller.run_changed.emit(RunState(phase=Phase.UNSET))
+
+    shown = [one for one in window.findChild(QToolBar).actions() if one.isVisible()]
+    assert [one.text().replace("&", "") for one in shown[:3]] == ["Settings…", "Help", "Quit"]
+    window._desk.controller.run_changed.emit(IDLE)
+    assert all(one.isVisible() and one.isEnabled() for one in (window._dry_run, window._add))
 
 
 def test_all_pages_begin_at_the_same_left_edge_with_a_title_of_the_same_size(window, qtbot):
