@@ -15,7 +15,7 @@ from mydata_like.gui.pages.problems_page import ProblemsPage
 from mydata_like.gui.run_state import Phase
 from mydata_like.gui.tables.problem_groups import ProblemCard, ProblemGroupsModel
 from mydata_like.gui.theme.widgets import PlainLabel, RowIcon
-from mydata_like.gui.window import MainWindow
+from mydata_like.gui.window import DEFAULT_SIZE, MainWindow
 from tests.gui.conftest import DEADLINE
 from tests.gui.ledgers import an_outcome
 from tests.gui.scripted import run_that
@@ -66,6 +66,19 @@ def ill(written):
         ]
     )
     return written
+
+
+def test_all_columns_are_seen_in_a_window_of_about_the_usual_size(ill, still_desk, qtbot):
+    window = MainWindow(still_desk)
+    qtbot.addWidget(window)
+    window.resize(DEFAULT_SIZE.width() - 20, DEFAULT_SIZE.height())
+    window.show_page(NavigationRequest("problems", "failed"))
+    window.show()
+    settle(qtbot, still_desk)
+
+    page = window.findChild(ProblemsPage)
+    qtbot.waitUntil(page._files.table.isVisible)
+    assert page._files.table.horizontalScrollBar().maximum() == 0
 
 
 def test_with_settings_that_cannot_be_read_only_their_problem_is_shown(tmp_path, open_desk, qtbot):

@@ -106,7 +106,7 @@ class ProblemsPage(Page):
         splitter.addWidget(self._make_right_side())
         splitter.setStretchFactor(0, 1)
         splitter.setStretchFactor(1, 2)
-        splitter.setSizes([width * 36, width * 72])
+        splitter.setSizes([width * 33, width * 75])
         splitter.setMinimumHeight(self.fontMetrics().height() * MIN_LINES)
         KeptHalves("problems", splitter, self._desk.memory)
         return splitter
