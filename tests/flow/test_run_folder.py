@@ -215,7 +215,9 @@ def test_a_mount_whose_server_dies_is_waited_for(site, mounted):
 
     check_carried(site, carried)
     assert "staging.lost" in {one.problem.code for one in carried.of_kind(TransferRetried)}
-    assert [one.problem.code for one in carried.of_kind(RunPaused)] == ["staging.absent"]
+    (paused,) = carried.of_kind(RunPaused)
+    # The folder can be lost again while it is opened.
+    assert paused.problem.code in {"staging.absent", "staging.lost"}
     assert not parts_in(folder_of(site))
 
 
