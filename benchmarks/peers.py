@@ -248,10 +248,14 @@ def _hash_then_copy(arena: Arena, share: list[str]) -> Command:
 
 
 def _hash_then_cp(arena: Arena, names: Path) -> Command:
-    """Return a command that hashes files and copies them, with their folders, and syncs them."""
+    """Return a command that hashes files and copies them, with their folders, and syncs them.
+
+    `cp --parents` fails if another one makes the same folder at that moment.
+    """
     steps = [
         f"cd {arena.corpus.root}",
         f"xargs md5sum < {names} > /dev/null",
+        f"find . -type d | (cd {arena.target} && xargs mkdir -p)",
         f"xargs cp -p --parents -t {arena.target} < {names}",
         _sync(arena),
     ]
