@@ -153,7 +153,7 @@ def _read_totals(line: Sequence[float]) -> Totals:
 
 
 def replay(file: Path, *, first: bool = False) -> Errors:
-    """Estimate anew, at each moment of a recording, as the first run or with an earlier one."""
+    """Estimate again, at each moment of a recording, as the first run or with an earlier one."""
     recording = json.loads(file.read_text())
     assert tuple(recording["fields"]) == FIELDS
     earlier, sums = ([_read_totals(line) for line in recording[it]] for it in ("earlier", "sums"))

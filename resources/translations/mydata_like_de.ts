@@ -1715,12 +1715,8 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
 <context>
     <name>RecentDatasets</name>
     <message>
-        <source>Arrived most recently</source>
-        <translation>Zuletzt angekommen</translation>
-    </message>
-    <message>
-        <source>Datasets sent to most recently</source>
-        <translation>Zuletzt gesendete Datensätze</translation>
+        <source>Recent datasets</source>
+        <translation>Zuletzt geänderte Datensätze</translation>
     </message>
 </context>
 <context>

@@ -170,8 +170,8 @@ def a_look(**pages):
         a_look(
             overview=a_page("1 verified", "0 in progress", "0 waiting", "0 skipped", "0 failed")
         ),
-        a_look(overview=a_page("Arrived most recently", "x · a", "2 of 3 files verified")),
-        a_look(overview=a_page("Arrived most recently", "y · b", "1 of 1 file verified")),
+        a_look(overview=a_page("Recent datasets", "x · a", "2 of 3 files verified")),
+        a_look(overview=a_page("Recent datasets", "y · b", "1 of 1 file verified")),
         a_look(tray={"tip": "", "level": "idle"}),
         a_look(line=["No files were found"]),
         a_look(problems=a_page("Nothing else is wrong.")),
@@ -208,7 +208,7 @@ def test_a_false_claim_is_found_in(look):
 def test_a_careful_window_is_believed():
     look = a_look(
         overview=a_page("Only on this computer", "2 files", "20 bytes", level="waiting")
-        | {"groups": [["Arrived most recently", "x · a", "1 of 2 files verified"]]},
+        | {"groups": [["Recent datasets", "x · a", "1 of 2 files verified"]]},
         folders=a_page(name="Folders", rows=[a_row("a/x", State="Waiting", Verified="1 of 2")]),
         history=a_page(name="Runs", rows=[a_row(Outcome="Not finished")]),
         where={"/data/a/x/lost": a_page("No: the server has not verified it yet")},

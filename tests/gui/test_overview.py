@@ -650,7 +650,7 @@ def test_datasets_are_listed_without_a_run_of_this_program(desk, qtbot, list_dat
     qtbot.waitUntil(lambda: len(listed.names) == 3, timeout=DEADLINE)
 
     when = texts.moment(FakeClock().now())
-    assert "Arrived most recently" in shown_texts(listed.datasets)
+    assert "Recent datasets" in shown_texts(listed.datasets)
     assert [name.partition(" ")[0] for name in listed.names] == ["third", "second", "first"]
     assert sum(when[:-3] in text for text in shown_texts(listed.datasets)) == 3
 
@@ -663,12 +663,10 @@ def test_datasets_are_read_again_after_a_run_of_another_program(desk, qtbot, lis
     elsewhere = RunState(phase=Phase.RUNNING, elsewhere=True)
     listed.datasets.show_state(elsewhere)
     qtbot.waitUntil(lambda: len(listed.names) == 1, timeout=DEADLINE)
-    assert "Datasets sent to most recently" in shown_texts(listed.datasets)
 
     write_datasets(desk, b"second")
     listed.datasets.show_state(RunState(phase=Phase.IDLE, last=run_that()))
     qtbot.waitUntil(lambda: len(listed.names) == 2, timeout=DEADLINE)
-    assert "Arrived most recently" in shown_texts(listed.datasets)
 
 
 def test_there_are_as_many_datasets_as_have_room(desk, qtbot):

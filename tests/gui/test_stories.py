@@ -134,7 +134,7 @@ def test_a_day_with_the_program(use, site, tmp_path):  # noqa: PLR0915
     with use(site.config) as person:
         person.waits_for("Ready to start")
         person.clicks("Start now")
-        person.waits_for("Datasets sent to most recently")
+        person.waits_for("Recent datasets")
         person.starts_again(site.config, folder)
         person.turns_to("Upload")
         person.waits_for("1 file to send")

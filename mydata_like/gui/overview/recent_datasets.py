@@ -1,4 +1,4 @@
-"""The datasets that were sent to most recently, with what the server has verified of each."""
+"""The datasets whose files changed their state last, with what the server has verified of each."""
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -44,7 +44,7 @@ def add_transfers(
 
 
 class RecentDatasets(QFrame):
-    """The datasets that were sent to most recently; hidden while there are none.
+    """The datasets that are being sent, then those that changed last; hidden without any.
 
     It reads the ledger while `parent` is visible, so it also shows runs of other programs.
     """
@@ -66,7 +66,7 @@ class RecentDatasets(QFrame):
         self._layout.setVerticalSpacing(SPACE)
         self._layout.setColumnStretch(1, 3)
         self._layout.setColumnStretch(2, 2)
-        self._title = PlainLabel(self.tr("Arrived most recently"), self)
+        self._title = PlainLabel(self.tr("Recent datasets"), self)
         self._title.scale(1.0, bold=True)
         self._layout.addWidget(self._title, 0, 0, 1, 5)
         self.rows = [_Row(self, number) for number in range(1, MAX_ROWS + 1)]
@@ -85,10 +85,7 @@ class RecentDatasets(QFrame):
             return
         self._seen = (state.at_work, state.last)
         self._at_work = state.at_work
-        if state.at_work:
-            self._title.setText(self.tr("Datasets sent to most recently"))
-        else:
-            self._title.setText(self.tr("Arrived most recently"))
+        if not state.at_work:
             self._transfers = ()
         self.refresh()
 
