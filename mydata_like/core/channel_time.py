@@ -25,13 +25,13 @@ class TimeByCause(NamedTuple):
         return self.hash + self.cipher
 
     def plus(self, other: Self) -> Self:
-        return type(self)(*map(add, self, other))
+        return type(self)._make(map(add, self, other))
 
     def minus(self, other: Self) -> Self:
-        return type(self)(*map(sub, self, other))
+        return type(self)._make(map(sub, self, other))
 
     def times(self, factor: float) -> Self:
-        return type(self)(*(seconds * factor for seconds in self))
+        return type(self)._make(seconds * factor for seconds in self)
 
 
 NOTHING_SPENT = TimeByCause()

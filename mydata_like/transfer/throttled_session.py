@@ -59,7 +59,9 @@ class ChannelTimer:
         self._ours = NOTHING_SPENT  # of this payload, timed in the channel's own thread
         self._others = NOTHING_SPENT  # of this payload, timed in other threads
         self._helped: dict[int, float] = {}  # processor time of other threads by thread
-        self._excluded = _Moment()  # time within timed operations that does not belong to them
+        # Time within timed operations that does not belong to them:
+        self._excluded_wall = 0.0
+        self._excluded_work = 0.0
         self._round_trip = float("inf")  # the shortest measured
 
     @property
@@ -96,36 +98,32 @@ class ChannelTimer:
         """Sleep to keep the bandwidth limit."""
         begun = self._wall()
         time.sleep(seconds)
-        self._add(TimeByCause(bandwidth=self._wall() - begun))
+        self.add_operation(TimeByCause(bandwidth=self._wall() - begun))
 
     def wait_for_hash(self, seconds: float) -> None:
         """Count time in which another thread hashed bytes for this one."""
-        self._add(TimeByCause(hash=seconds))
+        self.add_operation(TimeByCause(hash=seconds))
 
-    @contextmanager
-    def timed(self, share: Share) -> Iterator[None]:
-        """Time an operation of the session."""
-        begun, exclude = self._now(), self._excluded
-        try:
-            yield
-        finally:
-            took = self._now().since(begun).since(self._excluded.since(exclude))
-            waited = max(0.0, took.wall - took.work)
-            self._add(share(waited)._replace(cipher=took.work))
+    def timed(self, share: Share) -> "_TimedOperation":
+        """Return a context that times an operation of the session."""
+        return _TimedOperation(self, share)
 
     def exclude(self, made: Iterable[T]) -> Iterator[T]:
         """Yield items; the time to create them does not count for the timed operation."""
+        wall, work = self._wall, self._work
         remaining = iter(made)
         while True:
-            begun = self._now()
+            wall_begun, work_begun = wall(), work()
             each = next(remaining, None)
-            took = self._now().since(begun)
-            self._excluded = _Moment(
-                self._excluded.wall + took.wall, self._excluded.work + took.work
-            )
+            self._excluded_wall += wall() - wall_begun
+            self._excluded_work += work() - work_begun
             if each is None:
                 return
             yield each
+
+    def read_clocks(self) -> tuple[float, float]:
+        """Return wall time and processor time, without what was excluded."""
+        return self._wall() - self._excluded_wall, self._work() - self._excluded_work
 
     def learn(self, trips: int) -> Share:
         """Return the share of a reply that takes `trips` round trips, and learn their time."""
@@ -148,7 +146,8 @@ class ChannelTimer:
     def _now(self) -> _Moment:
         return _Moment(self._wall(), self._work())
 
-    def _add(self, spent: TimeByCause) -> None:
+    def add_operation(self, spent: TimeByCause) -> None:
+        """Add the time of an operation, in any thread that works for the payload."""
         with self._lock:
             if self._thread == get_ident():
                 self._ours = self._ours.plus(spent)
@@ -172,6 +171,25 @@ class ChannelTimer:
             cipher=ours.cipher + others.cipher,
         )
         self._spent = self._before.plus(sums)
+
+
+class _TimedOperation:
+    """Times an operation of the session (a class: cheaper than a generator)."""
+
+    __slots__ = ("_share", "_timer", "_wall", "_work")
+
+    def __init__(self, timer: ChannelTimer, share: Share) -> None:
+        self._timer = timer
+        self._share = share
+
+    def __enter__(self) -> None:
+        self._wall, self._work = self._timer.read_clocks()
+
+    def __exit__(self, *_: object) -> None:
+        wall, work = self._timer.read_clocks()
+        worked = work - self._work
+        waited = max(0.0, wall - self._wall - worked)
+        self._timer.add_operation(self._share(waited)._replace(cipher=worked))
 
 
 _STARTING = 2  # round trips to start a command
