@@ -27,7 +27,6 @@ logger = logging.getLogger(__name__)
 
 S3: Final = "s3"  # as transfer.method
 CHANNELS: Final = 16
-_BATCH: Final = 25  # tiny files, which are sent one after the other: more would keep channels idle
 _PARTS_AT_ONCE: Final = 4  # of one channel
 _PAUSE: Final = timedelta(days=1)
 _REQUIRED: Final = ("transfer.s3_bucket", "transfer.s3_box", "transfer.s3_access_key")
@@ -130,13 +129,6 @@ class ObjectStorage:
             return
         if removed:
             self._observer.emit(Notice(problem=_describe_removed(removed)))
-
-
-def limit_batches(transfer: Transfer) -> Transfer:
-    """Return the settings of a run, with small batches if it sends to object storage."""
-    if transfer.method != S3:
-        return transfer
-    return Transfer(**transfer.values() | {"batch_files": min(transfer.batch_files, _BATCH)})
 
 
 def build_bucket(transfer: Transfer, options: Mapping[str, str]) -> Bucket:

@@ -22,7 +22,7 @@ from mydata_like.app.directory_lock import (
     marked,
     without_copy_notices,
 )
-from mydata_like.app.object_storage import ObjectStorage, limit_batches
+from mydata_like.app.object_storage import ObjectStorage
 from mydata_like.app.run_control import ControlFiles, controlled
 from mydata_like.app.run_request import RunObserver, RunRequest, build_gate, connect, ignore
 from mydata_like.app.settings_service import (
@@ -439,7 +439,7 @@ class _Builder:
             check=Check(knowledge, datasets, emit, box=box),
             compare=Compare(read_checksum, ledger, emit, gate, context.choices),
             bundle=Bundle(settings.archive, ledger),
-            pack=Pack(limit_batches(settings.transfer), clock, context.choices, archives),
+            pack=Pack(settings.transfer, clock, context.choices, archives),
             send=Send(context, settings.transfer.attempts, replacing.note),
             register=Register(server, ledger, emit, gate, filing),
             replace=replacing,

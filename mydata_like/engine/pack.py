@@ -141,7 +141,7 @@ class _Batch:
     def has_room(self, item: FileToSend) -> bool:
         if not self.members:
             return True
-        full = len(self.members) >= self._settings.batch_files
+        full = len(self.members) >= self._settings.batch_limit
         return not full and self._size + item.file.size <= self._settings.batch_bytes
 
     def add(self, item: FileToSend) -> None:

@@ -25,6 +25,7 @@ from mydata_like.settings.values import (
 
 LARGEST_MEMBER = 64_000_000
 _LARGEST_ARCHIVE = 1_000_000_000_000
+_BATCH_LIMITS = {"folder": 100, "s3": 25}  # with more, other channels would have nothing to do
 _LONGEST_RULE = 1200  # characters; its pattern has at most 1000
 _UNITS = {"bytes": 1, "byte": 1, "kb": 1_000, "mb": 1_000_000}
 _RULE = re.compile(
@@ -391,7 +392,11 @@ class Transfer(Section):
     batch_files: Annotated[
         int,
         Range(1, 10_000),
-        FieldInfo("Files per batch", "A batch is sent when it has this many files."),
+        FieldInfo(
+            "Files per batch",
+            "A batch is sent when it has this many files: at most 100 to a mounted folder, and 25 "
+            "to object storage.",
+        ),
     ] = 1000
     batch_age: Annotated[
         float,
@@ -400,6 +405,11 @@ class Transfer(Section):
             "Batch age", "A batch is sent when its first file has waited this long.", unit="s"
         ),
     ] = 2.0
+
+    @property
+    def batch_limit(self) -> int:
+        """The number of files in a batch: few where a channel sends them one after the other."""
+        return min(self.batch_files, _BATCH_LIMITS.get(self.method, self.batch_files))
 
     def conflicts(self) -> Iterator[tuple[str, str]]:
         if self.method == "folder" and self.folder is None:

@@ -154,7 +154,8 @@ def _measure_large(
 def _list_batches(settings: Transfer) -> dict[str, int]:
     """Return the number of tiny files in a batch, by the name of each measurement."""
     together = carried(TINY_FILES)
-    by_settings, usual = _count_together(settings), _count_together(Transfer())
+    by_settings = _count_together(settings)
+    usual = _count_together(Transfer(method=settings.method, folder=settings.folder))
     if by_settings >= usual:
         return {together: by_settings}
     return {together: by_settings, in_usual_batches(together): usual}
@@ -163,7 +164,7 @@ def _list_batches(settings: Transfer) -> dict[str, int]:
 def _count_together(settings: Transfer) -> int:
     if settings.batch_below <= TINY:
         return 1
-    return max(1, min(settings.batch_files, settings.batch_bytes // TINY))
+    return max(1, min(settings.batch_limit, settings.batch_bytes // TINY))
 
 
 def _open_channels(transport: Transport, wanted: int) -> Iterator[Channel]:

@@ -7898,10 +7898,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Dateien je Bündel</translation>
     </message>
     <message>
-        <source>A batch is sent when it has this many files.</source>
-        <translation>Ein Bündel wird gesendet, wenn es so viele Dateien enthält.</translation>
-    </message>
-    <message>
         <source>A batch is sent when its first file has waited this long.</source>
         <translation>Ein Bündel wird gesendet, wenn seine erste Datei so lange gewartet hat.</translation>
     </message>
@@ -8488,6 +8484,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Batch size</source>
         <translation>Größe eines Bündels</translation>
+    </message>
+    <message>
+        <source>A batch is sent when it has this many files: at most 100 to a mounted folder, and 25 to object storage.</source>
+        <translation>Ein Bündel wird gesendet, wenn es so viele Dateien enthält: in einen eingehängten Ordner höchstens 100, in einen Objektspeicher höchstens 25.</translation>
     </message>
     <message>
         <source>Batch age</source>

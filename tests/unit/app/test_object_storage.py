@@ -2,7 +2,7 @@
 
 import pytest
 
-from mydata_like.app.object_storage import build_bucket, limit_batches
+from mydata_like.app.object_storage import build_bucket
 from mydata_like.core.errors import SettingsError
 from mydata_like.settings.fields import InvalidSettingsError
 from mydata_like.settings.schema import Transfer
@@ -65,9 +65,3 @@ def test_an_address_of_the_server_that_is_not_safe_is_refused(address):
 def test_settings_that_cannot_be_right_are_refused(name, value):
     with pytest.raises(InvalidSettingsError, match=name):
         Transfer(**{name: value})
-
-
-def test_tiny_files_are_shared_by_many_channels_only_where_they_are_sent_one_by_one():
-    assert limit_batches(Transfer(method="s3")).batch_files == 25
-    assert limit_batches(Transfer(method="s3", batch_files=7)).batch_files == 7
-    assert limit_batches(Transfer()).batch_files == Transfer().batch_files

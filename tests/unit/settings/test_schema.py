@@ -5,6 +5,7 @@ import pytest
 
 from mydata_like.settings.schema import (
     Settings,
+    Transfer,
     check_values,
     find_missing,
     iter_settings,
@@ -152,6 +153,12 @@ def test_a_rule_for_a_section_is_checked_with_its_other_faults():
     problems = problems_of({"server.url": "http://data.example.org", "server.requests": 0})
 
     assert set(problems) == {"server.url", "server.requests"}
+
+
+@pytest.mark.parametrize(("method", "limit"), [("ssh", 1000), ("folder", 100), ("s3", 25)])
+def test_channels_share_tiny_files_where_each_sends_one_after_the_other(method, limit):
+    assert Transfer(method=method, folder="/mnt/staging").batch_limit == limit
+    assert Transfer(method=method, folder="/mnt/staging", batch_files=7).batch_limit == 7
 
 
 def test_all_defaults_can_be_given_back():
