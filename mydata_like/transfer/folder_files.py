@@ -10,11 +10,12 @@ import os
 import shutil
 import stat
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 from types import TracebackType
-from typing import Final
+from typing import Final, NamedTuple
 
 from mydata_like.core.errors import (
     RejectedError,
@@ -42,7 +43,7 @@ _FLAGS: Final = (
 )
 _MODE: Final = 0o660
 _SMALL: Final = 64 * 1024  # bytes that `read_file` reads
-_TOGETHER: Final = 64  # small files whose names become durable together
+_TOGETHER: Final = (8, 1, 32)  # small files that become durable together: at first, least, most
 
 _FULL: Final = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)}
 _FULL_WINDOWS: Final = {39, 112, 1295}  # ERROR_HANDLE_DISK_FULL, _DISK_FULL, _DISK_QUOTA_EXCEEDED
@@ -145,6 +146,7 @@ class FolderFiles:
         self._root = root
         self._folders = FolderCache(by_descriptor=by_descriptor)
         self._marked: StagingFolder | None = None
+        self._together = _Step(*_TOGETHER)
         try:
             # Without descriptors (Windows), the marker is read again before each file is written.
             self._stays_open = self._folders.enter(root, len(root)) is not None
@@ -181,60 +183,92 @@ class FolderFiles:
             raise _absent(self._root, reason) from error
 
     def put_all(self, puts: Iterable[SmallFile]) -> Iterator[tuple[int, RejectedError | None]]:
-        """Write small files; yield the index and error of each when it is durable."""
+        """Write small files; yield the index and error of each when it is durable.
+
+        The system writes several to the disk at once, which is faster than one after another.
+        """
         self._require_again()
-        written: dict[int, SmallFile] = {}
-        for place, put in enumerate(puts):
-            try:
-                self._put(put)
-            except RejectedError as error:
-                yield place, error
-                continue
-            written[place] = put
-            if len(written) >= _TOGETHER:
-                yield from self._settle(written)
-                written.clear()
-        yield from self._settle(written)
-
-    def _put(self, put: SmallFile) -> None:
+        written: deque[_WrittenFile] = deque()
         try:
-            with _folder_errors(put.part):
-                self._write(put)
-                self._rename(put.part, put.target)
-        except RejectedError:
-            with suppress(RejectedError):
-                self.remove(put.part)
-            raise
-
-    def _write(self, put: SmallFile) -> None:
-        descriptor = self._open(put.part, os.O_WRONLY | os.O_TRUNC)
-        try:
-            view = memoryview(put.content)
-            while view:
-                view = view[os.write(descriptor, view) :]
-            _describe(descriptor, put.part, put.mode, put.modified)
-            os.fsync(descriptor)
-            complete = os.fstat(descriptor).st_size == len(put.content)
-        finally:
-            os.close(descriptor)
-        if not complete:
-            raise RejectedError(
-                f"{format_path(put.part)} was not written completely.", code="staging.refused"
-            )
-
-    def _settle(self, written: dict[int, SmallFile]) -> Iterator[tuple[int, RejectedError | None]]:
-        """Make the names of renamed files durable, and yield their results."""
-        refusals: dict[bytes, RejectedError | None] = {}
-        for place, put in written.items():
-            folder = put.target.rpartition(b"/")[0]
-            if folder not in refusals:
-                refusals[folder] = None
+            for place, put in enumerate(puts):
                 try:
-                    with _folder_errors(folder):
-                        self._sync(folder)
+                    written.append(_WrittenFile(place, put, self._write(put)))
                 except RejectedError as error:
-                    refusals[folder] = error
-            yield place, refusals[folder]
+                    yield place, self._give_up(put, error)
+                if len(written) >= self._together.size:
+                    yield from self._settle(written)
+            yield from self._settle(written)
+        finally:
+            for left in written:
+                with suppress(OSError):
+                    os.close(left.descriptor)
+
+    def _write(self, put: SmallFile) -> int:
+        """Return the descriptor of a small file that is written under its temporary name."""
+        with _folder_errors(put.part):
+            try:
+                descriptor = self._open(put.part, os.O_WRONLY | os.O_EXCL)
+            except FileExistsError:  # an earlier attempt has left it
+                descriptor = self._open(put.part, os.O_WRONLY | os.O_TRUNC)
+            try:
+                view = memoryview(put.content)
+                while view:
+                    view = view[os.write(descriptor, view) :]
+                _describe(descriptor, put.part, put.mode, put.modified)
+            except OSError:
+                os.close(descriptor)
+                raise
+            return descriptor
+
+    def _settle(self, written: "deque[_WrittenFile]") -> Iterator[tuple[int, RejectedError | None]]:
+        """Make written files durable, then their names; take them from the queue."""
+        began = time.monotonic()
+        for file in written:
+            # On Linux, this starts to write what has changed.
+            advise(file.descriptor, 0, 0, "POSIX_FADV_DONTNEED")
+        renamed: dict[bytes, list[int]] = {}  # the indexes by directory
+        while written:
+            file = written.popleft()
+            try:
+                self._finish(file)
+            except RejectedError as error:
+                yield file.place, self._give_up(file.put, error)
+            else:
+                renamed.setdefault(file.put.target.rpartition(b"/")[0], []).append(file.place)
+        for folder, places in renamed.items():
+            refusal = self._try_sync(folder)
+            yield from ((place, refusal) for place in places)
+        self._together.adapt(time.monotonic() - began)
+
+    def _finish(self, file: "_WrittenFile") -> None:
+        """Make a written file durable, close and rename it."""
+        put = file.put
+        with _folder_errors(put.part):
+            try:
+                os.fsync(file.descriptor)
+                complete = os.fstat(file.descriptor).st_size == len(put.content)
+            finally:
+                os.close(file.descriptor)
+            if not complete:
+                raise RejectedError(
+                    f"{format_path(put.part)} was not written completely.", code="staging.refused"
+                )
+            self._rename(put.part, put.target)
+
+    def _give_up(self, put: SmallFile, error: RejectedError) -> RejectedError:
+        """Remove the temporary file of a small file that was refused; return the error."""
+        with suppress(RejectedError):
+            self.remove(put.part)
+        return error
+
+    def _try_sync(self, folder: bytes) -> RejectedError | None:
+        """Make the names in a directory durable; return the error if that is refused."""
+        try:
+            with _folder_errors(folder):
+                self._sync(folder)
+        except RejectedError as error:
+            return error
+        return None
 
     def open_file(self, path: bytes, *, keep: bool = False) -> "FolderFile":
         """Open a file for writing at its start; with `keep`, only bytes that differ are written."""
@@ -404,7 +438,8 @@ class FolderFiles:
             if create:
                 raise _deleted(path.rpartition(b"/")[0]) from error
             raise
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        created = flags & os.O_EXCL  # which is never anything but a regular file
+        if not created and not stat.S_ISREG(os.fstat(descriptor).st_mode):
             os.close(descriptor)
             raise OSError(errno.EINVAL, "not a regular file")
         return descriptor
@@ -437,10 +472,36 @@ class FolderFiles:
             os.close(descriptor)
 
 
-_FIRST_STEP: Final = 16 * 1024 * 1024  # bytes that are written before they are made durable
-_STEPS: Final = (1024 * 1024, 128 * 1024 * 1024)  # the least and the most
 _SOON: Final = 0.5  # seconds; if it takes less, the step is doubled
 _LATE: Final = 2.0  # seconds; if it takes longer, the step is halved
+
+
+class _Step:
+    """How much is written before it is made durable, so that a slow folder still shows progress."""
+
+    def __init__(self, first: int, least: int, most: int) -> None:
+        self.size = first
+        self._least = least
+        self._most = most
+
+    def adapt(self, took: float) -> None:
+        """Change the size by the seconds that it took to make this much durable."""
+        if took < _SOON:
+            self.size = min(2 * self.size, self._most)
+        elif took > _LATE:
+            self.size = max(self.size // 2, self._least)
+
+
+class _WrittenFile(NamedTuple):
+    """A small file that is written and not yet durable; whoever takes it closes it."""
+
+    place: int
+    put: SmallFile
+    descriptor: int
+
+
+_MIB: Final = 1024 * 1024
+_STEP: Final = (16 * _MIB, _MIB, 128 * _MIB)  # bytes: at first, the least and the most
 
 
 class FolderFile:
@@ -458,7 +519,7 @@ class FolderFile:
         self._offset = 0
         self._pending = 0  # bytes that may be in the page cache only
         self._begun = 0  # up to here, the system has been told to write
-        self._step = _FIRST_STEP
+        self._step = _Step(*_STEP)
         if self._there:
             advise(descriptor, 0, 0, "POSIX_FADV_DONTNEED")  # compare what the server has
 
@@ -514,10 +575,10 @@ class FolderFile:
 
     def _write_through(self) -> None:
         """Let the system start to write, and after each step wait until it has."""
-        if self._pending >= self._step:
+        if self._pending >= self._step.size:
             began = time.monotonic()
             os.fsync(self._descriptor)
-            self._adapt(time.monotonic() - began)
+            self._step.adapt(time.monotonic() - began)
             self._pending = 0
             advise(self._descriptor, 0, self._offset, "POSIX_FADV_DONTNEED")
             self._begun = self._offset
@@ -525,13 +586,6 @@ class FolderFile:
             # On Linux, this starts to write what has changed.
             advise(self._descriptor, self._begun, LARGE, "POSIX_FADV_DONTNEED")
             self._begun = self._offset
-
-    def _adapt(self, took: float) -> None:
-        least, most = _STEPS
-        if took < _SOON:
-            self._step = min(2 * self._step, most)
-        elif took > _LATE:
-            self._step = max(self._step // 2, least)
 
 
 _UNSUPPORTED: Final = {

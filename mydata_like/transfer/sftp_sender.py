@@ -22,6 +22,8 @@ from mydata_like.transfer.archive_writer import (
     TINY,
     ArchiveSource,
     IndexLine,
+    PrefetchedFile,
+    fetch_ahead,
     open_content,
     read_tiny,
 )
@@ -267,15 +269,16 @@ class SftpSender:
         """Send the tiny files of a payload, many at once; larger files are skipped."""
         tiny = [index for index, it in enumerate(members) if it.size <= TINY and not it.inside]
         refusals = dict(self._make_parents(tiny, members))
+        wanted = [index for index in tiny if index not in refusals]
         sent: list[tuple[int, str]] = []  # in the order of sending
 
-        def read(folders: FolderCache) -> Iterator[SmallFile]:
-            for index in tiny:
-                if index in refusals:
-                    continue
+        def read(
+            folders: FolderCache, ahead: Iterator[PrefetchedFile | None]
+        ) -> Iterator[SmallFile]:
+            for index, fetched in zip(wanted, ahead, strict=True):
                 member = members[index]
                 try:
-                    content, checksum = read_tiny(member, folders)
+                    content, checksum = read_tiny(member, folders, fetched)
                 except FileChangedError as error:
                     results[index] = MemberResult(index, "", error.problem)
                     continue
@@ -284,8 +287,11 @@ class SftpSender:
                 yield SmallFile(self._part(member), target, content, _MODE, member.modified)
                 moving(member.size)
 
-        with FolderCache() as folders:
-            for place, refusal in self._sftp.put_all(read(folders)):
+        with (
+            FolderCache() as folders,
+            closing(fetch_ahead([members[index] for index in wanted], folders)) as ahead,
+        ):
+            for place, refusal in self._sftp.put_all(read(folders, ahead)):
                 index, checksum = sent[place]
                 if refusal:
                     refusals[index] = refusal

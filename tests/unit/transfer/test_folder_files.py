@@ -6,6 +6,7 @@ import os
 import shutil
 import stat
 import sys
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -29,7 +30,9 @@ from mydata_like.transfer.staging_folder import MARKER
 from mydata_like.transfer.worker_messages import MemberResult, SendTask
 from tests.fakes.place import MODIFIED, checksum
 from tests.fakes.session import throttled
+from tests.privileges import count_descriptors
 from tests.staging import mark_folder
+from tests.unit.transfer.test_page_cache import forget, is_there
 
 needs_counts = pytest.mark.skipif(
     not sys.platform.startswith("linux"), reason="only Linux counts what is written"
@@ -67,6 +70,28 @@ def send(folder, *members):
 def put(files, path: bytes, content: bytes = b"content"):
     small = SmallFile(path + b".part", path, content, 0o660, MODIFIED)
     return [refusal for _, refusal in files.put_all([small])]
+
+
+def small_files(folder, count):
+    for number in range(count):
+        path = folder.below(b"set/%d" % number)
+        yield SmallFile(path + b".part", path, b"%d" % number * 3000, 0o660, MODIFIED)
+
+
+@contextmanager
+def calls_of(*names):
+    """Yield a list of these functions of the module `os`, in the order of their calls."""
+    calls = []
+
+    def note(_, event, function):
+        if event == "c_call" and function.__module__ == os.name and function.__name__ in names:
+            calls.append(function.__name__)
+
+    sys.setprofile(note)
+    try:
+        yield calls
+    finally:
+        sys.setprofile(None)
 
 
 def count_written() -> int:
@@ -232,6 +257,77 @@ def test_a_fifo_in_the_place_of_a_part_is_refused_and_blocks_nothing(place, fold
     os.mkfifo(place.location / "another")
     with pytest.raises(RejectedError, match="not a regular file"):
         files.open_file(folder.below(b"another"), keep=True)
+
+
+def test_small_files_are_written_together_and_each_is_durable_before_it_gets_its_name(
+    folder, files
+):
+    files.make_directories(folder.below(b"set"), 0o770)
+    with calls_of("write", "fsync", "replace") as calls:
+        results = files.put_all(small_files(folder, 5))
+        first = next(results)
+        at_first_result = calls.copy()
+
+    assert [first, *results] == [(number, None) for number in range(5)]
+    assert calls[:5] == ["write"] * 5
+    assert calls[5:15] == ["fsync", "replace"] * 5
+    # Only a directory with a descriptor can be made durable, and is so before the first result.
+    assert calls[15:] in ([], ["fsync"])
+    assert at_first_result == calls
+
+
+def test_a_small_file_that_is_refused_stops_none_that_is_written_with_it(place, folder, files):
+    (place.location / "set" / "3").mkdir(parents=True)  # cannot be replaced by a file
+    (place.location / "set" / "70.part").mkdir()  # cannot be written
+
+    results = dict(files.put_all(small_files(folder, 100)))
+
+    assert {number for number, refusal in results.items() if refusal} == {3, 70}
+    names = {path.name for path in (place.location / "set").iterdir() if path.is_file()}
+    assert names == {str(number) for number in range(100)} - {"3", "70"}
+
+
+def test_what_an_earlier_attempt_left_of_a_small_file_is_overwritten(place, folder, files):
+    (place.location / "set").mkdir()
+    (place.location / "set" / "0.part").write_bytes(b"left " * 10_000)
+
+    assert list(files.put_all(small_files(folder, 1))) == [(0, None)]
+
+    assert (place.location / "set" / "0").read_bytes() == b"0" * 3000
+    assert [path.name for path in (place.location / "set").iterdir()] == ["0"]
+
+
+@needs_counts
+def test_small_files_that_are_given_up_are_closed(folder, files):
+    def interrupted():
+        yield from small_files(folder, 5)
+        raise TransientError("cancelled", code="cancelled")
+
+    files.make_directories(folder.below(b"set"), 0o770)
+    list(files.put_all(small_files(folder, 1)))  # opens the directory
+    before = count_descriptors()
+    with pytest.raises(TransientError):
+        list(files.put_all(interrupted()))
+
+    assert count_descriptors() == before
+
+
+@needs_counts
+def test_tiny_files_that_come_from_a_disk_are_fetched_together(place, folder):
+    members = [place.write(f"set/{number}", 3000) for number in range(40)]
+    place.settle(*members)
+    for member in members:
+        with Path(os.fsdecode(member.path)).open("rb") as file:
+            os.fsync(file.fileno())
+        forget(member.path)
+    if is_there(members[-1].path, 0):  # this makes the system fetch it
+        pytest.skip("this file system keeps its files in memory")
+
+    with calls_of("open", "read") as calls:
+        results = send(folder, *members)
+
+    assert all(result.checksum for result in results)
+    assert ["open"] * 20 in [calls[start : start + 20] for start in range(len(calls))]
 
 
 def test_files_of_a_folder_are_listed_without_links_and_directories(place, folder, files):
