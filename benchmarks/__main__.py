@@ -7,21 +7,24 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
 import mydata_like
-from benchmarks.arena import Arena
+from benchmarks.arena import Arena, Link
 from benchmarks.cases import CASES
 from benchmarks.contest import Case, Outcome, compete
 from benchmarks.corpus import FULL, QUICK, Scale
 from benchmarks.ground import open_sshd
 from benchmarks.machine import describe_machine, is_in_memory
 from benchmarks.measure import ContestError
+from benchmarks.mounts import mount_disk, mount_sshfs
 from benchmarks.report import table, to_markdown, to_record
 from benchmarks.reserve import Reserve
+
+_DISK = 4 * 2**30  # bytes of a new disk; only used ones take space
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -64,7 +67,12 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--only", default="", help="only contestants whose names match this regular expression")
     add("--json", type=Path, help="also write all samples to this file")
     add("--directory", type=Path, default=_default_directory(), help="folder of the test data")
-    add("--disk", type=Path, default=Path("/var/tmp"), help="folder of the test data of P11")
+    add(
+        "--disk",
+        type=Path,
+        default=Path("/var/tmp"),
+        help="folder of the data of P11 and P16C",
+    )
     add("--file-size", type=int, help="MiB of each of the 16 large files")
     add("--files", type=int, help="number of tiny files")
     add("--known-files", type=int, help="number of files for P7 and P8")
@@ -110,11 +118,32 @@ def _run(case: Case, scale: Scale, options: argparse.Namespace) -> Outcome:
             ground = stack.enter_context(open_sshd(directory / "sshd", case.wire))
             reserve = stack.enter_context(Reserve(directory))
             arena = Arena(
-                **ground._asdict(), corpus=corpus, directory=directory, stack=stack, reserve=reserve
+                **ground._asdict(),
+                corpus=corpus,
+                directory=directory,
+                stack=stack,
+                reserve=reserve,
+                mounted=stack.enter_context(_mount(case.mount, ground.link, directory)),
             )
             return compete(case, arena, options.rounds, options.only, _say)
     finally:
         shutil.rmtree(directory, ignore_errors=True)
+
+
+@contextmanager
+def _mount(kind: str, link: Link, directory: Path) -> Iterator[Path | None]:
+    """Mount the target's own file system, if it has one."""
+    folder = directory / "mounted"
+    match kind:
+        case "disk":
+            image = directory / "disk.img"
+            with mount_disk(image, _DISK, folder, features="has_journal", options="rw"):
+                yield folder
+        case "sshfs":
+            with mount_sshfs(link, directory / "remote", folder):
+                yield folder
+        case _:
+            yield None
 
 
 def _say(line: str) -> None:

@@ -3,10 +3,12 @@
 import os
 import shlex
 import shutil
+import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from benchmarks.corpus import Corpus
 from benchmarks.measure import ContestError
@@ -15,6 +17,7 @@ from benchmarks.wire import Wire
 
 CIPHER = "aes128-gcm@openssh.com"
 _MOST = 4 * 2**30  # bytes of memory to reserve for a contestant
+_KEPT: Final = 64 * 2**20  # bytes of data that are moved aside and not deleted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +68,7 @@ class Arena:
 
     `servers` are the process ids of the sshd, `carriers` that of the network emulation in front of
     it, if any. `stack` ends what contestants start for a whole case. `reserve` is memory for the
-    files that they write.
+    files that they write. `mounted` is the file system for the target, if it has its own.
     """
 
     link: Link
@@ -76,10 +79,11 @@ class Arena:
     reserve: Reserve
     wire: Wire | None = None
     carriers: tuple[int, ...] = ()
+    mounted: Path | None = None
 
     @property
     def target(self) -> Path:
-        return self.directory / "target"
+        return (self.mounted or self.directory) / "target"
 
     @property
     def whole(self) -> Path:
@@ -87,8 +91,15 @@ class Arena:
         return self.directory / "whole"
 
     def clear(self) -> None:
-        """Remove everything of the previous contestant, and create an empty target."""
+        """Remove everything of the previous contestant, and create an empty target.
+
+        Small data is only moved aside: for a minute after a file was deleted, ext4 does not use its
+        number again, and passes each such number for each new file. After ten thousand, creating a
+        file takes 0.7 ms instead of 0.02 ms (`recently_deleted` in fs/ext4/ialloc.c of Linux 6.18).
+        """
         for directory in (self.target, self.whole):
+            if self.corpus.bytes <= _KEPT and directory.exists():
+                directory.rename(tempfile.mkdtemp(prefix="before-", dir=directory.parent))
             shutil.rmtree(directory, ignore_errors=True)
         self.target.mkdir()
         self.reserve.renew(min(self.corpus.bytes, _MOST))

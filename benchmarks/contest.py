@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from benchmarks.arena import Arena
 from benchmarks.corpus import Corpus, Scale
@@ -97,7 +97,8 @@ class Case:
     """One table of docs/measurements.md.
 
     `unit` is `MB/s`, `files/s` or `s`. `wire` is the network emulation in front of the sshd.
-    `on_disk` requires data on a disk instead of in memory.
+    `on_disk` requires data on a disk instead of in memory. The target may have a file system of its
+    own: `mount` is "disk" for a new ext4 in a file, "sshfs" for a folder of the private sshd.
     """
 
     name: str
@@ -115,6 +116,7 @@ class Case:
         return {self.name, self.name.rstrip("ABCDE")}
 
     on_disk: bool = False
+    mount: Literal["", "disk", "sshfs"] = ""
 
 
 @dataclass

@@ -86,7 +86,8 @@ def _payloads(plan: dict[str, Any]) -> Iterator[Any]:
     from mydata_like.core.model import Dataset, DatasetId, FileToSend, Payload
     from mydata_like.settings.schema import Transfer
 
-    limits, dataset, numbers = Transfer(), Dataset(DatasetId(1), "benchmark"), count(1)
+    limits, dataset = Transfer(**plan["settings"]), Dataset(DatasetId(1), "benchmark")
+    numbers = count(1)
     batch: list[Any] = []
     size = 0
     for path in Path(plan["list"]).read_text().splitlines():
@@ -95,7 +96,7 @@ def _payloads(plan: dict[str, Any]) -> Iterator[Any]:
             yield Payload(next(numbers), (wanted,), batched=False)
             continue
         if batch and (
-            len(batch) >= limits.batch_files or size + wanted.file.size > limits.batch_bytes
+            len(batch) >= limits.batch_limit or size + wanted.file.size > limits.batch_bytes
         ):
             yield Payload(next(numbers), tuple(batch), batched=True)
             batch, size = [], 0

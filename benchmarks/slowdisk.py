@@ -5,13 +5,13 @@ the device. Needs root: Linux throttles the device for the processes of a contro
 """
 
 import os
-import subprocess
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.groups import Group, open_group
+from benchmarks.mounts import mount_disk
 
 _SIZE = 3 * 2**30  # bytes of the disk; only used ones take memory
 
@@ -26,19 +26,13 @@ class SlowDisk(NamedTuple):
 @contextmanager
 def open_disk(image: Path, folder: Path, rate: float) -> Iterator[SlowDisk]:
     """Mount a disk of `rate` bytes a second at a folder during the context."""
-    with ExitStack() as stack:
-        with image.open("wb") as file:
-            file.truncate(_SIZE)
-        device = _run("losetup", "--find", "--show", str(image))
-        stack.callback(_run, "losetup", "--detach", device)
-        _run("mkfs.ext4", "-q", "-O", "^has_journal", "-E", "lazy_itable_init=0", device)
-        folder.mkdir(parents=True, exist_ok=True)
-        _run("mount", "-o", "sync,noatime", device, str(folder))
-        stack.callback(_run, "umount", "--lazy", str(folder))
-        number = Path(device).stat().st_rdev
+    disk = mount_disk(image, _SIZE, folder, features="^has_journal", options="sync")
+    with disk as device:
+        number = device.stat().st_rdev
         rule = f"{os.major(number)}:{os.minor(number)} {int(rate)}"
         rules = {f"blkio.throttle.{way}_bps_device": rule for way in ("read", "write")}
-        yield SlowDisk(folder, stack.enter_context(open_group("blkio", folder.name, rules)))
+        with open_group("blkio", folder.name, rules) as group:
+            yield SlowDisk(folder, group)
 
 
 def forget(disk: SlowDisk) -> None:
@@ -48,8 +42,3 @@ def forget(disk: SlowDisk) -> None:
             with path.open("rb") as file:
                 os.fsync(file)
                 os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-
-
-def _run(*command: str) -> str:
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    return done.stdout.strip()

@@ -17,6 +17,8 @@ CASES = (
     growth.MEMORY,
     folder.LARGE,
     folder.TINY,
+    folder.ON_DISK,
+    folder.DISTANT,
     start.START,
     growth.GROWTH,
     large.HOG,

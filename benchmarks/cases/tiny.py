@@ -42,7 +42,8 @@ def _peers() -> list[Contestant]:
     ]
 
 
-def _describe(scale: Scale) -> str:
+def describe_tiny(scale: Scale) -> str:
+    """Return number and size of the tiny files."""
     return f"{scale.tiny_count:,} files of {scale.tiny_size:,} bytes"
 
 
@@ -58,7 +59,7 @@ SENDING = Case(
         Target(("scp -r",), "faster than scp -r", 5),
         Target(("rclone",), "faster than rclone", 12),
     ),
-    describe=_describe,
+    describe=describe_tiny,
 )
 WHOLE = Case(
     name="P4",
@@ -71,7 +72,7 @@ WHOLE = Case(
         Target(("scp -r",), "faster than scp -r", 3),
         Target(("rsync",), "P14: from a cold start not slower than rsync", 1.0),
     ),
-    describe=_describe,
+    describe=describe_tiny,
 )
 MIXED = Case(
     name="P5",

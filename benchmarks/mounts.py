@@ -1,0 +1,68 @@
+"""File systems that are mounted for a benchmark: a disk in a file, or a folder of a host."""
+
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from benchmarks.arena import Link
+from benchmarks.measure import ContestError
+
+_MOUNTING = 20.0  # seconds
+
+
+@contextmanager
+def mount_disk(
+    image: Path, size: int, folder: Path, *, features: str, options: str
+) -> Iterator[Path]:
+    """Mount a new ext4 of `size` bytes in a file at a folder; yield its device. Needs root."""
+    with image.open("wb") as file:
+        file.truncate(size)
+    device = run("losetup", "--find", "--show", str(image))
+    try:
+        make = ("mkfs.ext4", "-q", "-i", "4096", "-O", features)
+        run(*make, "-E", "lazy_itable_init=0,lazy_journal_init=0", device)
+        folder.mkdir(parents=True, exist_ok=True)
+        run("mount", "-o", f"noatime,{options}", device, str(folder))
+        try:
+            yield Path(device)
+        finally:
+            run("umount", "--lazy", str(folder))
+    finally:
+        run("losetup", "--detach", device)
+
+
+@contextmanager
+def mount_sshfs(link: Link, source: Path, folder: Path) -> Iterator[None]:
+    """Mount a folder of the private sshd's host at another folder."""
+    source.mkdir()
+    folder.mkdir()
+    command = ["sshfs", "-f", f"{link.destination}:{source}", str(folder), *link.options()[2:]]
+    try:
+        process = subprocess.Popen(command)
+    except FileNotFoundError as error:
+        raise ContestError("sshfs is not installed") from error
+    with process:
+        try:
+            end = time.monotonic() + _MOUNTING
+            while not folder.is_mount():
+                if process.poll() is not None or time.monotonic() > end:
+                    raise ContestError("sshfs could not mount the folder")
+                time.sleep(0.01)
+            yield
+        finally:
+            with suppress(ContestError):  # sshfs has ended by itself
+                run("umount", "--lazy", str(folder))
+            process.terminate()
+
+
+def run(*command: str) -> str:
+    """Return what a command prints; raises `ContestError` if it fails or is missing."""
+    try:
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+    except FileNotFoundError as error:
+        raise ContestError(f"{command[0]} is not installed") from error
+    except subprocess.CalledProcessError as error:
+        raise ContestError(f"{command[0]} failed: {error.stderr.strip()}") from error
+    return done.stdout.strip()
