@@ -3,6 +3,7 @@
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from queue import Empty, SimpleQueue
@@ -66,7 +67,7 @@ def start_process(command: Sequence[str]) -> tuple[subprocess.Popen[bytes], Pipe
     return process, Pipe(process.stdout, process.stdin)
 
 
-_DYING: Final = 5.0  # seconds for a killed process to end; milliseconds are usual
+DYING: Final = 5.0  # seconds for a killed process to end; milliseconds are usual
 _MOST_LEFT: Final = 16  # processes that are left behind before no more are started
 
 
@@ -88,6 +89,7 @@ class WorkerProcess:
         self._send_lock = Lock()  # for sending to the pipe
         self._process_lock = Lock()  # for the process, which is killed while the pipe is in use
         self._reaped = False
+        self._ending = 0.0  # until when `reap` waits for the end of the process
         self._listener = Thread(target=self._listen, name=f"hear {name}", daemon=True)
         self._listener.start()
 
@@ -117,11 +119,12 @@ class WorkerProcess:
         return reply
 
     def kill(self) -> None:
-        """Kill the process; threads that wait for it get an error."""
+        """Kill the process; threads that wait for it get an error, at the latest from `reap`."""
         self._dropped = True
         with self._process_lock:
             if not self._reaped:
                 self._process.kill()
+                self._ending = time.monotonic() + DYING
 
     def reap(self) -> None:
         """Release the resources of a killed process; can be called repeatedly from any thread.
@@ -133,10 +136,12 @@ class WorkerProcess:
             if self._reaped:
                 return
             self._reaped = True
-            self._listener.join(_DYING)
-            if not self._listener.is_alive():
+            self._listener.join(max(0.0, self._ending - time.monotonic()))
+            if self._listener.is_alive():
+                self._fail_all(pack_error(_dropped()))
+            else:
                 with suppress(subprocess.TimeoutExpired):
-                    self._process.wait(_DYING)
+                    self._process.wait(DYING)
             if not self.release_if_ended():
                 _left.add(self)
 

@@ -5,6 +5,7 @@ import pickle
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import psutil
@@ -21,6 +22,7 @@ from mydata_like.transfer.worker_messages import (
     WorkerConfig,
 )
 from mydata_like.transfer.worker_process import (
+    DYING,
     WORKER,
     WorkerProcess,
     build_command,
@@ -79,24 +81,49 @@ held.wait()
 """
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows closes the pipes of a killed process")
-def test_a_process_that_cannot_be_ended_is_left_behind_until_it_has_ended(capfd):
+def start_held(capfd):
+    """Return a process that seems to stay when it is killed, and the process that has to end."""
     worker = WorkerProcess([sys.executable, "-c", _HOLDER], "worker")
     while not (printed := capfd.readouterr().err):
         yield_processor()
-    holder = psutil.Process(int(printed))
+    return worker, psutil.Process(int(printed))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows closes the pipes of a killed process")
+def test_a_process_that_cannot_be_ended_is_left_behind_until_it_has_ended(capfd):
+    worker, holder = start_held(capfd)
 
     worker.kill()
     worker.reap()
 
     assert holder.is_running()
     assert not worker.release_if_ended()
+    with pytest.raises(TransientError) as caught:
+        worker.receive(1, 60)
+    assert caught.value.problem_code == "channel.dropped"
     holder.kill()
     while not worker.release_if_ended():
         yield_processor()
     require_few_left(StagingFolder(b"/mnt", "box", "/location"))
     with pytest.raises(TransientError):
         worker.send(1, JoinChannel())
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows closes the pipes of a killed process")
+def test_processes_that_cannot_be_ended_are_waited_for_at_the_same_time(capfd):
+    held = [start_held(capfd) for _ in range(2)]
+    began = time.monotonic()
+
+    for worker, _ in held:
+        worker.kill()
+    for worker, _ in held:
+        worker.reap()
+
+    assert time.monotonic() - began < 2 * DYING
+    for worker, holder in held:
+        holder.kill()
+        while not worker.release_if_ended():
+            yield_processor()
 
 
 @pytest.mark.parametrize("host", ["faulty", "faulty later"])
