@@ -216,7 +216,9 @@ def test_a_staging_area_that_is_full_from_the_beginning_is_used_when_it_gets_roo
     left = [path for path in small.server.box_location.glob(".mydata-probe*") if path.is_file()]
     assert left == []
     assert [event.problem.code for event in carried.of_kind(RunPaused)] == ["staging.full"]
-    assert {event.reason for event in carried.of_kind(LimitsChanged)} <= {"", "staging.full"}
+    reasons = {event.reason for event in carried.of_kind(LimitsChanged)}
+    slow = {reason for reason in reasons if reason.startswith("a round trip takes")}  # busy machine
+    assert reasons - slow <= {"", "staging.full"}
     check_law(carried)
     waiting = {event.path for event in carried.of_kind(FileWaiting)}
     assert waiting <= (name_large(small) if known else set())
