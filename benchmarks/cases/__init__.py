@@ -19,6 +19,7 @@ CASES = (
     folder.TINY,
     folder.ON_DISK,
     folder.DISTANT,
+    folder.LARGE_DISTANT,
     start.START,
     growth.GROWTH,
     large.HOG,

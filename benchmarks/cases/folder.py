@@ -67,3 +67,10 @@ DISTANT = replace(
     wire=Wire(round_trip=0.001),
     mount="sshfs",
 )
+LARGE_DISTANT = replace(
+    LARGE,
+    name="P16E",
+    title="large files to a folder mounted over a network",
+    wire=Wire(round_trip=0.001),
+    mount="sshfs",
+)

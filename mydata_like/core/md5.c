@@ -1,4 +1,4 @@
-/* MD5 (RFC 1321) of up to eight inputs at once, each in a lane of vector registers.
+/* MD5 (RFC 1321) of up to eight inputs at once: of two in turn, or each in a lane of vectors.
  *
  * One input at a time leaves most of a processor idle, since each step of MD5 needs the result of
  * the one before. Needs the vector extensions of GCC 12 or Clang, and a little-endian processor;
@@ -72,7 +72,7 @@ struct md5 {
     DO(I, a, b, c, d, 4, 0xf7537e82, 6) DO(I, d, a, b, c, 11, 0xbd3af235, 10)      \
     DO(I, c, d, a, b, 2, 0x2ad7d2bb, 15) DO(I, b, c, d, a, 9, 0xeb86d391, 21)
 
-/* One lane. */
+/* One and two lanes. */
 
 #define STEP_ONE(f, a, b, c, d, word, constant, count) \
     STEP(f, a, b, c, d, words[word], constant, count)
@@ -87,6 +87,29 @@ static void hash_one(uint32_t *state, const uint8_t *data, size_t blocks)
         a += was_a, b += was_b, c += was_c, d += was_d;
     }
     state[0] = a, state[1] = b, state[2] = c, state[3] = d;
+}
+
+/* The steps of two lanes, or two times four, alternate, so that one need not wait for the other. */
+#define STEP_TWO(f, a, b, c, d, word, constant, count)            \
+    STEP(f, a##0, b##0, c##0, d##0, words[word], constant, count) \
+    STEP(f, a##1, b##1, c##1, d##1, others[word], constant, count)
+
+static void hash_two(uint32_t *const *states, const uint8_t *const *data, size_t blocks)
+{
+    uint32_t *state = states[0], *other = states[1];
+    uint32_t a0 = state[0], b0 = state[1], c0 = state[2], d0 = state[3];
+    uint32_t a1 = other[0], b1 = other[1], c1 = other[2], d1 = other[3];
+    for (size_t offset = 0; offset < blocks * BLOCK; offset += BLOCK) {
+        uint32_t words[16], was_a0 = a0, was_b0 = b0, was_c0 = c0, was_d0 = d0;
+        uint32_t others[16], was_a1 = a1, was_b1 = b1, was_c1 = c1, was_d1 = d1;
+        memcpy(words, data[0] + offset, BLOCK);
+        memcpy(others, data[1] + offset, BLOCK);
+        STEPS(STEP_TWO)
+        a0 += was_a0, b0 += was_b0, c0 += was_c0, d0 += was_d0;
+        a1 += was_a1, b1 += was_b1, c1 += was_c1, d1 += was_d1;
+    }
+    state[0] = a0, state[1] = b0, state[2] = c0, state[3] = d0;
+    other[0] = a1, other[1] = b1, other[2] = c1, other[3] = d1;
 }
 
 /* Four and eight lanes. */
@@ -137,11 +160,6 @@ INLINE void hash_four(uint32_t *const *states, const uint8_t *const *data, size_
     store_state(state, states);
 }
 
-/* The steps of two times four lanes alternate, so that one need not wait for the other. */
-#define STEP_TWO(f, a, b, c, d, word, constant, count)         \
-    STEP(f, a##0, b##0, c##0, d##0, words[word], constant, count) \
-    STEP(f, a##1, b##1, c##1, d##1, others[word], constant, count)
-
 INLINE void hash_eight(uint32_t *const *states, const uint8_t *const *data, size_t blocks)
 {
     vector state[4], other[4], words[16], others[16];
@@ -164,21 +182,18 @@ INLINE void hash_eight(uint32_t *const *states, const uint8_t *const *data, size
     store_state(other, states + 4);
 }
 
-INLINE void
-hash_width(size_t width, uint32_t *const *states, const uint8_t *const *data, size_t blocks)
-{
-    if (width == 4)
-        hash_four(states, data, blocks);
-    else
-        hash_eight(states, data, blocks);
-}
-
 #if defined(__x86_64__) && !defined(MD5_PORTABLE)
 /* The same with rotations and any function of three registers as one instruction each. */
 __attribute__((target("avx512vl"))) static void
-hash_width_avx512(size_t width, uint32_t *const *states, const uint8_t *const *data, size_t blocks)
+hash_four_avx512(uint32_t *const *states, const uint8_t *const *data, size_t blocks)
 {
-    hash_width(width, states, data, blocks);
+    hash_four(states, data, blocks);
+}
+
+__attribute__((target("avx512vl"))) static void
+hash_eight_avx512(uint32_t *const *states, const uint8_t *const *data, size_t blocks)
+{
+    hash_eight(states, data, blocks);
 }
 
 static int has_avx512(void)
@@ -186,16 +201,24 @@ static int has_avx512(void)
     return __builtin_cpu_supports("avx512vl");
 }
 #else
-#define hash_width_avx512 hash_width
+#define hash_four_avx512 hash_four
+#define hash_eight_avx512 hash_eight
 #define has_avx512() 0
 #endif
 
-/* Hash the same number of blocks in all lanes. Lanes that are not used repeat the first one. */
+/* Hash the same number of blocks in all lanes.
+ *
+ * Two are fastest in turn, and so are three and four without AVX-512. Lanes of vectors that are not
+ * used repeat the first one.
+ */
 static void hash_lanes(uint32_t **states, const uint8_t **data, size_t lanes, size_t blocks)
 {
     uint32_t unused[4] = {0};
-    if (lanes == 1) {
-        hash_one(states[0], data[0], blocks);
+    if (lanes <= (has_avx512() ? 2 : 4)) {
+        for (; lanes >= 2; lanes -= 2, states += 2, data += 2)
+            hash_two(states, data, blocks);
+        if (lanes)
+            hash_one(states[0], data[0], blocks);
         return;
     }
     size_t width = lanes <= 4 ? 4 : LANES;
@@ -203,10 +226,12 @@ static void hash_lanes(uint32_t **states, const uint8_t **data, size_t lanes, si
         states[lane] = unused;
         data[lane] = data[0];
     }
-    if (has_avx512())
-        hash_width_avx512(width, states, data, blocks);
+    if (width == 4)
+        hash_four_avx512(states, data, blocks);
+    else if (has_avx512())
+        hash_eight_avx512(states, data, blocks);
     else
-        hash_width(width, states, data, blocks);
+        hash_eight(states, data, blocks);
 }
 
 /* Take bytes until the pending block is complete, and hash it then; return how many. */

@@ -1,7 +1,7 @@
 """MD5 checksums, of several inputs at once where the library `md5.c` is there.
 
-Hashing eight files together takes less than a quarter of the time of hashing them one after the
-other. Without the library, each is hashed by `hashlib`.
+Hashing two files together takes half of the time of hashing them one after the other, eight about a
+quarter. Without the library, each is hashed by `hashlib`.
 """
 
 import ctypes
