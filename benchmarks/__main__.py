@@ -25,6 +25,7 @@ from benchmarks.report import table, to_markdown, to_record
 from benchmarks.reserve import Reserve
 
 _DISK = 4 * 2**30  # bytes of a new disk; only used ones take space
+_BYTES_PER_FILE = "4096"  # of the disk, so that there are enough numbers for tiny files
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -137,7 +138,7 @@ def _mount(kind: str, link: Link, directory: Path) -> Iterator[Path | None]:
     match kind:
         case "disk":
             image = directory / "disk.img"
-            with mount_disk(image, _DISK, folder, features="has_journal", options="rw"):
+            with mount_disk(image, _DISK, folder, "-i", _BYTES_PER_FILE):
                 yield folder
         case "sshfs":
             with mount_sshfs(link, directory / "remote", folder):

@@ -14,23 +14,26 @@ _MOUNTING = 20.0  # seconds
 
 @contextmanager
 def mount_disk(
-    image: Path, size: int, folder: Path, *, features: str, options: str
+    image: Path, size: int, folder: Path, *making: str, options: str = "rw"
 ) -> Iterator[Path]:
-    """Mount a new ext4 of `size` bytes in a file at a folder; yield its device. Needs root."""
+    """Mount a new ext4 of `size` bytes in a file at a folder; yield its device. Needs root.
+
+    `making` are options of mkfs.ext4, `options` those of mount.
+    """
     with image.open("wb") as file:
         file.truncate(size)
-    device = run("losetup", "--find", "--show", str(image))
+    device = _run("losetup", "--find", "--show", str(image))
     try:
-        make = ("mkfs.ext4", "-q", "-i", "4096", "-O", features)
-        run(*make, "-E", "lazy_itable_init=0,lazy_journal_init=0", device)
+        complete = "lazy_itable_init=0,lazy_journal_init=0"  # else the kernel writes them later
+        _run("mkfs.ext4", "-q", "-E", complete, *making, device)
         folder.mkdir(parents=True, exist_ok=True)
-        run("mount", "-o", f"noatime,{options}", device, str(folder))
+        _run("mount", "-o", f"noatime,{options}", device, str(folder))
         try:
             yield Path(device)
         finally:
-            run("umount", "--lazy", str(folder))
+            _run("umount", "--lazy", str(folder))
     finally:
-        run("losetup", "--detach", device)
+        _run("losetup", "--detach", device)
 
 
 @contextmanager
@@ -53,11 +56,11 @@ def mount_sshfs(link: Link, source: Path, folder: Path) -> Iterator[None]:
             yield
         finally:
             with suppress(ContestError):  # sshfs has ended by itself
-                run("umount", "--lazy", str(folder))
+                _run("umount", "--lazy", str(folder))
             process.terminate()
 
 
-def run(*command: str) -> str:
+def _run(*command: str) -> str:
     """Return what a command prints; raises `ContestError` if it fails or is missing."""
     try:
         done = subprocess.run(command, check=True, capture_output=True, text=True)

@@ -26,7 +26,7 @@ class SlowDisk(NamedTuple):
 @contextmanager
 def open_disk(image: Path, folder: Path, rate: float) -> Iterator[SlowDisk]:
     """Mount a disk of `rate` bytes a second at a folder during the context."""
-    disk = mount_disk(image, _SIZE, folder, features="^has_journal", options="sync")
+    disk = mount_disk(image, _SIZE, folder, "-O", "^has_journal", options="sync")
     with disk as device:
         number = device.stat().st_rdev
         rule = f"{os.major(number)}:{os.minor(number)} {int(rate)}"

@@ -28,6 +28,7 @@ def _distant(_: Corpus) -> list[Contestant]:
 
 
 def _fewer(scale: Scale) -> Scale:
+    """Return a fifth of the tiny files: over a network, one copy takes two minutes otherwise."""
     return scale._replace(tiny_count=scale.tiny_count // 5)
 
 
