@@ -31,6 +31,7 @@ from mydata_like.ssh.dialing import NO_CHANNEL
 from mydata_like.ssh.session import Endpoint
 from mydata_like.state.paths import StatePaths
 from mydata_like.transfer.folder_process import FolderProcess, open_folder_process
+from mydata_like.transfer.pool import list_limits
 from mydata_like.transfer.probe_file import ProbeConnection, open_probe
 from mydata_like.transfer.staging_folder import StagingFolder
 
@@ -160,9 +161,9 @@ class StagingTest:
         location = os.fsencode(area.location)
         usable = []
         for endpoint in endpoints:
-            step = _try_host(endpoint, location, approval_request)
-            yield step
-            if step.result is StepResult.OK:
+            steps = _try_host(endpoint, location, approval_request)
+            yield from steps
+            if steps[0].result is StepResult.OK:
                 usable.append(endpoint)
         if not usable:
             return
@@ -251,16 +252,26 @@ def _check_object(found: str, checksum: str) -> TestStep:
     )
 
 
-def _try_host(endpoint: Endpoint, location: bytes, approval_request: ApprovalRequest) -> TestStep:
+def _try_host(
+    endpoint: Endpoint, location: bytes, approval_request: ApprovalRequest
+) -> list[TestStep]:
+    """Return whether a host accepts us, and what it lacks."""
     name = f"host {endpoint.host}"
     try:
         with open_probe(endpoint, location) as there:
-            return _ok(name, f"Login and upload work: {there.capabilities.why}.")
+            found = there.capabilities
     except AccessDeniedError as error:
-        return _failed(name, approval_request.explain(error))
+        return [_failed(name, approval_request.explain(error))]
     except UploaderError as error:
         refused = error.problem_code == NO_CHANNEL
-        return _failed(name, allows_nothing(error) if refused else error)
+        return [_failed(name, allows_nothing(error) if refused else error)]
+    return [
+        _ok(name, f"Login and upload work: {found.why}."),
+        *(
+            TestStep(f"{name}, {limit.code}", StepResult.OK, limit.message, code=limit.code)
+            for limit in list_limits(endpoint.host, found)
+        ),
+    ]
 
 
 def _send(transport: Transport, file: LocalFile, name: str) -> str:

@@ -404,13 +404,13 @@ class StagingTransport:
                 detail=detail,
             )
         )
-        for problem in _list_limits(host, capabilities):
+        for problem in list_limits(host, capabilities):
             if problem.message not in self._noticed:
                 self._noticed.add(problem.message)
                 self.emit(Notice(problem=problem))
 
 
-def _list_limits(host: str, capabilities: HostCapabilities) -> Iterator[Problem]:
+def list_limits(host: str, capabilities: HostCapabilities) -> Iterator[Problem]:
     """Yield what a host lacks that makes a difference to its users."""
     if capabilities.access == "shell" and not capabilities.tar:
         message = f"{host} has no supported tar: small files are sent one by one."

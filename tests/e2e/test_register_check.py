@@ -82,6 +82,8 @@ def test_hosts_that_allow_less_say_less(tmp_path, kind):
         code, steps = check(site)
 
         assert code == 0
+        assert steps["host 127.0.0.1"]["result"] == "ok"
+        assert ("host 127.0.0.1, staging.no-resume" in steps) == (kind == "scp")
         if kind == "sftp":
             assert (steps["file"]["result"], steps["cleaning"]["result"]) == ("ok", "ok")
             assert staged(site) == []
